@@ -1,12 +1,12 @@
-# make demo    the simulated study, with all its own set-up: minutes on two cores, downloads no data
-# make test    the default tier of the tests: 3 minutes on two cores, after the set-up
-# make test-merge    the tests that a change must pass as well: 15 minutes on two cores
-# make test-long    the tests that take longest: the next three, and the documentation as a site
+# make demo    the simulated study, including set-up: minutes on two cores, downloads no data
+# make test    the default tests: 3 minutes on two cores, after the set-up
+# make test-merge    further tests, required before a merge: 15 minutes on two cores
+# make test-long    the longest tests: test-faults, test-slurm, test-open and the documentation site
 # make open    real, openly available text and reading times: hours on a workstation
-# make test-faults    jobs killed, disks full, files damaged: half an hour of one core; mounting disks needs root
-# make test-slurm    the study through Slurm, which it installs as root: a quarter of an hour
-# make test-open    every target of the open study, with networks of twelve steps: an hour of one core
-# make docs    the documentation as a site, in build/site: Python 3.11 and two minutes
+# make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
+# make test-slurm    the study through Slurm, installed as root: a quarter of an hour
+# make test-open    every target of the open study, with networks of twelve steps: an hour on one core
+# make docs    the documentation site, in build/site: two minutes, needs Python 3.11
 # make package    the source distribution and the wheel, checked, in build/dist; needs a package index
 # make setup | lint | newest | notebook | lock | clean
 
@@ -25,14 +25,14 @@ help:
 setup:
 	@./setup.sh
 
-# What ./run gives to Snakemake's jobs, for the tests and checks.
+# The environment that ./run gives to Snakemake's jobs, for tests and checks.
 tools = PATH="$$PWD/.venv/bin:$$PWD/.tools/bin:$$PWD/.tools/kenlm/bin:$$PATH" \
 	RPY2_CFFI_MODE=ABI OPENBLAS_NUM_THREADS=1
 
 demo: setup
 	@setup/study.sh demo
 
-# Files that a folder beside this one holds already are not downloaded again.
+# Files in a neighbouring folder are not downloaded again.
 MIRROR := $(wildcard ../shared/mirror)$(if $(wildcard ../shared/mirror ../shared/data),:)$(wildcard ../shared/data)
 ifneq ($(MIRROR),)
 open test-open test-long: export RECENCY_MIRROR ?= $(MIRROR)
@@ -49,11 +49,11 @@ test: setup
 test-merge: setup
 	@$(pytest) $(parallel) --require-tests -m merge
 
-# The three below, one after another, and the rest: the documentation as a site.
+# The three below in sequence, and the documentation site.
 test-long: test-slurm test-open test-faults .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m long --ignore tests/faults --ignore tests/studies
 
-# All the faults that docs/faults.md lists, of which `make test-merge` tries a sample.
+# All faults listed in docs/faults.md; `make test-merge` tests a sample.
 test-faults: setup
 	@$(pytest) --numprocesses $(CORES) --maxschedchunk 1 --require-tests -m long \
 		--ignore tests/faults/test_slurm.py tests/faults
@@ -62,8 +62,7 @@ test-faults: setup
 test-open: setup
 	@$(pytest) --require-tests -m long tests/studies
 
-# A Slurm on this machine alone, brought up and taken down again. And what profiles/generic has its
-# users install.
+# Start and stop Slurm on this machine, with the plugin that profiles/generic requires.
 SLURM = slurmctld slurmd slurm-client munge
 test-slurm: setup
 	@type slurmctld slurmd sbatch munged >/dev/null 2>&1 || { apt-get update -qq && \
@@ -87,7 +86,7 @@ lint: setup
 	@if type node >/dev/null 2>&1; then for script in $$(git ls-files '*.js'); do node --check $$script; done; \
 		else echo "JavaScript is not checked: node is not on the path" >&2; fi
 
-# Tools of the site and of the package have environments of their own; nothing else here needs them.
+# Tools of the site and of the package have separate environments.
 docs_python = $(firstword $(wildcard .venv/bin/python) python3)
 docs: .tools/docs/made
 	@.tools/docs/bin/python setup/notebook.py --check docs/tutorial.md docs/tutorial.ipynb
@@ -127,11 +126,11 @@ newest: setup
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--upgrade-strategy eager --constraint .tools/torch.txt --editable '.[all]'
 
-# After a change of the tutorial.
+# After a change in the tutorial.
 notebook:
 	@$(docs_python) setup/notebook.py docs/tutorial.md docs/tutorial.ipynb
 
-# After a change of versions: pip install them into .venv, write them into pyproject.toml, make lock.
+# After a change of versions: pip install them into .venv, update pyproject.toml, make lock.
 lock:
 	@.venv/bin/python setup/lock.py >requirements.lock.part
 	@mv requirements.lock.part requirements.lock
@@ -140,6 +139,6 @@ lock:
 	@grep -v '^torch==' requirements.lock | .tools/hashes/bin/uv pip compile - --quiet --no-deps \
 		--universal --generate-hashes --no-annotate --no-header --output-file setup/hashes.txt
 
-# Results go; downloads and the set-up stay.
+# Delete results; keep downloads and the set-up.
 clean:
 	rm -rf results

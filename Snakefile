@@ -1,10 +1,10 @@
-# Which memory constraint, built into a language model's attention, makes it expect words as people do?
+# Which memory constraint, built into a language model's attention, brings its expectations closest to readers'?
 #
 #   text ──► tokens ──► language model ──► surprisal per word ─┐
 #     └────► KenLM unigram ──────────────► unigram surprisal ──┤
 #   reading-time corpus ──► words, responses ──► observations ─┴─► regression ──► ΔLogLik, permutation test
 source = workflow.current_basedir.join("workflow/source.smk")
-if not source.is_local:  # Snakemake begins with / what stands next to the Snakefile of a repository
+if not source.is_local:  # Snakemake prefixes paths in a remote repository with /
     source.path = source.path.lstrip("/")
 
 
@@ -71,8 +71,8 @@ for path in start.rule_files(HERE):
     include: path
 
 
-# A run that would discard trained LMs, or that this machine cannot do, ends here; a dry run and jobs
-# on a cluster do not ask.
+# Refuse a run that would discard trained LMs or exceeds this machine; dry runs and cluster jobs are not
+# checked.
 onstart:
     start.begin(study, workflow, log)
 
@@ -85,7 +85,7 @@ onerror:
     start.say_why(log)
 
 
-# `snakemake` makes what `run` selects; rules/targets.smk has experiments and numbered figures.
+# Without a target, make what `run` selects; rules/targets.smk has experiments and numbered figures.
 rule all:
     default_target: True
     input:
@@ -93,5 +93,5 @@ rule all:
     localrule: True
 
 
-# Rules depend on the code of their scripts, leave their times, and have names that nothing else has.
+# Rules depend on the code of their scripts, record their times, and have unique names.
 start.complete_rules(study, workflow, HERE)

@@ -2,7 +2,7 @@
 # Build KenLM's lmplz, build_binary and query into PREFIX/bin: kenlm.post-deploy.sh [PREFIX PYTHON]
 # Snakemake runs a copy of this in the new environment, from wherever the run is; setup.sh runs it too.
 # PYTHON's pip fetches the source, pinned by its sha256. Needs cmake, make, a C++ compiler and Boost.
-# A build that was cut off goes on where it was.
+# An interrupted build continues.
 set -euo pipefail
 pin="kenlm==0.3.0 --hash=sha256:c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8"
 prefix=${1:-$CONDA_PREFIX}

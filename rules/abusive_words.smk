@@ -1,4 +1,4 @@
-# Abusive words among negative ones: features of lexica, LMs' vectors, support vector machines.
+# Classification of abusive words: lexical features, LMs' word vectors, support vector machines.
 
 
 rule abusive_features:

@@ -1,4 +1,4 @@
-# Attention of each head by distance, over the texts of a dataset.
+# Attention of each head by distance, in the texts of a dataset.
 
 
 rule attention_by_distance:

@@ -1,4 +1,4 @@
-# Attention of every head over one sentence.
+# Attention of every head within one sentence.
 
 
 rule attention_map:

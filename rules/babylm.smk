@@ -1,4 +1,4 @@
-# The BabyLM challenge: candidates' log probabilities under a network, and the words of ages of acquisition.
+# The BabyLM challenge: log probabilities of candidates, and surprisal of words for ages of acquisition.
 
 
 rule babylm_scores:

@@ -1,4 +1,4 @@
-# Mean responses to regions of experiments, and mean surprisal there, by condition.
+# Mean response and mean surprisal of regions, by condition.
 
 
 rule condition_means:

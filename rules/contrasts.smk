@@ -1,4 +1,4 @@
-# Contrasts between words: differences in responses of any measure and in surprisal, over items and of each.
+# Contrasts between words: differences in responses and in surprisal, overall and by item.
 
 
 rule contrasts:

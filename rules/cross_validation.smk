@@ -1,5 +1,5 @@
-# Cross-validation: a regression fitted fold by fold → ΔLogLik on what each fit has not seen. The
-# held-out partition has no part in it.
+# Cross-validation: a regression fitted per fold → ΔLogLik on the omitted fold. The held-out partition
+# is not used.
 
 
 rule cross_validation:

@@ -1,4 +1,4 @@
-# Learning curves: what an experiment's LMs come to after each of some steps of their training.
+# Learning curves: results of an experiment's LMs after given training steps.
 
 
 rule learning_curves:

@@ -1,7 +1,7 @@
-# Reading-time corpora: words, responses → observations, in three partitions or all to be fitted.
+# Reading-time corpora: words, responses → observations, in three partitions or in one.
 
 
-# Parts of speech for datasets that name a `tagger`: that of a treebank.
+# Parts of speech for datasets with a `tagger`, trained on a treebank.
 rule train_tagger:
     input:
         treebank="<results>/treebanks/{treebank}.parquet",
@@ -117,7 +117,7 @@ rule observations_whole:
         "../workflow/scripts/datasets/observations.py"
 
 
-# Of designs with a kernel (deconvolve) alone.
+# Only for designs with a kernel (deconvolve).
 rule onsets:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
@@ -150,7 +150,7 @@ rule not_run:
         "../workflow/scripts/datasets/not_run.py"
 
 
-# A look at a corpus before anything is fitted to it: `snakemake check_<dataset>`.
+# Quality report of a corpus: `./run check_<dataset>`.
 rule check_dataset:
     input:
         words="<results>/datasets/{dataset}/words.parquet",

@@ -1,4 +1,4 @@
-# Effects of a word on the responses to later ones: lags and kernels in designs' formulas.
+# Effects of a word on responses to later words: lags and kernels in designs' formulas.
 
 
 rule delays:

@@ -1,4 +1,4 @@
-# Dependencies in annotated stories → what attention heads give them.
+# Dependencies in annotated stories → attention of each head to them.
 
 
 rule dependencies:

@@ -1,4 +1,4 @@
-# Effects of contrasts on items, partially pooled, and those that surprisal predicts.
+# Partially pooled effects of contrasts by item, and the effects that surprisal predicts.
 
 
 rule effects_by_item:

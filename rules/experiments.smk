@@ -1,5 +1,5 @@
-# What experiments come to: a rule for each module of an evaluation that makes figures or tables, and
-# the summary. What a module makes and reads, its `PRODUCT` says: recency.evaluations.registry.
+# Figures, tables and summaries of experiments: one rule per module of an evaluation, whose `PRODUCT`
+# declares its inputs and outputs (recency.evaluations.registry).
 
 for product in registry.products():
 
@@ -82,7 +82,7 @@ rule summary:
         "../workflow/scripts/experiments/summary.py"
 
 
-# One page that begins with the answer: recency.evaluations.report.
+# The report page: recency.evaluations.report.
 rule report_page:
     input:
         unpack(lambda wildcards: reporting.inputs(study)),

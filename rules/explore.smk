@@ -1,4 +1,4 @@
-# An experiment's words, readers and LMs as one page that opens without a server: `./run explore_<experiment>`.
+# Explorer of an experiment's words, readers and LMs, a page that opens without a server: `./run explore_<experiment>`.
 
 
 rule explore:

@@ -1,5 +1,5 @@
-# What leaves the house: `./run export_<lm>` makes a folder that transformers opens by itself,
-# `./run push_<lm>` puts it on the Hugging Face Hub; `./run export_<dataset>` makes tables for others.
+# Exports: `./run export_<lm>` makes a folder that transformers opens without this package,
+# `./run push_<lm>` uploads it to the Hugging Face Hub; `./run export_<dataset>` makes tables for other tools.
 
 
 rule export:
@@ -108,7 +108,7 @@ for name in config["lms"]:
         localrule: True
 
 
-# Asked for by name: what any regression was fitted to, such as
+# On request by file name: the data of a regression, such as
 # results/paper/paper/regression/spr/ucl_spr.SPR/Pythia.full.data.parquet.
 rule fitted_data:
     input:
@@ -166,7 +166,7 @@ rule fitted_nested_data:
         "../workflow/scripts/regression/fitted_data.py"
 
 
-# The run that `all` makes, with all that it was made from: recency.export.ro_crate.
+# The run of `all` with its inputs, as an RO-Crate: recency.export.ro_crate.
 rule rocrate:
     input:
         results=products.of_run(study),

@@ -1,4 +1,4 @@
-# GLUE: a task's files → a masked LM fine-tuned from several seeds, measured after each epoch.
+# GLUE: files of a task → a masked LM fine-tuned from several seeds, evaluated after each epoch.
 
 
 rule fine_tune:

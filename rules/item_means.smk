@@ -1,4 +1,4 @@
-# Least squares on words, whole datasets: AIC of each LM, and the search of a bias's parameters.
+# Least squares on word means of whole datasets: AIC of each LM, and the search for bias parameters.
 
 
 rule delta_aic:

@@ -1,4 +1,4 @@
-# LMs and unigram models of several languages: each dataset is scored by those of its language.
+# LMs and unigram models of several languages: each dataset is scored by the model of its language.
 
 
 rule surprisal_by_language:

@@ -1,4 +1,4 @@
-# The same masked tokens of a text, read in pieces of several lengths.
+# Perplexity of the same masked tokens in segments of several lengths.
 
 
 rule length_perplexity:

@@ -1,4 +1,4 @@
-# Is the effect linear? Linking functions of a sensitivity grid, relative to the linear effect.
+# Linearity: linking functions of a sensitivity grid, relative to the linear effect.
 
 
 rule linearity:

@@ -1,5 +1,5 @@
-# Language models: train → surprisal of every word; or a table that has it. What a training kept on its
-# way is an LM as well.
+# Language models: training → surprisal of every word; or a table of surprisals. Checkpoints of a training
+# are LMs as well.
 
 
 rule train:
@@ -58,7 +58,7 @@ rule checkpoint:
         "../workflow/scripts/lms/checkpoint.py"
 
 
-# Datasets that the same of an LM's experiments have are scored by one job, which opens it once.
+# One job, which opens the LM once, scores all datasets that occur in the same experiments.
 for batch in batches.datasets(study):
 
     rule:

@@ -1,4 +1,5 @@
-# Mazes: word or foil, by LM, and contrasts between versions of items. Surprisals have the foils'.
+# Maze task: accuracy of LMs between word and foil, and contrasts between versions of items. Surprisal
+# tables include the foils.
 
 
 rule maze_choices:

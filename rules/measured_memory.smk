@@ -1,4 +1,4 @@
-# How far back each LM remembers, over the texts of a dataset.
+# Measured memory: effect of a word on later surprisal by distance, in the texts of a dataset.
 
 
 rule measured_memory:

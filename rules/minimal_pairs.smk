@@ -1,4 +1,4 @@
-# Minimal pairs of sentences: pairs → each one's surprisal → accuracy by paradigm and phenomenon.
+# Minimal pairs of sentences: pairs → surprisal of each sentence → accuracy by paradigm and phenomenon.
 
 
 rule minimal_pairs:

@@ -1,4 +1,4 @@
-# LMs that mix others: their shares by EM on held-out text, and what they give words and texts.
+# Interpolated LMs: weights by EM on held-out text, and surprisal of words and texts.
 
 
 rule mix_shares:
@@ -64,7 +64,7 @@ rule mix_text_perplexity:
         "../workflow/scripts/text_perplexity/score_mix.py"
 
 
-# LMs of other tokens are weighed on the words of a corpus, each document a text.
+# Weights of LMs with different tokens are estimated on the words of a corpus, one text per document.
 rule corpus_words:
     input:
         text="<results>/corpora/{corpus}/text.parquet",

@@ -1,4 +1,4 @@
-# The words nearest to some in a network's matrices.
+# Nearest words in a network's embedding matrices.
 
 
 rule nearest_words:

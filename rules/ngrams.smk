@@ -1,5 +1,5 @@
-# The frequency baseline: n-grams by KenLM (order 1 unless the config says more), or a list of counts;
-# and n-grams of any order as language models.
+# The frequency baseline: KenLM n-grams (default order 1) or a list of counts; and n-grams of any order as
+# language models.
 
 
 rule estimate_ngrams:

@@ -1,4 +1,4 @@
-# Meta-analyses: one experiment's corpora, by language and overall.
+# Meta-analyses of an experiment's corpora, by language and overall.
 
 
 rule pooled_effects:

@@ -1,6 +1,6 @@
-# Power: the smallest lead of one LM over another that a study detects (`./run power`).
+# Power: the smallest difference between LMs that a study detects (`./run power`).
 
-# Name of a study of power → its sizes and its simulated readers.
+# Name of a power study → its sizes and simulated readers.
 POWER = config.get("power", {})
 
 

@@ -1,4 +1,4 @@
-# Where LMs rank the words of sentences behind their first ones, and how they would go on from these.
+# Ranks of the words of sentences after their first words, and LMs' continuations of the first words.
 
 
 rule rank_metrics:

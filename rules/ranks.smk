@@ -1,4 +1,4 @@
-# Refits: a regression fitted to subjects drawn anew → how sure the ranking of the LMs is.
+# Refits: a regression fitted to resampled subjects → uncertainty of the ranking of the LMs.
 
 
 rule refits:

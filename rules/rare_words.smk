@@ -1,4 +1,4 @@
-# Vectors of words against people's ratings, those of rare words made from words written alike.
+# Correlation of word-vector similarity with ratings; vectors of rare words are made by SWordSS.
 
 
 rule rare_words_by_lm:

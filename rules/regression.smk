@@ -1,12 +1,12 @@
 # Regression: predictors → one fit → ΔLogLik on the exploratory partition → permutation test on the
-# held-out one, which nothing else reads. A dataset that is not partitioned is fitted whole. `_beside` in
-# a file's name: over the base that a design has beside the one that ranks the LMs.
+# held-out partition, which nothing else reads. A dataset without partitions is fitted whole. `_beside` in
+# a file name: relative to the design's second baseline model, which does not rank the LMs.
 
 
 fitted_alone = batches.fitted_alone(study)
 
 
-# Responses that the same of an LM's experiments have are fitted by one job.
+# One job fits all responses of an LM that occur in the same experiments.
 for batch in batches.responses(study):
 
     rule:
@@ -44,7 +44,7 @@ for batch in batches.responses(study):
             "../workflow/scripts/regression/regression.py"
 
 
-# Bayesian models: one at a time, each with all cores, in an environment that nothing else needs.
+# Bayesian models: one at a time, each with all cores, in a separate environment.
 use rule regression as bayesian_regression with:
     log:
         "<logs>/bayesian_regression/{design}/{dataset}.{measure}/{lm}.{model}.log",
@@ -61,7 +61,7 @@ use rule regression as bayesian_regression with:
         **cluster.growing(mem_mb=12_000, runtime=24 * 60),
 
 
-# Two LMs in one model: what does either add to the other?
+# Two LMs in one model: the contribution of each given the other.
 rule nested_regression:
     input:
         unpack(
@@ -117,7 +117,7 @@ rule nested:
         "../workflow/scripts/regression/nested.py"
 
 
-# Subjects and sentences are resampled jointly; each draw is fitted, and scores what it left out.
+# Subjects and sentences are resampled jointly; each draw is fitted and scored on the omitted ones.
 for batch in batches.responses(study):
 
     rule:
@@ -186,7 +186,7 @@ rule delta_loglik:
         "../workflow/scripts/regression/delta_loglik.py"
 
 
-# Asked for by name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
+# On request by file name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
 rule random_effects:
     input:
         unpack(

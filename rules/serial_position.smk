@@ -1,4 +1,4 @@
-# Recognition and free recall of lists of words, by position in the list.
+# Recognition and free recall of word lists, by serial position.
 
 
 rule remember_lists:

@@ -1,4 +1,4 @@
-# The simulated study: text from a generator, and readers whose expectations are a known model's.
+# The simulated study: generated text, and readers that follow the surprisal of a known LM.
 
 
 rule simulate_text:

@@ -1,4 +1,4 @@
-# Additive models beside linear ones: is the effect of surprisal a line?
+# Additive models compared with linear ones: is the effect of surprisal linear?
 
 
 rule smooths:

@@ -1,4 +1,4 @@
-# What can be asked for by name: `./run exp1` makes an experiment, `./run figure2` a figure of the paper.
+# Named targets: `./run exp1` makes an experiment, `./run figure2` a figure of the paper.
 
 start.require_free_names(study, workflow)
 

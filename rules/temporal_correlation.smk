@@ -1,4 +1,4 @@
-# How alike a network's states are so many words apart, over the texts of a dataset.
+# Correlation of a network's states by distance in words, in the texts of a dataset.
 
 
 rule temporal_correlation:

@@ -1,4 +1,4 @@
-# Perplexity of a text, every word and end of sentence: networks on its tokens, n-grams on its words.
+# Perplexity of a text, including ends of sentences: networks on tokens, n-grams on words.
 
 
 rule text_perplexity:

@@ -1,4 +1,4 @@
-# Words that make others likelier, by distance: counts of a training text.
+# Word triggering by distance, from counts in a training text.
 
 
 rule triggering:

@@ -1,4 +1,4 @@
-# Average surprisal of word types against their length and frequency.
+# Mean surprisal of word types by length and frequency.
 
 
 rule type_lengths:

@@ -1,6 +1,6 @@
-"""Print config/README.md: every key of the config, from config.schema.yaml and the evaluations' schemas.
+"""Print config/README.md, the reference of all config keys, from the schemas.
 
-.venv/bin/python setup/config_reference.py >config/README.md, after a change of a schema.
+.venv/bin/python setup/config_reference.py > config/README.md, after a change in a schema.
 """
 
 import json
@@ -15,18 +15,17 @@ ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = """\
 # Configuration
 
-`config/config.yaml` lies over the workflow's own `config.yaml`: write only what differs. A key or a
-name that does not exist is refused before anything runs. The top-level tables define LMs, datasets and experiments;
-`run` selects the experiments to make. [Additions](../docs/additions.md) shows the usual changes,
-[the tutorial](../docs/tutorial.md) a study of your own.
+`config/config.yaml` overrides the workflow's `config.yaml`: write only the differences. Unknown keys and names are
+refused before anything runs. The top-level tables define LMs, datasets and experiments; `run` selects the experiments
+to make. [Additions](../docs/additions.md) shows common changes, [the tutorial](../docs/tutorial.md) a new study.
 
-*This page is generated from the schemas (`setup/config_reference.py`).* "Entry of `x`" means a name
-defined in the table `x`; `name → …` is a table of your own entries."""
+*This page is generated from the schemas (`setup/config_reference.py`).* "Entry of `x`" is a name
+defined in the table `x`; `name → …` is a mapping from names of your choice."""
 
 
 def kind_of(schema: dict) -> str:
-    """Return the type of a value in a word or two."""
-    if "x-table" in schema:
+    """Return the type of a value, in one or two words."""
+    if "x-table" in schema and schema.get("type") != "array":
         return f"entry of `{schema['x-table']}`"
     if "const" in schema:
         return f"`{schema['const']}`"
@@ -47,12 +46,12 @@ def kind_of(schema: dict) -> str:
 
 
 def yaml_name(value) -> str:
-    """Write a value as YAML does."""
+    """Return a value in YAML syntax."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def resolved(schema: dict, definitions: dict) -> dict:
-    """Return a schema with what it refers to; its own keywords win."""
+    """Return a schema with its reference resolved; its own keywords take precedence."""
     while isinstance(schema, dict) and "$ref" in schema:
         target = {"$defs": definitions}
         for part in schema["$ref"].removeprefix("#/").split("/"):
@@ -68,7 +67,7 @@ def bounds(schema: dict) -> str:
 
 
 def rows(schema: dict, definitions: dict, prefix: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield a table row for each key of an object, nested keys after the one that holds them."""
+    """Yield a table row for each key of an object, nested keys after their parent."""
     required = schema.get("required", [])
     for name, value in schema.get("properties", {}).items():
         if not isinstance(value, dict) or value.get("not") == {}:  # a former name
@@ -77,6 +76,8 @@ def rows(schema: dict, definitions: dict, prefix: str = "", depth: int = 0) -> I
         limits = bounds(value)
         kind = kind_of(value) + (f", {limits}" if limits else "")
         text = " ".join(str(value.get("description", "")).split())
+        if "default" in value:
+            text += f"; default {yaml_name(value['default'])}"
         text = text.replace("|", "\\|").replace("<", "&lt;")
         star = " (required)" if name in required else ""
         yield f"| `{prefix}{name}`{star} | {kind} | {text} |"
@@ -92,7 +93,7 @@ def rows(schema: dict, definitions: dict, prefix: str = "", depth: int = 0) -> I
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the page."""
     schema = yaml.safe_load((ROOT / "config.schema.yaml").read_text(encoding="utf-8"))
     schema = registry.complete_schema(schema)
     definitions = schema["$defs"]

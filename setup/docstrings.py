@@ -1,15 +1,15 @@
-"""An extension of Griffe: examples and aligned lists in docstrings are shown as they stand there."""
+"""Griffe extension that shows examples and aligned lists in docstrings verbatim."""
 
 import re
 
 import griffe
 
-#: A line of a list: a name, two spaces or more, what it is. Or the line after it, further in.
+#: A line of a list (a name, two or more spaces, a description), or its indented continuation.
 _LISTED = re.compile(r"\S.*?\S {2,}\S| {4,}\S")
 
 
 def fenced(text: str) -> str:
-    """Return a docstring as Markdown: paragraphs are text, examples and aligned lists code."""
+    """Return a docstring as Markdown, with examples and aligned lists as code."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         lines = paragraph.splitlines()
@@ -23,9 +23,9 @@ def fenced(text: str) -> str:
 
 
 class Docstrings(griffe.Extension):
-    """Rewrites every docstring as it is read."""
+    """Rewrite docstrings when Griffe reads them."""
 
     def on_object(self, *, obj: griffe.Object, **others: object) -> None:
-        """Change an object's docstring."""
+        """Rewrite an object's docstring."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)

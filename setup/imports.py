@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, "src")
 import recency
 
-LATE = (  # what is imported within functions, and by the tools
+LATE = (  # imported within functions, or by the tools
     "hypothesis",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
@@ -45,5 +45,5 @@ for name in [*LATE, *own]:
     if not name.endswith("__main__"):
         try:
             importlib.import_module(name)
-        except ImportError as error:  # a run that needs it will say so
+        except ImportError as error:  # reported by the run that needs it
             print(f"{name}: {error}", file=sys.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-#: As metadata spell a licence → as SPDX does.
+#: Licence as written in package metadata → SPDX identifier.
 SPELLED = {
     "MIT License": "MIT",
     "ISC License": "ISC",
@@ -32,7 +32,7 @@ SPELLED = {
     "=========================": "BSD-3-Clause",
     "Public Domain; BSD License; GNU General Public License (GPL)": "public domain, in parts BSD and GPL",
 }
-#: Packages whose metadata say nothing; their repositories do.
+#: Packages without a licence in their metadata, from their repositories.
 UNTOLD = {
     name: "MIT"
     for name in (
@@ -44,14 +44,14 @@ UNTOLD = {
         "snakemake-interface-storage-plugins",
     )
 }
-#: What is no package of Python: name → licence, and what it is for.
+#: Tools that are not Python packages: name → licence, purpose.
 TOOLS = {
     "R": ("GPL-2.0-only OR GPL-3.0-only", "lme4 and mgcv run in it"),
     "lme4": ("GPL-2.0-or-later", "mixed models"),
     "mgcv": ("GPL-2.0-or-later", "smooths"),
     "KenLM": ("LGPL-2.1-or-later", "n-grams; called as a program"),
 }
-#: JavaScript in the explorer's pages: name → licence, and the package that brings it.
+#: JavaScript in the explorer's pages: name → licence, and the package that includes it.
 IN_PAGES = {
     "Vega, Vega-Lite, vega-embed": ("BSD-3-Clause", "vl-convert-python"),
     "D3": ("ISC", "vl-convert-python"),
@@ -69,7 +69,7 @@ def locked() -> list[str]:
 
 
 def of_package(name: str) -> str | None:
-    """Return the licence of an installed package; None if it is not installed."""
+    """Return the licence of an installed package, None if it is not installed."""
     try:
         told = metadata.metadata(name)
     except metadata.PackageNotFoundError:
@@ -81,7 +81,7 @@ def of_package(name: str) -> str | None:
 
 
 def corpora() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield the name, citation and licence of what data/corpora describes, and whether users place it."""
+    """Yield name, citation and licence of each corpus, and whether users supply it."""
     for path in sorted((ROOT / "data" / "corpora").glob("*.yaml")):
         described = yaml.safe_load(path.read_text(encoding="utf-8"))
         for table in TABLES:
@@ -104,7 +104,7 @@ def page() -> str:
     ]
     text = f"""# Licences
 
-This project is MIT. What it installs and downloads has licences of its own; `setup/licences.py` wrote this page.
+This project is MIT. Installed packages and downloaded data have their own licences; `setup/licences.py` wrote this page.
 
 ## Packages of Python
 

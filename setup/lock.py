@@ -1,4 +1,4 @@
-"""Print requirements.lock: all that pyproject.toml asks for and all that this needs, as installed.
+"""Print requirements.lock: the installed versions of all direct and indirect dependencies.
 
 Run by `make lock` in the environment whose versions are to be kept. CUDA's libraries and triton are
 left out: torch pins them itself, and its CPU build has none of them.
@@ -17,7 +17,7 @@ CUDA = re.compile(r"^(nvidia-|cuda-|triton$)")
 
 
 def direct(pyproject: Path) -> list[Requirement]:
-    """Return what pyproject.toml names: to run, in every extra but `corpora`, to develop and to build."""
+    """Return the requirements in pyproject.toml, without the extra `corpora`."""
     table = tomllib.loads(pyproject.read_text())
     project = table["project"]
     lines = [*project["dependencies"], *table["build-system"]["requires"]]
@@ -29,7 +29,7 @@ def direct(pyproject: Path) -> list[Requirement]:
 
 
 def closure(requirements: list[Requirement]) -> dict[str, str]:
-    """Return name → installed public version of the requirements and, in turn, of theirs."""
+    """Return name → installed version of the requirements and, recursively, of theirs."""
     versions: dict[str, str] = {}
     seen = set()
     left = list(requirements)

@@ -1,4 +1,4 @@
-"""Write a page of docs/ as a notebook: text, Python, commands and the files that are to be made.
+"""Convert a page of docs/ to a notebook: text, Python, commands and files to create.
 
     python setup/notebook.py docs/tutorial.md docs/tutorial.ipynb
     python setup/notebook.py --check docs/tutorial.md docs/tutorial.ipynb
@@ -23,7 +23,7 @@ os.environ["PATH"] = f"{os.getcwd()}/.venv/bin:" + os.environ["PATH"]
 
 
 def cells(page: str) -> list[dict]:
-    """Return the cells of a page: of Markdown, and of code where there is something to run."""
+    """Return the cells of a page: Markdown, and code for blocks that can run."""
     found, text, place = [_cell("code", _FIRST)], "", 0
     for block in _BLOCK.finditer(page):
         text += page[place : block.start()]
@@ -39,7 +39,7 @@ def cells(page: str) -> list[dict]:
 
 
 def code(language: str, title: str | None, content: str) -> str | None:
-    """Return what a notebook runs for a block, None where it runs nothing."""
+    """Return the code of a block's cell, None if there is nothing to run."""
     if language == "python":
         return content
     if language == "sh" and title is None:
@@ -50,7 +50,7 @@ def code(language: str, title: str | None, content: str) -> str | None:
 
 
 def notebook(page: str) -> str:
-    """Return a page as a notebook's JSON, without outputs."""
+    """Return a page as notebook JSON without outputs."""
     made = cells(page)
     for number, cell in enumerate(made):
         cell["id"] = f"cell-{number}"
@@ -70,7 +70,7 @@ def _cell(kind: str, source: str) -> dict:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the notebook; with --check, end with an error where it is not the page's."""
+    """Write the notebook; with --check, fail if it differs from the page."""
     *check, page, out = arguments
     made = notebook(Path(page).read_text(encoding="utf-8"))
     if not check:

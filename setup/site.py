@@ -1,4 +1,4 @@
-"""What mkdocs.yml's hook does: pages from the root's files, links out of docs/, formulas as MathML."""
+"""MkDocs hook: add pages from the root folder, rewrite links out of docs/, convert formulas to MathML."""
 
 import html
 import posixpath
@@ -9,7 +9,7 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
-#: A file of the root → the page that it is on the site.
+#: File in the root folder → its page on the site.
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -17,14 +17,14 @@ PAGES = {
     "config/README.md": "config.md",
 }
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
-_NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a page called by its file, as in the repository
+_NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a link whose text is a file name
 _FENCED = re.compile(r"^(```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"<code>.*?</code>")  # in a table, | is written \|
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 
 
 def on_files(files, config):
-    """Add the root's files as pages."""
+    """Add files from the root folder as pages."""
     for name, page in PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=linked(text, name, page)))
@@ -32,22 +32,22 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Write links as the site has them."""
+    """Rewrite links for the site."""
     source = page.file.src_uri
     return markdown if source in PAGES.values() else linked(markdown, f"docs/{source}", source)
 
 
 def on_page_content(content, page, config, files):
-    """Write formulas as MathML, which browsers show by themselves, and bars in cells as bars."""
+    """Convert formulas to MathML and unescape bars in table cells."""
     content = _FORMULA.sub(lambda found: _mathml(found[1], found[2]), content)
     return _CODE.sub(lambda found: found[0].replace(r"\|", "|"), content)
 
 
 def linked(text: str, file: str, page: str) -> str:
-    """Return Markdown of `file` (from the root; empty: a file of the root) with links for `page`.
+    """Return the Markdown of `file` with links rewritten for `page`.
 
-    Links to pages lead to these, links to other files of the project become their text: where the
-    project is kept on the web is not known here. Links that lead nowhere stay, and mkdocs says so.
+    `file` is relative to the root folder (empty: a file in it). Links to pages are rewritten, links to
+    other files become plain text. Broken links stay, and mkdocs reports them.
     """
 
     def replaced(found: re.Match) -> str:
@@ -82,6 +82,6 @@ def _title(path: Path) -> str:
 
 
 def _mathml(tag: str, formula: str) -> str:
-    r"""Return a formula of arithmatex, \(…\) or \[…\], as MathML."""
+    r"""Convert a formula \(…\) or \[…\] of arithmatex to MathML."""
     latex = html.unescape(formula).strip()[2:-2]
     return convert(latex, display="block" if tag == "div" else "inline")

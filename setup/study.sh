@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run config.NAME.yaml and say where everything is: setup/study.sh NAME
+# Run config.NAME.yaml and print the location of its results: setup/study.sh NAME
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 config=config.$1.yaml
@@ -17,6 +17,6 @@ echo
 if [[ -f $results/summary.txt ]]; then cat "$results/summary.txt"; fi
 echo "figures:"
 find "$results" \( -name '*.png' -o -name '*.svg' -o -name '*.pdf' \) | sort | sed 's/^/  /'
-# The verdict once more, which the figures' names may have pushed off the screen; the report last.
+# Print the verdict again after the list of figures, then the report.
 if [[ -f $results/summary.txt ]]; then echo; sed '/^$/q' "$results/summary.txt"; fi
 if [[ -f $results/report.html ]]; then echo "open in a browser: $results/report.html"; fi

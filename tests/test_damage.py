@@ -35,7 +35,7 @@ def test_every_cut_is_seen(tmp_path, name):
 
 def test_a_nested_file_is_damaged(tmp_path):
     (tmp_path / "a.json").write_text("[" * 100_000)
-    assert "is damaged or was cut" in damage.damage(tmp_path / "a.json")
+    assert "is damaged or truncated" in damage.damage(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("name", ["words.parquet", "config.json", "training.csv"])
@@ -53,6 +53,6 @@ def test_a_job_names_the_input_that_is_cut(tmp_path, name, monkeypatch, capfd):
     with pytest.raises(SystemExit), logged(tmp_path / "log"):
         read.get(path.suffix, lambda: float("2.2.5"))()
     said = capfd.readouterr().err
-    assert said.strip().startswith(f"error: {path} is damaged or was cut"), said
-    assert "delete it, and the same command makes or fetches it again" in said
+    assert said.strip().startswith(f"error: {path} is damaged or truncated"), said
+    assert "delete it, and the same command makes or downloads it again" in said
     assert "Traceback" in (tmp_path / "log").read_text()

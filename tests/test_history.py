@@ -128,7 +128,7 @@ def test_reading_texts_that_were_trained_on_are_not_scored(trained, tmp_path, ca
         ngram_surprisal.main(table, arpa, tmp_path / "surprisal.parquet", **settings)
     capsys.readouterr()
     plausible.require_unseen(table, "novel", "lm", folder, ["trained_on"])
-    assert "The config accepts this" in capsys.readouterr().err
+    assert "The config permits this" in capsys.readouterr().err
     written(drawn("c", 300))
     plausible.require_unseen(table, "novel", "lm", folder)
     assert capsys.readouterr().err == ""
@@ -227,4 +227,4 @@ def test_the_summary_and_the_report_say_so(tmp_path):
     page.main(**asked, out=out, shown=[], corpora=[], made=[], lms=[], labels={})
     for path in (*files.values(), out):
         text = " ".join(path.read_text().split())
-        assert "ALiBi: From step 3 on it was trained by other code (recency.a)" in text, path
+        assert "ALiBi: From step 3 on it was trained by changed code (recency.a)" in text, path

@@ -1,5 +1,5 @@
-# The project's folder and its package, for this workflow and for one that has it as a module. A module
-# from a repository comes file by file, so that its package, at that version, is checked out here.
+# The project's folder and package, for this workflow and for workflows that use it as a module. Snakemake
+# fetches a remote module file by file, so the package is checked out here at the module's version.
 import os
 import subprocess
 import sys
@@ -21,7 +21,7 @@ if not os.path.isdir(HERE):
         subprocess.run(["git", "-C", part, "checkout", "--quiet", commit], check=True)
         os.rename(part, HERE)
 
-# Jobs find the package here too, in a conda environment and on a cluster.
+# For jobs in conda environments and on clusters.
 sys.path.insert(0, os.path.join(HERE, "src"))
 os.environ["PYTHONPATH"] = sys.path[0]
 

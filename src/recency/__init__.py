@@ -3,14 +3,14 @@
     recency.load(checkpoint, bias=None)        open a language model
     recency.surprisal(texts, model, ...)       surprisal of every word, a data frame
     recency.attention.bias(form, ...)          describe a bias of attention
-    recency.attention.attach(model, bias)      put it on a transformers model
+    recency.attention.attach(model, bias)      apply it to a transformers model
     recency.lmer(formula, data, ...)           fit a mixed model of any data frame
     recency.anova(a, b, ...)                   compare such models by likelihood ratio tests
     recency.explore(words, ...)                show words, surprisals and reading times as a page
     recency.permutation_test(a, b, ...)        compare two models' losses of the same observations
-    recency.InputError                         what is raised for input at fault
+    recency.InputError                         raised for invalid input
 
-`import recency` loads none of them: each is loaded when it is first asked for.
+`import recency` loads none of them: each is loaded at its first use.
 """
 
 from recency.public import lazily

@@ -1,4 +1,4 @@
-"""`python -m recency` is the command `recency`."""
+"""Run the command `recency` as `python -m recency`."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""Checksums of contract files: a job refuses an input that was edited by hand.
+"""Checksums of contract files, by which jobs refuse inputs that were edited by hand.
 
-The footer of words, responses, observations and surprisal (Parquet) has the sha256 of the pages and
-the schema, as `recency.contract_files` writes them. Where the content is another, or the checksum is
-missing, a value may stand in another word's row.
+The Parquet footer of words, responses, observations and surprisal has the SHA-256 of pages and schema,
+written by `recency.contract_files`. If the checksum differs or is missing, values may be in the wrong
+rows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: The checksum's key in the footer.
 KEY = b"recency.sha256"
-#: Keys of the footer that are no part of the content: pyarrow writes the second.
+#: Keys of the footer that are not content; pyarrow writes the second.
 _APART = (KEY, b"ARROW:schema")
-#: What stands after the pages: the footer, its length (little-endian) and this mark.
+#: End of a Parquet file, after the footer and its length (little-endian).
 _MARK = b"PAR1"
 #: Contract files below the folder of results.
 _CONTRACT = re.compile(
@@ -33,7 +33,7 @@ _CONTRACT = re.compile(
 
 
 def problem(path: str | Path) -> str:
-    """Say what is wrong with a contract file's checksum.
+    """Describe the fault of a contract file's checksum.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def problem(path: str | Path) -> str:
     Returns
     -------
     str
-        "" for content that is as it was written, and for a file that cannot be read as Parquet.
+        "" for unchanged content, and for a file that is not Parquet.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -64,22 +64,22 @@ def problem(path: str | Path) -> str:
 
 
 def require_unedited(inputs: Iterable[str | Path], outputs: Iterable[str | Path]) -> None:
-    """Raise an InputError at the first contract file whose content the workflow did not write.
+    """Raise InputError for the first contract file whose content the workflow did not write.
 
     Parameters
     ----------
     inputs, outputs : iterable of path
-        Those of a job. An input is a contract file if its path says so and an output is below the
-        same folder; files of the user are none.
+        Those of a job. An input is a contract file if it has the path of one and an output is below
+        the same folder, which excludes the user's files.
     """
     outputs = [str(path) for path in outputs]
     for path in dict.fromkeys(map(str, inputs)):
         match = _CONTRACT.fullmatch(path)
-        if match is None or not any(each.startswith(match["results"]) for each in outputs):
+        if match is None or not any(output.startswith(match["results"]) for output in outputs):
             continue
         if wrong := problem(path):
             raise InputError(
-                f"{path}: {wrong}; delete it, and the same command makes it again where it is needed"
+                f"{path}: {wrong}; delete it, and the same command makes it again if needed"
             )
 
 

@@ -1,4 +1,4 @@
-"""What the config says, its names resolved; recency.workflow.checks finds what is wrong with it."""
+"""Access to the config with resolved names; recency.workflow.checks reports its errors."""
 
 import functools
 import glob
@@ -14,14 +14,14 @@ ERASURES = "recency.networks.erasures"
 PARSERS = "recency.reading.parsers"
 READERS = "recency.text.readers"
 MEASURES = "recency.scoring.measures"
-#: What an LM is called that is no network.
-CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mix of LMs"}
+#: Kind of LM other than networks → its description in messages.
+CALLED = {"table": "a table of surprisals", "ngram": "an n-gram model", "mix": "a mixture of LMs"}
 CALLED |= {"by_language": "an LM for each language"}
-#: What an LM's scores of a text are of where they are not of tokens.
+#: Unit of an LM's scores of a text that are not of tokens.
 WORDS = "words"
-#: What an lm may say otherwise than the study's scale.
+#: Settings that an LM inherits from the scale.
 SCALE_KEYS = ("architecture", "corpus", "tokenizer", "recipe", "bos", "stride", "seed")
-#: What else is taken of a word than its surprisal; of the scale, too, unless the LM says otherwise.
+#: Settings of further measures, inherited from the scale.
 MEASURE_KEYS = ("measures", "context", "ngram_lm")
 
 
@@ -41,47 +41,40 @@ def bias_parameters(form: str) -> dict:
     return plugins.constant(BIASES, form, "PARAMETERS")
 
 
-@functools.cache
-def memory_parameters(form: str) -> dict:
-    """Return the parameters of a form of memory: name → JSON schema."""
-    return plugins.constant(MEMORIES, form, "PARAMETERS")
-
-
 def erasure_features(erasure: dict) -> tuple[str, ...]:
-    """Return what a form of erasure reads of words, as an entry `erasure:` has it."""
+    """Return the features of words that a form of erasure uses."""
     stated = erasure.get("slopes") or erasure.get("features")
     declared = plugins.attribute(ERASURES, erasure["form"], "features")
     return tuple(stated or declared or ("distance",))
 
 
 def bias_of(config: dict, name: str) -> dict:
-    """Return the bias of an LM: the entry of the `biases:` table, or none where it names none.
+    """Return the bias of an LM: its entry of `biases`, or the form none.
 
-    One that names none but other weights, or a training, has the bias of these.
+    An LM without a bias inherits that of its `weights` or `checkpoint_of`.
     """
     lm = config["lms"][name]
     if "languages" in lm:
         return bias_of(config, first_member(lm))
-    for _ in range(2):  # weights that a training kept
+    for _ in range(2):  # weights of a checkpoint
         if "bias" not in lm:
             lm = config["lms"].get(lm.get("weights", lm.get("checkpoint_of")), lm)
     return config["biases"][lm["bias"]] if "bias" in lm else {"form": "none"}
 
 
 def with_defaults(bias: dict) -> dict:
-    """Return a bias with every parameter that its form has a default for."""
+    """Return a bias with its form's defaults filled in."""
     parameters = bias_parameters(bias["form"]).items()
     defaults = {key: schema["default"] for key, schema in parameters if "default" in schema}
     return {"form": bias["form"], **defaults, **bias}
 
 
 def language_model(config: dict, name: str) -> dict:
-    """Return all of an LM's settings: the scale's, with the LM's own over them.
+    """Return all settings of an LM: the scale's, updated by the LM's own.
 
-    An inference-only LM takes everything but its bias from the LM whose `weights` it has, a kept
-    checkpoint everything from the LM that was trained. An LM for each language has the settings of
-    the first one, which is its `member`. `bias` becomes the entry of the `biases:`
-    table, `memory` that of `memories:`, and `label` is filled in.
+    An inference-only LM inherits everything but its bias from its `weights`, and a checkpoint
+    everything from the trained LM. An LM with `languages` has the settings of its first `member`.
+    `bias` and `memory` are replaced by their entries, and `label` is filled in.
     """
     lm, bias = config["lms"][name], bias_of(config, name)
     if "languages" in lm:
@@ -107,18 +100,18 @@ def language_model(config: dict, name: str) -> dict:
 
 
 def first_member(lm: dict) -> str:
-    """Return the LM of the first language of an LM that has one for each."""
+    """Return the first member of an LM with `languages`."""
     return next(iter(lm["languages"].values()))
 
 
 def inherited(config: dict, lm: dict) -> dict:
-    """Return what an LM, as the config has it, has of those whose weights or training are its own."""
+    """Return the settings that an LM inherits from the LM whose weights it reuses."""
     of = config["lms"].get(lm.get("weights"), {})
     return {**config["lms"].get((of or lm).get("checkpoint_of"), {}), **of}
 
 
 def label_of(config: dict, name: str) -> str:
-    """Return an LM's label: the stated one, its name, or of a checkpoint the LM's and the step."""
+    """Return an LM's label: the stated one, its name, or for a checkpoint the LM's label and step."""
     lm = config["lms"][name]
     of = lm.get("checkpoint_of")
     if lm.get("label"):
@@ -129,30 +122,30 @@ def label_of(config: dict, name: str) -> str:
 
 
 def is_trained(lm: dict) -> bool:
-    """Say whether an LM, as the config has it, is trained here: it has no weights from elsewhere."""
+    """Return whether an LM's entry is trained in the study."""
     elsewhere = {"checkpoint", "weights", "checkpoint_of"}
     return kind_of(lm) == "network" and not elsewhere & lm.keys()
 
 
 def kind_of(lm: dict) -> str:
-    """Say what an LM is: a `table` of surprisals, an `ngram` model, a `mix`, one `by_language`, or a `network`."""
+    """Return the kind of an LM: `table`, `ngram`, `mix`, `by_language` or `network`."""
     kinds = {"surprisals": "table", "ngram": "ngram", "interpolate": "mix"}
     kinds |= {"languages": "by_language"}
     return next((kind for key, kind in kinds.items() if key in lm), "network")
 
 
 def not_trained(config: dict, name: str) -> str:
-    """Say why an LM has no steps of a training, and the way out; "" if it is trained here."""
+    """Return why an LM has no training steps, and the way out; "" if it is trained here."""
     lm = config["lms"][name]
     if is_trained(lm):
         return ""
     if "checkpoint" in lm:
         return (
-            f"{name!r} is not trained here; if its makers put revisions on the Hub, name one: "
+            f"{name!r} is not trained here; if the Hub has revisions of it, name one: "
             f"`checkpoint: {lm['checkpoint'].partition('@')[0]}@<revision>`"
         )
     if "checkpoint_of" in lm:
-        return f"{name!r} is a checkpoint itself; name the LM that was trained, {lm['checkpoint_of']!r}"
+        return f"{name!r} is itself a checkpoint; name the trained LM, {lm['checkpoint_of']!r}"
     if "weights" in lm:
         return (
             f"{name!r} has the weights of {lm['weights']!r}; name that, and this bias in another LM"
@@ -161,31 +154,31 @@ def not_trained(config: dict, name: str) -> str:
 
 
 def not_kept(config: dict, name: str, step: int, last: bool = False) -> list[str]:
-    """Say that an LM's training keeps no such step, with those that it keeps.
+    """Return a message if an LM's training does not save a step, with the saved steps.
 
-    With `last` the end of the training counts, which needs no checkpoint.
+    `last` permits the last step, which needs no checkpoint.
     """
     called = language_model(config, name)["recipe"]
     recipe = config["recipes"][called]
     steps = sorted(recipe["checkpoints"])
     if step in steps or (last and step == recipe.get("steps")):
         return []
-    kept = f"keeps {', '.join(map(str, steps))}" if steps else "keeps none"
+    kept = f"has {', '.join(map(str, steps))}" if steps else "has none"
     return [
-        f"the training of {name!r} keeps no step {step}: recipes → {called} → checkpoints {kept}"
+        f"the training of {name!r} does not save step {step}: recipes → {called} → checkpoints {kept}"
     ]
 
 
 def lacks_corrected(config: dict, lm: str) -> str:
-    """Say why an LM has no corrected surprisal, and the way out; "" if it has."""
+    """Return why an LM has no corrected surprisal, and the way out; "" if it has it."""
     entry = config["lms"][lm]
-    kind, way = kind_of(entry), "take a design of `surprisal: plain`"
+    kind, way = kind_of(entry), "use a design with `surprisal: plain`"
     if kind == "network":
-        masked = f"{lm!r} is a masked LM, which has no corrected surprisal; give those that have an experiment of their own, or {way}"
+        masked = f"{lm!r} is a masked LM, which has no corrected surprisal; use a separate experiment for the others, or {way}"
         settings = language_model(config, lm)
         family = config["architectures"][settings["architecture"]]["family"]
         return masked if "checkpoint" not in settings and family == "roberta" else ""
-    if kind == "mix" and {kind_of(config["lms"][each]) for each in entry["interpolate"]} == {
+    if kind == "mix" and {kind_of(config["lms"][member]) for member in entry["interpolate"]} == {
         "network"
     }:
         return ""
@@ -196,7 +189,7 @@ def lacks_corrected(config: dict, lm: str) -> str:
 
 
 def rows_of(config: dict, lm: str) -> str | None:
-    """Say what the rows of an LM's scores of a text are: WORDS, tokens of a name; None if it has none."""
+    """Return the unit of an LM's scores of a text, WORDS or the tokenizer's name; None without scores."""
     settings = language_model(config, lm)
     kind = kind_of(settings)
     if kind == "ngram":
@@ -210,50 +203,52 @@ def rows_of(config: dict, lm: str) -> str | None:
 
 
 def mix_over_tokens(config: dict, lm: str) -> str:
-    """Say why a mix's LMs cannot be interpolated token by token of a text; "" if they can."""
+    """Return why LMs cannot be interpolated by token, "" if they can."""
     entry = config["lms"][lm]
-    rows = {each: rows_of(config, each) for each in entry["interpolate"]}
-    if none := [each for each, row in rows.items() if row is None]:
-        return f"{none[0]!r} has no rows of a text's words"
-    others = [each for each, row in rows.items() if row != WORDS]
+    rows = {member: rows_of(config, member) for member in entry["interpolate"]}
+    if none := [member for member, row in rows.items() if row is None]:
+        return f"{none[0]!r} cannot score the words of a text"
+    others = [member for member, row in rows.items() if row != WORDS]
     if "cache" in entry and others:
-        return f"a cache is of words, and {others[0]!r} is of other tokens"
-    return f"{' and '.join(map(repr, rows))} are of other tokens" * (len(set(rows.values())) > 1)
+        return f"a cache requires words, but {others[0]!r} has other tokens"
+    return f"{' and '.join(map(repr, rows))} have different tokens" * (len(set(rows.values())) > 1)
 
 
 def is_masked(config: dict, name: str) -> bool | None:
-    """Say whether a network predicts masked tokens and not each next one; None where nobody knows yet.
+    """Return whether a network predicts masked tokens instead of the next one; None if unknown.
 
-    Of one that is trained here its recipe says so, of a folder its config.json.
+    The source is the recipe of a trained LM, or the config.json of a folder.
     """
-    own = config["lms"].get(name, {})
-    own = {**inherited(config, own), **own}
-    if kind_of(own) != "network":
+    entry = config["lms"].get(name, {})
+    entry = {**inherited(config, entry), **entry}
+    if kind_of(entry) != "network":
         return None
-    if "checkpoint" in own:
-        if own["checkpoint"].endswith(".gguf"):
+    if "checkpoint" in entry:
+        if entry["checkpoint"].endswith(".gguf"):
             return False
-        file = Path(own["checkpoint"], "config.json")
+        file = Path(entry["checkpoint"], "config.json")
         try:
             classes = json.loads(file.read_text(encoding="utf-8"))["architectures"]
-            masked = any(each.endswith("ForMaskedLM") for each in classes)
-            causal = any(each.endswith(("ForCausalLM", "LMHeadModel")) for each in classes)
-            both = any(each.endswith("WithLMHeadModel") for each in classes)
+            masked = any(class_name.endswith("ForMaskedLM") for class_name in classes)
+            causal = any(
+                class_name.endswith(("ForCausalLM", "LMHeadModel")) for class_name in classes
+            )
+            both = any(class_name.endswith("WithLMHeadModel") for class_name in classes)
             return masked if masked or (causal and not both) else None
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return None  # of the Hub, or damaged, which its job says
+            return None  # on the Hub, or damaged, which the job reports
     scale = config["scales"].get(config["scale"], {})
-    recipe = config["recipes"].get(own.get("recipe", scale.get("recipe")))
+    recipe = config["recipes"].get(entry.get("recipe", scale.get("recipe")))
     return None if recipe is None else recipe.get("objective", "causal") == "masked"
 
 
 def causal_ones(config: dict, lms: Iterable[str]) -> list[str]:
-    """Return the LMs of which it is known that they predict each next token."""
+    """Return the LMs known to predict the next token."""
     return [name for name in lms if is_masked(config, name) is False]
 
 
 def fixed_settings(lm: dict) -> set[str]:
-    """Return what of `bos`, `stride` and `seed` an LM has none of: it is what it is."""
+    """Return those of `bos`, `stride` and `seed` that do not apply to this LM."""
     if "member" in lm:
         return fixed_settings(lm["member"])
     if kind_of(lm) != "network":
@@ -262,25 +257,25 @@ def fixed_settings(lm: dict) -> set[str]:
 
 
 def has_seeds(lm: dict) -> bool:
-    """Say whether an LM is a table with the surprisals of several seeds."""
+    """Return whether an LM is a table with several training seeds."""
     return "seed" in lm.get("surprisals", {}).get("columns", {})
 
 
 def training_words(config: dict, name: str) -> str:
-    """Return how many words an LM was trained on, as papers write it (10M); "" if unsaid."""
+    """Return the number of an LM's training words as papers write it (10M), "" if not stated."""
     lm = language_model(config, name)
     lm = lm.get("member", lm)
     corpus = lm["ngram"].get("corpus") if "ngram" in lm else lm["corpus"]
-    known = corpus in config["corpora"] and not lm.keys() & {
+    is_known = corpus in config["corpora"] and not lm.keys() & {
         "checkpoint",
         "surprisals",
         "interpolate",
     }
-    return config["corpora"][corpus].get("words", "") if known else ""
+    return config["corpora"][corpus].get("words", "") if is_known else ""
 
 
 def described(name: str, settings: dict) -> dict:
-    """Return what figures need to know of an LM (recency.figures.comparison.LM), of its settings."""
+    """Return the description of an LM for figures (recency.figures.comparison.LM)."""
     return {
         "lm": name,
         "label": settings["label"],
@@ -291,7 +286,7 @@ def described(name: str, settings: dict) -> dict:
 
 
 def _made_of(settings: dict) -> dict:
-    """Return an LM's network, or of one without what it is instead."""
+    """Return the settings that identify an LM's network, or its replacement."""
     kind = kind_of(settings)
     if kind == "by_language":
         return _made_of(settings["member"]) | {"languages": settings["languages"]}
@@ -303,41 +298,41 @@ def _made_of(settings: dict) -> dict:
             if settings.get(key)
         }
     if kind == "mix":
-        made = ("interpolate", "shares", "held_out", "cache")
-        return {"mix": {key: settings[key] for key in made if key in settings}}
+        mix_keys = ("interpolate", "shares", "held_out", "cache")
+        return {"mix": {key: settings[key] for key in mix_keys if key in settings}}
     return {kind: settings[{"table": "surprisals", "ngram": "ngram"}[kind]]}
 
 
 def chosen(config: dict, wildcards: object, root: Path) -> dict[str, list[str]]:
-    """Return the modules that a job chooses by name, of what its wildcards say; see workflow.code."""
-    found = {}
+    """Return the modules that a job with these wildcards selects by name; see workflow.code."""
+    selected = {}
     if (lm := getattr(wildcards, "lm", None)) in config["lms"]:
         settings = language_model(config, lm)
-        found[BIASES] = [settings["bias"]["form"], "none"]
-        found[MEMORIES] = [settings["memory"]["form"]] if "memory" in settings else []
+        selected[BIASES] = [settings["bias"]["form"], "none"]
+        selected[MEMORIES] = [settings["memory"]["form"]] if "memory" in settings else []
         lossy = (settings.get("lossy"), _recipe_of(config, settings).get("lossy"))
-        found[ERASURES] = [entry["erasure"]["form"] for entry in lossy if entry]
+        selected[ERASURES] = [entry["erasure"]["form"] for entry in lossy if entry]
         asked = settings.get("measures") or []
-        found[MEASURES] = [
+        selected[MEASURES] = [
             name
             for name in plugins.names(MEASURES)
             if any(measure == name or measure.startswith(f"{name}_") for measure in asked)
         ]
     if (dataset := getattr(wildcards, "dataset", None)) in config["datasets"]:
         owner = owner_of_words(config, dataset)
-        found[PARSERS] = [config["datasets"][name]["parser"] for name in {dataset: 0, owner: 0}]
+        selected[PARSERS] = [config["datasets"][name]["parser"] for name in {dataset: 0, owner: 0}]
     if (corpus := getattr(wildcards, "corpus", None)) in config["corpora"]:
-        found[READERS] = text_readers(config["corpora"][corpus], root)
-    return found
+        selected[READERS] = text_readers(config["corpora"][corpus], root)
+    return selected
 
 
 def _recipe_of(config: dict, settings: dict) -> dict:
-    """Return the recipe of an LM's settings; {} of an LM that has none."""
+    """Return the recipe of an LM's settings, {} without a recipe."""
     return config["recipes"].get(settings.get("recipe"), {})
 
 
 def text_readers(corpus: dict, root: Path) -> list[str]:
-    """Return the readers that a corpus of text is read by."""
+    """Return the readers of a corpus's files."""
     if "sources" in corpus:
         files = sources.read(sources.place(corpus["sources"], root), corpus.get("exclude", []))
         return sorted({source.reader for source in files})
@@ -345,9 +340,9 @@ def text_readers(corpus: dict, root: Path) -> list[str]:
 
 
 def responses(config: dict, name: str, table: str = "experiments") -> list[dict]:
-    """Return the responses of an experiment, or of an entry of another `table` that has them.
+    """Return the responses of an experiment, or of an entry of another table.
 
-    They are dicts of design, dataset and measure, in the config's order.
+    Responses are dicts of design, dataset and measure, in the config's order.
     """
     return [
         dict(zip(("dataset", "measure"), response.partition(".")[::2], strict=True), design=design)
@@ -357,31 +352,31 @@ def responses(config: dict, name: str, table: str = "experiments") -> list[dict]
 
 
 def datasets_read(config: dict, experiments: Iterable[str]) -> set[str]:
-    """Return the datasets of experiments' responses, and those that their evaluations read."""
-    found = set()
+    """Return the datasets that experiments' responses and evaluations use."""
+    datasets = set()
     for name in experiments:
-        found |= {response["dataset"] for response in responses(config, name)}
-        asked = (each for each in config["experiments"][name].values() if isinstance(each, dict))
-        found |= {each["dataset"] for each in asked if isinstance(each.get("dataset"), str)}
-    return found
+        datasets |= {response["dataset"] for response in responses(config, name)}
+        asked = (value for value in config["experiments"][name].values() if isinstance(value, dict))
+        datasets |= {value["dataset"] for value in asked if isinstance(value.get("dataset"), str)}
+    return datasets
 
 
 def owner_of_words(config: dict, dataset: str) -> str:
-    """Return the dataset whose words a dataset has: itself, or that which its `words` name."""
+    """Return the dataset that provides a dataset's words: itself, or the one in `words`."""
     return config["datasets"][dataset]["words"].get("dataset", dataset)
 
 
 def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:
-    """Say which files of a dataset only the user can place, and are not there.
+    """Return messages on missing files of a dataset that the user must supply.
 
-    Those of another dataset whose words it has are not among them.
+    Files of another dataset that provides the words are not included.
     """
     parts = (dataset.get(part, {}).values() for part in ("words", "responses"))
     return _missing([f for part in parts for f in part if isinstance(f, dict)], mirrors)
 
 
 def missing_data(entry: dict, roles: Iterable[str], mirrors: list[str]) -> list[str]:
-    """Say which files of an entry of `MATERIALS` only the user can place, and are not there."""
+    """Return messages on missing files of an entry of `MATERIALS` that the user must supply."""
     return _missing([entry[role] for role in roles if role in entry], mirrors)
 
 
@@ -390,10 +385,10 @@ def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
     for file in files:
         if "url" in file or "simulated" in file:
             continue
-        found = Path(file["local"]).exists() if "local" in file else False
+        is_here = Path(file["local"]).exists() if "local" in file else False
         stand_in = file.get("stand_in", {}).get("path")
-        if stand_in and not found:
-            found = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
-        if not found:
+        if stand_in and not is_here:
+            is_here = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
+        if not is_here:
             missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
     return missing

@@ -1,4 +1,4 @@
-"""Parquet files of the three contracts: words and responses or observations, and surprisal."""
+"""Write the Parquet files of the three contracts: words, responses or observations, surprisal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Hashed:
-    """A file that is written to and hashed at once."""
+    """A file that hashes its content while it is written."""
 
     def __init__(self, path: Path):
         self.file, self.digest = path.open("wb"), hashlib.sha256()
@@ -49,13 +49,13 @@ def write(frame: pd.DataFrame, path: str | Path) -> None:
     frame : DataFrame
         The table.
     path : path
-        The file, which is written atomically.
+        The file; written atomically.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    if frame.attrs:  # as pandas itself stores and restores them
+    if frame.attrs:  # in pandas' format, so that pandas restores them
         attributes = {b"PANDAS_ATTRS": json.dumps(frame.attrs).encode()}
         table = table.replace_schema_metadata(table.schema.metadata | attributes)
     with atomic(path) as part:

@@ -1,28 +1,28 @@
-"""Damaged files: JSON, Parquet and CSV files that are empty or were cut."""
+"""Detection of damaged files: JSON, Parquet and CSV files that are empty or truncated."""
 
 import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-#: What a Parquet file begins and ends with.
+#: First and last bytes of a Parquet file.
 MAGIC = b"PAR1"
 _EMPTY = "is empty"
-_CUT = "is damaged or was cut"
+_CUT = "is damaged or truncated"
 
 
 def damage(path: str | Path) -> str:
-    """Say how a JSON, Parquet or CSV file is damaged.
+    """Describe the damage of a JSON, Parquet or CSV file.
 
     Parameters
     ----------
     path : str or Path
-        The file; its ending says what it is.
+        The file; its extension determines the format.
 
     Returns
     -------
     str
-        "" for a file that is whole, is of another kind or cannot be opened.
+        "" for a complete file, another format, or a file that cannot be opened.
     """
     path = Path(path)
     check = {".json": _json, ".parquet": _parquet, ".csv": _csv}.get(path.suffix)
@@ -35,15 +35,15 @@ def damage(path: str | Path) -> str:
 
 
 def first_damaged(paths: Iterable[str | Path]) -> str:
-    """Name the first damaged file and what is wrong with it; "" if all are whole."""
+    """Return the first damaged file with its damage, "" if all are complete."""
     return next((f"{path} {wrong}" for path in paths if (wrong := damage(path))), "")
 
 
 def of_job() -> str:
-    """Name the first damaged input of the Snakemake job that this process runs; "" if there is none."""
+    """Return the first damaged input of this process's Snakemake job, "" if there is none."""
     job = getattr(sys.modules.get("__main__"), "snakemake", None)
     named = first_damaged(map(str, getattr(job, "input", ())))
-    return named and f"{named}; delete it, and the same command makes or fetches it again"
+    return named and f"{named}; delete it, and the same command makes or downloads it again"
 
 
 def _json(path: Path) -> str:
@@ -62,10 +62,10 @@ def _parquet(path: Path) -> str:
         length, last = int.from_bytes(file.read(len(MAGIC)), "little"), file.read()
     if first == last == MAGIC and length + 3 * len(MAGIC) <= size:
         return ""
-    return f"{_CUT}: it does not end as a Parquet file does"
+    return f"{_CUT}: it lacks the end of a Parquet file"
 
 
 def _csv(path: Path) -> str:
     with path.open("rb") as file:
         file.seek(-1, 2)
-        return "" if file.read() == b"\n" else f"{_CUT}: its last line has no end"
+        return "" if file.read() == b"\n" else f"{_CUT}: its last line is incomplete"

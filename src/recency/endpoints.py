@@ -1,9 +1,9 @@
-"""The endpoints by which LMs can be ranked: which log-likelihood ΔLogLik is a difference of.
+"""Endpoints by which LMs can be ranked: the log-likelihood whose difference is ΔLogLik.
 
-An endpoint is a likelihood, and the observations that are scored by it. `crossed` is the default:
-all observations but the held-out ones, by fits that have seen neither their subject nor their
-sentence (recency.regression.crossed). `in_sample` is of the fitted observations. The others score the
-exploratory partition by the fit to the partition fit: each is a module of
+An endpoint is a likelihood and the observations that it scores. The default, `crossed`, scores all but
+the held-out observations by fits that have seen neither their subject nor their sentence
+(recency.regression.crossed). `in_sample` scores the fitted observations. The others score the
+exploratory partition by the fit to the partition `fit`; each is a module of
 recency.regression.likelihoods, or of another package (recency.plugins). Names and descriptions
 elsewhere are derived from these.
 """
@@ -18,33 +18,33 @@ LIKELIHOODS = "recency.regression.likelihoods"
 CROSSED = "crossed"
 IN_SAMPLE = "in_sample"
 DEFAULT_ALONE = "conditional"
-"""The endpoint of models that the crossed bootstrap does not cover."""
+"""Endpoint of models that the crossed bootstrap does not cover."""
 DRAWS = 500
-"""Of the crossed bootstrap, unless an experiment states another number."""
+"""Default number of draws of the crossed bootstrap."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint.
+    """An endpoint.
 
     Attributes
     ----------
     name
-        As the config has it.
+        Name in the config.
     observations
-        The observations that are scored, as the title of a table's column.
+        The scored observations, for the title of a column.
     effects
-        What the likelihood does with the random effects, as such a title.
+        Treatment of the random effects, for the title of a column.
     of
         Both in a sentence, after "log-likelihood".
     short
         The likelihood in tables of simulated endpoints; "" where these have no such candidate.
     mixed
-        Whether linear mixed models alone have it.
+        Whether it is defined for linear mixed models only.
     rescaled
-        Whether `<name>_rescaled` scales the predictors by the scored observations, as well.
+        Whether the variant `<name>_rescaled`, with predictors scaled by the scored observations, exists.
     order
-        Its place among the others in tables.
+        Position in tables.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Endpoint:
 
     @property
     def key(self) -> str:
-        """The key under `loglik` of a fit's record; that of `crossed` is in files of its own."""
+        """The key under `loglik` of a fit's record; `crossed` has separate files."""
         if self.name == IN_SAMPLE:
             return "fit"
         return "exploratory" if self.name == "conditional" else f"exploratory_{self.name}"
@@ -90,17 +90,17 @@ ENDPOINTS = {
             CROSSED,
             "unseen subjects and sentences",
             "crossed bootstrap",
-            "of subjects and sentences that the fit has not seen (crossed bootstrap)",
+            "of unseen subjects and sentences (crossed bootstrap)",
         ),
         *_likelihoods(),
         Endpoint(
             IN_SAMPLE,
             "in-sample",
             "maximised",
-            "of the observations that were fitted",
+            "of the fitted observations",
             mixed=False,
         ),
     )
 }
 HELD_OUT = tuple(name for name in ENDPOINTS if name not in (CROSSED, IN_SAMPLE))
-"""Those that score the exploratory partition, each by a likelihood of the same name."""
+"""Endpoints that score the exploratory partition, by a likelihood of the same name."""

@@ -1,8 +1,8 @@
-"""The one error that a user is meant to read."""
+"""The error class for users."""
 
 
 class InputError(ValueError):
-    """The user's input is at fault: the message names file, row or key, value and the way out."""
+    """Invalid input; the message names file, row or key, value and the way out."""
 
 
 def first_line(error: object) -> str:

@@ -1,4 +1,4 @@
-"""Atomic writing: a file is there complete, or as it was before."""
+"""Atomic writing: a file is either complete or unchanged."""
 
 import errno
 import hashlib
@@ -13,13 +13,13 @@ from recency.errors import InputError
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
-    """Give a temporary path beside `path` that is renamed onto it on success, removed on failure.
+    """Yield a temporary path next to `path` that is renamed to it on success and removed on failure.
 
-    A full disk is an InputError, and leaves what was at `path` before.
+    A full disk raises InputError and leaves `path` unchanged.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The ending is kept, since many writers choose the format by it.
+    # The extension is kept, because many writers choose the format by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
@@ -34,7 +34,7 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def full_disk(error: BaseException | None) -> bool:
-    """Say whether `error`, or what led to it, is a disk without room or a used-up quota."""
+    """Return whether `error` or its cause is a full disk or an exceeded quota."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True
@@ -43,13 +43,13 @@ def full_disk(error: BaseException | None) -> bool:
 
 
 def no_room(path: Path) -> InputError:
-    """Make the error of a file that a full disk kept from being written."""
+    """Return the error for a file that could not be written to a full disk."""
     free = shutil.disk_usage(path.parent).free / 1e6
-    before = "what was there before is untouched; " if path.exists() else ""
+    before = "its previous content is unchanged; " if path.exists() else ""
     return InputError(
-        f"{path} was not written: the disk is full, or a quota used up ({free:,.0f} MB are free in "
-        f"{path.parent} now); {before}make room there and give the same command again, which goes "
-        "on from what is complete"
+        f"{path} was not written: the disk is full, or a quota exceeded ({free:,.0f} MB are free in "
+        f"{path.parent} now); {before}free some space and repeat the command, which continues "
+        "from the completed jobs"
     )
 
 

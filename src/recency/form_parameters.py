@@ -1,4 +1,4 @@
-"""Parameters of a form (of bias, of erasure), checked against what its module declares."""
+"""Check the parameters of a form (of bias, of erasure) by its module's declaration."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,23 +11,23 @@ from recency.names import nearest
 def check(
     package: str, kind: str, spec: Mapping[str, Any], also: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return a form and its parameters as a dict, checked.
+    """Check a form and its parameters, and return them as a dict.
 
     Parameters
     ----------
     package : str
         The forms' package, such as `recency.attention.biases`.
     kind : str
-        What messages call it: bias, erasure.
+        Noun for messages: bias, erasure.
     spec : mapping
         `form`, and the parameters that its module's `PARAMETERS` declares as JSON Schema.
     also : mapping, optional
-        Further parameters of every form; none of them is required.
+        Optional parameters of every form.
 
     Raises
     ------
     InputError
-        For an unknown form or parameter, a value that cannot be, and a missing parameter.
+        For an unknown form or parameter, an invalid value, or a missing parameter.
     """
     from jsonschema import Draft202012Validator
 

@@ -1,9 +1,9 @@
-"""Experiments with several seeds, settings or steps, written out as LMs and designs of their own.
+"""Expand experiments with several seeds, settings or steps to separate LMs and designs.
 
-`ALiBi-mix-TI` from seed 2 is the LM `ALiBi-mix-TI@seed=2`, scored without a beginning of text
-`ALiBi-mix-TI@bos=false` (with the weights of `ALiBi-mix-TI`), and after 64 steps of its training
-`ALiBi-mix-TI@step=64`; the design `spr` on log times is `spr@response=log`. Every rule then works as it is, and what equals the LM's or the design's own
-setting keeps its name, and so its files.
+`ALiBi-mix-TI` trained from seed 2 becomes the LM `ALiBi-mix-TI@seed=2`, scored without a begin token
+`ALiBi-mix-TI@bos=false` (with the same weights), and after 64 training steps `ALiBi-mix-TI@step=64`;
+the design `spr` on log times becomes `spr@response=log`. Rules need no special cases, and settings equal
+to the LM's or design's own keep its name and files.
 """
 
 import itertools
@@ -16,19 +16,19 @@ STEP = {"step": "step"}
 DESIGN_SETTINGS = {"surprisal": "surprisal", "response": "times", "base": "base"}
 DESIGN_SETTINGS |= {"controls": "controls", "family": "family", "linking": "linking function"}
 OWN = {"controls": "own", "family": "gaussian", "linking": "linear"}
-"""What a design has where it does not say."""
+"""Default settings of designs."""
 SETTINGS = LM_SETTINGS | DESIGN_SETTINGS
-"""What a grid may vary, in the order of the tables, and how they write it."""
+"""Settings that a grid may vary, in the order of the tables, and their titles."""
 
 
 def expand(config: dict) -> dict[str, dict]:
-    """Write the experiments out, in place; return what the names of those written out mean.
+    """Expand the experiments in place; return experiment → meaning of the new names.
 
-    Of each such experiment: `lms`, name → `lm` and its settings (and `fixed`, those that say nothing
-    of an LM that is no network); `designs`, name → `design` and its
-    settings. Their `lms`, `baseline`, `compare` and `responses` then hold the written-out names.
+    Values have `lms`, name → `lm` and its settings (and `fixed`, settings that do not apply to an LM
+    that is not a network), and `designs`, name → `design` and its settings. `lms`, `baseline`,
+    `compare` and `responses` of the experiment then have the new names.
     """
-    found = {}
+    expanded = {}
     for name, experiment in config["experiments"].items():
         grid = dict(experiment.get("sensitivity", {}))
         if seeds := seeds_of(experiment, config["scale"]):
@@ -40,13 +40,15 @@ def expand(config: dict) -> dict[str, dict]:
         lms, designs = {}, {}
         for lm in experiment["lms"]:
             for settings in _combinations(grid, LM_SETTINGS | STEP):
-                own = language_model(config, lm)
-                shared = {key: own[key] for key in LM_SETTINGS}
+                lm_settings = language_model(config, lm)
+                shared = {key: lm_settings[key] for key in LM_SETTINGS}
                 variant = lm_variant(config, lm, settings)
-                settings = {k: v for k, v in settings.items() if k not in fixed_settings(own)}
+                settings = {
+                    k: v for k, v in settings.items() if k not in fixed_settings(lm_settings)
+                }
                 about = {"lm": lm} | shared | settings
-                if kind_of(own) != "network":  # the same in every cell
-                    about["fixed"] = sorted(fixed_settings(own))
+                if kind_of(lm_settings) != "network":  # the same in every cell
+                    about["fixed"] = sorted(fixed_settings(lm_settings))
                 lms.setdefault(variant, about)
         responses = {}
         for design, listed in experiment.get("responses", {}).items():
@@ -69,8 +71,8 @@ def expand(config: dict) -> dict[str, dict]:
                 for seed in seeds
             ]
             experiment[key] = [list(pair) for pair in dict.fromkeys(map(tuple, pairs))]
-        found[name] = {"lms": lms, "designs": designs}
-    return found
+        expanded[name] = {"lms": lms, "designs": designs}
+    return expanded
 
 
 def is_varied(experiment: dict) -> bool:
@@ -79,21 +81,21 @@ def is_varied(experiment: dict) -> bool:
 
 
 def has_steps(experiment: dict) -> bool:
-    """Return whether an experiment is of LMs along their training."""
+    """Return whether an experiment evaluates LMs at several training steps."""
     return "steps" in experiment
 
 
 def seeds_of(experiment: dict, scale: str) -> list[int]:
-    """Return the seeds that an experiment's LMs are trained from at a scale; none if it names none."""
+    """Return the training seeds of an experiment at a scale; empty if it has none."""
     seeds = experiment.get("seeds", [])
     return seeds.get(scale, []) if isinstance(seeds, dict) else seeds
 
 
 def baselines(lms: dict[str, dict], baseline: str) -> dict[str, str]:
-    """Return LM → the baseline of the same settings, of LMs as `expand` returns them.
+    """Return LM → baseline with the same settings, for `lms` as returned by `expand`.
 
-    Settings that say nothing of an LM are the same as any; without its like an LM has `baseline`. Of
-    several steps it is that of the same step.
+    Settings that do not apply to an LM match any value; without a match it is `baseline`. With several
+    steps, the baseline is that of the same step.
     """
     settings = (*LM_SETTINGS, *STEP)
     plain: dict[frozenset, dict[str, dict]] = {}
@@ -121,7 +123,7 @@ def _values(about: dict, keys: tuple[str, ...]) -> tuple:
 
 
 def settings_of_designs(designs: dict[str, dict]) -> dict[str, str]:
-    """Return design → its settings as text, of designs as `expand` returns them."""
+    """Return design → its settings as text, for `designs` as returned by `expand`."""
     return {
         name: ",".join(
             f"{k}={written(k, about[k], plain=True)}" for k in DESIGN_SETTINGS if k in about
@@ -131,7 +133,7 @@ def settings_of_designs(designs: dict[str, dict]) -> dict[str, str]:
 
 
 def steps_of(config: dict, experiment: dict) -> list[int]:
-    """Return the steps that an experiment is run at, in order; `all` are those kept, and the last."""
+    """Return the steps of an experiment in order; `all` are the checkpoints and the last step."""
     if experiment["steps"] != "all":
         return sorted(experiment["steps"])
     recipe = _recipe(config, experiment["lms"][0])
@@ -139,21 +141,21 @@ def steps_of(config: dict, experiment: dict) -> list[int]:
 
 
 def _recipe(config: dict, lm: str) -> dict:
-    """Return the recipe that an LM is trained by."""
+    """Return the recipe of an LM."""
     return config["recipes"].get(language_model(config, lm)["recipe"], {})
 
 
 def lm_variant(config: dict, lm: str, settings: dict) -> str:
-    """Return the name of an LM with these settings, which the config has from now on.
+    """Add an LM with these settings to the config, and return its name.
 
-    A `step` before the last is a checkpoint of the LM's training; the last is the LM.
+    A `step` before the last is a checkpoint; the last step is the LM itself.
     """
-    own, entry = language_model(config, lm), dict(config["lms"][lm])
+    lm_settings, entry = language_model(config, lm), dict(config["lms"][lm])
     if "languages" in entry:
         return _by_language_variant(config, lm, settings)
-    fixed = fixed_settings(own)  # of a checkpoint the seed: it is trained already
-    own = {"step": _recipe(config, lm).get("steps")} | own
-    changed = {k: v for k, v in settings.items() if k not in fixed and v != own[k]}
+    fixed = fixed_settings(lm_settings)  # a checkpoint has a fixed seed
+    lm_settings = {"step": _recipe(config, lm).get("steps")} | lm_settings
+    changed = {k: v for k, v in settings.items() if k not in fixed and v != lm_settings[k]}
     if not changed:
         return lm
     trained = {key: value for key, value in changed.items() if key in ("seed", "step")}
@@ -162,21 +164,21 @@ def lm_variant(config: dict, lm: str, settings: dict) -> str:
         entry["weights"] = lm_variant(config, entry["weights"], trained)
     elif "step" in changed:
         entry = {"checkpoint_of": lm_variant(config, lm, seed)}
-    elif "checkpoint" not in own and len(changed) > len(seed):
+    elif "checkpoint" not in lm_settings and len(changed) > len(seed):
         entry = {key: value for key, value in entry.items() if key not in ("checkpoint_of", "step")}
         entry["weights"] = lm_variant(config, lm, seed)
     elif "checkpoint_of" in entry:
         entry["checkpoint_of"] = lm_variant(config, entry["checkpoint_of"], seed)
     name = variant_name(lm, changed)
-    label = ", ".join([own["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
-    if "checkpoint_of" in entry:  # all else is that LM's
+    label = ", ".join([lm_settings["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
+    if "checkpoint_of" in entry:  # other settings are inherited
         changed = {key: value for key, value in changed.items() if key == "step"}
     config["lms"][name] = entry | changed | {"label": label}
     return name
 
 
 def _by_language_variant(config: dict, lm: str, settings: dict) -> str:
-    """Return `lm_variant` of an LM for each language: its LMs have the settings."""
+    """Return `lm_variant` of an LM with `languages`, whose members get the settings."""
     entry = dict(config["lms"][lm])
     members = {
         language: lm_variant(config, member, settings)
@@ -184,23 +186,23 @@ def _by_language_variant(config: dict, lm: str, settings: dict) -> str:
     }
     if members == entry["languages"]:
         return lm
-    own = language_model(config, lm)
-    changed = {k: v for k, v in settings.items() if v != own.get(k)}
-    label = ", ".join([own["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
+    lm_settings = language_model(config, lm)
+    changed = {k: v for k, v in settings.items() if v != lm_settings.get(k)}
+    label = ", ".join([lm_settings["label"], *(f"{k} {written(k, v)}" for k, v in changed.items())])
     name = variant_name(lm, changed)
     config["lms"][name] = entry | {"languages": members, "label": label}
     return name
 
 
 def design_variant(config: dict, design: str, settings: dict) -> str:
-    """Return the name of a design with these settings, which the config has from now on."""
-    own = config["designs"][design]
-    before = _settings_of(own)
+    """Add a design with these settings to the config, and return its name."""
+    entry = config["designs"][design]
+    before = _settings_of(entry)
     changed = {key: value for key, value in settings.items() if value != before[key]}
     if not changed:
         return design
     name = variant_name(design, changed)
-    config["designs"][name] = varied_design(own, changed)
+    config["designs"][name] = varied_design(entry, changed)
     return name
 
 
@@ -220,12 +222,12 @@ def settings_of_design(experiment: dict) -> list[dict]:
 
 
 def variant_name(name: str, changed: dict) -> str:
-    """Write a name and the settings that are changed: `ALiBi-mix-TI@bos=false,seed=2`."""
+    """Return a name with changed settings: `ALiBi-mix-TI@bos=false,seed=2`."""
     return f"{name}@" + ",".join(f"{k}={written(k, v, plain=True)}" for k, v in changed.items())
 
 
 def written(key: str, value: object, plain: bool = False) -> str:
-    """Write a setting's value, for a table or, `plain`, for a file's name."""
+    """Format the value of a setting, for a table or (`plain`) for a file name."""
     if value is None:
         return "half" if plain else "half a window"
     if isinstance(value, bool):
@@ -235,9 +237,9 @@ def written(key: str, value: object, plain: bool = False) -> str:
 
 
 def _settings_of(design: dict) -> dict:
-    """Return a design's own settings: of two bases the first."""
-    own = OWN | {key: design[key] for key in DESIGN_SETTINGS if key in design}
-    return {key: value[0] if isinstance(value, list) else value for key, value in own.items()}
+    """Return a design's settings with defaults; of two baseline models, the first."""
+    defaults = OWN | {key: design[key] for key in DESIGN_SETTINGS if key in design}
+    return {key: value[0] if isinstance(value, list) else value for key, value in defaults.items()}
 
 
 def _combinations(grid: dict, keys: dict):

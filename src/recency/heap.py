@@ -1,20 +1,19 @@
-"""What the C library does with memory that a process frees."""
+"""Reuse of freed memory by the C library."""
 
 import ctypes
 import sys
 
-#: glibc's mallopt(3): numbers of settings, and values by which freed memory is kept.
+#: Parameters of glibc's mallopt(3), and values that keep freed memory.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4
 KEPT = {M_TRIM_THRESHOLD: 2**31 - 1, M_MMAP_THRESHOLD: 32 << 20}
 
 
 def keep_freed(large: bool = False) -> None:
-    """Have glibc keep freed memory for this process; do nothing where there is another C library.
+    """Make glibc keep freed memory in this process; no effect with other C libraries.
 
-    It gives large pieces back to the system, depending on what lies beside them, and every page of
-    them that is taken again is a fault: a quarter of a step of a recurrent LM. Pieces beyond 32 MB
-    are the system's still, unless `large`, for work that takes the same ones over and over: they are
-    3 to 8 % of a training step by this project's kernels. At its peak a process takes a hundredth more.
+    By default it returns large blocks to the system, and page faults at their next use take a quarter
+    of a training step of a recurrent LM. Blocks beyond 32 MB are still returned unless `large`, which
+    saves 3 to 8 % of a training step by this project's kernels. Peak memory increases by 1 %.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt:

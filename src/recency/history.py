@@ -1,8 +1,8 @@
-"""What a language model was made from: its texts, seed, code and starting weights.
+"""Provenance of a language model: its texts, seed, code and initial weights.
 
-A network's history is a part of its config.json, so that checkpoints, exports, and networks that are
-trained on from it carry it along; an n-gram model's is a file next to it. Passages of the texts
-(recency.passages) are in files in the same folder. None of it changes what a model computes.
+A network's history is part of its config.json, so that checkpoints, exports and networks initialised
+from it inherit it; that of an n-gram model is a file next to it. Passages of the texts
+(recency.passages) are files in the same folder. The history does not affect computations.
 """
 
 import json
@@ -16,16 +16,15 @@ from recency.errors import InputError
 
 #: The history's key in a config.json.
 KEY = "training_history"
-#: The largest share of an evaluated text's passages that a model may have been trained on. Unrelated
-#: texts share up to 6 %, parts of one corpus up to 13 % (Radford et al. 2019), a text of a training text
-#: all; halfway no text that was set aside is refused, and none that was trained on passes.
+#: Largest share of an evaluated text's passages that may be in a model's training text. Unrelated texts
+#: share up to 6 %, parts of one corpus up to 13 % (Radford et al. 2019), and training texts 100 %.
 MOST_SEEN = 0.5
-#: The least share that is worth a note.
+#: Smallest share that is noted.
 NOTED = 0.001
 
 
 def text_of(info: str | Path) -> Path | None:
-    """Return the text that tokens were made from, by the description of these; None of tokens alone."""
+    """Return the text of tokens by their description; None for pretokenized corpora."""
     text = Path(info).parent.parent / "text.parquet"
     return text if text.is_file() else None
 
@@ -39,7 +38,7 @@ def of_training(
     held_out: Path | None = None,
     vectors: Path | None = None,
 ) -> dict:
-    """Return the history of a network that is about to be trained, its passages written to `folder`.
+    """Return the history of a network before training, and write its passages to `folder`.
 
     Parameters
     ----------
@@ -50,16 +49,16 @@ def of_training(
     specification : Mapping
         The training's specification, with `seed`, `code`, and the tokens' SHA-256.
     changes : Mapping
-        What `recency.networks.states.changes` returns.
+        Return value of `recency.networks.states.changes`.
     held_out : Path, optional
-        The tokens that the training is validated on.
+        Validation tokens.
     vectors : Path, optional
-        The weights whose vectors the training begins with.
+        Weights that provide the initial vectors.
 
     Raises
     ------
     InputError
-        Where most of the validation text is in the training text.
+        If most of the validation text is in the training text.
     """
     corpus = info.parent.parent.name
     record = {"corpus": corpus, "tokens": tokens.name, "sha256": specification["tokens"]["sha256"]}
@@ -86,7 +85,7 @@ def of_training(
 def of_ngrams(text: str | Path, out: str | Path, starting: Iterable[str | Path] = ()) -> dict:
     """Write the history of an n-gram model next to its file, and return it.
 
-    `starting` are n-gram models that it was made from.
+    `starting` are n-gram models that it extends.
     """
     text, out = Path(text), Path(out)
     record = {
@@ -97,62 +96,62 @@ def of_ngrams(text: str | Path, out: str | Path, starting: Iterable[str | Path] 
     for path, history in zip(starting, before):
         _copy_passages(Path(path).parent, out.parent, history)
     history = {
-        "texts": [record, *(each for old in before for each in (old or {}).get("texts", []))]
+        "texts": [record, *(earlier for old in before for earlier in (old or {}).get("texts", []))]
     }
-    told = json.dumps(history, indent=1) + "\n"
-    passages.write_whole(_next_to(out), lambda part: part.write_text(told, encoding="utf-8"))
+    content = json.dumps(history, indent=1) + "\n"
+    passages.write_whole(_next_to(out), lambda part: part.write_text(content, encoding="utf-8"))
     return history
 
 
 def read(model: str | Path) -> dict | None:
-    """Return a model's history; None where none was written.
+    """Return a model's history, None if it has none.
 
     Parameters
     ----------
     model : str or Path
-        A folder with a config.json, a file in such a folder, or an n-gram model's file. Of a name on
-        the Hub nothing is read.
+        A folder with a config.json, a file in such a folder, or an n-gram model's file. Names on the
+        Hub have no history.
     """
     path = Path(model)
     file, key = _next_to(path), None
     if not file.is_file():
         file, key = (path if path.is_dir() else path.parent) / "config.json", KEY
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # whoever opens the model says what is wrong
+        history = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # reported when the model is opened
         return None
-    return found if key is None else found.get(key)
+    return history if key is None else history.get(key)
 
 
 def require_unseen(text: str | Path, name: str, models: Mapping[str, str | Path]) -> None:
-    """Refuse to evaluate models on a text that they were trained on; note what they have seen of it.
+    """Refuse to evaluate models on their training text, and note smaller overlaps.
 
     Parameters
     ----------
     text : str or Path
         A Parquet file of documents or of words.
     name : str
-        How an error calls the text.
+        Name of the text in errors.
     models : Mapping
         Name → folder or file, as `read` takes it.
 
     Raises
     ------
     InputError
-        Where more than half of the text's passages are in one model's training text.
+        If more than half of the text's passages are in one model's training text.
     """
     histories = {lm: read(path) for lm, path in models.items()}
     if unknown := [lm for lm, history in histories.items() if history is None]:
-        print(f"{', '.join(unknown)}: no history says what it was trained on", file=sys.stderr)
+        print(f"{', '.join(unknown)}: unknown training text", file=sys.stderr)
     if not any(histories.values()):
         return
-    own = passages.of_file(text)
+    text_passages = passages.of_file(text)
     for lm, history in histories.items():
-        _require_unseen(name, own, lm, history, _folder(models[lm]))
+        _require_unseen(name, text_passages, lm, history, _folder(models[lm]))
 
 
 def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
-    """Describe the training on a dataset's texts of an LM that has seen most of them.
+    """Describe an LM's training on most of a dataset's texts.
 
     Parameters
     ----------
@@ -166,8 +165,7 @@ def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
     Returns
     -------
     str
-        How much of the texts it was trained on; "" where that is half at most, or where no history
-        says what it was trained on.
+        The share of the texts in its training text; "" if it is at most half, or unknown.
     """
     if not (history := read(model)):
         return ""
@@ -175,21 +173,21 @@ def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
 
 
 def _folder(model: str | Path) -> Path:
-    """Return the folder of a model that is one, or a file in it."""
+    """Return the folder of a model, given as the folder or a file in it."""
     return Path(model) if Path(model).is_dir() else Path(model).parent
 
 
 def _require_unseen(
     name: str, text: passages.Passages, lm: str, history: Mapping | None, folder: Path
 ) -> None:
-    for found in _most_seen(name, text, lm, history, folder):
-        raise InputError(f"{lm} {found}; evaluate it on a text that it was not trained on")
+    for seen in _most_seen(name, text, lm, history, folder):
+        raise InputError(f"{lm} {seen}; use a text that it was not trained on")
 
 
 def _most_seen(
     name: str, text: passages.Passages, lm: str, history: Mapping | None, folder: Path
 ) -> Iterator[str]:
-    """Yield each training text that has most of a text's passages; note smaller shares on stderr."""
+    """Yield training texts that contain most of a text's passages; note smaller shares on stderr."""
     for record in texts(history):
         if "passages" not in record:
             print(
@@ -211,35 +209,35 @@ def _most_seen(
 
 
 def texts(history: Mapping | None) -> Iterator[dict]:
-    """Yield the records of all texts in a history, those of the starting weights with them."""
+    """Yield the records of all texts in a history, including those of initial weights."""
     while history:
         yield from history.get("texts", [])
         history = history.get("starting_weights", {}).get("history")
 
 
 def changes_of_code(history: Mapping | None, step: int | None = None) -> list[str]:
-    """Return a sentence for each change of the code that a network was trained by.
+    """Return a sentence for each change of the training code during a training.
 
     Parameters
     ----------
     history : Mapping or None
         A network's history.
     step : int, optional
-        The step whose weights are meant; later changes do not count.
+        Step of the weights; later changes are ignored.
     """
     changed = (history or {}).get("resumed", [])
     return [
-        f"From step {each['step'] + 1:,} on it was trained by other code ({', '.join(modules)}), "
-        "which `resume: true` declared to change nothing."
-        for each in changed
-        if (modules := changed_modules(each)) and (step is None or each["step"] < step)
+        f"From step {change['step'] + 1:,} on it was trained by changed code ({', '.join(modules)}), "
+        "which `resume: true` declared equivalent."
+        for change in changed
+        if (modules := changed_modules(change)) and (step is None or change["step"] < step)
     ]
 
 
 def notes(models: Iterable[str | Path]) -> list[str]:
-    """Return a line for each network whose code changed while it was trained.
+    """Return a line for each network whose code changed during its training.
 
-    `models` are files in their folders, which have the networks' names.
+    `models` are files in folders named as the networks.
     """
     return [
         f"{Path(model).parent.name}: {line}"
@@ -255,7 +253,7 @@ def changed_modules(change: Mapping) -> list[str]:
 
 
 def copy_passages(source: Path, folder: Path) -> None:
-    """Copy the passages that the history in a folder's config.json names to it, from another folder."""
+    """Copy the passages in a folder's history from another folder."""
     _copy_passages(source, folder, read(folder))
 
 
@@ -267,7 +265,7 @@ def _copy_passages(source: Path, folder: Path, history: Mapping | None) -> None:
 
 
 def _next_to(model: Path) -> Path:
-    """Return where an n-gram model's history is."""
+    """Return the path of an n-gram model's history."""
     return model.with_name(f"{model.name}.history.json")
 
 

@@ -1,15 +1,15 @@
-"""The languages of a study: of its texts, language models, unigram models and datasets.
+"""Languages of texts, language models, unigram models and datasets.
 
-Codes are those of ISO 639. A corpus of text and a dataset are English unless they state a language; an
-LM has the language of its training text, and a checkpoint, a table of surprisals or a list of counts
-an unknown one unless it is stated.
+Codes are those of ISO 639. Corpora and datasets default to English; an LM has the language of its
+training text; the language of checkpoints, tables of surprisals and lists of counts is unknown unless
+stated.
 """
 
 from collections.abc import Mapping
 
 DEFAULT = "en"
 ANY = "any"
-"""The `language` of an LM that knows every language of the study."""
+"""The `language` of an LM for all languages of the study."""
 
 
 NAMES = {
@@ -27,12 +27,12 @@ NAMES = {
 
 
 def name_of(code: str) -> str:
-    """Return a language's name in English; the code of one that has none in `NAMES`."""
+    """Return a language's name in English, or its code if it is not in `NAMES`."""
     return NAMES.get(code, code)
 
 
 def of_dataset(config: Mapping, name: str) -> str:
-    """Return the language of a dataset's texts: its own, or that of the dataset whose words it has."""
+    """Return the language of a dataset's texts: its own, or that of the dataset with its words."""
     entry = config["datasets"][name]
     owner = entry["words"].get("dataset", name)
     stated = entry.get("language") or config["datasets"].get(owner, {}).get("language")
@@ -45,7 +45,7 @@ def of_corpus(config: Mapping, name: str) -> str:
 
 
 def of_lm(config: Mapping, name: str) -> frozenset[str] | None:
-    """Return the languages that an LM knows.
+    """Return the languages of an LM.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def of_lm(config: Mapping, name: str) -> frozenset[str] | None:
     Returns
     -------
     frozenset of str or None
-        Codes; None if they are unknown, or any.
+        Codes; None if unknown or any.
     """
     lm = config["lms"][name]
     if "language" in lm:
@@ -93,7 +93,7 @@ def of_unigram(config: Mapping, name: str) -> frozenset[str] | None:
 
 
 def member(config: Mapping, table: str, name: str, dataset: str) -> str:
-    """Return the entry that scores a dataset: of one `by_language` that of the dataset's language.
+    """Return the entry that scores a dataset: the entry itself, or its member for the language.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ def member(config: Mapping, table: str, name: str, dataset: str) -> str:
     Raises
     ------
     KeyError
-        If it has none for the language, which `recency.workflow.language_checks` reports before.
+        If it has no member for the language; `recency.workflow.language_checks` reports this earlier.
     """
     entry = config[table][name]
     return entry["languages"][of_dataset(config, dataset)] if "languages" in entry else name
 
 
 def members(config: Mapping) -> set[str]:
-    """Return the LMs that an LM for each language is made of."""
+    """Return the LMs that are members of LMs with `languages`."""
     return {name for lm in config["lms"].values() for name in lm.get("languages", {}).values()}

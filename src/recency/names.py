@@ -1,27 +1,27 @@
-"""Names that a user typed, and the known one that is nearest to each."""
+"""Suggestions for misspelled names."""
 
 import difflib
 from collections.abc import Iterable
 
-_LONGEST = 150  # signs of a list of names
+_LONGEST = 150  # maximum characters of a list of names
 
 
 def near(name: object, known: Iterable[object], cutoff: float = 0.5) -> str | None:
-    """Return the known name that is nearest to `name`, whatever their case; None if none is near."""
-    folded = {str(each).casefold(): str(each) for each in known}
+    """Return the known name nearest to `name`, ignoring case; None if none is near."""
+    folded = {str(candidate).casefold(): str(candidate) for candidate in known}
     close = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
 
 
 def hint(name: object, known: Iterable[object]) -> str:
-    """Return `did you mean …? ` if a known name is near, else nothing."""
+    """Return `did you mean …? ` if a known name is near, else ""."""
     close = near(name, known)
     return "" if close is None else f"did you mean {close}? "
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Return `name` quoted, with the nearest known one, or with those that are known, the first of many."""
-    known = [str(each) for each in known]
+    """Return `name` quoted, with the nearest known name or a list of the first known names."""
+    known = [str(entry) for entry in known]
     close = near(name, known)
     quoted = repr(name) if len(str(name)) <= 80 else f"{str(name)[:80]!r}…"
     if close is not None:

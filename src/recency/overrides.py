@@ -1,4 +1,4 @@
-"""Checks that stop an analysis, and how the config overrides each of them by name.
+"""Checks that stop an analysis, and their overrides in the config.
 
 The names are those of `accept` under an entry of `datasets` or `lms`. The config's schema, the
 messages and the lines in summary, verdict and report derive from these tables.
@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterable
 
 from recency.errors import InputError
 
-#: Checks of a dataset's words and times: what the override states.
+#: Check of a dataset's words and times → statement of its override.
 OF_DATASET = {
     "shifted": "times may follow a neighbouring word's length",
-    "no_context": "nearly every text is a single word, which an LM reads without context",
-    "language": "the words may be of another language than stated, or than an LM or the unigram model",
+    "no_context": "nearly every text is a single word, scored without context",
+    "language": "the words may be in another language than stated, or than the LMs or the unigram model",
     "mixed_languages": "the texts may be of several languages",
     "units": "times may be in another unit than ms",
     "duplicates": "two subjects may be the same reader",
 }
-#: Checks of an LM's surprisal: what the override states.
+#: Check of an LM's surprisal → statement of its override.
 OF_LM = {
     "surprisal": "its surprisal may be implausible, shifted or in another unit",
     "trained_on": "it may have been trained on a dataset's texts",
@@ -33,14 +33,14 @@ def schema(names: Iterable[str], what: str) -> dict:
     names : iterable of str
         `OF_DATASET` or `OF_LM`.
     what : str
-        What may fail the checks, for the description.
+        Noun for the description.
     """
     return {
         "type": "array",
         "items": {"enum": list(names)},
         "uniqueItems": True,
-        "description": f"checks that the {what} may fail: what each finds is then a warning, and "
-        "summary, verdict and report list it; docs/corpora.md",
+        "description": f"checks that the {what} may fail: findings become warnings, listed in "
+        "summary, verdict and report; docs/corpora.md",
     }
 
 
@@ -54,20 +54,20 @@ def refuse(
     check : str
         The check's name.
     name : str
-        What the data are called: <dataset>.<measure>, or an LM and a dataset.
+        Name of the data: <dataset>.<measure>, or an LM and a dataset.
     problem, way_out : str
-        What was found, with its numbers; how to mend it.
+        The finding, with its numbers; how to fix it.
     where : str
         The config's entry that may have the override: "datasets → mine".
     accept : collection of str
         Names of the checks that may fail.
     """
     if check in accept:
-        print(f"{name}: {problem}. The config accepts this (accept: [{check}])", file=sys.stderr)
+        print(f"{name}: {problem}. The config permits this (accept: [{check}])", file=sys.stderr)
         return
     end = "" if problem.endswith("?") else "."
     raise InputError(
-        f"{name}: {problem}{end} {way_out}; or, if this is meant, state `accept: [{check}]` under "
+        f"{name}: {problem}{end} {way_out}; or, if this is intended, set `accept: [{check}]` under "
         f"{where}"
     )
 
@@ -83,10 +83,10 @@ def lines(
         Label and `accept` of each.
     """
     kinds = (("Corpus", OF_DATASET, datasets), ("LM", OF_LM, lms))
-    found = {
+    values = {
         f"{kind} {label!r}: {table[check]} (accepted: {check})."
         for kind, table, entries in kinds
         for label, accept in entries
         for check in accept
     }
-    return sorted(found)
+    return sorted(values)

@@ -1,9 +1,9 @@
-"""Which passages a text has, as numbers, so that two texts can be compared without being kept.
+"""Hashes of the passages of a text, for comparing texts without storing them.
 
-A passage is eight words in a row of a document, without case and punctuation, as in the comparison of
-test texts with WebText by Radford et al. (2019, section 4). There test texts share 1 to 6 % of their
-passages with an unrelated training text, and up to 13 % with the training part of their own corpus.
-A text that was trained on shares all of them, however it is cut into documents and lines.
+A passage is eight consecutive words of a document, without case and punctuation, as in the comparison
+of test texts with WebText by Radford et al. (2019, section 4). There, test texts share 1 to 6 % of their
+passages with an unrelated training text, and up to 13 % with the training part of their own corpus. A
+training text shares all, independent of its division into documents and lines.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ import numpy as np
 
 from recency.errors import InputError
 
-#: Words of a passage.
+#: Words per passage.
 LENGTH = 8
-#: Numbers that are kept of a text, at most: 8 MB. Of longer texts those below a bound are kept.
+#: Maximum number of hashes per text (8 MB); for longer texts, those below a bound are kept.
 MOST = 1 << 20
-#: Passages of an evaluated text that have to be compared before anything is concluded.
+#: Minimum number of compared passages.
 LEAST = 8
-#: Words that are numbered at once, and words whose numbers are remembered.
+#: Words processed at once, and size of the cache of words.
 AT_ONCE = 1 << 18
 _FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True)
 class Passages:
-    """The passages of a text: sorted numbers whose first `bits` bits are 0."""
+    """Passages of a text: sorted hashes whose first `bits` bits are 0."""
 
     numbers: np.ndarray
     bits: int = 0
 
     def share_in(self, other: Passages) -> float | None:
-        """Return the share of these passages that another text has; None of too few to say."""
+        """Return the share of these passages in another text, None if there are too few."""
         bits = max(self.bits, other.bits)
-        own = _below(self.numbers, bits)
-        if len(own) < LEAST:
+        kept = _below(self.numbers, bits)
+        if len(kept) < LEAST:
             return None
-        return float(np.isin(own, other.numbers, assume_unique=True).mean())
+        return float(np.isin(kept, other.numbers, assume_unique=True).mean())
 
     def save(self, folder: str | Path) -> dict:
-        """Write the numbers into a folder, named by their SHA-256; return the record for `load`."""
+        """Write the hashes to a file named by its SHA-256; return the record for `load`."""
         digest = hashlib.sha256(self.numbers.tobytes()).hexdigest()
         name = f"passages-{digest[:12]}.npy"
         write_whole(Path(folder, name), lambda part: np.save(part, self.numbers))
@@ -54,9 +54,9 @@ class Passages:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Have `write` fill a hidden file that then takes the place of `path`.
+    """Write `path` atomically by the function `write`.
 
-    recency.files.atomic does more, but is a part of what results depend on (recency.workflow.code).
+    recency.files.atomic does more, but results depend on its code (recency.workflow.code).
     """
     part = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
@@ -67,17 +67,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def load(folder: str | Path, record: dict) -> Passages:
-    """Return the passages that a record names, from the folder that it stands in.
+    """Return the passages of a record from its folder.
 
-    Raises InputError where the file is gone or is not as it was written.
+    Raises InputError if the file is missing or changed.
     """
     path = Path(folder, Path(record["file"]).name)
     try:
         numbers = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read ({error}); put it back") from error
+        raise InputError(f"{path} cannot be read ({error}); restore it") from error
     if hashlib.sha256(numbers.tobytes()).hexdigest() != record["sha256"]:
-        raise InputError(f"{path} is not as it was written; put it back")
+        raise InputError(f"{path} was changed after it was written; restore it")
     return Passages(numbers, record["bits"])
 
 
@@ -93,7 +93,7 @@ def of_texts(texts: Iterable[str]) -> Passages:
 
 
 def of_file(path: str | Path) -> Passages:
-    """Return the passages of a Parquet file of documents (`text`) or of words (`item`, `word`)."""
+    """Return the passages of a Parquet file of documents (`text`) or words (`item`, `word`)."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -101,7 +101,9 @@ def of_file(path: str | Path) -> Passages:
             batches = file.iter_batches(columns=["text"])
             return of_texts(text for batch in batches for text in batch.column(0).to_pylist())
         words = file.read(["item", "word"]).to_pandas()
-    return of_texts(" ".join(own.dropna()) for _, own in words.groupby("item", sort=False)["word"])
+    return of_texts(
+        " ".join(item_words.dropna()) for _, item_words in words.groupby("item", sort=False)["word"]
+    )
 
 
 class _Words(dict):
@@ -115,7 +117,7 @@ class _Words(dict):
 
 
 def _numbers(texts: Iterable[str]) -> Iterator[np.ndarray]:
-    """Yield the numbers of passages, many documents at once."""
+    """Yield the hashes of passages, many documents at once."""
     numbered, words, ends = _Words(), [], []
     for text in texts:
         words += map(numbered.__getitem__, re.findall(r"\w+", text.lower()))
@@ -127,13 +129,13 @@ def _numbers(texts: Iterable[str]) -> Iterator[np.ndarray]:
 
 
 def _rolled(words: list[int], ends: list[int]) -> np.ndarray:
-    """Return a number for each passage that lies within a document."""
+    """Return the hash of each passage within a document."""
     places = len(words) - LENGTH + 1
     if places <= 0:
         return np.zeros(0, np.uint64)
     values, numbers = np.array(words, np.uint64), np.zeros(places, np.uint64)
-    for place in range(LENGTH):
-        numbers = numbers * _FACTOR + values[place : place + places]
+    for position in range(LENGTH):
+        numbers = numbers * _FACTOR + values[position : position + places]
     numbers = (numbers ^ (numbers >> np.uint64(31))) * _MIX
     numbers ^= numbers >> np.uint64(29)
     within = np.ones(places, bool)
@@ -143,5 +145,5 @@ def _rolled(words: list[int], ends: list[int]) -> np.ndarray:
 
 
 def _below(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """Return the numbers whose first bits are 0."""
+    """Return the hashes whose first bits are 0."""
     return numbers[numbers < np.uint64(1 << (64 - bits))] if bits else numbers

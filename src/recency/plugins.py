@@ -1,9 +1,8 @@
-"""Modules that a config chooses by name: forms of bias, parsers, measures, evaluations.
+"""Modules selected by name in a config: forms of bias, parsers, measures, evaluations.
 
-Each kind is a package of this project with one module for each name. Another installed package can
-provide more of a kind by entry points of the kind's group. `load` is the one place where a module is
-imported by a name that is not written in the code, so that recency.workflow.code finds what a rule
-depends on.
+Each kind is a package of this project with one module per name. Other installed packages can provide
+more by entry points of the kind's group. Only `load` imports modules by a dynamic name, so that
+recency.workflow.code can determine the code dependencies of a rule.
 """
 
 import ast
@@ -28,13 +27,13 @@ class Kind:
     Attributes
     ----------
     package
-        The package of this project that has a module for each name.
+        The package of this project with one module per name.
     title
-        What one of them is called in errors.
+        Noun for errors.
     marker
-        What every module of the kind defines; a folder defines it in its spec.py.
+        Name that every module of the kind defines; a folder defines it in its spec.py.
     ending
-        What a module's name ends in, or a folder's.
+        Suffix of a module's or folder's name.
     """
 
     package: str
@@ -43,7 +42,7 @@ class Kind:
     ending: str = ".py"
 
 
-#: Group of entry points, without its `recency.` → kind.
+#: Group of entry points, without `recency.` → kind.
 KINDS = {
     "biases": Kind("recency.attention.biases", "form of bias", "PARAMETERS"),
     "memories": Kind("recency.networks.memories", "form of memory", "PARAMETERS"),
@@ -70,7 +69,7 @@ def provided(package: str) -> dict[str, str]:
     Raises
     ------
     InputError
-        If two packages provide one name, or it is that of a plugin of this project.
+        If two packages, or a package and this project, provide the same name.
     """
     return _provided(package, tuple(sys.path)) if package in _GROUPS else {}
 
@@ -88,8 +87,8 @@ def _providers(path: tuple[str, ...]) -> list[str]:
 
 @lru_cache(maxsize=10)
 def _entry_points(path: tuple[str, ...]) -> list:
-    """Return the entry points of all kinds, by their names, for one state of `sys.path`."""
-    from importlib.metadata import entry_points  # as slow to import as all else here together
+    """Return the entry points of all kinds, sorted by name, cached by `sys.path`."""
+    from importlib.metadata import entry_points  # slow import
 
     points = (point for group in _GROUPS.values() for point in entry_points(group=group))
     return sorted(points, key=lambda point: point.name)
@@ -103,13 +102,13 @@ def _provided(package: str, path: tuple[str, ...]) -> dict[str, str]:
             continue
         where = f"entry point {point.name!r} of group {_GROUPS[package]}, {point.value!r}"
         if not point.name.isidentifier():
-            raise InputError(f"{where}: its name is not one of letters, digits and _; rename it")
+            raise InputError(f"{where}: its name must consist of letters, digits and _; rename it")
         if point.attr or find_spec(point.module.partition(".")[0]) is None:
-            raise InputError(f"{where}, names no installed module; correct it in its package")
+            raise InputError(f"{where}: the module is not installed; correct it in its package")
         if point.name in modules or _is_ours(package, point.name):
             other = modules.get(point.name, package)
             raise InputError(
-                f"{where}: {other} has this name already; rename the entry point, or uninstall "
+                f"{where}: {other} already has this name; rename the entry point, or uninstall "
                 f"{point.dist.name}"
             )
         modules[point.name] = point.module
@@ -117,13 +116,13 @@ def _provided(package: str, path: tuple[str, ...]) -> dict[str, str]:
 
 
 def _is_ours(package: str, name: str) -> bool:
-    """Return whether a name is that of a module or folder of a package of this project."""
+    """Return whether a package of this project has a module or folder of this name."""
     path = folder(package) / name
     return path.is_dir() or path.with_name(f"{name}.py").is_file()
 
 
 def dotted(package: str, name: str) -> str:
-    """Return the dotted name of the module of a plugin, or of a module in the plugin's folder."""
+    """Return the dotted name of a plugin's module, or of a module in the plugin's folder."""
     head, dot, rest = str(name).partition(".")
     if _is_ours(package, head):
         return f"{package}.{name}"
@@ -145,7 +144,7 @@ def names(package: str, marker: str | None = None) -> list[str]:
     """Return the plugins of a kind, or the modules of any package that define `marker`.
 
     Those of this project come first, then those of other packages, both sorted. None is imported, so
-    that a config is checked without PyTorch. `marker` is the kind's unless given.
+    that configs can be checked without PyTorch. `marker` defaults to the kind's.
     """
     marker = marker or _kind(package).marker
     modules = sorted(folder(package).glob("[a-z]*.py"))
@@ -159,11 +158,13 @@ def _kind(package: str) -> Kind:
 
 
 def constant(package: str, name: str, constant: str) -> object:
-    """Return the value of a literal constant of a module, read without importing it."""
+    """Return the value of a literal constant of a module without importing it."""
     path = file(package, name)
     node = _defined(path, constant) if path.is_file() else None
     if node is None:
-        raise InputError(f"{package}.{name} sets no {constant}; see its neighbours for an example")
+        raise InputError(
+            f"{package}.{name} lacks {constant}; see other modules of the package for examples"
+        )
     try:
         return ast.literal_eval(node.value)
     except (ValueError, AttributeError):
@@ -173,12 +174,12 @@ def constant(package: str, name: str, constant: str) -> object:
 
 
 def literal(package: str, name: str, constant: str) -> object:
-    """Return the value of a constant of a module as `constant` does; None if either is not there."""
+    """Return the value of a literal constant of a module, None if the module or constant is missing."""
     path = file(package, name)
     node = _defined(path, constant) if path.is_file() else None
     try:
         return None if node is None else ast.literal_eval(node.value)
-    except (ValueError, AttributeError):  # computed, or no constant
+    except (ValueError, AttributeError):  # not a literal
         return None
 
 
@@ -188,7 +189,7 @@ def defines(package: str, name: str, what: str) -> bool:
 
 
 def attribute(package: str, name: str, attribute: str) -> object:
-    """Return a literal attribute of the class `Form` of a module; None if it sets none."""
+    """Return a literal attribute of a module's class `Form`, None if it is not set."""
     path = file(package, name)
     for form in _statements(path, path.stat().st_mtime_ns):
         if isinstance(form, ast.ClassDef) and form.name == "Form":
@@ -202,18 +203,18 @@ def attribute(package: str, name: str, attribute: str) -> object:
 
 
 def keywords(package: str, name: str, function: str) -> dict[str, str]:
-    """Return the arguments with a default that a module's function takes: name → its annotation."""
+    """Return name → annotation for the parameters with defaults of a module's function."""
     node = _defined(file(package, name), function)
     if not isinstance(node, ast.FunctionDef):
         return {}
     arguments = node.args
     first = len(arguments.args) - len(arguments.defaults)
     taken = [*arguments.args[first:], *arguments.kwonlyargs]
-    return {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in taken}
+    return {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in taken}
 
 
 def docstring(package: str, name: str) -> str:
-    """Return the docstring of a module, read without importing it."""
+    """Return the docstring of a module without importing it."""
     return ast.get_docstring(ast.parse(file(package, name).read_text(encoding="utf-8"))) or ""
 
 
@@ -223,14 +224,14 @@ def load(package: str, name: str, what: str | None = None, marker: str | None = 
     Parameters
     ----------
     package, name : str
-        The package of the kind, and the plugin; of one with a folder, `<plugin>.<module>`.
+        The package of the kind, and the plugin, or `<plugin>.<module>` for a folder.
     what, marker : str, optional
-        What errors call it, and what the module defines; the kind's unless given.
+        Noun for errors, and name that the module defines; default the kind's.
 
     Raises
     ------
     InputError
-        If there is no such module, with the nearest name and how to get one.
+        If there is no such module, with the nearest name and how to add it.
     """
     what, marker = what or _kind(package).title, marker or _kind(package).marker
     path = file(package, name)
@@ -240,7 +241,7 @@ def load(package: str, name: str, what: str | None = None, marker: str | None = 
 
 
 def unknown(package: str, name: object, known: Iterable[str] | None = None) -> str:
-    """Return a name that no plugin has, quoted, with the nearest one or all, and how one is added."""
+    """Return an unknown name, quoted, with the nearest plugin or all, and how to add one."""
     known = names(package) if known is None else list(known)
     quoted, listed, rest = nearest(name, known).partition("; known: ")
     where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
@@ -250,7 +251,7 @@ def unknown(package: str, name: object, known: Iterable[str] | None = None) -> s
 
 
 def file(package: str, name: str) -> Path:
-    """Return the file of a plugin's module, which may not exist; of a folder, its `__init__.py`."""
+    """Return the path of a plugin's module, which may not exist; for a folder, its `__init__.py`."""
     where, _, last = dotted(package, name).rpartition(".")
     path = folder(where) / f"{last}.py" if where else folder(last).with_suffix(".py")
     inside = path.with_suffix("") / "__init__.py"
@@ -259,7 +260,7 @@ def file(package: str, name: str) -> Path:
 
 @lru_cache(maxsize=1000)
 def _statements(path: Path, changed: int) -> list[ast.stmt]:
-    """Return a module's statements as of `changed`: a check of the config asks for them often."""
+    """Return a module's statements, cached by its modification time `changed`."""
     return ast.parse(path.read_text(encoding="utf-8")).body
 
 
@@ -288,14 +289,14 @@ def _among(statements: list[ast.stmt], name: str) -> ast.stmt | None:
 
 
 def _beginning(text: str, name: str) -> list[ast.stmt]:
-    """Return a module's statements up to the one that defines `name`, if that is seen: they are few.
+    """Return a module's statements up to the one that defines `name`, if found.
 
-    To read all of a hundred modules takes a run longer than all else that it does first.
+    Parsing complete modules would dominate the start of a run.
     """
-    if (found := re.search(rf"^(?:def )?{name}\b", text, re.MULTILINE)) is None:
+    if (match := re.search(rf"^(?:def )?{name}\b", text, re.MULTILINE)) is None:
         return []
-    after = re.compile(r"^[^\s)\]}#]", re.MULTILINE).search(text, found.end())
+    after = re.compile(r"^[^\s)\]}#]", re.MULTILINE).search(text, match.end())
     try:
         return ast.parse(text[: after.start()] if after else text).body
-    except SyntaxError:  # the line stands in a string
+    except SyntaxError:  # the line is in a string
         return []

@@ -1,4 +1,4 @@
-"""How PyTorch computes on the processor of this process."""
+"""PyTorch's settings for the CPU."""
 
 import functools
 import sys
@@ -8,11 +8,11 @@ import torch
 
 
 def use(threads: int) -> None:
-    """Compute with so many threads, and take numbers below 1e-38 (2e-308 in float64) for 0.
+    """Set the number of threads, and flush numbers below 1e-38 (2e-308 in float64) to 0.
 
-    Attention that fades with distance weighs far words so, e⁻¹⁰⁰ 400 words back at ALiBi's slope of
-    1/4, and products with such numbers take an Intel processor four times as long: a fifth of a
-    training step. To be called before PyTorch starts threads, which inherit it.
+    Attention with a recency bias has such weights (e⁻¹⁰⁰ 400 words back at ALiBi's slope of 1/4), and
+    products with denormal numbers take an Intel processor four times as long: a fifth of a training
+    step. Call it before PyTorch starts threads, which inherit the setting.
     """
     torch.set_flush_denormal(True)
     torch.set_num_threads(threads)
@@ -20,14 +20,14 @@ def use(threads: int) -> None:
 
 @functools.cache
 def by_intel() -> bool:
-    """Say whether this is a processor by Intel, as far as the system tells."""
-    known = Path("/proc/cpuinfo")
-    return sys.platform == "linux" and known.exists() and "GenuineIntel" in known.read_text()
+    """Return whether the processor is by Intel, as far as the system reports it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    return sys.platform == "linux" and cpuinfo.exists() and "GenuineIntel" in cpuinfo.read_text()
 
 
 def available() -> float:
-    """Return the bytes of memory that can be had without swapping; infinity where none says."""
-    told = Path("/proc/meminfo")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
-    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    return found[0] if found else float("inf")
+    """Return the available memory in bytes; infinity if unknown."""
+    meminfo = Path("/proc/meminfo")
+    lines = meminfo.read_text(encoding="utf-8").splitlines() if meminfo.exists() else []
+    sizes = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return sizes[0] if sizes else float("inf")

@@ -1,15 +1,15 @@
-"""How far a long job is, in its log and on the terminal."""
+"""Progress of a long job, in its log and on the terminal."""
 
 import os
 import sys
 import time
 
-#: Set by `--logger recency`, which shows the logs' last lines itself.
+#: Set by `--logger recency`, which shows the last lines of logs itself.
 IN_LOG = "RECENCY_PROGRESS_IN_LOG"
 
 
 class progress:
-    """Say how far a long job is, at most every `every` seconds."""
+    """Print the progress of a long job, at most every `every` seconds."""
 
     def __init__(self, total: float, what: str, unit: str = "", every: float = 10.0):
         self.total, self.what, self.unit, self.every = total, what, unit, every
@@ -37,7 +37,7 @@ class progress:
 
 
 def _clock(seconds: float) -> str:
-    """Write a duration as m:ss or h:mm:ss."""
+    """Format a duration as m:ss or h:mm:ss."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

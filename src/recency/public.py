@@ -1,4 +1,4 @@
-"""Names that a package offers and loads when they are first asked for, so that importing it is cheap."""
+"""Lazy loading of a package's public names, so that importing the package is fast."""
 
 import ast
 import sys
@@ -20,7 +20,7 @@ EXTRAS = {
         "sklearn",
     ),
 }
-"""Extra of the package → the packages that it installs."""
+"""Extra of the package → packages that it installs."""
 
 
 def lazily(
@@ -39,7 +39,7 @@ def lazily(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = names[name].partition(":")
         try:
-            found = import_module(module)
+            loaded = import_module(module)
         except ModuleNotFoundError as error:
             if not (extra := extra_of(error)):
                 raise
@@ -47,9 +47,9 @@ def lazily(
                 f"{package}.{name} needs the package {error.name}: pip install 'recency[{extra}]'",
                 name=error.name,
             ) from error
-        found = getattr(found, attribute) if attribute else found
-        setattr(sys.modules[package], name, found)
-        return found
+        loaded = getattr(loaded, attribute) if attribute else loaded
+        setattr(sys.modules[package], name, loaded)
+        return loaded
 
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *names})
@@ -70,6 +70,6 @@ def _declared(package: str, path: str) -> dict[str, str]:
 
 
 def extra_of(error: ModuleNotFoundError) -> str:
-    """Return the extra that installs the package that was not found; "" where none does."""
+    """Return the extra that installs a missing package, "" if there is none."""
     missing = (error.name or "").partition(".")[0]
     return next((extra for extra, packages in EXTRAS.items() if missing in packages), "")

@@ -1,17 +1,16 @@
-"""Letters of any script: what belongs to a word that regular expressions of Python leave out."""
+"""Letters of any script, including word characters that Python regular expressions lack."""
 
 import re
 import unicodedata
 
-#: Vowel signs and accents that are characters of their own, which `\w` lacks, and the joiners of
-#: Persian and Indic scripts.
+#: Combining vowel signs and accents, which `\w` lacks, and the joiners of Persian and Indic scripts.
 MARKS = "".join(
     chr(code) for code in range(0x300, 0xFFFF) if unicodedata.category(chr(code)) in ("Mn", "Mc")
 )
 JOINERS = "\u200c\u200d"
-#: A class of characters for regular expressions: letters, digits, marks and joiners.
+#: Character class for regular expressions: letters, digits, marks and joiners.
 WORD = rf"[\w{re.escape(MARKS)}{JOINERS}]"
-#: The same of all others, and the underscore.
+#: Its complement, with the underscore.
 NO_LETTER = rf"(?:[^\w{re.escape(MARKS)}]|_)"
 #: Combining classes of marks that distinguish letters: nukta, kana voicing and virama. Accents,
 #: Arabic and Hebrew vowels have others.

@@ -1,4 +1,4 @@
-"""Tables of the files that a corpus of text, or minimal pairs, are made from (data/sources/*.tsv)."""
+"""Lists of source files of corpora and minimal pairs (data/sources/*.tsv)."""
 
 import csv
 import os
@@ -10,26 +10,29 @@ from urllib.parse import unquote, urlsplit
 from recency.errors import InputError
 from recency.names import nearest
 
-# What is known of any file, and what text to train on needs beside.
+# Columns for all files, and further ones for training text.
 FILE = ["url", "sha256", "bytes", "licence"]
 COLUMNS = [*FILE, "part", "reader"]
 
 
 def leads_out(path: str) -> bool:
-    """Say whether a relative path or a URL's leads out of the folder that it is kept in.
+    """Return whether a relative path, or the path of a URL, leads out of its folder.
 
-    A URL's path is read as it is written and unquoted: `%2e%2e` is `..` to whoever unquotes it.
+    Paths are checked as written and unquoted (`%2e%2e` is `..`).
     """
     written = urlsplit(path).path.lstrip("/") if "://" in path else path
     return any(
-        each.startswith("/") or "\\" in each or "\0" in each or ".." in each.split("/")
-        for each in (written, unquote(written))
+        spelling.startswith("/")
+        or "\\" in spelling
+        or "\0" in spelling
+        or ".." in spelling.split("/")
+        for spelling in (written, unquote(written))
     )
 
 
 @dataclass(frozen=True)
 class Source:
-    """One original file, a row of a table; `part` and `reader` are empty of what is not text."""
+    """A source file, one row of a list; `part` and `reader` are empty except for text."""
 
     url: str
     sha256: str | None
@@ -39,30 +42,30 @@ class Source:
     reader: str = ""
 
     def file(self) -> dict[str, str | int]:
-        """Return what downloading takes: `url`, and `sha256` and `bytes` where they are known."""
-        known = {"url": self.url, "sha256": self.sha256, "bytes": self.bytes}
-        return {key: value for key, value in known.items() if value is not None}
+        """Return `url`, and `sha256` and `bytes` if known, for the download."""
+        entry = {"url": self.url, "sha256": self.sha256, "bytes": self.bytes}
+        return {key: value for key, value in entry.items() if value is not None}
 
 
 def place(path: str, root: Path) -> Path:
-    """Return where a table is that a config names: where the run is, or in the project's folder."""
+    """Return the path of a list: in the folder of the run, or in the project's folder."""
     return Path(path) if os.path.isfile(path) else root / path
 
 
 def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
-    """Read a table of sources, tab-separated, without the parts in `exclude`.
+    """Read a tab-separated list of sources, without the parts in `exclude`.
 
-    Its columns are `FILE`, or `COLUMNS` if it is of text. Raises InputError for no table, another header, an
-    empty url, part or reader, a url with `..`, a size that is no number, and an excluded part that
-    there is not.
+    Its columns are `FILE`, or `COLUMNS` for text. Raises InputError for an unreadable list, another
+    header, an empty url, part or reader, a url with `..`, a size that is not a number, and an unknown
+    excluded part.
     """
     try:
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     except OSError as error:
         raise InputError(f"{str(path)[-100:]} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # other bytes, or a name that no file can have
-        raise InputError(f"{path} cannot be read: it is no table in UTF-8") from error
+    except ValueError as error:  # not UTF-8, or an invalid file name
+        raise InputError(f"{path} cannot be read: it is not a UTF-8 table") from error
     if not rows or list(rows[0]) not in (FILE, COLUMNS):
         raise InputError(
             f"{path}: the columns must be {', '.join(FILE)}, and of text part and reader, with a "

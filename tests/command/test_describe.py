@@ -286,7 +286,7 @@ def test_a_table_of_surprisals_gives_lms(tmp_path):
     assert entry["surprisals"]["columns"] == {
         "surprisal": "gpt2_surprisal", "item": "item", "position": "place", "word": "word",
     }  # fmt: skip
-    assert "the table does not say" in out and "verified by the words, 100 %" in out
+    assert "not stated in the table" in out and "verified by the words, 100 %" in out
     assert "'The', word 1 of sentence 1 (text harbour): surprisal" in out
     many = save(scores[[*columns, "lstm_surprisal"]], tmp_path / "many.csv")
     made = yaml.safe_load(described(many)[1])

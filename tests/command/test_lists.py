@@ -52,7 +52,7 @@ def test_models(checkout, capsys):
     assert first_words(lines) == list(load()["lms"])
     of = dict(line.split(maxsplit=1) for line in lines)
     assert of["Pythia"] == "pythia-2-4-256 trained on pile"
-    assert of["dVM-I"] == "Pythia with exponential (decay=82.86, weight=0.37) put on at inference"
+    assert of["dVM-I"] == "Pythia with exponential (decay=82.86, weight=0.37) at inference only"
     assert of["ALiBi-mix-TI"] == "pythia-2-4-256 trained on pile with linear (slopes=mix)"
     assert of["gpt2"] == "checkpoint gpt2"
     lines = printed(capsys, "models", "--configfile", "config.demo.yaml", "tests/config.tiny.yaml")
@@ -99,7 +99,7 @@ def test_corpora_are_selected_by_language_and_task(checkout, capsys):
         (["--task", "mase"], "--task: no corpus has the task 'mase'; did you mean 'maze'?"),
         (
             ["--language", "de", "--task", "mouse_tracking"],
-            "no corpus is in 'de' and of the task 'mouse_tracking'",
+            "no corpus in 'de' has the task 'mouse_tracking'",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_elsewhere_one_line_says_what_is_needed(name, tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "--configfile over.yaml: there is no such file"),
+        (None, "--configfile over.yaml: file not found"),
         ("lms: [", "over.yaml, line 2: "),
         ("lms:", "lms: None is not of type 'object'"),
         ("lms: {mine: {bias: ALiBi-mx}}", "'ALiBi-mx'; did you mean"),

@@ -87,7 +87,7 @@ def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeyp
     ("arguments", "message"),
     [
         (["absent.csv", FORMULA], "absent.csv: No such file or directory"),
-        (["times.xlsx", FORMULA], "times.xlsx ends in none of .csv, .tsv and .parquet"),
+        (["times.xlsx", FORMULA], "times.xlsx must end in .csv, .tsv or .parquet"),
         (["empty.csv", FORMULA], "empty.csv is empty"),
         (["torn.csv", FORMULA], "torn.csv cannot be read as csv: "),
         (["torn.parquet", FORMULA], "torn.parquet cannot be read as parquet: "),

@@ -227,7 +227,7 @@ def test_the_verdict_names_baseline_and_endpoint(tmp_path):
     assert (content["base"], content["endpoint"]) == ("all", "crossed")
     assert content["sentences"][-1] == (
         f"ΔLogLik is relative to {bases.NAMED['all']}; its log-likelihood is "
-        "of subjects and sentences that the fit has not seen (crossed bootstrap)."
+        "of unseen subjects and sentences (crossed bootstrap)."
     )
 
 

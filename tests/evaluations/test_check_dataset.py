@@ -117,7 +117,7 @@ def _one(frame):
     ("damage", "message"),
     [
         (lambda f: pd.concat([f, f.tail(3)]), "repeats: 3 rows repeat"),
-        (lambda f: f.assign(word_id=f.word_id + 5), "words: 40 rows are of words that there are"),
+        (lambda f: f.assign(word_id=f.word_id + 5), "words: 40 rows are of unknown words"),
         (lambda f: f.iloc[::-1], "order: .* rows go back in the text"),
         (
             lambda f: pd.concat([f[f.word_id % 108 < 50], f[f.word_id % 108 >= 50]]),

@@ -130,4 +130,4 @@ def test_the_command_writes_a_page_and_cites_itself(tmp_path, capsys):
     assert page["command"] == f"recency explore '{table}' --out {out}"
     assert [each["label"] for each in page["responses"]] == ["SPR"]
     assert main(["explore", str(table), "--out", "page.pdf"]) == 2
-    assert "a page ends in .html" in capsys.readouterr().err
+    assert "the name of a page must end in .html" in capsys.readouterr().err

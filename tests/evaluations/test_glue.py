@@ -217,8 +217,11 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     "change, said",
     [
         ({"columns": {"sentence1": "a", "label": "l"}}, "`sentence1` and `sentence2` go together"),
-        ({"columns": {"label": "l"}}, "a `sentence`, or `sentence1` and `sentence2`"),
-        ({"measure": "pearson"}, "pearson goes with `scale`"),
+        (
+            {"columns": {"label": "l"}},
+            "either `sentence`, or `sentence1` and `sentence2`, is required",
+        ),
+        ({"measure": "pearson"}, "pearson requires `scale`; the other measures require `labels`"),
         ({"header": ["train"]}, "dev has no header, and no column 'text'"),
         ({"columns": {"sentence": "text", "label": "text"}}, "one column is named for two things"),
         ({"warmup_updates": 250}, "as many as the `updates`"),

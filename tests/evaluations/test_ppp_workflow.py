@@ -128,7 +128,7 @@ def test_a_run_whose_regressions_all_fail_fails(project):
     verdict = TARGET.replace("delta_loglik.csv", "verdict.json")
     run = snakemake(project, "--nocolor", verdict, configs=["mine.yaml", "failing.yaml"])
     assert run.returncode != 0
-    assert "every regression failed of experiments → ppp: lme4: number of levels" in run.stdout
+    assert "all regressions failed in experiments → ppp: lme4: number of levels" in run.stdout
     written = (project / verdict).read_text()
     assert "This experiment failed: no response has a regression of all its LMs." in written
     assert "failed: Mine SPR (full: lme4: number of levels" in written and "not run" not in written

@@ -137,7 +137,7 @@ WRONG_PAIRS = {
     "cat dog 1\ncat cow 2\n": "2 pairs of words; ranks take three or more",
     "cat dog 1\ncat cow 1\ndog cow 1\n": "all 3 pairs have the rating 1",
     PAIRS.encode("utf-16"): "is not UTF-8: byte 0xff",
-    gzip.compress(PAIRS.encode() * 90)[:-12]: "the gzip is damaged or was cut",
+    gzip.compress(PAIRS.encode() * 90)[:-12]: "the gzip is damaged or truncated",
 }
 WRONG_VECTORS = {
     "a 1 2\nb 1\n": "line 2: 1 numbers, not 2 as before",

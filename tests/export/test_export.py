@@ -317,7 +317,7 @@ def test_a_card_says_that_the_code_changed_in_training(tmp_path):
         about = ABOUT | ({"step": step} if step else {})
         write.main(LMSpec("lm", source), tmp_path / "out", about=about)
         card = (tmp_path / "out" / "README.md").read_text()
-        assert (f"From step 3 on it was trained by other code ({name})" in card) == said
+        assert (f"From step 3 on it was trained by changed code ({name})" in card) == said
         assert "after a change of recency.networks.loss" in card
     assert history.read(tmp_path / "out") == told
 

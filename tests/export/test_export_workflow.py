@@ -37,4 +37,4 @@ def test_lms_of_a_finished_study_are_exported(study):
     jobs = planned(plan(study, "--keep-going", "push_ALiBi-mix-TI", configs=configs).stdout)
     assert jobs["push"] == 1 and "export" not in jobs
     nobody = plan(study, "--keep-going", "push_ALiBi-mix-TI", configs=TINY)
-    assert "whose repository on the Hub?" in nobody.stdout
+    assert "the repository's owner on the Hub is missing" in nobody.stdout

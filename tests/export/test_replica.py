@@ -296,7 +296,7 @@ REFUSED = {
     ),
     "export: {replica: {provoo: {name: x}}}": "export → replica: no dataset is called 'provoo'",
     "export: {replica: {provo: {like: x.parquet, stimulus: 'provo_{item}'}}}": (
-        "export → replica → provo: `like` has the ids of texts; leave out `stimulus`"
+        "export → replica → provo: `like` provides the text ids; remove `stimulus`"
     ),
     "export: {replica: {provo: {stimulus: 'provo'}}}": "export → replica → provo → stimulus",
 }

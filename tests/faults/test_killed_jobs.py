@@ -67,7 +67,7 @@ def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variabl
         doom = variables | {faulty.DOOMED: f"1:{by.value}"}
         code, text = run(folder, "--keep-going", *words, configs=configs, **doom)
         runs += 1
-        said += f"A job was ended by {by.name}" in text or f"ended by {by.name} after step" in text
+        said += f"A job was killed by {by.name}" in text or f"ended by {by.name} after step" in text
     assert code == 0, text[-4000:]
     assert runs > 3 and said >= runs - 2, (runs, said)
     died = folder / ".doomed"

@@ -56,7 +56,7 @@ DAMAGE = {
     "circle": (GOOD + sentence(0, 3, 2, 1), "line 7: word 2 ('w2'): its heads go round in a circle"),
     "itself": (GOOD + sentence(0, 2), "line 7: word 2 ('w2'): its heads go round in a circle"),
     "no root": (GOOD + sentence(2, 3, 1), "line 6: word 1 ('w1'): the sentence has no root"),
-    "two roots": (GOOD + sentence(0, 1, 0), "line 8: word 3 ('w3'): a second root beside word 1"),
+    "two roots": (GOOD + sentence(0, 1, 0), "line 8: word 3 ('w3'): a second root in addition to word 1"),
     "outside": (GOOD + sentence(0, 7), "line 7: word 2 ('w2'): its head 7 is outside the sentence"),
     "head": (GOOD.replace("\t0\t", "\t_\t"), "line 3: head '_' of word 2 ('w2') is no number"),
     "columns": (GOOD.replace("w1\tw\t", "w1\t"), "line 2: 9 columns instead of 10"),

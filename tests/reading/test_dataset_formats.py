@@ -270,5 +270,5 @@ def test_browns_faults_are_told(tmp_path):
         parsers.parser("brown").words(file)
     file = {"times": write(tmp_path / "brown.csv", BROWN)}
     given = write(tmp_path / "sentences.txt", "In N. Y. it rains.\n")
-    with pytest.raises(InputError, match="does not fit the words"):
+    with pytest.raises(InputError, match="does not match the words"):
         parsers.parser("brown").words({**file, "sentences": given})

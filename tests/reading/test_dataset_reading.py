@@ -157,7 +157,7 @@ def test_subjects_are_padded_so_that_text_order_is_natural():
         ("word", "", "is empty"),
         ("word_id", 5, "not the number of its row"),
         ("position", 3, "not the next position"),
-        ("sentence", 2, "stands in two places|not the next position"),
+        ("sentence", 2, "is in two places|not the next position"),
         ("item", "b", "another item"),
     ],
 )
@@ -173,7 +173,7 @@ def test_words_out_of_contract_are_refused(column, value, message):
     [
         ("time_ms", -1.0, "is negative"),
         ("time_ms", float("nan"), "not a finite time"),
-        ("word_id", 7, "to a word that there is not"),
+        ("word_id", 7, "to an unknown word"),
         ("word_id", 0, "repeats an earlier one"),
     ],
 )

@@ -58,11 +58,11 @@ def test_damaged_times_are_refused_by_name(check, damage, message, capsys):
     with pytest.raises(InputError, match=rf"^mine\.SPR: .*{message}") as caught:
         require_usable(WORDS, frame, "mine.SPR")
     assert str(caught.value).endswith(
-        f"or, if this is meant, state `accept: [{check}]` under datasets → mine"
+        f"or, if this is intended, set `accept: [{check}]` under datasets → mine"
     )
     assert [f.check for f in findings(WORDS, frame)] == [check]
     require_usable(WORDS, frame, "mine.SPR", accept=[check, "shifted"])
-    assert f"The config accepts this (accept: [{check}])" in capsys.readouterr().err
+    assert f"The config permits this (accept: [{check}])" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("skips", [True, False])

@@ -138,7 +138,7 @@ def test_a_dataset_on_another_s_words_has_its_files_and_parser():
     ("words", "message"),
     [
         ({"dataset": "natural_storis"}, "no dataset is called 'natural_storis'; did you mean"),
-        ({"dataset": "mine"}, "'mine' has no words of its own"),
+        ({"dataset": "mine"}, "'mine' itself uses the words of another dataset"),
         ({"dataset": 3}, "3 is not of type 'string'"),
         ({"dataset": "provo", "norms": {"local": "x"}}, "unknown key 'norms'"),
     ],

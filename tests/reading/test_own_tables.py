@@ -365,11 +365,11 @@ def test_the_contracts_hold_what_is_kept():
     assert list(known)[-1] == "mine"
     with pytest.raises(InputError, match="here: the column odd holds list; give numbers or text"):
         check_words(known.assign(odd=[[1]] * 13), "here")
-    with pytest.raises(InputError, match="' ' is no column's name"):
+    with pytest.raises(InputError, match="' ' is not a valid column name"):
         check_words(known.assign(**{" ": 1}), "here")
     times = pd.DataFrame({"subject": "a", "word_id": [0, 4], "time_ms": 1.0, "span": [4, 2]})
     assert check_responses(times, known, "here").span.dtype == "int32"
-    with pytest.raises(InputError, match="word 4 has a span of 3, which is none, or goes"):
+    with pytest.raises(InputError, match="word 4 has a span of 3, which is below 1, or extends"):
         check_responses(times.assign(span=3), known, "here")
 
 

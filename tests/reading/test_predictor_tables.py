@@ -71,7 +71,5 @@ def test_predictors_are_words_columns_of_a_study(tmp_path):
     with pytest.raises(Exception, match="predictors → norms → keys: 'typ'"):
         checks.check(config, SCHEMA)
     entry["norms"] |= {"keys": {"type": "Word"}, "columns": {"surprisal": "Conc"}}
-    with pytest.raises(
-        Exception, match="predictors → surprisal: in formulas this is the workflow's"
-    ):
+    with pytest.raises(Exception, match="predictors → surprisal: the workflow reserves this name"):
         checks.check(config, SCHEMA)

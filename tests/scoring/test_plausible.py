@@ -102,7 +102,7 @@ def test_impossible_values_are_refused(bits, message, capsys):
     with pytest.raises(InputError, match=message):
         require_plausible(WORDS, result(bits), lm="gpt2", dataset="mine")
     require_plausible(WORDS, result(bits), lm="gpt2", dataset="mine", accept=["surprisal"])
-    assert "The config accepts this (accept: [surprisal])" in capsys.readouterr().err
+    assert "The config permits this (accept: [surprisal])" in capsys.readouterr().err
 
 
 def test_a_weak_lm_passes():

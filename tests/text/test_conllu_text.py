@@ -53,7 +53,11 @@ def test_words_are_parted_and_of_the_text(tmp_path):
     "text, words, message",
     [
         ("", False, "no sentences"),
-        ("1\tein\t_\n\n", False, "line 2: the sentence before has no `# text`; take `words: true`"),
+        (
+            "1\tein\t_\n\n",
+            False,
+            "line 2: the previous sentence has no `# text`; use `words: true`",
+        ),
         ("1 ein\n\n", True, "line 1: no columns"),
     ],
 )

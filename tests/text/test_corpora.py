@@ -265,7 +265,7 @@ def test_plain(tmp_path):
     zipped = written(tmp_path / "b.txt.gz", gzip.compress(b"x"))
     assert list(plain.read(zipped)) == [("b", "x")]
     written(zipped[0], gzip.compress(b"x y z " * 99)[:-9])
-    with pytest.raises(InputError, match="b.txt.gz: the gzip is damaged or was cut"):
+    with pytest.raises(InputError, match="b.txt.gz: the gzip is damaged or truncated"):
         list(plain.read(zipped))
     with pytest.raises(InputError, match="documents: 'page' is not one of"):
         list(plain.read(path, "page"))

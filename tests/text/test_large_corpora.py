@@ -52,8 +52,8 @@ def test_text8_is_read_in_blocks_of_words(tmp_path, letters, monkeypatch):
     [
         ("one two Three", {}, "'T' at character 8 is not a letter"),
         ("one two", {"characters": 9}, "7 characters, not 9; get it again"),
-        ("one two", {"words": [1, 5]}, "words: 1 to 5 are asked for, and the text has 2"),
-        ("one two", {"words": [2, None]}, "words: 2 to the end are asked for, and the text has 2"),
+        ("one two", {"words": [1, 5]}, "words: 1 to 5 are requested, but the text has 2"),
+        ("one two", {"words": [2, None]}, "words: 2 to the end are requested, but the text has 2"),
         ("one two", {"words": [2, 2]}, r"words: \[2, 2\] is empty"),
     ],
 )

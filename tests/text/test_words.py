@@ -31,7 +31,7 @@ def made(text, tmp_path):
 def test_a_line_is_a_document_and_words_are_counted(text):
     found = [line for _, line in sentences.read([text], words=11)]
     assert found == ["the cat sat", "the [unk] sat on the mat", "a cat"]
-    with pytest.raises(InputError, match=r"lines\.txt\.gz: 11 words, not the 887,521 that"):
+    with pytest.raises(InputError, match=r"lines\.txt\.gz: 11 words, not the 887,521 of"):
         list(sentences.read([text], words=887_521))
 
 
@@ -43,7 +43,7 @@ def test_the_most_frequent_words_and_the_rest_is_unknown(made, tmp_path):
     expected = {"</s>": 0, "[unk]": 1, "the": 2, "cat": 3, "sat": 4, "a": 5}
     assert opened.get_vocab() == expected
     assert opened.encode("the dog  sat\n[unk]").ids == [2, 1, 4, 1]
-    with pytest.raises(InputError, match="has 6 words beside .* make 8 entries, not the 9"):
+    with pytest.raises(InputError, match="has 6 words, .* make 8 entries, not the 9"):
         tokenizer.main(made, out, 9, kind="words", unknown="[unk]")
 
 

@@ -53,18 +53,18 @@ MISTAKES = {
     ),
     "biasses: {}": "top level: unknown key 'biasses'; did you mean 'biases'?",
     "designs: {item_amplitudes: {response: log}}": (
-        "designs → item_amplitudes → response: amplitudes are below 0 as well and have no 'log'"
+        "designs → item_amplitudes → response: amplitudes can be negative and have no logarithm; use `response: raw`"
     ),
     "scale: papper": "scale: no scale is called 'papper'; did you mean 'paper'?",
     "run: [exp22]": "run: no experiment is called 'exp22'; did you mean 'exp2'?",
     "scales: {paper: {corpus: piles}}": "scales → paper → corpus: no corpus is called 'piles'; did you mean 'pile'?",
-    "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `weights:",
-    "lms: {X: {bias: none, allow_pickle: true}}": "lms → X: `allow_pickle` goes with `checkpoint`",
+    "lms: {X: {bias: ALiBi-mix, applied: inference}}": "lms → X: `applied: inference` and `weights: <name of the unbiased LM>` go together",
+    "lms: {X: {bias: none, allow_pickle: true}}": "lms → X: `allow_pickle` requires `checkpoint`",
     "lms: {X: {bias: dVM, applied: inference, weights: dVM-TI}}": (
         "lms → X → weights: 'dVM-TI' is itself a biased LM"
     ),
     "lms: {X: {bias: dVM, applied: inference, base: Pythia}}": (
-        "lms → X → base: this key is `weights` now: whose weights the LM takes"
+        "lms → X → base: this key is now called `weights`: the LM whose weights are used"
     ),
     "scales: {paper: {measures: [entropi]}}": (
         "scales → paper → measures: no measure is called 'entropi'; did you mean 'entropy'?"
@@ -120,7 +120,7 @@ MISTAKES = {
         "experiments → mine → minimal_pairs: no table of minimal pairs is called 'blimpp'; "
         "did you mean 'blimp'?"
     ),
-    "experiments: {sensitivity: {minimal_pairs: blimp}}": "goes without `minimal_pairs`",
+    "experiments: {sensitivity: {minimal_pairs: blimp}}": "`sensitivity` cannot be combined with `minimal_pairs`; use two experiments",
     "corpora: {wikitext-103: {exclude: [trian]}}": (
         "wikitext103.tsv has no part to exclude called 'trian'; did you mean 'train'?"
     ),
@@ -134,7 +134,7 @@ MISTAKES = {
         "minimal_pairs → mine → table → local: no file 'mine/none.tsv'"
     ),
     "minimal_pairs: {mine: {label: x, table: {placed: from me}}}": (
-        "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must say where it is"
+        "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must name the file"
     ),
     "minimal_pairs: {mine: {label: x}}": "minimal_pairs → mine: {'label': 'x'} fits none",
     "experiments: {working_memory: {probe: ewtt}}": (
@@ -336,7 +336,10 @@ def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
     config["scales"]["paper"] |= {"measures": ["entropy"], "context": [1, 2]}
     config["lms"]["Pythia"]["measures"] = []
     five = {"ngram": {"corpus": "openwebtext"}, "measures": ["rank"]}
-    with pytest.raises(InputError, match="lms → five: `measures` does not go with `ngram`"):
+    with pytest.raises(
+        InputError,
+        match="lms → five: `measures` cannot be combined with `ngram`: an n-gram model is not a network",
+    ):
         config_checks.check(merged(load(), {"lms": {"five": five}}), SCHEMA)
     config_checks.check(config, SCHEMA)
     for name, measures in (("Pythia", []), ("dVM-I", []), ("dVM-TI", ["entropy"])):

@@ -48,9 +48,9 @@ MISTAKES = {
         "'surprisl[Pythia]': an LM gives no 'surprisl'; did you mean 'surprisal'?"
     ),
     formula("surprisal[Pythia] + (1 | subject)"): (
-        "'Pythia' stands beside each LM, and is one of those of clark2025, controls, curves and"
+        "'Pythia' is a predictor next to each LM, and is itself an LM of clark2025, controls, curves and"
     ),
-    formula("next_entropy + (1 | subject)"): "no entropy is asked of Pythia, dVM-I,",
+    formula("next_entropy + (1 | subject)"): "have no entropy; write",
     formula("surprisal_context_2 + (1 | subject)"): "write `context: [2]` in the LM's entry or",
     formula("log(time_ms) + (1 | subject)"): (
         "designs → spr → formula: the response, time_ms, is among its predictors; take it out"
@@ -126,7 +126,7 @@ def test_columns_of_one_measure_role_or_table_are_of_these_alone():
     assert "correct is no column of the words" in found("previous_correct", "ucl_spr.SPR")[0]
     assert found("previous_frame", "maze.Maze") == [] and found("foil_surprisal", "maze.Maze") == []
     assert "a column `foil`" in found("foil_surprisal", "maze_spr.SPR")[0]
-    assert "which is of eye movements" in found("previous_fixated", "brown.SPR")[0]
+    assert "which requires eye movements" in found("previous_fixated", "brown.SPR")[0]
     assert found("previous_fixated", "zuco.TFT") == []
 
 
@@ -188,7 +188,7 @@ def test_columns_of_an_own_table(tmp_path):
     both = {"words": {"cloze": "cloze"}, "responses": {"condition": "condition"}}
     assert found("condition + (1 | subject)", both) == []
     assert found("(1 | subject)", {"length": "wordlen"}) == [
-        "datasets → mine → options → columns → length: in formulas this is the workflow's own; call "
+        "datasets → mine → options → columns → length: the workflow reserves this name in formulas; call "
         + "it given_length"
     ]
 

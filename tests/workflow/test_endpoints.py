@@ -34,7 +34,7 @@ WRONG = {
         "experiments → exp2 → draws: 10 is less than the minimum of 50"
     ),
     "experiments: {exp2: {endpoint: modelblocks, bootstrap: crossed}}": (
-        "experiments → exp2 → bootstrap: crossed refits and scores unseen subjects and sentences"
+        "experiments → exp2 → bootstrap: `bootstrap: crossed` refits and scores unseen subjects and sentences, which requires `endpoint: crossed`, but the endpoint is"
     ),
     "experiments: {working_memory: {endpoint: crossed}}": (
         "experiments → working_memory → endpoint: crossed; design item_means: `engine: ols`"

@@ -32,7 +32,7 @@ rule late:
     output: "late"
     shell: "touch {output}"
 """
-SAID = "bad failed (see above), so that nothing else is started; these jobs run to their end: slow mine."
+SAID = "bad failed (see above), so no further jobs are started; these jobs still run: slow mine."
 
 
 @pytest.mark.parametrize("arguments", [[], ["--keep-going"]], ids=["ends", "keeps going"])

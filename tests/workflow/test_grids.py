@@ -101,7 +101,10 @@ def test_experiments_without_a_grid_stay(config):
             "linking smooth: `engine: gam`, family gaussian, has no such likelihood",
         ),
         ({"seeds": [1, 1]}, "seeds: 1 stands twice"),
-        ({"compare": [["ALiBi-mix-TI", "Pythia"]]}, "`sensitivity` goes without `compare`"),
+        (
+            {"compare": [["ALiBi-mix-TI", "Pythia"]]},
+            "`sensitivity` cannot be combined with `compare`; use two experiments",
+        ),
     ],
 )
 def test_mistakes_are_named(config, change, said):

@@ -19,10 +19,10 @@ from recency.workflow.job import logged, refused
     [
         (
             OSError(errno.ENOSPC, "no space", "a.csv"),
-            "^a.csv: the disk is full; make room there, then",
+            "^a.csv: the disk is full; free some space, then",
         ),
         (PermissionError(errno.EACCES, "denied", "a.csv"), "^a.csv: this account may not"),
-        (OSError(errno.EROFS, "read-only", "a.csv"), "^a.csv: its disk can only be read"),
+        (OSError(errno.EROFS, "read-only", "a.csv"), "^a.csv: the disk is read-only"),
         (MemoryError(), "no memory was left; use fewer --cores"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes"), "no memory was left"),
         (Exception("No space left on device (os error 28)"), "the disk is full"),  # of Rust
@@ -39,7 +39,7 @@ def test_what_a_system_refuses_is_a_line(error, message):
     for each in (error, wrapped):
         with pytest.raises(InputError, match=message):
             raise InputError(refused(each))
-    assert refused(error).endswith("which goes on from what is complete")
+    assert refused(error).endswith("which continues from the completed jobs")
 
 
 def test_a_file_that_may_not_grow(tmp_path, capfd):
@@ -53,8 +53,8 @@ def test_a_file_that_may_not_grow(tmp_path, capfd):
     with pytest.raises(AssertionError):  # it ends with status 1
         faulty.forked(work)
     log = (tmp_path / "log").read_text()
-    assert "Traceback" in log and "raise the limit (ulimit -f)" in log
-    assert "raise the limit (ulimit -f), then give the same command" in capfd.readouterr().err
+    assert "Traceback" in log and "raise it (ulimit -f)" in log
+    assert "raise it (ulimit -f), then repeat the command" in capfd.readouterr().err
 
 
 def test_a_log_that_cannot_be_written(tmp_path, capsys):
@@ -62,7 +62,7 @@ def test_a_log_that_cannot_be_written(tmp_path, capsys):
     with pytest.raises(SystemExit), logged(tmp_path / "absent" / "job.log"):
         sys.stderr = open("/dev/full", "w", buffering=1)  # noqa: SIM115
         raise OSError(errno.ENOSPC, "no space", "a.csv")
-    assert "error: a.csv: the disk is full; make room there" in capsys.readouterr().err
+    assert "error: a.csv: the disk is full; free some space" in capsys.readouterr().err
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit), logged(tmp_path / "file" / "job.log"):
         raise AssertionError("never reached")
@@ -77,8 +77,8 @@ def test_a_run_says_what_ended_a_job(tmp_path, caplog):
     with caplog.at_level(logging.ERROR):
         start.say_why([str(log), str(tmp_path / "absent.log")])
     first, second = (record.getMessage() for record in caplog.records)
-    assert "SIGKILL: memory ran out, or someone killed it" in first and "SIGSEGV" in second
-    assert all("the same command goes on from there" in each for each in (first, second))
+    assert "SIGKILL: memory ran out, or a user killed it" in first and "SIGSEGV" in second
+    assert all("repeat the command to continue" in each for each in (first, second))
 
 
 @pytest.mark.merge
@@ -93,5 +93,5 @@ def test_a_job_killed_in_a_run_is_explained(study):
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     run = snakemake(study, "--nolock", str(summary.relative_to(study)), configs=TINY)
-    assert run.returncode and "A job was ended by SIGKILL: memory ran out" in run.stdout
+    assert run.returncode and "A job was killed by SIGKILL: memory ran out" in run.stdout
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())

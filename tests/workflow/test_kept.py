@@ -79,7 +79,7 @@ def test_what_is_scored_again(lm, counted, capsys):
     score(lm, "simulated_spr")
     first = score(lm, "simulated_spr", "simulated_eye_tracking")
     assert len(counted) == 2, "the first dataset was kept"
-    assert "1 of 2 were done before and are kept; left: simulated_eye_tracking" in (
+    assert "1 of 2 are stored from an earlier run; left: simulated_eye_tracking" in (
         capsys.readouterr().err
     )
     assert score(lm, "simulated_spr", "simulated_eye_tracking") == first and len(counted) == 2

@@ -62,7 +62,7 @@ def test_a_target_costs_what_snakemake_plans(name, project, tiny):
 @pytest.mark.merge
 def test_every_target_has_its_line_and_cost(tiny):
     head, of = tiny
-    assert head == "study tiny, scale cores; what is left to do, on 2 cores"
+    assert head == "study tiny, scale cores; remaining jobs, on 2 cores"
     config = load(*TINY)
     for target in targets.targets(config):
         if target.kind:
@@ -132,7 +132,7 @@ def test_a_dataset_and_an_lm_of_one_name_are_refused(project):
     (project / "clash.yaml").write_text(yaml.safe_dump({"datasets": {"dVM-I": dataset}}))
     run = plan(project, configs=[*TINY, "clash.yaml"])
     assert run.returncode != 0
-    assert "lms → dVM-I: a dataset is called 'dVM-I', too" in run.stdout
+    assert "lms → dVM-I: a dataset is also called 'dVM-I'" in run.stdout
 
 
 def test_times_are_those_of_finished_jobs(tmp_path):

@@ -202,5 +202,5 @@ def test_a_group_of_networks_and_biases_is_each_network_without_and_with_each_bi
 def test_an_lm_of_the_name_that_is_another_one_is_refused():
     lms = NETWORKS["lms"] | {"net-dVM-I": {"checkpoint": "other"}}
     config = {"lms": lms, "lm_groups": {"all": {"weights": ["net"], "biases": ["dVM"]}}}
-    with pytest.raises(InputError, match="lm_groups → all: an LM is called 'net-dVM-I' already"):
+    with pytest.raises(InputError, match="lm_groups → all: an LM 'net-dVM-I' already exists"):
         lm_tables.expand_biased(config)

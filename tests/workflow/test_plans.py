@@ -50,7 +50,7 @@ def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
     assert "a GPU, for a training with `device: cuda` (Pythia)" in run.stdout
     assert "rule train_tokenizer" not in run.stdout
     # What it says to do, as it is printed: the config is accepted, and jobs start.
-    hint = re.search(r"To start all the same: (.+)$", run.stdout, re.MULTILINE)[1].split()
+    hint = re.search(r"To start anyway: (.+)$", run.stdout, re.MULTILINE)[1].split()
     started = (text, "--forcerun", "simulate_text", *hint)
     run = snakemake(project, "--nocolor", *started, configs=configs, CUDA_VISIBLE_DEVICES="")
     assert run.returncode == 0 and "rule simulate_text" in run.stdout, run.stdout[-3000:]

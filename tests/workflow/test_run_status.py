@@ -243,7 +243,8 @@ def test_progress_is_in_the_log_alone_under_the_plugin(monkeypatch, capsys):
 def test_watch_follows_a_run_or_says_in_a_line_that_there_is_none(status, capsys, monkeypatch):
     assert watch_run.main() == 1
     assert (
-        capsys.readouterr().err == "run: nothing was run in this folder yet; ./run --cores N runs\n"
+        capsys.readouterr().err
+        == "run: there was no run in this folder yet; start one with ./run --cores N\n"
     )
     status.write(status.state())
 
@@ -260,7 +261,7 @@ def test_watch_follows_a_run_or_says_in_a_line_that_there_is_none(status, capsys
     assert watch_run.main() == 1
     error = capsys.readouterr().err
     assert (
-        error.startswith("run: no run is at work here; the last one finished")
+        error.startswith("run: no run is active here; the last one finished")
         and error.count("\n") == 1
     )
 

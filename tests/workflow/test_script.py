@@ -64,7 +64,7 @@ def test_one_name_of_two_things_is_refused():
     def main(words, out):
         pass
 
-    with pytest.raises(TypeError, match="rule r: two things are called words"):
+    with pytest.raises(TypeError, match="rule r: two files or params are called words"):
         arguments(main, job({"words": "w"}, {"out": "o"}, {"words": "b"}))
 
 

@@ -105,31 +105,31 @@ def test_a_curve_of_one_point_is_planned_where_it_is_asked_for(tmp_path):
 
 FAULTS = {
     "lms: {x: {checkpoint_of: Pythia, step: 6}}": (
-        "lms → x → checkpoint_of → step: the training of 'Pythia' keeps no step 6: recipes → demo → "
-        "checkpoints keeps 5, 20"
+        "lms → x → checkpoint_of → step: the training of 'Pythia' does not save step 6: recipes → demo → "
+        "checkpoints has 5, 20"
     ),
     "lms: {x: {checkpoint_of: Pythia}}": "`step` is missing: `checkpoint_of` and `step` go together",
     "lms: {x: {step: 5}}": "`checkpoint_of` is missing: `checkpoint_of` and `step` go together",
     "lms: {x: {checkpoint_of: Pythja, step: 5}}": "no lm is called 'Pythja'; did you mean 'Pythia'?",
     "lms: {x: {checkpoint_of: gpt2, step: 5}}": (
-        "'gpt2' is not trained here; if its makers put revisions on the Hub, name one: `checkpoint: "
+        "'gpt2' is not trained here; if the Hub has revisions of it, name one: `checkpoint: "
         "gpt2@<revision>`"
     ),
     "lms: {x: {checkpoint_of: dVM-I, step: 5}}": "'dVM-I' has the weights of 'Pythia'; name that",
     "lms: {x: {checkpoint_of: y, step: 5}, y: {checkpoint_of: Pythia, step: 5}}": (
-        "'y' is a checkpoint itself; name the LM that was trained, 'Pythia'"
+        "'y' is itself a checkpoint; name the trained LM, 'Pythia'"
     ),
-    "lms: {x: {checkpoint_of: x, step: 5}}": "'x' is a checkpoint itself",
-    "lms: {x: {checkpoint_of: Pythia, step: 5, bias: dVM}}": "it does not go with `checkpoint_of`; to apply a bias",
-    "lms: {x: {checkpoint_of: Pythia, step: 5, seed: 2}}": "with `checkpoint_of` nothing is trained",
+    "lms: {x: {checkpoint_of: x, step: 5}}": "'x' is itself a checkpoint",
+    "lms: {x: {checkpoint_of: Pythia, step: 5, bias: dVM}}": "it cannot be combined with `checkpoint_of`; to apply a bias, name this LM in `weights` of another LM",
+    "lms: {x: {checkpoint_of: Pythia, step: 5, seed: 2}}": "with `checkpoint_of` nothing is trained, so this key has no effect; remove it",
     "lms: {x: {checkpoint_of: ALiBi-mix-TI, step: 5}, y: {weights: x, bias: dVM, applied: inference}}": (
         "lms → y → weights: 'x' is itself a biased LM"
     ),
-    "experiments: {along: {steps: [5, 6]}}": "along → steps: the training of 'Pythia' keeps no step 6",
+    "experiments: {along: {steps: [5, 6]}}": "along → steps: the training of 'Pythia' does not save step 6",
     "experiments: {along: {steps: [5, 5]}}": "along → steps",
     "experiments: {along: {lms: [Pythia, gpt2]}}": "along → steps: 'gpt2' is not trained here",
-    "experiments: {along: {compare: [[dVM-I, Pythia]]}}": "along → steps: goes without `compare`",
-    "experiments: {along: {sensitivity: {bos: [true]}}}": "along → steps: goes without `sensitivity`",
+    "experiments: {along: {compare: [[dVM-I, Pythia]]}}": "along → steps: `steps` cannot be combined with `compare`; use two experiments",
+    "experiments: {along: {sensitivity: {bos: [true]}}}": "along → steps: `steps` cannot be combined with `sensitivity`; use two experiments",
     "recipes: {demo: {checkpoints: []}}": "along → steps: the training of 'Pythia' keeps no checkpoints",
     "datasets: {simulated_spr: {partitioned: false}}": "along → steps: all of simulated_spr.SPR is fitted",
     "lms: {dVM-TI: {bias: dVM, recipe: other}}\nrecipes: {other: {steps: 40, batch_sequences: 2, sequence_length: 64, "

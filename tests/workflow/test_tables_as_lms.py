@@ -30,19 +30,19 @@ BROKEN = {
         "lms → gpt3 → surprisals: `unit` is missing: bits, nats or log10"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {word_id: w}, table: {url: 'https://a.org/x'}}}}": (
-        "lms → gpt3 → surprisals → columns: one of surprisal, logprob and probability must say"
+        "lms → gpt3 → surprisals → columns: one of surprisal, logprob and probability must name the column of values"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s}, table: {url: 'https://a.org/x'}}}}": (
-        "lms → gpt3 → surprisals → columns: nothing says whose surprisal it is"
+        "lms → gpt3 → surprisals → columns: the table has no join key; map word_id, or position with item or sentence, or word or token"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, position: p}, table: {url: 'https://a.org/x'}}}}": (
-        "position is in an item or a sentence; map one"
+        "position counts within an item or a sentence; map item, sentence or both"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, table: {local: no.csv}}}}": (
         "lms → gpt3 → surprisals → table → local: no file 'no.csv'"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, table: {placed: here}}}}": (
-        "lms → gpt3 → surprisals → table: 'url', 'local' or 'stand_in' must say where it is"
+        "lms → gpt3 → surprisals → table: 'url', 'local' or 'stand_in' must name the file"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, tables: {provoo: {url: 'https://a.org/x'}}}}}": (
         "lms → gpt3 → surprisals → tables: no dataset is called 'provoo'; did you mean 'provo'?"
@@ -51,52 +51,52 @@ BROKEN = {
         "lms → gpt3 → surprisals → unit: 'bitss' is not one of"
     ),
     f"lms: {{gpt3: {{surprisals: {TABLE}, bias: dVM}}}}": (
-        "lms → gpt3: `bias` does not go with `surprisals`; a table of surprisals is no network"
+        "lms → gpt3: `bias` cannot be combined with `surprisals`: a table of surprisals is not a network"
     ),
-    f"lms: {{gpt3: {{surprisals: {TABLE}, ngram: {{corpus: pile}}}}}}": "`ngram` does not go with `surprisals`",
+    f"lms: {{gpt3: {{surprisals: {TABLE}, ngram: {{corpus: pile}}}}}}": "`ngram` cannot be combined with `surprisals`: a table of surprisals is not a network",
     GPT3 + "  X: {bias: dVM, applied: inference, weights: gpt3}": (
         "lms → X → weights: 'gpt3' is a table of surprisals and has no weights"
     ),
     "lms: {five: {ngram: {corpus: piles}}}": "lms → five → ngram → corpus: no corpus is called 'piles'",
     "lms: {five: {ngram: {corpus: open_english, order: 9}}}": "order: 9 is greater than the maximum of 6",
-    "lms: {five: {ngram: {file: {local: x.arpa}, order: 5}}}": "order: this is of n-grams estimated here",
+    "lms: {five: {ngram: {file: {local: x.arpa}, order: 5}}}": "order: it cannot be combined with `file`, whose n-grams are already estimated",
     "lms: {five: {ngram: {file: {local: x.arpa}}}}": "lms → five → ngram → file → local: no file 'x.arpa'",
     "lms: {five: {ngram: {corpus: openwebtext, smoothing: katz}}}": "smoothing: 'katz'",
     "lms: {m: {interpolate: [Pythia, Pithia], shares: [0.5, 0.5]}}": "lms → m → interpolate: no lm is called 'Pithia'",
-    "lms: {m: {interpolate: [Pythia], shares: [1]}}": "one LM is no mix; name another, or give a `cache`",
-    "lms: {m: {interpolate: [Pythia, dVM-TI]}}": "lms → m: either `held_out` names the corpus or the dataset",
-    "lms: {m: {interpolate: [Pythia], cache: {words: 9}, shares: [0.5, 0.4]}}": "shares: 2 numbers that make 1, one for each",
-    "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5], bias: dVM}}": "lms → m: `bias` does not go with `interpolate`",
-    "lms: {m: {held_out: {corpus: pile}}}": "lms → m → held_out: it goes with `interpolate`",
+    "lms: {m: {interpolate: [Pythia], shares: [1]}}": "one LM cannot be interpolated; name another, or add a `cache`",
+    "lms: {m: {interpolate: [Pythia, dVM-TI]}}": "lms → m: set either `held_out`, the corpus or dataset",
+    "lms: {m: {interpolate: [Pythia], cache: {words: 9}, shares: [0.5, 0.4]}}": "shares: 2 numbers that sum to 1, one for each",
+    "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5], bias: dVM}}": "lms → m: `bias` cannot be combined with `interpolate`: a mixture of LMs is not a network",
+    "lms: {m: {held_out: {corpus: pile}}}": "lms → m → held_out: it requires `interpolate`, the list of LMs to mix",
     "lms: {five: {ngram: {corpus: openwebtext, text_rule: lower}}, m: {interpolate: [Pythia, five], shares: [0.5, 0.5]}}": (
-        "'five' reads words by `text_rule: lower`, so that its probabilities are of other words"
+        "'five' has `text_rule: lower`, so its probabilities are over other words"
     ),
     "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5]}, n: {interpolate: [m, Pythia], shares: [0.5, 0.5]}}": (
         "lms → n → interpolate: 'm' is a mix itself"
     ),
     "lms: {roberta: {checkpoint: roberta-base, scoring: {metric: original}}, m: {interpolate: [Pythia, roberta], shares: [0.5, 0.5]}}": (
-        "'roberta' is masked; what it gives a word is no share"
+        "'roberta' is masked; its word scores are not probabilities"
     ),
     "lms: {m: {interpolate: [Pythia, dVM-TI], held_out: {dataset: provo}}}\n"
     "experiments: {mine: {title: M, lms: [m, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}}}": (
-        "experiments → mine → responses: 'm' has its shares from provo's text, and is compared on it"
+        "experiments → mine → responses: the weights of 'm' are estimated on provo's text, on which it is compared"
     ),
     "lms: {five: {ngram: {corpus: openwebtext}}, m: {interpolate: [Pythia, five], held_out: {corpus: openwebtext}}}\n"
     "experiments: {mine: {title: M, lms: [m], baseline: m, perplexity: {validation: openwebtext, test: openwebtext}}}": (
-        "'m' has no perplexity of a text: 'Pythia' and 'five' are of other tokens"
+        "'m' has no perplexity of a text: 'Pythia' and 'five' have different tokens"
     ),
     "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 3, validation: pile}}}}": (
-        "lms → c → ngram → cdlm → span: 3 is not beyond the order of 'three', 3"
+        "lms → c → ngram → cdlm → span: 3 must exceed the order of 'three', 3"
     ),
     "lms: {three: {ngram: {corpus: openwebtext, order: 3}}, c: {ngram: {cdlm: {of: three, span: 6, grown_from: three, validation: pile}}}}": (
-        "cdlm → grown_from: 'three' is no CDLM of span 5 of 'three'"
+        "cdlm → grown_from: 'three' is not a CDLM with span 5 of 'three'"
     ),
     "lms: {c: {ngram: {cdlm: {of: Pythia, span: 4, validation: pile}}}}": (
-        "lms → c → ngram → cdlm → of: 'Pythia' is no n-gram model of a corpus"
+        "lms → c → ngram → cdlm → of: 'Pythia' is not an n-gram model of a corpus"
     ),
-    "lms: {d: {ngram: {corpus: openwebtext, distance: 3}}}": "lms → d → ngram → distance: it is of pairs of words; write `order: 2`",
+    "lms: {d: {ngram: {corpus: openwebtext, distance: 3}}}": "lms → d → ngram → distance: `distance` requires `order: 2` and no `prune`",
     "lms: {d: {ngram: {corpus: openwebtext, order: 2, distance: 3}}, c: {ngram: {cdlm: {of: d, span: 4, validation: pile}}}}": (
-        "cdlm → of: 'd' is no n-gram model of a corpus with `text_rule: displayed`, of words side by side"
+        "cdlm → of: 'd' is not an n-gram model of a corpus with `text_rule: displayed` and without `distance`"
     ),
     "datasets: {provo: {scored_by: [gpt33]}}": "datasets → provo → scored_by: no lm is called 'gpt33'",
     GPT3 + "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, minimal_pairs: blimp}}": (
@@ -271,7 +271,8 @@ def test_a_table_of_several_seeds_varies_with_them():
     assert read == {"ours": 1, "ours@seed=2": 2}
     wrong = yaml.safe_load(mine.replace("{surprisals", "{seed: 2, surprisals"))
     with pytest.raises(
-        InputError, match="lms → gpt3: `seed` does not go with `surprisals`"
+        InputError,
+        match="lms → gpt3: `seed` cannot be combined with `surprisals` without a column of seeds",
     ) as said:
         config_checks.check(merged(load(), wrong), SCHEMA)
     assert "ours" not in str(said.value)

@@ -29,7 +29,7 @@ def test_times_are_added_up_by_kind(tmp_path):
     table = timings.lines(found, "results/x")
     assert table[2].split() == ["surprisal", "2", "30", "40", "500", "75.0%"]
     assert table[-1].split() == ["all", "4", "40", "46", "500", "100.0%"]
-    assert timings.lines([], "results/x") == ["no job of results/x has left its times yet"]
+    assert timings.lines([], "results/x") == ["no job of results/x has finished yet"]
 
 
 def test_every_job_of_a_run_leaves_its_time(finished):

@@ -140,9 +140,9 @@ def test_a_run_stops_before_it_meets_a_state_that_it_cannot_go_on_from(study):
     differs = (
         f"the code of recency.networks.loss, recipe.learning_rate: {rate} in the state, 0.5 now"
     )
-    assert "nothing was started: a training would go on from" in run.stdout
+    assert "nothing was started: a training would continue from" in run.stdout
     assert f"{LMS}/.Pythia.state.pt ({differs})" in run.stdout
-    remove = re.search(r"To train from the start: rm (\S+)\. To go on", run.stdout)[1]
+    remove = re.search(r"To train from the start: rm (\S+)\. To continue", run.stdout)[1]
     (study / remove).unlink()
     run = snakemake(study, *asked, configs=[*TINY, "more.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
@@ -162,7 +162,10 @@ def test_a_half_done_training_is_let_go_on_by_other_code_when_that_is_declared(s
     assert run.returncode and "rule train" not in run.stdout, run.stdout[-3000:]
     assert "the same command with --config resume=true" in run.stdout
     run = snakemake(study, *asked, "--config", "resume=true", configs=TINY)
-    assert "goes on, as `resume: true` declares: the code of recency.networks.loss" in run.stdout
+    assert (
+        "is continued (`resume: true`) despite changes: the code of recency.networks.loss"
+        in run.stdout
+    )
     said = json.loads((study / LMS / ".Pythia.state.pt.code.json").read_text())
     (change,) = said["resumed"]
     assert history.changed_modules(change) == ["recency.networks.loss"]
@@ -198,6 +201,6 @@ def test_the_message_is_one_paragraph():
     assert training_guard.message(found, "./run x --touch") == (
         "nothing was started: 3 finished LMs would be trained again only because code has changed: "
         "A, C (recency.networks.loss); B (recency.attention.biases.linear, recency.networks.loss). "
-        "To train again: the same command with --config retrain=true. If the change cannot alter "
-        "what was trained, keep it and what it was made from: ./run x --touch"
+        "To train again: the same command with --config retrain=true. If the change does not affect "
+        "the weights, keep the LMs and their inputs: ./run x --touch"
     )

@@ -1,4 +1,4 @@
-"""What `recency corpora` lists of a corpus, as a line and as a page of the documentation."""
+"""Listing of corpora for `recency corpora`, as lines and as a page of the documentation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ available.
 
 @dataclass(frozen=True)
 class Record:
-    """One corpus; texts are empty where something is not stated or does not apply."""
+    """A corpus in the listing; fields are empty if not stated or not applicable."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ class Record:
 
 
 def record(config: Mapping, table: str, kind: str, name: str) -> Record:
-    """Return what is listed of an entry of a table of the config."""
+    """Return the record of an entry of the config."""
     entry = config[table][name]
     is_dataset = table == "datasets"
     language = entry.get("language", languages.DEFAULT)
@@ -76,7 +76,7 @@ def record(config: Mapping, table: str, kind: str, name: str) -> Record:
 
 
 def selected(records: Sequence[Record], language: str, task: str) -> list[Record]:
-    """Return the records in a language, by its code or name, and of a task; all for empty texts.
+    """Return the records with a language (code or name) and a task; empty values select all.
 
     Raises
     ------
@@ -97,9 +97,7 @@ def selected(records: Sequence[Record], language: str, task: str) -> list[Record
             raise InputError(f"--task: no corpus has the task {nearest(task, stated)}")
         chosen = [listed for listed in chosen if listed.task == task]
     if records and not chosen:
-        raise InputError(
-            f"--language, --task: no corpus is in {language!r} and of the task {task!r}"
-        )
+        raise InputError(f"--language, --task: no corpus in {language!r} has the task {task!r}")
     return chosen
 
 
@@ -111,7 +109,7 @@ def row(listed: Record) -> list[str]:
 
 
 def page(records: Iterable[Record]) -> list[str]:
-    """Return the lines of a Markdown page: a table a language, English first."""
+    """Return the lines of a Markdown page with one table per language, English first."""
     by_language: dict[str, list[Record]] = {}
     for listed in records:
         by_language.setdefault(listed.language, []).append(listed)

@@ -1,4 +1,4 @@
-"""The words of a dataset of the project, for `recency describe --words DATASET`."""
+"""Find the words of a dataset of the project, for `recency describe --words DATASET`."""
 
 import os
 from pathlib import Path
@@ -13,14 +13,14 @@ from recency.workflow import loading
 
 
 def find(root: Path, name: str) -> pd.DataFrame | None:
-    """Return a dataset's words (contract 1), None if its files are not here.
+    """Return a dataset's words (contract 1), None if its files are missing.
 
     They are read from the newest `results/**/datasets/<name>/words.parquet`, else from the dataset's
-    own files, in their places or in the folders of $RECENCY_MIRROR.
+    own files, local or in the folders of $RECENCY_MIRROR.
     """
-    made = sorted(root.glob(f"results/*/*/datasets/{name}/words.parquet"), key=os.path.getmtime)
-    if made:
-        return pd.read_parquet(made[-1])
+    paths = sorted(root.glob(f"results/*/*/datasets/{name}/words.parquet"), key=os.path.getmtime)
+    if paths:
+        return pd.read_parquet(paths[-1])
     config = loading.load(root)
     if name not in config["datasets"]:
         return None
@@ -34,7 +34,7 @@ def find(root: Path, name: str) -> pd.DataFrame | None:
 
 
 def _place(root: Path, file: dict) -> Path | None:
-    """Return where a file is: the user's own, downloaded, or in a mirror; gzipped or not."""
+    """Return the path of a file: local, downloaded, or in a mirror; gzipped or not."""
     names = [file["local"]] if "local" in file else []
     if "url" in file:
         parts = urlsplit(file["url"])
@@ -42,6 +42,8 @@ def _place(root: Path, file: dict) -> Path | None:
     if "stand_in" in file:
         names.append(file["stand_in"]["path"])
     folders = [root, root / "data" / "downloads"]
-    folders += [Path(each) for each in os.environ.get("RECENCY_MIRROR", "").split(":") if each]
+    folders += [
+        Path(mirror) for mirror in os.environ.get("RECENCY_MIRROR", "").split(":") if mirror
+    ]
     places = [folder / (name + end) for folder in folders for name in names for end in ("", ".gz")]
-    return next((place for place in places if place.is_file()), None)
+    return next((path for path in places if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""`recency describe`: what a table holds, and the YAML to begin from."""
+"""`recency describe`: describe a table and draft its config entry."""
 
 import os
 from pathlib import Path
@@ -17,18 +17,17 @@ from recency.workflow import loading
 
 
 def run(file: str, words: str | None, out: str | None) -> None:
-    """Print what a table holds as YAML's comments, and below it the entry; or write that to `out`.
+    """Print the description of a table as YAML comments and its entry; or write the entry to `out`.
 
-    `words` is the file of the words, or the dataset that has them, where `file` has times or
-    surprisals alone.
+    `words` is the file of the words, or a dataset, if `file` has only times or surprisals.
     """
     table = begin.described(Path(file))
     other = begin.described(Path(words)) if words and Path(words).exists() else None
     dataset = words if words and other is None else None
     if dataset is not None and os.path.sep in dataset:
-        raise InputError(f"--words {words}: there is no such file")
+        raise InputError(f"--words {words}: file not found")
     lines = _about(table) + (_about(other) if other else [])
-    known = None if dataset is None else _known(dataset, lines)
+    dataset_info = None if dataset is None else _known(dataset, lines)
     items = item_entry.entry(table, other, _datasets()) if dataset is None else None
     scores = surprisal_columns.find(table.columns, table.roles, table.table.frame)
     if items is not None:
@@ -38,15 +37,15 @@ def run(file: str, words: str | None, out: str | None) -> None:
         text = item_entry.written(items, (_named(words if other else file), _named(file)))
         use = f"./run check_{items.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     elif scores is not None and not table.roles.measures:
-        text = _surprisals(table, other, known, dataset, scores, lines)
+        text = _surprisals(table, other, dataset_info, dataset, scores, lines)
         use = "name it in the `lms` of an experiment"
     else:
-        made = begin.entry(table, other, dataset, known, _datasets())
-        lines += [_guesses(table, made), *table.notes, *made.notes]
-        if made.problem and out is not None:
-            lines.append(f"to be corrected: {made.problem}")
-        text = begin.written(made, (_named(words if other else file), _named(file)), dataset)
-        use = f"./run check_{made.name} --configfile config.open.yaml {out or 'mine.yaml'}"
+        entry = begin.entry(table, other, dataset, dataset_info, _datasets())
+        lines += [_guesses(table, entry), *table.notes, *entry.notes]
+        if entry.problem and out is not None:
+            lines.append(f"to be corrected: {entry.problem}")
+        text = begin.written(entry, (_named(words if other else file), _named(file)), dataset)
+        use = f"./run check_{entry.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     if out is None:
         print(
             "".join(f"# {line}".rstrip() + "\n" for line in [*lines, f"next: {use}"]) + text, end=""
@@ -58,12 +57,12 @@ def run(file: str, words: str | None, out: str | None) -> None:
 
 
 def _known(dataset: str, lines: list[str]) -> pd.DataFrame | None:
-    """Return a dataset's words if they are here; add a line if not."""
+    """Return a dataset's words if available; otherwise add a line."""
     root = _checkout()
-    found = dataset_words.find(root, dataset) if root else None
-    if found is None:
-        lines.append(f"the words of {dataset} are not here: the join is not tried")
-    return found
+    path = dataset_words.find(root, dataset) if root else None
+    if path is None:
+        lines.append(f"the words of {dataset} are missing: the join is not tested")
+    return path
 
 
 def _surprisals(
@@ -74,7 +73,7 @@ def _surprisals(
     scores: Scores,
     lines: list[str],
 ) -> str:
-    """Return the YAML of a table of surprisals; add what was found to the lines."""
+    """Return the YAML of a table of surprisals; add findings to the lines."""
     stated = (
         "" if scores.is_stated else f"; not stated in the table (mean {scores.mean:.3g}): check it"
     )
@@ -87,11 +86,11 @@ def _surprisals(
         first = next(iter(scores.columns.values()))
         columns = {scores.value: first, **scores.keys}
         try:
-            made = surprisal_table.score(
+            scored = surprisal_table.score(
                 known, table.path, columns=columns, unit=scores.unit, missing=1.0
             )
-            lines += made.notes
-            values = made.table.assign(surprisal_bits=made.table["surprisal_bits"])
+            lines += scored.notes
+            values = scored.table.assign(surprisal_bits=scored.table["surprisal_bits"])
             lines += begin.rows_as_read(known, values, "surprisal")
         except InputError as error:
             problem = " ".join(str(error).split())
@@ -100,51 +99,53 @@ def _surprisals(
 
 
 def _lms(table: Described, scores: Scores) -> list[str]:
-    """Return the entry of `lms`, or of `lms_from` where the table has several LMs."""
+    """Return the entry of `lms`, or of `lms_from` if the table has several LMs."""
     plain = begin.plain
-    comment = "" if scores.is_stated else "  # bits, nats or log10: the table does not say"
+    comment = "" if scores.is_stated else "  # bits, nats or log10: not stated in the table"
     unit = [] if scores.value == "probability" else [f"    unit: {scores.unit}{comment}"]
     keys = ", ".join(f"{key}: {plain(column)}" for key, column in scores.keys.items())
-    place = f"    table: {{local: {plain(_named(str(table.path)))}}}"
+    table_line = f"    table: {{local: {plain(_named(str(table.path)))}}}"
     taken = set(loading.load(root)["lms"]) if (root := _checkout()) else set()
     if len(scores.columns) > 1:
         name = begin.entry_name(table.path, ())
         named = {f"{lm}_{name}" if lm in taken else lm: c for lm, c in scores.columns.items()}
         listed = [f"      {plain(lm)}: {plain(column)}" for lm, column in named.items()]
         value = [] if scores.value == "surprisal" else [f"    value: {scores.value}"]
-        lines = ["lms_from:", f"  {name}:", place, *unit, *value, f"    keys: {{{keys}}}"]
+        lines = ["lms_from:", f"  {name}:", table_line, *unit, *value, f"    keys: {{{keys}}}"]
         return [*lines, "    columns:", *listed]
     ((lm, column),) = scores.columns.items()
     lm = f"{lm}_table" if lm in taken else lm
-    inner = [place, *unit, f"    columns: {{{scores.value}: {plain(column)}, {keys}}}"]
+    inner = [table_line, *unit, f"    columns: {{{scores.value}: {plain(column)}, {keys}}}"]
     return ["lms:", f"  {lm}:", f"    label: {plain(lm)}", "    surprisals:"] + [
         f"  {line}" for line in inner
     ]
 
 
 def _about(table: Described) -> list[str]:
-    """Return what a table holds, in lines, and the language of its words."""
+    """Return lines that describe a table, and the language of its words."""
     size = f"{len(table.table.frame):,} rows, {len(table.columns)} columns"
     lines = [f"{table.path}: {size}", "", *profile.shown(table.columns), ""]
     if "word" in table.roles.of:
-        found = language.guess(table.table[table.roles.of["word"]].head(5000))
+        code = language.guess(table.table[table.roles.of["word"]].head(5000))
         lines += (
-            [f"language: {found}; the LMs and the unigram model must be of it"] if found else []
+            [f"language: {code}; the LMs and the unigram model must have this language"]
+            if code
+            else []
         )
     return lines
 
 
 def _guesses(times: Described, made: Entry) -> str:
-    """Give the columns of times in a line."""
+    """Return a line on the columns of times."""
     unit = "s" if times.roles.seconds else "ms"
     named = ", ".join(f"{name} in {column}" for name, column in times.roles.measures.items())
-    kind = ", a column a subject" if times.roles.wide else ""
+    kind = ", one column per subject" if times.roles.wide else ""
     kind = ", means over readers" if made.means else kind
     return f"times ({unit}): {named}{kind}"
 
 
 def _checkout() -> Path | None:
-    """Return the checkout around the working directory, if there is one."""
+    """Return the checkout that contains the working directory, if any."""
     for root in (Path.cwd(), *Path.cwd().parents):
         if all((root / name).is_file() for name in CHECKOUT):
             return root
@@ -152,14 +153,14 @@ def _checkout() -> Path | None:
 
 
 def _datasets() -> set[str]:
-    """Return the names of the datasets that the checkout around the working directory has."""
+    """Return the names of the datasets in the checkout that contains the working directory."""
     root = _checkout()
     files = loading.corpus_files(root).values() if root else ()
     return {name for content in files for name in content.get("datasets", {})}
 
 
 def _named(file: str) -> str:
-    """Give a file's path as the workflow finds it: from the checkout's folder, or in full."""
+    """Return a file's path for the workflow: relative to the checkout, or absolute."""
     path = Path(os.path.abspath(file))
     for root in path.parents:
         if all((root / name).is_file() for name in CHECKOUT):

@@ -1,4 +1,4 @@
-"""`recency explore`: tables of words, surprisals and times in, a page out."""
+"""`recency explore`: write an explorer page for tables of words, surprisals and times."""
 
 import shlex
 
@@ -8,9 +8,9 @@ from recency.errors import InputError
 
 
 def run(words: str, surprisals: str | None, times: str | None, title: str, out: str) -> None:
-    """Write the page to `out`, and say so."""
+    """Write the page to `out`, and print its path."""
     if not out.endswith(".html"):
-        raise InputError(f"--out {out}: a page ends in .html")
+        raise InputError(f"--out {out}: the name of a page must end in .html")
     options = {"--surprisals": surprisals, "--times": times, "--title": title, "--out": out}
     given = [part for name, value in options.items() if value for part in (name, value)]
     tables = [

@@ -1,4 +1,4 @@
-"""`recency biases | extensions | models | corpora | datasets | targets | timings`: what there is to choose from, a line each.
+"""Listings: `recency biases | extensions | models | corpora | datasets | targets | timings`.
 
 None of these imports PyTorch.
 """
@@ -14,26 +14,27 @@ from recency import config as configuration
 from recency import plugins
 from recency.errors import InputError
 
-#: A checkout has these, beside each other.
+#: Files that identify a checkout.
 CHECKOUT = ("config.yaml", "config.schema.yaml", "Snakefile")
 
 
 def biases() -> list[str]:
-    """Return each form of bias with its first line, and below it its parameters."""
+    """Return the forms of bias with descriptions and parameters."""
     lines = []
     for form in configuration.forms():
         about = plugins.docstring(configuration.BIASES, form).partition("\n")[0]
         lines.append(f"{form}: {about}")
         parameters = configuration.bias_parameters(form)
         described = [
-            (_with_default(name, each), each["description"]) for name, each in parameters.items()
+            (_with_default(name, parameter), parameter["description"])
+            for name, parameter in parameters.items()
         ]
         lines += [f"    {line}" for line in _aligned(described)]
     return [*lines, "each: layers=all, last or a list of numbers from 0"]
 
 
 def extensions() -> list[str]:
-    """Return each plugin of each kind with its first line, and the package of those not from here."""
+    """Return the plugins of each kind with descriptions, and their packages if external."""
     lines = []
     for group, kind in plugins.KINDS.items():
         others = plugins.provided(kind.package)
@@ -46,13 +47,13 @@ def extensions() -> list[str]:
 
 
 def _about(package: str, name: str) -> str:
-    """Return the first line of a plugin's docstring; of an evaluation, that of its spec.py."""
+    """Return the first line of a plugin's docstring; for an evaluation, of its spec.py."""
     is_folder = plugins.file(package, name).name == "__init__.py"
     return plugins.docstring(package, f"{name}.spec" if is_folder else name).partition("\n")[0]
 
 
 def models(configfile: Sequence[str] = ()) -> list[str]:
-    """Return the language models of a study: what each was trained on, and its bias."""
+    """Return the language models of a study with training text and bias."""
     config = _study(configfile)
     return _aligned((name, _model(config, name)) for name in config.get("lms", {}))
 
@@ -64,24 +65,24 @@ def corpora(
     task: str = "",
     markdown: bool = False,
 ) -> list[str]:
-    """Return the corpora of a study by kind: reading times, text, and what evaluations read.
+    """Return the corpora of a study by kind: reading times, text, and data of evaluations.
 
     Parameters
     ----------
     configfile : sequence of str
-        Overlays over config.yaml.
+        Overlays on config.yaml.
     tables : sequence of str
-        Tables of the config; all of these unless given.
+        Tables of the config; default all of these.
     language, task : str
-        If given, only corpora in this language (its ISO 639 code or its name), and only
-        reading-time corpora of this task.
+        Select corpora in this language (ISO 639 code or name), and reading-time corpora with this
+        task.
     markdown : bool
-        Whether the reading-time corpora are a page of the documentation, not lines.
+        Return the reading-time corpora as a page of the documentation.
 
     Raises
     ------
     InputError
-        If no corpus is in the language, or of the task.
+        If no corpus has the language or task.
     """
     from recency.command import corpus_lists
     from recency.evaluations import registry
@@ -97,7 +98,7 @@ def corpora(
     records = corpus_lists.selected(records, language, task)
     if markdown:
         return corpus_lists.page(records)
-    return _aligned(corpus_lists.row(each) for each in records)
+    return _aligned(corpus_lists.row(record) for record in records)
 
 
 def datasets(
@@ -113,9 +114,9 @@ def targets(
     cores: int | None = None,
     everything: bool = False,
 ) -> list[str]:
-    """Return what `./run` makes by name, and what each target would still cost on so many cores.
+    """Return the targets of `./run` and the remaining cost of each on a number of cores.
 
-    Where Snakemake is not installed the costs are left out.
+    Costs are omitted if Snakemake is not installed.
     """
     from recency.workflow import listing
 
@@ -127,7 +128,7 @@ def targets(
 
 
 def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
-    """Return where the time of a study went, by what its jobs do."""
+    """Return the timings of a study by kind of job."""
     from recency.workflow import timings
 
     root, named = _checkout(configfile)
@@ -135,7 +136,7 @@ def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[
 
 
 def _with_default(name: str, schema: Mapping) -> str:
-    """Write a parameter with its default, as --bias takes it."""
+    """Format a parameter with its default, in the syntax of --bias."""
     return f"{name}={_written(schema['default'])}" if "default" in schema else f"{name}=…"
 
 
@@ -144,7 +145,7 @@ def _written(value: object) -> str:
 
 
 def _model(config: dict, name: str) -> str:
-    """Return a line on an LM."""
+    """Describe an LM in one line."""
     settings = configuration.language_model(config, name)
     if "languages" in settings:
         return ", ".join(f"{code}: {lm}" for code, lm in settings["languages"].items())
@@ -156,8 +157,8 @@ def _model(config: dict, name: str) -> str:
         return "surprisals from a table"
     if "interpolate" in settings:
         cache = settings.get("cache")
-        beside = [] if cache is None else [f"a cache of {cache.get('words', 500)} words"]
-        return f"mix of {', '.join([*settings['interpolate'], *beside])}"
+        cache_parts = [] if cache is None else [f"a cache of {cache.get('words', 500)} words"]
+        return f"mix of {', '.join([*settings['interpolate'], *cache_parts])}"
     if "ngram" in settings:
         entry = settings["ngram"]
         if "cdlm" in entry:
@@ -170,7 +171,7 @@ def _model(config: dict, name: str) -> str:
         return ", ".join(filter(None, [of, entry.get("text_rule")]))
     if settings["applied"] == "inference":
         on = config["lms"][name].get("weights", settings.get("checkpoint"))
-        return f"{on} with {biased} put on at inference"
+        return f"{on} with {biased} at inference only"
     if "checkpoint" in settings:
         return f"checkpoint {settings['checkpoint']}"
     if "checkpoint_of" in config["lms"][name]:
@@ -182,40 +183,38 @@ def _model(config: dict, name: str) -> str:
 
 
 def _study(overlays: Sequence[str]) -> dict:
-    """Return the config of the checkout around the working directory, with overlays over it, checked."""
+    """Return the checked config of the checkout that contains the working directory, with overlays."""
     from recency.workflow import checks, loading
 
     root, named = _checkout(overlays)
     config = loading.load(root, *named)
-    with contextlib.chdir(root):  # files of one's own are named from there
+    with contextlib.chdir(root):  # the user's paths are relative to the checkout
         checks.check(config, root / "config.schema.yaml")
     return config
 
 
 def _checkout(overlays: Sequence[str]) -> tuple[Path, list[str | Path]]:
-    """Return the checkout around the working directory, and overlays named from it."""
+    """Return the checkout that contains the working directory, and overlays relative to it."""
     paths = [Path(name).resolve() for name in overlays]
     for name, path in zip(overlays, paths):
         if not path.is_file():
-            raise InputError(f"--configfile {name}: there is no such file")
+            raise InputError(f"--configfile {name}: file not found")
     here = Path.cwd()
     for root in (here, *here.parents):
         if all((root / name).is_file() for name in CHECKOUT):
-            named = [  # as they were given, or from the root
+            named = [  # as given, or relative to the root
                 path if os.path.isabs(name) else os.path.relpath(path, root)
                 for name, path in zip(overlays, paths)
             ]
             return root, named
-    raise InputError(
-        "this lists what a study has, and needs a checkout of the workflow: change into its folder"
-    )
+    raise InputError("listings of a study need a checkout of the workflow: change into its folder")
 
 
 def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return rows with their columns but the last padded."""
+    """Return rows with all but the last column padded."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     return [
-        "  ".join([*(f"{each:{width}}" for each, width in zip(row, widths)), row[-1]]).rstrip()
+        "  ".join([*(f"{cell:{width}}" for cell, width in zip(row, widths)), row[-1]]).rstrip()
         for row in rows
     ]

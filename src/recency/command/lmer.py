@@ -1,11 +1,11 @@
-"""`recency lmer`: a table and a formula in, the summary of the mixed model out."""
+"""`recency lmer`: fit a mixed model to a table and print its summary."""
 
 import recency
 from recency.command import table_files
 
 
 def run(data: str, formula: str, engine: str, reml: bool, out: str | None) -> None:
-    """Fit and print the summary; `out` gets term, estimate, se and t of the fixed effects."""
+    """Fit and print the summary; write term, estimate, se and t of the fixed effects to `out`."""
     if out is not None:
         table_files.check_ending(out)
     fit = recency.lmer(formula, table_files.read(data), engine=engine, reml=reml)

@@ -1,4 +1,4 @@
-"""The command line: which subcommand with which arguments, and how an error is shown."""
+"""The command line: subcommands, their arguments, and display of errors."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are InputErrors, shown in one line like all others."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the arguments."""
+        """Raise InputError for invalid arguments."""
         unknown = re.match("unrecognized arguments: (-[^ =]*)", message)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 0, 2 where input is at fault, 130 when interrupted."""
+    """Run the command; return its exit status: 0, 2 for invalid input, 130 when interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
     commands: dict[str, Parser] = {}
     top = _parser(commands)
@@ -44,10 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise InputError(f"no command is called {nearest(argv[0], commands)}")
         if not named:
             top.parse_args(argv)
-        # So that files may stand before, between and after the options.
+        # Files may precede, separate and follow the options.
         _run(named, vars(commands[named].parse_intermixed_args(argv[1:])))
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output has had enough, as `| head` has
+    except BrokenPipeError:  # the reader closed the pipe, such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -98,10 +98,10 @@ def _line(error: Exception) -> str:
 
 
 def _parser(commands: dict[str, Parser]) -> Parser:
-    """Return the parser, and put each subcommand's own into `commands`."""
+    """Return the parser, and add each subcommand's parser to `commands`."""
     top = Parser(
         prog="recency",
-        description="Surprisal of words under any language model, with a memory put on it or not, "
+        description="Surprisal of words under any language model, with or without a memory bias, "
         "and mixed models of reading times.",
         epilog="recency COMMAND --help shows a command's options.",
         allow_abbrev=False,
@@ -116,23 +116,21 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         )
         return commands[name]
 
-    _surprisal(command("surprisal", "surprisal of every word of a text", "A row a word, as CSV."))
-    _lmer(command("lmer", "a linear mixed model of a table", "Its summary is as lme4 prints it."))
-    _describe(
-        command("describe", "what a table of reading times holds, and its YAML to begin from")
-    )
-    _convert(command("convert", "a masked LM of fairseq (.pt) as a folder that opens here"))
+    _surprisal(command("surprisal", "surprisal of every word of a text", "CSV, one row per word."))
+    _lmer(command("lmer", "fit a linear mixed model to a table", "The summary has lme4's format."))
+    _describe(command("describe", "describe a table of reading times and draft its config entry"))
+    _convert(command("convert", "convert a masked LM of fairseq (.pt)"))
     _explore(
-        command("explore", "words, surprisals and reading times as a page that a browser opens")
+        command("explore", "show words, surprisals and reading times on a page for the browser")
     )
-    command("biases", "forms of bias that attention can have, and their parameters")
-    command("extensions", "all that is added by a file, or by another package, kind by kind")
+    command("biases", "forms of attention bias and their parameters")
+    command("extensions", "plugins of each kind, including those of other packages")
     for name, line in (
         ("models", "language models of a study"),
         ("corpora", "reading-time corpora, texts and other data of a study"),
         ("datasets", "reading-time corpora of a study"),
-        ("targets", "what ./run can make of a study, and what each target would cost"),
-        ("timings", "where the time of a study went, by what its jobs do"),
+        ("targets", "targets of ./run in a study, with their cost"),
+        ("timings", "time of a study by kind of job"),
     ):
         listed = command(name, line, "Within a checkout of the workflow.")
         listed.add_argument(
@@ -140,12 +138,12 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             nargs="+",
             default=[],
             metavar="YAML",
-            help="overlays over config.yaml, as config.open.yaml",
+            help="overlays on config.yaml, such as config.open.yaml",
         )
     for name in ("corpora", "datasets"):
         _selecting(commands[name])
     commands["datasets"].add_argument(
-        "--markdown", action="store_true", help="as a page of the documentation, a table a language"
+        "--markdown", action="store_true", help="as a page of the documentation"
     )
     for name in ("targets", "timings"):
         commands[name].add_argument(
@@ -153,7 +151,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             nargs="+",
             default=[],
             metavar="KEY=VALUE",
-            help="single settings, as ./run's",
+            help="single settings, as for ./run",
         )
     _targets(commands["targets"])
     return top
@@ -165,92 +163,90 @@ def _selecting(parser: Parser) -> None:
         "--language",
         default="",
         metavar="CODE",
-        help="only corpora in this language: its ISO 639 code, as de, or its name",
+        help="only corpora in this language: ISO 639 code, such as de, or name",
     )
     parser.add_argument(
         "--task",
         default="",
         metavar="TASK",
-        help="only reading-time corpora of this task, as eye_tracking or self_paced",
+        help="only reading-time corpora with this task, such as eye_tracking or self_paced",
     )
 
 
 def _targets(parser: Parser) -> None:
-    """Add the options of `recency targets` that the other lists have not."""
+    """Add the options specific to `recency targets`."""
     add = parser.add_argument
-    add(
-        "--cores", type=_cores, metavar="N", help="cores that times are for (all of this machine's)"
-    )
+    add("--cores", type=_cores, metavar="N", help="number of cores for the times (default: all)")
     add(
         "--all",
         dest="everything",
         action="store_true",
-        help="each check and export, too, and the internal rules",
+        help="include each check, each export and the internal rules",
     )
 
 
 def _cores(text: str) -> int | None:
-    """Read a number of cores; None for `all`."""
+    """Parse a number of cores; None for `all`."""
     return None if text == "all" else int(text)
 
 
 def _surprisal(parser: Parser) -> None:
-    """Add the options of `recency surprisal`; those left out have recency.surprisal's defaults."""
+    """Add the options of `recency surprisal`, with the defaults of recency.surprisal."""
     add = parser.add_argument
     left_out = argparse.SUPPRESS
-    add("files", nargs="*", metavar="TEXT", help="text in UTF-8; - or none: standard input")
+    add("files", nargs="*", metavar="TEXT", help="UTF-8 text; default or -: standard input")
     add(
         "--model",
         required=True,
         help="a folder, a name on the Hub, or an n-gram model's ARPA or KenLM file",
     )
-    add("--bias", metavar="BIAS", help=f"put on at inference: {BIAS}; see recency biases")
-    add("--allow-pickle", action="store_true", help="read pytorch_model.bin, for tensors alone")
+    add("--bias", metavar="BIAS", help=f"bias applied at inference: {BIAS}; see recency biases")
+    add("--allow-pickle", action="store_true", help="read pytorch_model.bin (tensors only)")
     add(
         "--weights",
         choices=["float32", "bf16", "int8", "as_stored"],
         default="float32",
         help="precision of the weights (float32); int8 needs torchao",
     )
-    add("--lines", action="store_true", help="every line is a text of its own")
+    add("--lines", action="store_true", help="treat every line as a separate text")
     add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
     add(
         "--measure",
         dest="measures",
         default=left_out,
         metavar="NAME,…",
-        help="columns in addition to surprisal, as entropy,renyi_0.5: recency extensions lists them",
+        help="columns in addition to surprisal, such as entropy,renyi_0.5; see recency extensions",
     )
     add(
         "--context",
         default=left_out,
         metavar="N,…",
-        help="surprisal given the last N words alone, too: 1,2,4",
+        help="add surprisal given only the last N words: 1,2,4",
     )
     add(
         "--ngram-lm",
         default=left_out,
         metavar="FILE",
-        help="of ngram_explained and ngram_remainder: an ARPA or KenLM file",
+        help="ARPA or KenLM file for ngram_explained and ngram_remainder",
     )
     add(
         "--tuned-lens",
         default=left_out,
         metavar="FILE",
-        help="of layer_surprisal: the layers' affine maps, safetensors",
+        help="safetensors file with the layers' affine maps, for layer_surprisal",
     )
     add(
         "--lossy",
         default=left_out,
         metavar="ERASURE",
-        help="words of context erased at random: FORM:PARAMETER=VALUE:…, as exponential:half_life=3",
+        help="random erasure of context words: FORM:PARAMETER=VALUE:…, such as exponential:half_life=3",
     )
     add(
         "--word-entropy",
         dest="word_entropy",
         default=left_out,
         metavar="METHOD:SETTING=VALUE:…",
-        help="of the measure word_entropy: sampling:samples=64:seed=1, enumeration:words=FILE, beam:beam=64",
+        help="settings of word_entropy: sampling:samples=64:seed=1, enumeration:words=FILE, beam:beam=64",
     )
     add(
         "--tokens",
@@ -258,7 +254,7 @@ def _surprisal(parser: Parser) -> None:
         action="store_const",
         const="tokens",
         default=left_out,
-        help="a row a token, with its characters in the text, instead of a row a word",
+        help="one row per token, with its position in the text, instead of one per word",
     )
     settings = parser.add_argument_group("settings", "Explained in docs/surprisal.md.")
     add = settings.add_argument
@@ -266,11 +262,16 @@ def _surprisal(parser: Parser) -> None:
         "--bos",
         action=argparse.BooleanOptionalAction,
         default=left_out,
-        help="whether a begin token stands before each text (it does)",
+        help="whether each text is preceded by a begin token (default: yes)",
     )
     add("--unit", choices=["bits", "nats", "log10"], default=left_out, help="default: bits")
-    add("--stride", type=int, default=left_out, help="tokens a further window adds to a long text")
-    add("--window", type=int, default=left_out, help="tokens of a window (the model's own)")
+    add("--stride", type=int, default=left_out, help="step between windows of a long text, tokens")
+    add(
+        "--window",
+        type=int,
+        default=left_out,
+        help="size of the window, tokens (default: the model's)",
+    )
     add(
         "--correction",
         choices=["pimentel_meister", "oh_schuler", "pimentel_meister_first"],
@@ -281,48 +282,42 @@ def _surprisal(parser: Parser) -> None:
         "--first-word",
         choices=["null", "rest"],
         default=left_out,
-        help="without a begin token: no surprisal, or that of its tokens but the first",
+        help="surprisal of the first word without a begin token: null, or its tokens but the first",
     )
     add(
         "--leading-space",
         action="store_true",
         default=left_out,
-        help="write a text's first word with a space before it",
+        help="add a space before a text's first word",
     )
     add("--precision", choices=["fp32", "bf16"], default=left_out, help="of matrix products")
     add(
         "--metric",
         choices=["within_word_l2r", "original"],
         default=left_out,
-        help="masked models: what a token sees of its word",
+        help="masked models: context of a token within its word",
     )
     add(
         "--future",
         choices=["seen", "removed", "masked"],
         default=left_out,
-        help="masked models: what comes after the word",
+        help="masked models: treatment of the words after the scored one",
     )
 
 
 def _convert(parser: Parser) -> None:
     """Add the options of `recency convert`."""
     add = parser.add_argument
-    add("checkpoint", metavar="FILE.pt", help="of a masked LM of fairseq")
-    add(
-        "--dictionary", required=True, metavar="dict.txt", help="the dictionary it was trained with"
-    )
+    add("checkpoint", metavar="FILE.pt", help="checkpoint of a masked LM of fairseq")
+    add("--dictionary", required=True, metavar="dict.txt", help="the checkpoint's dictionary")
     add(
         "--tokenizer",
         default="gpt2",
         metavar="GPT2",
         help="GPT-2's tokenizer.json, or a folder or Hub name with it (default: gpt2)",
     )
-    add("--out", required=True, metavar="FOLDER", help="is written, or written over")
-    add(
-        "--allow-pickle",
-        action="store_true",
-        help="read the file, for tensors and plain values alone",
-    )
+    add("--out", required=True, metavar="FOLDER", help="folder to write; replaced if it exists")
+    add("--allow-pickle", action="store_true", help="read the file (tensors and plain values only)")
 
 
 def _describe(parser: Parser) -> None:
@@ -336,12 +331,12 @@ def _describe(parser: Parser) -> None:
     add(
         "--words",
         metavar="FILE",
-        help="where the words are, if not there: a file, or a dataset's name",
+        help="the words, if they are not in the table: a file, or the name of a dataset",
     )
     add(
         "--out",
         metavar="YAML",
-        help="write the dataset's entry there; default: all to standard output",
+        help="write the dataset's entry to this file; default: all to standard output",
     )
 
 
@@ -351,12 +346,12 @@ def _explore(parser: Parser) -> None:
     add(
         "words",
         metavar="WORDS",
-        help="a row for each word: word, perhaps item, sentence, position, pos; columns that end in "
+        help="one row per word: word, optionally item, sentence, position, pos; columns ending in "
         "_bits are surprisals, in _ms mean times. .csv, .tsv or .parquet; - for standard input",
     )
-    add("--surprisals", metavar="FILE", help="a column for each LM, and perhaps word_id")
-    add("--times", metavar="FILE", help="a row for each observation: word_id, time_ms …")
-    add("--title", default="", metavar="TEXT", help="of the page; the file's name unless given")
+    add("--surprisals", metavar="FILE", help="one column per LM, and optionally word_id")
+    add("--times", metavar="FILE", help="one row per observation: word_id, time_ms …")
+    add("--title", default="", metavar="TEXT", help="title of the page (default: the file name)")
     add("--out", default="explore.html", metavar="HTML", help="the page (explore.html)")
 
 
@@ -364,7 +359,11 @@ def _lmer(parser: Parser) -> None:
     """Add the options of `recency lmer`."""
     add = parser.add_argument
     add("data", metavar="DATA", help=".csv, .tsv or .parquet; - for standard input")
-    add("formula", metavar="FORMULA", help='R\'s, as "rt ~ length + (1 + length | subject)"')
+    add(
+        "formula",
+        metavar="FORMULA",
+        help='in R\'s syntax, such as "rt ~ length + (1 + length | subject)"',
+    )
     add(
         "--engine",
         choices=["auto", "search", "lme4"],
@@ -375,5 +374,5 @@ def _lmer(parser: Parser) -> None:
     add(
         "--out",
         metavar="FILE",
-        help="write the fixed effects, too: .csv, .tsv or .parquet; -: as CSV instead of the summary",
+        help="also write the fixed effects: .csv, .tsv or .parquet; -: CSV instead of the summary",
     )

@@ -1,4 +1,4 @@
-"""`recency surprisal`: texts in, a row a word out."""
+"""`recency surprisal`: score texts and write one row per word."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def run(
 
 
 def parse_bias(text: str) -> dict[str, Any]:
-    """Return the bias that `form:parameter=value:…` describes, checked.
+    """Parse and check a bias, `form:parameter=value:…`.
 
-    Values are as in JSON (0.5, [0,1], true), and words without quotes: linear:slopes=mix.
+    Values are in JSON (0.5, [0,1], true), or words without quotes: linear:slopes=mix.
     """
     form, parameters = _parsed(text, "--bias", "form", "linear:slopes=0.5:layers=[0,1]")
     return recency.attention.bias(form, **parameters)
 
 
 def parse_lossy(text: str) -> dict[str, Any]:
-    """Return the lossy contexts that `form:parameter=value:…` describes.
+    """Parse the settings of lossy contexts, `form:parameter=value:…`.
 
-    Settings of lossy contexts (`samples`, `tolerance` …) are written as the form's parameters are.
+    Other settings (`samples`, `tolerance` …) are written like the form's parameters.
     """
     from recency.scoring.lossy.lossy_settings import Lossy
 
@@ -65,20 +65,20 @@ def parse_lossy(text: str) -> dict[str, Any]:
 
 
 def parse_word_entropy(text: str) -> dict[str, Any]:
-    """Return the settings of word entropy that `method:setting=value:…` describes."""
+    """Parse the settings of word entropy, `method:setting=value:…`."""
     method, settings = _parsed(text, "--word-entropy", "method", "sampling:samples=64:seed=1")
     return {"method": method, **settings}
 
 
 def _parsed(text: str, option: str, first: str, example: str) -> tuple[str, dict[str, Any]]:
-    """Return what stands before the first colon, called `first`, and the parameters after it."""
+    """Return the text before the first colon, called `first`, and the parameters after it."""
     form, *pairs = text.split(":")
     parameters: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals and value) or name in (first, *parameters):
             raise InputError(
-                f"{option} {text!r}: {pair!r} is not parameter=value, each parameter once; "
+                f"{option} {text!r}: {pair!r} must be parameter=value, each parameter once; "
                 f"write {example}"
             )
         parameters[name] = _value(value)
@@ -95,7 +95,7 @@ def _value(text: str) -> Any:
 
 
 def check(settings: dict[str, Any]) -> None:
-    """Read the lists among the settings, and refuse unknown measures before a model is opened."""
+    """Parse lists in the settings, and refuse unknown measures before a model is opened."""
     from recency.scoring import measures
     from recency.scoring.lossy import lossy_settings
     from recency.scoring.next_word import word_entropy_settings
@@ -118,10 +118,10 @@ def check(settings: dict[str, Any]) -> None:
 
 
 def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
-    """Return item and word of every text, split at white space, and where each word begins in it.
+    """Split texts at white space; return item, word and start of the word in its text.
 
-    An item is named by its file, as it was given, or with `lines` by `file:line`, of standard input
-    by the line alone. Empty lines are no texts. InputError where a text has no words.
+    An item is named by its file, or with `lines` by `file:line` (for standard input, the line). Empty
+    lines are skipped. InputError if a text has no words.
     """
     import pandas as pd
 
@@ -138,9 +138,9 @@ def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
         if lines:
             prefix = "" if standard else f"{item}:"
             for number, line in enumerate(content.split("\n"), 1):
-                rows += [(f"{prefix}{number}", *each) for each in split(line)]
+                rows += [(f"{prefix}{number}", *word) for word in split(line)]
         else:
-            rows += [(item, *each) for each in split(content)]
+            rows += [(item, *word) for word in split(content)]
         if len(rows) == before:
             raise InputError(f"{table_files.shown(name)} has no words")
     frame = pd.DataFrame(rows, columns=["item", START, "word"])
@@ -154,18 +154,18 @@ def score(
     settings: dict[str, Any],
     opening: dict[str, Any],
 ) -> pd.DataFrame:
-    """Return what `recency.surprisal` does, with a progress bar where standard error is a terminal."""
+    """Return the result of `recency.surprisal`, with a progress bar if standard error is a terminal."""
     with _lean_imports():
         from recency.scoring import ngram
 
-        if ngram.is_ngram(model):  # a moment's work
+        if ngram.is_ngram(model):  # fast
             return recency.surprisal(words, model, bias=bias, **settings)
         from tqdm import tqdm
         from transformers.utils import logging
 
         logging.set_verbosity_error()
         if not sys.stderr.isatty():
-            logging.disable_progress_bar()  # those of opening and downloading
+            logging.disable_progress_bar()  # of loading and downloading
         opened = recency.load(model, bias, **opening)
     with tqdm(unit=" windows", leave=False, disable=None) as bar:
 
@@ -178,11 +178,11 @@ def score(
 
 @contextmanager
 def _lean_imports() -> Iterator[None]:
-    """Spare a third of the processor time of a short text: 6.0 s → 3.8 s for three words.
+    """Reduce the processor time of imports (6.0 s → 3.8 s for a text of three words).
 
-    Importing PyTorch and transformers makes a million objects that stay, over which the garbage
-    collector goes again and again; and OpenMP's threads spin while they wait for work, unless the
-    environment says how they are to wait before PyTorch is loaded.
+    Importing PyTorch and transformers creates a million permanent objects, which the garbage collector
+    would scan repeatedly; and OpenMP's threads spin while waiting unless the environment is set before
+    PyTorch is loaded.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -1,4 +1,4 @@
-"""Files of the command line: text and tables in, tables out, `-` for standard input and output."""
+"""Read and write the files of the command line; `-` is standard input or output."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-#: What stands for a missing value in CSV and TSV; "None" and "null" may be levels of a factor.
+#: Missing values in CSV and TSV; "None" and "null" may be levels of a factor.
 MISSING = ["", "NA", "NaN", "nan", "."]
 
 
 def content(name: str) -> bytes:
-    """Return the bytes of a file or, for `-`, of standard input."""
+    """Return the bytes of a file, or of standard input for `-`."""
     if name != STANDARD:
         return Path(name).read_bytes()
     if sys.stdin.isatty():
@@ -28,7 +28,7 @@ def content(name: str) -> bytes:
 
 
 def text(name: str) -> str:
-    """Return a file of text; InputError, with the line, where it is not UTF-8."""
+    """Return the text of a file; InputError, with the line, if it is not UTF-8."""
     data = content(name)
     try:
         return data.decode("utf-8-sig")
@@ -40,12 +40,12 @@ def text(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return how an error calls a file."""
+    """Return a file's name for errors."""
     return "standard input" if name == STANDARD else name
 
 
 def read(name: str) -> pd.DataFrame:
-    """Read a table by its name's ending; standard input is Parquet, TSV or CSV by what it holds."""
+    """Read a table by its extension; for standard input, detect Parquet, TSV or CSV."""
     import pandas as pd
 
     ending = Path(name).suffix.lower()
@@ -75,13 +75,13 @@ def read(name: str) -> pd.DataFrame:
 
 
 def check_ending(name: str) -> None:
-    """Raise InputError for a file that is no table by its ending; `-` is one."""
+    """Raise InputError for a file without the extension of a table, other than `-`."""
     if name != STANDARD and Path(name).suffix.lower() not in (*SEPARATORS, ".parquet"):
-        raise InputError(f"{name} ends in none of .csv, .tsv and .parquet")
+        raise InputError(f"{name} must end in .csv, .tsv or .parquet")
 
 
 def write(table: pd.DataFrame, name: str) -> None:
-    """Write a table without its index by the name's ending; to standard output as CSV."""
+    """Write a table without its index in the format of its extension; to standard output as CSV."""
     from recency.files import atomic
 
     if name == STANDARD:

@@ -1,7 +1,7 @@
-"""Refuse reading times that belong to another word than the one they are given for.
+"""Refuse reading times that are shifted relative to their words.
 
-Surprisal of one word cannot explain the time of another: a regression on such times runs, and its
-result means nothing. The correlations are those of `recency.reading.checks`.
+A regression of one word's times on another word's surprisal runs, but its result is meaningless. The
+correlations are those of `recency.reading.checks`.
 """
 
 from collections.abc import Collection
@@ -23,21 +23,21 @@ def require_aligned(
     accept: Collection[str] = (),
     offset: int | None = None,
 ) -> None:
-    """Raise an InputError if mean times follow the length of a neighbouring word.
+    """Raise InputError if mean times correlate with the length of a neighbouring word.
 
-    Amplitudes, scores, times of marked regions and of too few words pass. Shifted times that the
-    config accepts are a warning on stderr.
+    Amplitudes, scores, times of marked regions and of too few words are not tested. Shifted times
+    that the config permits are a warning on stderr.
 
     Parameters
     ----------
     words, responses : DataFrame
         Contracts 1 and 2, before the filters.
     name : str
-        What messages call the responses: <dataset>.<measure>.
+        Name of the responses in messages: <dataset>.<measure>.
     accept : collection of str
-        The dataset's `accept`; with "shifted" in it, shifted times pass.
+        The dataset's `accept`; "shifted" permits shifted times.
     offset : int, optional
-        Words by which the parser moved the times; None if it has no such option.
+        The parser's shift of the times in words; None if it has no such option.
     """
     if "time_ms" not in responses or are_to_regions(words, responses):
         return
@@ -58,7 +58,7 @@ def require_aligned(
 
 
 def _correction(table: pd.DataFrame, skips: bool) -> int | None:
-    """Return how many words times must move to follow their own word; None if unknown."""
+    """Return the shift in words that aligns times with their own word, None if unknown."""
     r = table.set_index("offset").r
     for move in _MOVES:
         moved = table.assign(r=r.reindex(r.index + move).to_numpy())
@@ -69,7 +69,7 @@ def _correction(table: pd.DataFrame, skips: bool) -> int | None:
 
 
 def _remedy(where: str, move: int | None, offset: int | None) -> str:
-    """Say how to move the times: by the parser's `offset`, or in the file."""
+    """Return how to shift the times: by the parser's `offset`, or in the file."""
     if move is not None and offset is not None:
         return (
             f"Set `options: {{offset: {offset + move}}}` under {where}, with which times follow "

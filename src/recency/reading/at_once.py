@@ -1,4 +1,4 @@
-"""Delimited tables without faults, read by PyArrow in a fraction of the time that they take row by row."""
+"""Fast reading of faultless delimited tables by PyArrow."""
 
 import numpy as np
 import pandas as pd
@@ -9,11 +9,11 @@ from pyarrow import compute, csv
 def read(
     text: str, separator: str, quoted: bool, first: list[str], places: dict[str, int]
 ) -> pd.DataFrame | None:
-    """Return the columns of `places`, with the lines as index, or None where a row needs to be looked at.
+    """Return the columns of `places`, indexed by line, or None if the table needs reading row by row.
 
-    `first` is the header, and `places` has each column's place in it. None is returned where rows are
-    uneven or not as many as lines, where quotes are not around whole fields, and where a row may be
-    empty or the header again.
+    `first` is the header, and `places` each column's position in it. None is returned if rows are
+    uneven or not one per line, if quotes do not enclose whole fields, or if a row may be empty or a
+    repeated header.
     """
     data = text.encode()
     lines = text.count("\n") + (not text.endswith("\n"))
@@ -21,8 +21,8 @@ def read(
         return None
     if quoted and not _well_quoted(data, separator):
         return None
-    names = [str(place) for place in range(len(first))]
-    taken = [str(place) for place in places.values()]
+    names = [str(number) for number in range(len(first))]
+    taken = [str(number) for number in places.values()]
     try:
         table = csv.read_csv(
             pa.py_buffer(data),
@@ -52,7 +52,7 @@ def read(
 
 
 def _well_quoted(data: bytes, separator: str) -> bool:
-    """Say whether quotes are around whole fields of one line, and doubled within."""
+    """Return whether quotes enclose whole fields on one line, and are doubled within."""
     characters = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
     quotes = np.flatnonzero(characters == ord('"'))
     if not len(quotes):

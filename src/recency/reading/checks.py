@@ -1,6 +1,6 @@
-"""What usually goes wrong with a reading-time corpus, looked for in its words and responses.
+"""Quality checks of a reading-time corpus: common faults in words and responses.
 
-Everything here only looks: it gives counts, correlations and findings, and changes no data.
+Checks return counts, correlations and findings, and change no data.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _DAMAGE = {
     "an HTML entity or tag": r"&(?:#\d+|[a-z]{2,8});|</?[a-z]+\s*/?>",
     "a question mark inside a word": r"\w\?\w",
 }
-# Measures that are never shorter than another: (the shorter, the longer).
+# Pairs of measures (shorter, longer), of which the second is never shorter than the first.
 _ORDERED = (
     ("FFD", "FP"), ("FFD", "GD"), ("FP", "GP"), ("GD", "GP"), ("FP", "RB"), ("GD", "RB"),
     ("RB", "GP"), ("RB", "TFT"), ("FP", "TFT"), ("GD", "TFT"),
@@ -28,7 +28,7 @@ _ORDERED = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence about the corpus: a `warning` is likely a fault, a `note` may be as it should."""
+    """A sentence about the corpus; a `warning` is a likely fault, a `note` may be intended."""
 
     level: str
     check: str
@@ -36,31 +36,31 @@ class Finding:
 
 
 def words(frame: pd.DataFrame) -> list[Finding]:
-    """Look at contract 1: encoding, tokenisation, sentences."""
-    found = []
+    """Check words (contract 1): encoding, tokenisation, sentences."""
+    problems = []
     for what, pattern in _DAMAGE.items():
         if (hit := frame.word.str.contains(pattern, regex=True)).any():
-            found.append(Finding("warning", "encoding", f"{what} in {_some(frame.word[hit])}"))
+            problems.append(Finding("warning", "encoding", f"{what} in {_some(frame.word[hit])}"))
     bare = frame.word.str.fullmatch(r"[\W_]+")
     if bare.mean() > 0.03:
         text = f"{bare.mean():.0%} of the words are punctuation alone, such as {_some(frame.word[bare])}"
-        found.append(Finding("warning", "words", f"{text}: the text seems to be tokenised"))
+        problems.append(Finding("warning", "words", f"{text}: the text seems to be tokenised"))
     if frame.word.str.contains(r"[.,;:?!]$", regex=True).mean() < 0.01:
-        found.append(Finding("note", "words", "hardly a word has punctuation: it was taken off"))
+        problems.append(Finding("note", "words", "hardly a word has punctuation: it was taken off"))
     if frame.word.str.contains("[a-z]").any() and not frame.word.str.contains("[A-Z]").any():
-        found.append(Finding("note", "words", "no word has a capital: the text was lower-cased"))
+        problems.append(Finding("note", "words", "no word has a capital: the text was lower-cased"))
     sentences = frame.groupby("sentence", sort=False)
     texts = sentences.word.agg(" ".join)
     if again := int(texts.duplicated().sum()):
-        found.append(Finding("note", "sentences", f"{again:,} sentences repeat an earlier one"))
+        problems.append(Finding("note", "sentences", f"{again:,} sentences repeat an earlier one"))
     if (longest := int(sentences.size().max())) > 100:
         text = f"the longest has {longest} words: are its ends marked?"
-        found.append(Finding("warning", "sentences", text))
-    return found
+        problems.append(Finding("warning", "sentences", text))
+    return problems
 
 
 def counts(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> dict[str, float]:
-    """Count what there is of a measure, and what is missing; times in ms, amplitudes in µV."""
+    """Count observations and missing values of a measure; times in ms, amplitudes in µV."""
     values = responses[value]
     pairs = responses[["subject", "word_id"]].drop_duplicates()
     items = words.set_index("word_id")["item"]
@@ -95,10 +95,10 @@ def counts(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> dict[str
 
 
 def means(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> pd.Series:
-    """Give each word's mean response, by row of `words`; NaN where there is none.
+    """Return the mean response per row of `words`; NaN if there is none.
 
-    Times above the 99th percentile count as that, or a few pauses would hide everything else;
-    unfixated words count as 0.
+    Times are truncated at the 99th percentile, so that pauses do not dominate; unfixated words count
+    as 0.
     """
     values = responses[value]
     if value == "time_ms" and (values > 0).any():
@@ -108,19 +108,21 @@ def means(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> pd.Series
 
 
 def alignment(words: pd.DataFrame, mean: pd.Series) -> pd.DataFrame:
-    """Correlate the mean response with the length of the word that stands k words further on.
+    """Correlate the mean response with the length of the word k positions later.
 
-    Columns offset (k), r, n. A right alignment has its highest r at 0. All offsets use the same
-    words: those inside sentences for which all seven are in their item.
+    Columns offset (k), r, n. Correctly aligned times have their highest r at 0. All offsets use the
+    same words: those inside sentences with all seven neighbours in their item.
     """
     rows = _inside(words, mean)
     length = words.word.str.len().to_numpy(dtype=float)
-    found = [_correlation(mean.to_numpy()[rows], length[rows + offset]) for offset in OFFSETS]
-    return pd.DataFrame({"offset": OFFSETS, "r": found, "n": len(rows)})
+    correlations = [
+        _correlation(mean.to_numpy()[rows], length[rows + offset]) for offset in OFFSETS
+    ]
+    return pd.DataFrame({"offset": OFFSETS, "r": correlations, "n": len(rows)})
 
 
 def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) -> float:
-    """Correlate the mean response with unigram surprisal (bits), over words inside sentences."""
+    """Correlate the mean response with unigram surprisal (bits), for words inside sentences."""
     bits = unigram.set_index("word_id").surprisal_bits.reindex(words.word_id).to_numpy(dtype=float)
     rows = _inside(words, mean)
     rows = rows[np.isfinite(bits[rows])]
@@ -128,35 +130,35 @@ def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) 
 
 
 def are_skipped(times: pd.Series) -> bool:
-    """Return whether over 1 % of the times are 0: words were skipped, so eyes were tracked."""
+    """Return whether over 1 % of the times are 0: skipped words, as in eye tracking."""
     return bool((times == 0).mean() > 0.01)
 
 
 def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
-    """Judge the correlations of `alignment`.
+    """Interpret the correlations of `alignment`.
 
-    A warning says that the times seem to belong to another word. In self-paced reading, times
-    follow the length of the word before as well (spillover), often more closely than the word's
-    own; only where the own length has no effect next to it is this a warning.
+    A warning means that times seem to belong to another word. Self-paced reading times also correlate
+    with the length of the previous word (spillover), often more than with the word's own; this is a
+    warning only if the word's own length has no additional effect.
 
     Parameters
     ----------
     table : DataFrame
-        Columns offset, r, n, as `alignment` returns them.
+        Columns offset, r, n, from `alignment`.
     skips : bool
-        Whether words were skipped, so that eyes were tracked (`are_skipped`).
+        Whether words were skipped, as in eye tracking (`are_skipped`).
     """
     r, n = table.set_index("offset").r, int(table.n.iloc[0])
     if n < 50 or r.isna().all():
         return []
     chance = 3 / np.sqrt(n)
-    own = max(r[0], 0.0)
-    strongest = own if skips else max(own, r[-1])
+    own_r = max(r[0], 0.0)
+    strongest = own_r if skips else max(own_r, r[-1])
     best = int(r.idxmax())
     if r[best] < chance:
         text = f"mean times go with word length at no offset (at best r = {r[best]:.2f})"
         return [Finding("note", "alignment", text)]
-    found = []
+    problems = []
     for offset in (k for k in OFFSETS if k and r[k] > chance):
         correlated = (
             f"r = {r[offset]:.2f} with the length of the word {_place(offset)}, {r[0]:.2f} with"
@@ -164,24 +166,24 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
         correlated += " its own"
         if offset > 0 and r[offset] >= strongest / 2:
             text = f"{correlated}: nobody can react to a word to come; some or all times stand"
-            found.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
-        elif offset == -1 and not skips and r[offset] > own:
-            if own + chance < r[offset] / 3:  # spillover up to twice the own effect passes
+            problems.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
+        elif offset == -1 and not skips and r[offset] > own_r:
+            if own_r + chance < r[offset] / 3:  # spillover up to twice the own effect is permitted
                 text = f"{correlated}: times seem to stand one word too late"
-                found.append(Finding("warning", "alignment", text))
+                problems.append(Finding("warning", "alignment", text))
                 continue
             text = (
                 f"{correlated}: spillover, usual in self-paced reading, or times one word too late"
             )
-            found.append(Finding("note", "alignment", text))
+            problems.append(Finding("note", "alignment", text))
         elif offset < 0 and offset == best:
             text = f"{correlated}: times seem to stand {_words(-offset)} too late"
-            found.append(Finding("warning", "alignment", text))
-    return found
+            problems.append(Finding("warning", "alignment", text))
+    return problems
 
 
 def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
-    """Name the items that alone have their times shifted, though the corpus as a whole has not."""
+    """List items with shifted times in a corpus that is not shifted as a whole."""
     odd = []
     for item, part in words.groupby("item", sort=False):
         if len(part) < 40:
@@ -200,33 +202,33 @@ def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
 
 
 def responses(words: pd.DataFrame, frame: pd.DataFrame, value: str) -> list[Finding]:
-    """Look at the responses to one measure: repeats, order, units, rounding, constants, gaps."""
-    found = []
+    """Check the responses of a measure: repeats, order, units, rounding, constants, gaps."""
+    problems = []
     keys = ["subject", "word_id", *(["fixation"] if "fixation" in frame else [])]
     if again := int(frame.duplicated(keys).sum()):
         text = f"{again:,} rows repeat an earlier one of the same subject and word"
-        found.append(Finding("warning", "repeats", text))
+        problems.append(Finding("warning", "repeats", text))
     if lost := int((~frame.word_id.isin(words.word_id)).sum()):
-        found.append(Finding("warning", "words", f"{lost:,} rows are of words that there are not"))
-    found += _order(words, frame)
+        problems.append(Finding("warning", "words", f"{lost:,} rows are of unknown words"))
+    problems += _order(words, frame)
     if value == "time_ms":
-        found += _units(frame)
-    found += _constants(frame, value)
+        problems += _units(frame)
+    problems += _constants(frame, value)
     unread = ~words.word_id.isin(frame.word_id)
     if unread.mean() > 0.2:
         text = f"{unread.mean():.0%} of the words have no observation"
-        found.append(Finding("note", "missing", text))
+        problems.append(Finding("note", "missing", text))
     few = frame.groupby("subject").size()
     few = few[few < few.median() / 4]
     if len(few):
         text = f"{len(few):,} subjects have under a quarter of the usual: {_some(few.index)}"
-        found.append(Finding("note", "missing", text))
-    return found
+        problems.append(Finding("note", "missing", text))
+    return problems
 
 
 def between(measures: Mapping[str, pd.DataFrame]) -> list[Finding]:
-    """Look whether first fixation ≤ first pass ≤ right-bounded ≤ go past, and ≤ total time."""
-    found = []
+    """Check that first fixation ≤ first pass ≤ right-bounded ≤ go past, and ≤ total time."""
+    problems = []
     for short, long in _ORDERED:
         if short not in measures or long not in measures:
             continue
@@ -234,13 +236,13 @@ def between(measures: Mapping[str, pd.DataFrame]) -> list[Finding]:
         both = pair[0].merge(pair[1], on=["subject", "word_id"], suffixes=("", "_long"))
         if wrong := int((both.time_ms > both.time_ms_long + 1e-6).sum()):
             text = f"{short} is longer than {long} in {wrong:,} of {len(both):,} observations"
-            found.append(Finding("warning", "measures", text))
-    return found
+            problems.append(Finding("warning", "measures", text))
+    return problems
 
 
 def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
-    """Look whether rows stand in the order in which words were read or fixated."""
-    found = []
+    """Check that rows are in the order in which words were read or fixated."""
+    problems = []
     item = frame.word_id.map(words.set_index("word_id")["item"])
     if "fixation" in frame:
         numbers = frame.fixation.where(frame.fixation.notna() & (frame.fixation > 0))
@@ -248,9 +250,9 @@ def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
             pd.concat([frame.subject, item, numbers], axis=1).dropna().duplicated().sum()
         ):
             text = f"{again:,} numbers of fixations stand twice in a text of one subject"
-            found.append(Finding("warning", "order", text))
+            problems.append(Finding("warning", "order", text))
     else:
-        # Each subject's rows alone: in a file sorted word by word, others' stand between them.
+        # By subject, because in a file sorted by word others' rows are in between.
         subjects = frame.subject.to_numpy()
         before = pd.DataFrame({"item": item, "word_id": frame.word_id}).groupby(subjects).shift()
         follows = before["item"].notna() & (item == before["item"])
@@ -258,70 +260,70 @@ def _order(words: pd.DataFrame, frame: pd.DataFrame) -> list[Finding]:
             text = (
                 f"{back:,} rows go back in the text: skipped words are counted over rows in order"
             )
-            found.append(Finding("warning", "order", text))
+            problems.append(Finding("warning", "order", text))
         blocks = (~follows).sum()
         pairs = pd.DataFrame({"subject": frame.subject, "item": item}).drop_duplicates()
         if blocks > len(pairs):
-            text = f"{blocks - len(pairs):,} times a subject's text stands in more than one piece"
-            found.append(Finding("warning", "order", text))
+            text = f"{blocks - len(pairs):,} times a subject's text is in more than one piece"
+            problems.append(Finding("warning", "order", text))
     if {"previous_fixated", "words_since_fixation"} <= set(frame.columns):
         flagged = frame.previous_fixated.fillna(False).astype(bool)
         if odd := int((flagged & (frame.words_since_fixation != 1)).sum()):
             text = f"{odd:,} rows say that the word before was fixated, and that it was not"
-            found.append(Finding("warning", "order", text))
-    return found
+            problems.append(Finding("warning", "order", text))
+    return problems
 
 
 def _units(frame: pd.DataFrame) -> list[Finding]:
-    """Look whether subjects' times are of one size, and how finely they were measured."""
+    """Check that subjects' times have the same magnitude, and their resolution."""
     times = frame.time_ms[frame.time_ms > 0]
     if times.empty:
         return []
-    found, median = [], times.median()
-    own = times.groupby(frame.subject).median()
-    odd = own[(own < median / 15) | (own > median * 15)]
+    problems, median = [], times.median()
+    medians = times.groupby(frame.subject).median()
+    odd = medians[(medians < median / 15) | (medians > median * 15)]
     if len(odd):
         text = f"{len(odd):,} subjects have times of another size: {_some(odd.index)}"
-        found.append(Finding("warning", "units", text))
+        problems.append(Finding("warning", "units", text))
     integers = times[np.isclose(times % 1, 0)]
     if len(integers) > 0.9 * len(times):
         share = {step: float((integers % step == 0).mean()) for step in (1000, 100, 50, 20, 10)}
         step = next((step for step in share if share[step] > 0.9), 10)
         if share[step] > 0.5:
             text = f"{share[step]:.0%} of the times are multiples of {step} ms: they were rounded"
-            found.append(Finding("warning", "units", text))
+            problems.append(Finding("warning", "units", text))
     common = times.value_counts()
     if len(times) > 200 and common.iloc[0] > max(0.05 * len(times), 20):
         text = (
             f"{common.iloc[0] / len(times):.0%} of the times are {common.index[0]:g} ms: a limit?"
         )
-        found.append(Finding("warning", "units", text))
-    return found
+        problems.append(Finding("warning", "units", text))
+    return problems
 
 
 def _constants(frame: pd.DataFrame, value: str) -> list[Finding]:
-    """Look for columns that say the same everywhere, and subjects who always took as long."""
-    found = []
+    """Check for constant columns, and for subjects with constant times."""
+    problems = []
     if frame[value].nunique() == 1:
         text = f"every observation is {frame[value].iloc[0]:g}"
-        found.append(Finding("warning", "constants", text))
+        problems.append(Finding("warning", "constants", text))
     if frame.subject.nunique() == 1:
         text = f"one subject ({frame.subject.iloc[0]}): item means, or one reader"
-        found.append(Finding("note", "constants", text))
+        problems.append(Finding("note", "constants", text))
     for name in frame.columns.difference([value, "subject", "word_id", "fixation"]):
         if frame[name].nunique(dropna=False) == 1:
             text = f"the column {name} is {frame[name].iloc[0]} in every row"
-            found.append(Finding("note", "constants", text))
+            problems.append(Finding("note", "constants", text))
     same = frame[frame[value] != 0].groupby("subject")[value].agg(["size", "nunique"])
     same = same[(same["size"] > 20) & (same["nunique"] == 1)]
     if len(same) and frame[value].nunique() > 1:
         text = f"{len(same):,} subjects have the same time throughout: {_some(same.index)}"
-        found.append(Finding("warning", "constants", text))
-    return found
+        problems.append(Finding("warning", "constants", text))
+    return problems
 
 
 def _inside(words: pd.DataFrame, mean: pd.Series) -> np.ndarray:
-    """Give the rows that are inside a sentence, with a mean, and 3 words of the item either side."""
+    """Return the rows inside a sentence that have a mean, and 3 words of the item on either side."""
     item, sentence = words["item"].to_numpy(), words.sentence.to_numpy()
     rows = np.arange(3, len(words) - 3)
     if not len(rows):
@@ -332,17 +334,17 @@ def _inside(words: pd.DataFrame, mean: pd.Series) -> np.ndarray:
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    """Give Pearson's r, NaN where one of them does not vary."""
+    """Return Pearson's r, NaN if one variable is constant."""
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
 
 def _some(values: Iterable) -> str:
-    """Name the first few of some values, and how many more there are."""
-    known = list(dict.fromkeys(map(str, values)))
-    shown = ", ".join(known[:5])
-    return f"{shown} and {len(known) - 5:,} more" if len(known) > 5 else shown
+    """Format the first five distinct values, and the number of others."""
+    distinct = list(dict.fromkeys(map(str, values)))
+    shown = ", ".join(distinct[:5])
+    return f"{shown} and {len(distinct) - 5:,} more" if len(distinct) > 5 else shown
 
 
 def _place(offset: int) -> str:

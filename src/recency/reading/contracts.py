@@ -1,14 +1,15 @@
-"""The two tables that every parser gives, built and checked: words and responses.
+"""Build and check the two tables that every parser returns: words and responses.
 
-Words, "contract 1" elsewhere: a row a word in reading order, with item (the text: str), sentence
-(its number, one only in the whole corpus: int32), position (from 1 within the sentence: int32),
-word_id (the row's number from 0: int32) and word (str); and any further columns, those of `MORE`
-first. One of these, space_after (bool), says whether a space follows the word in the text; without
-it, each has one. Sentences that the corpus calls otherwise have its name in sentence_label (str).
-Responses: a row a subject and word, with subject (str), word_id and time_ms, amplitude_uv or
-response (without a unit: a rating, a cloze probability; float64), and any further columns. One of these, span (int32), is of responses to several words: how
-many, from word_id on, within a text. `attrs` may say how many were `missing`, dropped without a value.
-Further columns are numbers, true or false, or names (str); what is missing in them is null.
+Words (contract 1): one row per word in reading order, with item (the text, str), sentence (number,
+unique in the corpus, int32), position (from 1 within the sentence, int32), word_id (number of the row
+from 0, int32) and word (str); then further columns, those of `MORE` first. Among these, space_after
+(bool) is whether a space follows the word (default true), and sentence_label (str) the corpus's own
+label of the sentence.
+Responses (contract 2): one row per subject and word, with subject (str), word_id and time_ms,
+amplitude_uv or response (without a unit: a rating, a cloze probability; float64), and further columns.
+Among these, span (int32) is the number of words of a response to several words of a text, from word_id
+on. `attrs` may have the number of dropped rows without a value, `missing`.
+Further columns have numbers, booleans or text (str); missing values are null.
 """
 
 import re
@@ -22,10 +23,10 @@ from recency.reading.response_names import AMPLITUDE, RESPONSES, TIME
 from recency.reading.strict_tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
-# What a corpus may know of a word beyond the contract, for designs that ask for it, and for LMs.
+# Optional columns of words, for designs and for LMs.
 MORE = ("pos", "foil_length", "given_length", "log_frequency", "space_after")
 
-# How Python writes bytes: b'The'.
+# Representation of bytes in Python: b'The'.
 _BYTES = r"""b(['"]).*\1"""
 _END_MARK = r"[.?!…:;][\W_]*$"
 
@@ -33,7 +34,7 @@ _END_MARK = r"[.?!…:;][\W_]*$"
 def word_table(
     items: Sequence[str], sentences: Sequence[int], words: Sequence[str]
 ) -> pd.DataFrame:
-    """Build contract 1 from words in reading order, their texts and their sentence numbers."""
+    """Build contract 1 from words in reading order, their items and sentence numbers."""
     frame = pd.DataFrame(
         {"item": pd.Series(items, dtype="str"), "sentence": np.asarray(sentences, dtype=np.int32)}
     )
@@ -44,7 +45,7 @@ def word_table(
 
 
 def check_words(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Raise InputError, naming the first word at fault, unless `frame` keeps contract 1."""
+    """Raise InputError, with the first invalid word, unless `frame` fulfils contract 1."""
     frame = _checked(frame, where)
     encoded = frame.word.str.fullmatch(_BYTES)
     if encoded.mean() > 0.5:
@@ -71,12 +72,12 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     wrongs = {
         "is not the number of its row": frame.word_id != frame.index,
         "is empty or has a space inside": ~frame.word.str.fullmatch(r"\S+"),
-        "belongs to a sentence that stands in two places": new & frame.sentence.duplicated(),
+        "belongs to a sentence that is in two places": new & frame.sentence.duplicated(),
         "has not the next position of its sentence": frame.position
         != frame.groupby("sentence").cumcount() + 1,
         "belongs to another item than the word before it in its sentence": ~new
         & (frame["item"] != frame["item"].shift()),
-        "belongs to an item that stands in two places": (frame["item"] != frame["item"].shift())
+        "belongs to an item that is in two places": (frame["item"] != frame["item"].shift())
         & frame["item"].duplicated(),
     }
     for problem, wrong in wrongs.items():
@@ -90,51 +91,51 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def same_words(found: Sequence[str], words: pd.DataFrame, where: object) -> None:
-    """Raise InputError unless a file of responses has the words that `words` were read from."""
+    """Raise InputError unless a file of responses has the same words as `words`."""
     if list(found) != words.word.tolist():
         raise InputError(f"{where}: its words are not those that the words were read from")
 
 
 def item_means(words: pd.DataFrame, times: Sequence[float]) -> pd.DataFrame:
-    """Give responses of one subject, `mean`: a time in ms for each word."""
+    """Return mean times per word (ms) as responses of one subject, `mean`."""
     frame = pd.DataFrame({"subject": "mean", "word_id": words.word_id.to_numpy()})
     return frame.assign(time_ms=np.asarray(times, dtype="float64"))
 
 
 def single_sentences(sentences: pd.Series) -> pd.DataFrame:
-    """Build contract 1 from sentences by number that were read in isolation: each is an item."""
+    """Build contract 1 from numbered sentences that were read in isolation; each is an item."""
     split = sentences.str.split().explode()
     items = padded(split.index.astype("str").to_series())
     return word_table(items.to_numpy(), split.index.to_numpy(), split.to_numpy())
 
 
 def look_up(words: pd.DataFrame, by: tuple[str, str], *keys: pd.Series) -> pd.DataFrame:
-    """Give the rows of `words` that two `keys` name, with the keys' index; NaN where there is none.
+    """Return the rows of `words` that match two `keys`, with the keys' index; NaN without a match.
 
-    `by` is what they are: sentence or item, and position or `place`, a word's number in its item
-    from 1. Items are compared as numbers if the key is one.
+    `by` names the keys: sentence or item, and position or `place`, a word's number in its item from 1.
+    Items are compared as numbers if the key is numeric.
     """
-    known = words.assign(place=words.groupby("item").cumcount() + 1)
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
     if by[0] == "item" and pd.api.types.is_numeric_dtype(keys[0]):
-        known["item"] = known["item"].astype("int64")
-    found = known.set_index(list(by)).reindex(pd.MultiIndex.from_arrays(keys))
-    return found.set_axis(keys[0].index)
+        numbered["item"] = numbered["item"].astype("int64")
+    rows = numbered.set_index(list(by)).reindex(pd.MultiIndex.from_arrays(keys))
+    return rows.set_axis(keys[0].index)
 
 
 def response_column(frame: pd.DataFrame, where: str) -> str:
-    """Return the column of the responses: time_ms, amplitude_uv (ERPs), or response (no unit)."""
-    found = [name for name in RESPONSES if name in frame.columns]
-    if len(found) != 1:
-        there = " and ".join(found) or f"none of them; there are {', '.join(frame.columns)}"
+    """Return the name of the response column: time_ms, amplitude_uv (ERPs) or response (no unit)."""
+    columns = [name for name in RESPONSES if name in frame.columns]
+    if len(columns) != 1:
+        there = " and ".join(columns) or f"none of them; there are {', '.join(frame.columns)}"
         raise InputError(f"{where}: one of {', '.join(RESPONSES)} is needed, not {there}")
-    return found[0]
+    return columns[0]
 
 
 def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Raise InputError unless `frame` has responses to `words`: times >= 0 in ms, amplitudes or scores.
+    """Raise InputError unless `frame` has valid responses to `words`: times ≥ 0 ms, amplitudes or scores.
 
-    A subject may respond to a word once, or, if there is a column `fixation`, once a fixation.
-    Amplitudes, in microvolts, and scores, without a unit, may be negative; all are finite.
+    A subject may respond to a word once, or once per fixation if there is a column `fixation`.
+    Amplitudes (microvolts) and scores (no unit) may be negative; all values are finite.
     """
     value = response_column(frame, where)
     _columns(frame, ["subject", "word_id", value], where)
@@ -144,7 +145,7 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     _further(frame, keys, where)
     kind = {TIME: "time", AMPLITUDE: "amplitude"}.get(value, "number")
     wrongs = {
-        "is to a word that there is not": ~frame.word_id.isin(words.word_id),
+        "is to an unknown word": ~frame.word_id.isin(words.word_id),
         f"is not a finite {kind}": ~np.isfinite(frame[value].astype("float64")),
         "is negative": (frame[value] < 0) & (kind == "time"),
         "repeats an earlier one of its subject": frame.duplicated(keys),
@@ -166,7 +167,7 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
 
 
 def are_to_regions(words: pd.DataFrame, responses: pd.DataFrame) -> bool:
-    """Return whether responses are to marked regions of texts alone, as in experiments.
+    """Return whether responses are only to marked regions of texts, as in experiments.
 
     Parameters
     ----------
@@ -183,8 +184,8 @@ def check_complete(
 ) -> None:
     """Raise InputError if a file ends within a text; report other texts that lack words.
 
-    A row is a subject's response to a word of a text; `lengths` are the texts' numbers of words, by
-    name, and `kind` is what they are called.
+    A row is a subject's response to a word of a text; `lengths` maps texts to numbers of words, and
+    `kind` is the noun for texts.
     """
     rows = pd.DataFrame({"subject": subjects, "text": texts})
     got = rows.groupby(["subject", "text"], sort=False).size()
@@ -200,7 +201,7 @@ def check_complete(
 
 
 def _cut_words(frame: pd.DataFrame, where: str) -> None:
-    """Report an end within a sentence, if it shows: its file may have been cut off."""
+    """Warn if the words end within a sentence, as in a truncated file."""
     last = frame.word[frame.sentence != frame.sentence.shift(-1)]
     marked = last.str.contains(_END_MARK)
     if not marked.iloc[-1] and (len(last) == 1 or marked.iloc[:-1].mean() > 0.9):
@@ -209,14 +210,14 @@ def _cut_words(frame: pd.DataFrame, where: str) -> None:
 
 
 def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
-    """Report an end within a text, if subjects read whole ones: the file may have been cut off.
+    """Warn if the responses of subjects who read whole texts end within a text, as in a truncated file.
 
-    That words lack is one sign, that the eyes came no further than 3/4 of the text another.
+    Signs are missing words, and a last fixation in the first 3/4 of the text.
     """
     if are_to_regions(words, frame):  # no text is read whole
         return None
-    known = words.set_index("word_id")["item"]
-    pairs = pd.DataFrame({"subject": frame.subject, "item": frame.word_id.map(known)})
+    items = words.set_index("word_id")["item"]
+    pairs = pd.DataFrame({"subject": frame.subject, "item": frame.word_id.map(items)})
     pairs["word_id"] = frame.word_id
     pairs["place"] = frame.word_id.map(words.groupby("item").cumcount()) + 1
     if "time_ms" in frame:
@@ -235,7 +236,7 @@ def _cut_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None
 
 
 def padded(names: pd.Series) -> pd.Series:
-    """Spell numbered names with leading zeros, so that their order as text is the natural one."""
+    """Add leading zeros to numbered names, so that they sort in natural order."""
     parts = {name: re.fullmatch(r"(.*?)(\d*)", str(name)).groups() for name in names.unique()}
     width = max((len(digits) for _, digits in parts.values()), default=0)
     if len({prefix for prefix, _ in parts.values()}) > 1 or not all(d for _, d in parts.values()):
@@ -247,10 +248,10 @@ def padded(names: pd.Series) -> pd.Series:
 
 
 def _further(frame: pd.DataFrame, own: list[str], where: str) -> None:
-    """Raise InputError unless all columns have names, once, and hold numbers, truth values or text."""
+    """Raise InputError unless columns have unique names, and numbers, booleans or text."""
     for name in frame.columns:
         if not isinstance(name, str) or not name.strip() or list(frame.columns).count(name) > 1:
-            raise InputError(f"{where}: {name!r} is no column's name, or stands twice")
+            raise InputError(f"{where}: {name!r} is not a valid column name, or is duplicate")
         if name not in own and frame[name].dtype == object:
             kinds = {type(value) for value in frame[name].dropna()}
             if kinds - {str}:
@@ -259,7 +260,7 @@ def _further(frame: pd.DataFrame, own: list[str], where: str) -> None:
 
 
 def _spans(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
-    """Raise InputError at a response that goes on for no word, or beyond its text."""
+    """Raise InputError for a response with a span below 1, or beyond its text."""
     item, first = words["item"].to_numpy(), frame.word_id.to_numpy(dtype="int64")
     span = frame.span.to_numpy()
     last = np.clip(first + span - 1, 0, len(words) - 1).astype("int64")
@@ -268,7 +269,7 @@ def _spans(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> None:
         row = frame[wrong].iloc[0]
         raise InputError(
             f"{where}: the response of {row.subject} to word {row.word_id} has a span of {row.span}, "
-            "which is none, or goes beyond its text"
+            "which is below 1, or extends beyond its text"
         )
 
 

@@ -1,10 +1,10 @@
-"""The columns of a dataset's words and responses: those of every dataset, and those of its parser.
+"""Columns of a dataset's words and responses: common ones, and those that its parser declares.
 
-A parser declares its own in the literal `COLUMNS`, which is read without importing the parser: under
+A parser declares columns in the literal `COLUMNS`, which is read without importing the parser: under
 `words` and `responses`, name → (kind, description with the unit). Kinds are number, text, flag and
-any. A third member says on what a column depends that is not always there: `role` (a file that the
-dataset must name), `measures` (those that have it), `option` (name and value), or `named: True` (the
-user's table must have a column of this name).
+any. A third member is the condition of an optional column: `role` (a file that the dataset must name),
+`measures` (those that have it), `option` (name and value), or `named: True` (the user's table must
+have a column of this name).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,9 +16,9 @@ from recency.reading.response_names import AMPLITUDE, RESPONSES, SCORE, TIME
 
 #: Columns of every dataset's words (contract 1).
 WORDS = {"item": TEXT, "sentence": NUMBER, "position": NUMBER, "word_id": NUMBER, "word": TEXT}
-#: Columns of every dataset's responses, beside the value.
+#: Columns of every dataset's responses, in addition to the value.
 OF_RESPONSES = {"subject": TEXT}
-#: Columns that filters have of every dataset, and observations do not keep.
+#: Columns of every dataset for filters, which observations do not keep.
 FILTERED = {
     "span": NUMBER,
     "sentence_first": FLAG,
@@ -28,12 +28,12 @@ FILTERED = {
     "previous_fixated": FLAG,
     "space_after": FLAG,
 }
-#: Names under `columns:` that a table is read by, and that are no columns of the result.
+#: Names under `columns:` that are used for reading, and are not columns of the result.
 _READ = {False: ("last_position", "time_ms"), True: ("context", "critical", "continuation")}
 
 
 def declared(parser: str, part: str) -> dict[str, tuple]:
-    """Return the columns of `words` or `responses` that a parser declares, with kind and description."""
+    """Return the columns of `words` or `responses` that a parser declares: name → kind, description."""
     return (plugins.literal(configuration.PARSERS, parser, "COLUMNS") or {}).get(part, {})
 
 
@@ -47,25 +47,25 @@ def of_words(config: Mapping, dataset: Mapping, header: Collection | None = None
     dataset : mapping
         An entry of `datasets`.
     header : collection of str, optional
-        The columns of the user's table; None if they are not known.
+        The columns of the user's table; None if unknown.
     """
-    found = dict(WORDS)
+    kinds = dict(WORDS)
     for entry in (owner_of_words(config, dataset), dataset):
-        found |= _given(entry, "words", header)
-        found |= {"pos": TEXT} if "tagger" in entry else {}
-        found |= dict.fromkeys(of_predictors(entry), ANY)
-    return found
+        kinds |= _given(entry, "words", header)
+        kinds |= {"pos": TEXT} if "tagger" in entry else {}
+        kinds |= dict.fromkeys(of_predictors(entry), ANY)
+    return kinds
 
 
 def owner_of_words(config: Mapping, dataset: Mapping) -> Mapping:
-    """Return the entry of the dataset whose words a dataset has: itself, or the one that it names."""
+    """Return the entry of the dataset that provides a dataset's words."""
     return config["datasets"].get(dataset["words"].get("dataset"), dataset)
 
 
 def of_responses(
     config: Mapping, dataset: Mapping, measure: str | None, header: Collection | None = None
 ) -> dict[str, str]:
-    """Return the columns of a dataset's responses, of one measure or of any: name → kind."""
+    """Return name → kind for the columns of a dataset's responses, for one measure or any."""
     settings = dataset["measures"].get(measure, {})
     measure = settings.get("of", measure)
     given = _given(dataset, "responses", header, measure)
@@ -74,33 +74,33 @@ def of_responses(
 
 
 def of_filters(config: Mapping, dataset: Mapping, measure: str | None) -> dict[str, str]:
-    """Return the columns that filters of a measure, or of any, may use: name → kind."""
+    """Return name → kind for the columns that filters may use, for one measure or any."""
     unscored = {"words_since_unscored": NUMBER} if "scored_by" in dataset else {}
-    found = of_words(config, dataset) | of_responses(config, dataset, measure)
-    return FILTERED | found | unscored
+    kinds = of_words(config, dataset) | of_responses(config, dataset, measure)
+    return FILTERED | kinds | unscored
 
 
 def _given(
     entry: Mapping, part: str, header: Collection | None, measure: str | None = None
 ) -> dict[str, str]:
-    """Return the columns beyond the contract that a parser gives of words, or of responses."""
+    """Return the columns beyond the contract that a parser provides for words or responses."""
     about = declared(entry["parser"], part)
     kinds = WORDS | OF_RESPONSES | FILTERED | {name: kind for name, (kind, *_) in about.items()}
-    found = [
+    columns = [
         name
         for name, (_, _, *condition) in about.items()
         if not condition or _is_there(name, condition[0], entry, header, measure)
     ]
     if entry["parser"] == "table":
         read = (*_READ[is_of_items(entry)], measure)
-        found += [name for name, _ in _mapped(entry, part) if name not in read]
-    return {name: kinds.get(name, ANY) for name in found}
+        columns += [name for name, _ in _mapped(entry, part) if name not in read]
+    return {name: kinds.get(name, ANY) for name in columns}
 
 
 def _is_there(
     name: str, condition: Mapping, entry: Mapping, header: Collection | None, measure: str | None
 ) -> bool:
-    """Return whether a dataset fulfils the condition of a column that its parser declares."""
+    """Return whether a dataset fulfils the condition of a declared column."""
     if condition.get("named"):
         return header is None or name in header
     if measures := condition.get("measures"):
@@ -111,7 +111,7 @@ def _is_there(
 
 
 def _mapped(entry: Mapping, part: str) -> Iterator[tuple[str, object]]:
-    """Yield name and column of an own table's `columns:`, for both files and for one alone."""
+    """Yield name and column of a table's `columns:`, common ones and those of a part."""
     for name, column in (entry.get("options", {}).get("columns") or {}).items():
         if isinstance(column, Mapping):
             yield from ((n, c) for n, c in column.items() if c is not None and name == part)
@@ -120,17 +120,17 @@ def _mapped(entry: Mapping, part: str) -> Iterator[tuple[str, object]]:
 
 
 def mapped(entry: Mapping) -> dict[str, object]:
-    """Return name → column of all that an own table's `columns:` maps."""
+    """Return name → column for a table's `columns:`."""
     return {**dict(_mapped(entry, "words")), **dict(_mapped(entry, "responses"))}
 
 
 def of_predictors(entry: Mapping) -> list[str]:
-    """Return the columns that a dataset's tables of predictors add to its words."""
+    """Return the columns that tables of predictors add to a dataset's words."""
     return [column for table in entry.get("predictors", {}).values() for column in table["columns"]]
 
 
 def is_of_items(entry: Mapping) -> bool:
-    """Return whether a dataset is a table of items, and not of words."""
+    """Return whether a dataset is a table of items instead of words."""
     return entry["parser"] == "table" and entry.get("options", {}).get("shape") == "items"
 
 
@@ -143,7 +143,7 @@ def value_column(dataset: Mapping, measure: str) -> str:
 
 
 def amplitudes(dataset: Mapping) -> list[str]:
-    """Return the measures of a dataset that are amplitudes, and no times."""
+    """Return the measures of a dataset that are amplitudes."""
     if dataset["parser"] == "table":
         return list(dataset.get("options", {}).get("amplitudes") or ())
     return list(plugins.literal(configuration.PARSERS, dataset["parser"], "AMPLITUDES") or ())

@@ -1,4 +1,4 @@
-"""Filters: conditions on columns, read by a grammar of their own, so that none can run code.
+"""Filters: conditions on columns, in a restricted grammar that cannot run code.
 
 A condition is made of columns, numbers, texts, True and False; of comparisons (`100 < time_ms <
 3000`), `in` and `not in` a list; of `and`, `or`, `not` (or `&`, `|`, `~`, which bind as these do);
@@ -21,7 +21,7 @@ from recency.errors import InputError
 from recency.names import hint, nearest
 
 NUMBER, TEXT, FLAG, ANY = "number", "text", "flag", "any"
-#: method → its arguments: kinds, `list` for a list of constants; and what it gives.
+#: Method → kinds of its arguments (`list`: a list of constants), and kind of its result.
 METHODS: dict[str, tuple[tuple[str, ...], str]] = {
     "isin": (("list",), FLAG),
     "isna": ((), FLAG),
@@ -39,8 +39,8 @@ METHODS: dict[str, tuple[tuple[str, ...], str]] = {
     "str.upper": ((), TEXT),
     "str.len": ((), NUMBER),
 }
-LONGEST = 5000  # characters of a condition
-_PATTERN = re.compile(r"[\\^$.|?*+()\[\]{}]")  # what makes a text a pattern to `str.contains`
+LONGEST = 5000  # maximum characters of a condition
+_PATTERN = re.compile(r"[\\^$.|?*+()\[\]{}]")  # special characters of `str.contains`
 _COMPARE = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -60,12 +60,12 @@ _ARITHMETIC = {
 }
 _UNARY = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _MEMBERSHIP = (ast.In, ast.NotIn)
-_WORDS = {"&": "and", "|": "or"}  # pandas reads these signs as words, whatever stands beside them
+_WORDS = {"&": "and", "|": "or"}  # pandas replaces these operators everywhere
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was read: its text, its tree, and the columns that it asks for, by variable."""
+    """A parsed condition: text, syntax tree, and columns by variable."""
 
     text: str
     tree: ast.expr
@@ -73,13 +73,13 @@ class Condition:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that it asks for, each once."""
+        """The columns used, without repetition."""
         return list(dict.fromkeys(self.names.values()))
 
 
 @cache
 def read(text: str) -> Condition:
-    """Read a condition; raise InputError, saying what of it is none of the grammar."""
+    """Parse a condition; raise InputError for the part that the grammar does not permit."""
     if len(text) > LONGEST:
         raise InputError(f"it has {len(text):,} characters; {LONGEST:,} are the most")
     try:
@@ -108,7 +108,7 @@ def read(text: str) -> Condition:
 
 
 def problem(text: str, columns: Mapping[str, str]) -> str | None:
-    """Say what is wrong with a condition on columns of these kinds; None if it is right."""
+    """Return the fault of a condition on columns of these kinds, None if it is valid."""
     try:
         condition = read(text)
         unknown = [name for name in condition.columns if name not in columns]
@@ -121,16 +121,16 @@ def problem(text: str, columns: Mapping[str, str]) -> str | None:
 
 
 def _check(condition: Condition, columns: Mapping[str, str]) -> None:
-    """Raise InputError unless a condition is true or false of each row, as far as kinds are known."""
+    """Raise InputError unless a condition is boolean, as far as kinds are known."""
     if _kind(condition.tree, condition, columns) not in (FLAG, ANY) or not condition.names:
         raise InputError("it is not true or false of each row; compare a column, as in time_ms > 0")
 
 
 def evaluated(frame: Any, where: str, text: str) -> Any:
-    """Return whether a condition holds of each row of a data frame, missing where it cannot tell.
+    """Evaluate a condition for each row of a data frame; missing if undefined.
 
-    Raises InputError, which begins with `where`, for a column that the frame has not, and for what
-    cannot be computed or is not true or false.
+    Raises InputError, beginning with `where`, for an unknown column, and for a condition that cannot
+    be evaluated or is not boolean.
     """
     columns = ", ".join(map(str, frame.columns))
     try:
@@ -142,27 +142,27 @@ def evaluated(frame: Any, where: str, text: str) -> Any:
             near = hint(name, frame.columns)
             raise InputError(f"{where}: no column {name}; {near}There are: {columns}")
     try:
-        found = _value(condition.tree, condition, frame)
+        result = _value(condition.tree, condition, frame)
     except (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         reason = _short(str(error))
         raise InputError(
             f"{where} cannot be evaluated ({reason}); the columns are: {columns}"
         ) from error
-    if str(getattr(found, "dtype", "")).lower() not in ("bool", "boolean"):
+    if str(getattr(result, "dtype", "")).lower() not in ("bool", "boolean"):
         raise InputError(
             f"{where} is not true or false of each row; compare a column, as in time_ms > 0"
         )
-    return found
+    return result
 
 
 def _short(text: str, longest: int = 80) -> str:
-    """Return a text on one line and not longer than this."""
+    """Return a text on one line, truncated."""
     text = " ".join(text.split())
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _rewritten(text: str) -> tuple[str, dict[str, str]]:
-    """Write & and | as words, and columns in backticks as variables; return these, too."""
+    """Replace & and | by words, and columns in backticks by variables, which are returned too."""
     parts = re.split(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]+`)""", text.strip())
     quoted = {f"_column_{n}": part[1:-1] for n, part in enumerate(parts) if part[:1] == "`"}
     source = "".join(
@@ -181,7 +181,7 @@ def _rewritten(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _said(node: ast.AST, condition: Condition) -> str:
-    """Return a part of a condition as it may be written, for a message."""
+    """Return the source of a part of a condition, for messages."""
     text = ast.unparse(node)
     for variable, column in condition.names.items():
         text = text.replace(variable, column)
@@ -189,7 +189,7 @@ def _said(node: ast.AST, condition: Condition) -> str:
 
 
 def _kind(node: ast.expr, condition: Condition, columns: Mapping[str, str]) -> str:
-    """Return what a part of a condition is of each row; raise InputError if it is not allowed.
+    """Return the kind of a part of a condition; raise InputError if it is not permitted.
 
     Kinds of columns that are not in `columns` are unknown.
     """
@@ -223,7 +223,7 @@ def _constant_kind(node: ast.Constant, condition: Condition) -> str:
 
 
 def _computed(node: ast.expr, condition: Condition, columns: Mapping[str, str]) -> str:
-    """Return the kind of arithmetic; raise InputError for what is none."""
+    """Return the kind of an arithmetic expression; raise InputError for other expressions."""
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         parts = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
@@ -244,7 +244,7 @@ def _computed(node: ast.expr, condition: Condition, columns: Mapping[str, str]) 
 
 
 def _compared(node: ast.Compare, condition: Condition, columns: Mapping[str, str]) -> str:
-    """Return the kind of a chain of comparisons, each of two things that can be compared."""
+    """Return the kind of a chain of comparisons of comparable values."""
     left = node.left
     for sign, right in zip(node.ops, node.comparators, strict=True):
         if type(sign) not in _COMPARE and not isinstance(sign, _MEMBERSHIP):
@@ -262,7 +262,7 @@ def _compared(node: ast.Compare, condition: Condition, columns: Mapping[str, str
 
 
 def _comparable(one: str, others: set[str], node: ast.AST, condition: Condition) -> None:
-    """Raise InputError where text stands beside what is none."""
+    """Raise InputError if text is compared with another kind."""
     for other in others:
         if {one, other} & {TEXT} and {one, other} & {NUMBER, FLAG}:
             raise InputError(
@@ -274,11 +274,11 @@ def _list_kinds(node: ast.expr, condition: Condition) -> set[str]:
     """Return the kinds of the constants in a list."""
     if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
         raise InputError(f"{_said(node, condition)}: a list of values is wanted, as in ['a', 'b']")
-    return {_constant_kind(_plain(each, condition), condition) for each in node.elts}
+    return {_constant_kind(_plain(element, condition), condition) for element in node.elts}
 
 
 def _plain(node: ast.expr, condition: Condition) -> ast.Constant:
-    """Return a constant, a minus before it worked in."""
+    """Return a constant, including its sign."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = node.operand
         if isinstance(inner, ast.Constant) and type(inner.value) in (int, float):
@@ -289,7 +289,7 @@ def _plain(node: ast.expr, condition: Condition) -> ast.Constant:
 
 
 def _method(node: ast.Call) -> tuple[str, ast.expr | None]:
-    """Return the method that a call names (`str.` before one of text), and what it is called on."""
+    """Return the name of a called method (with `str.` for text methods), and its object."""
     function = node.func
     if not isinstance(function, ast.Attribute):
         return "", None
@@ -300,7 +300,7 @@ def _method(node: ast.Call) -> tuple[str, ast.expr | None]:
 
 
 def _called(node: ast.Call, condition: Condition, columns: Mapping[str, str]) -> str:
-    """Return the kind of what a method gives; raise InputError unless it is one of `METHODS`."""
+    """Return the kind of a method's result; raise InputError unless it is in `METHODS`."""
     name, column = _method(node)
     if column is None:
         raise InputError(f"{_said(node.func, condition)}() is no part of a filter; nothing is run")
@@ -328,11 +328,11 @@ def _called(node: ast.Call, condition: Condition, columns: Mapping[str, str]) ->
     return gives
 
 
-# What a condition comes to. Operators are those that pandas' `query` uses, so are the results.
+# Evaluation: operators and results are those of pandas' `query`.
 
 
 def _value(node: ast.expr, condition: Condition, frame: Any) -> Any:
-    """Return a part of a condition of each row of a frame, or a constant."""
+    """Evaluate a part of a condition for each row of a frame, or as a constant."""
     if isinstance(node, ast.Name):
         return frame[condition.names[node.id]]
     if isinstance(node, ast.Constant):
@@ -346,25 +346,25 @@ def _value(node: ast.expr, condition: Condition, frame: Any) -> Any:
     if isinstance(node, ast.BinOp):
         parts = [_value(part, condition, frame) for part in (node.left, node.right)]
         if all(isinstance(part, int | float) for part in parts):
-            parts = [float(part) for part in parts]  # whole numbers could grow without end
+            parts = [float(part) for part in parts]  # integers could grow without bound
         return _ARITHMETIC[type(node.op)](*parts)
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
-        found = [
+        operands = [
             _comparison(sign, a, b, condition, frame)
             for sign, a, b in zip(node.ops, sides, sides[1:], strict=False)
         ]
-        return reduce(operator.and_, found)
+        return reduce(operator.and_, operands)
     name, column = _method(node)
     value = _value(column, condition, frame)
-    given = [_literal(each) for each in node.args]
+    given = [_literal(argument) for argument in node.args]
     if name.startswith("str."):
         value, name = value.str, name.removeprefix("str.")
     return getattr(value, name)(*given)
 
 
 def _comparison(sign: ast.cmpop, a: ast.expr, b: ast.expr, condition: Condition, frame: Any) -> Any:
-    """Return one comparison; a text or a list is looked up, as pandas does it."""
+    """Evaluate one comparison; `in` uses isin, as in pandas."""
     for side, other in ((a, b), (b, a)):
         looked_up = isinstance(side, ast.List | ast.Tuple) or (
             isinstance(side, ast.Constant)
@@ -374,8 +374,8 @@ def _comparison(sign: ast.cmpop, a: ast.expr, b: ast.expr, condition: Condition,
         if looked_up:
             listed = _literal(side)
             value = _value(other, condition, frame)
-            found = value.isin(listed if isinstance(listed, list) else [listed])
-            return ~found if isinstance(sign, ast.NotIn | ast.NotEq) else found
+            is_listed = value.isin(listed if isinstance(listed, list) else [listed])
+            return ~is_listed if isinstance(sign, ast.NotIn | ast.NotEq) else is_listed
     left, right = (_value(side, condition, frame) for side in (a, b))
     return _COMPARE[type(sign)](left, right)
 

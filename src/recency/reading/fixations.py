@@ -1,14 +1,14 @@
-"""Eye-tracking measures, from a record of fixations or of words in reading order."""
+"""Compute eye-tracking measures from fixations or from words in reading order."""
 
 import numpy as np
 import pandas as pd
 
 
 def since_fixation(fixated: pd.Series) -> np.ndarray:
-    """Count, for each row, the rows back to the last fixated one: 1 after a fixated row.
+    """Count the rows since the last fixated row: 1 after a fixated row.
 
-    This is the paper's wdelta where only one row a word is recorded: a running count over the rows
-    of the file, through sentences and subjects, as if the row before the first were fixated.
+    This is the paper's wdelta for data with one row per word: a running count over the rows of the
+    file, across sentences and subjects, as if the row before the first were fixated.
     """
     rows = np.arange(len(fixated))
     last = np.maximum.accumulate(np.where(fixated.to_numpy(dtype=bool), rows, -1))
@@ -16,7 +16,7 @@ def since_fixation(fixated: pd.Series) -> np.ndarray:
 
 
 def previous_fixated(fixated: pd.Series, texts: list[pd.Series]) -> pd.Series:
-    """Say of each row whether the row before is of the same text and subject, and fixated."""
+    """Return whether each row's previous row is of the same text and subject, and fixated."""
     before = fixated.shift(1, fill_value=False).astype(bool)
     for key in texts:
         before &= key == key.shift(1)
@@ -26,8 +26,8 @@ def previous_fixated(fixated: pd.Series, texts: list[pd.Series]) -> pd.Series:
 def with_history(frame: pd.DataFrame, fixated: pd.Series, text: pd.Series) -> pd.DataFrame:
     """Add words_since_fixation and previous_fixated, counted over the rows of `frame`.
 
-    Rows are a subject's words in reading order, with the column `subject`; `text` names the item
-    or sentence of each, before whose first word none was fixated.
+    Rows are a subject's words in reading order, with the column `subject`; `text` is the item or
+    sentence of each, before whose first word nothing was fixated.
     """
     before = previous_fixated(fixated, [frame.subject, text])
     return frame.assign(words_since_fixation=since_fixation(fixated), previous_fixated=before)
@@ -40,16 +40,16 @@ def measure(
     duration: np.ndarray,
     breaks: np.ndarray,
 ) -> pd.DataFrame:
-    """Sum fixation durations in ms to scan-path, first-pass and go-past times (Appendix A).
+    """Sum fixation durations (ms) to scan-path, first-pass and go-past times (Appendix A).
 
-    One row a fixation on a word, in order of time within subject and text; `place` is the word's
-    place in the text, and `breaks` says where a glance off the screen came before. Returned, row by
-    row: `visit` (all fixations until another word is fixated), `FFD` (the first fixation of first
-    pass), `FP`, `GP`, `TFT` (all fixations on the word), each on the row where its sum starts and 0
-    elsewhere (FFD, FP and GP start where a word further right than all before is entered), and
-    `words_since_fixation` (the words from the fixation before to this one: 0 on the same word or at
-    the start of a text, negative after a regression). A break ends all sums but the total: the
-    first-pass and go-past times go on at the next word that is further right than all before.
+    Input has one row per fixation on a word, in temporal order within subject and text; `place` is the
+    word's position in the text, and `breaks` whether a glance off the screen precedes. Columns of the
+    result: `visit` (all fixations until another word is fixated), `FFD` (first fixation of first
+    pass), `FP`, `GP`, `TFT` (all fixations on the word), each in the row where its sum starts and 0
+    elsewhere (FFD, FP and GP start when a word to the right of all earlier ones is entered), and
+    `words_since_fixation` (distance in words from the previous fixation: 0 on the same word or at the
+    start of a text, negative after a regression). A break ends all sums except the total; first-pass
+    and go-past times start again at the next word to the right of all earlier ones.
     """
     n = len(place)
     duration = np.asarray(duration, dtype=np.float64)
@@ -58,7 +58,7 @@ def measure(
     distance = np.diff(place, prepend=place[:1]).astype(np.int64)
     distance[starts] = 0
     breaks = np.asarray(breaks, dtype=bool) & ~starts
-    # A word's first pass ends when it is left, and its regression path at a break alone.
+    # A word's first pass ends when it is left; its regression path also ends at a break.
     left = np.cumsum(~entry & ((distance != 0) | breaks))
     ended = np.cumsum(~entry & breaks)
     visit = _last(starts | (distance != 0) | breaks)
@@ -87,12 +87,12 @@ def _trials(subject: np.ndarray, text: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _last(marked: np.ndarray) -> np.ndarray:
-    """Return, for each row, the last marked row up to it."""
+    """Return the last marked row up to each row."""
     return np.maximum.accumulate(np.where(marked, np.arange(len(marked)), 0))
 
 
 def _frontiers(place: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where a word further right than all before is entered, and the last such row of each."""
+    """Return the rows that enter a word to the right of all earlier ones, and the last such row up to each."""
     reading = np.cumsum(starts)
     low = int(place.min(initial=0))
     width = int(place.max(initial=0)) - low + 1
@@ -115,10 +115,10 @@ def _totals(
 
 
 def presented(fixations: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
-    """Add, to fixated words, those of the same subject and item that were not: 0 ms.
+    """Add unfixated words of the same subject and item, with 0 ms.
 
-    `fixations` has subject, word_id, time_ms and further columns, which stay empty (false, if they
-    are flags) for the words added. Order: subjects and items as in `fixations`, then words as read.
+    `fixations` has subject, word_id, time_ms and further columns, which are empty (flags: false) for
+    added words. Rows are in the order of subjects and items in `fixations`, then in reading order.
     """
     items = fixations.word_id.map(words.set_index("word_id")["item"])
     read = pd.DataFrame({"subject": fixations.subject, "item": items}).drop_duplicates()

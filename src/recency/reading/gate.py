@@ -1,7 +1,7 @@
-"""Checks of a dataset that stop its analysis, each of which the config can override by name.
+"""Checks of a dataset that stop its analysis, unless the config overrides them by name.
 
-A regression on times of another word, in another unit, or of one reader counted twice runs, and its
-result means nothing. `recency.overrides` lists the names.
+A regression on times of another word, in another unit, or with a reader counted twice runs, but its
+result is meaningless. `recency.overrides` lists the names.
 """
 
 import re
@@ -17,16 +17,16 @@ from recency.reading.aligned_times import require_aligned
 from recency.reading.checks import Finding
 from recency.reading.contracts import response_column
 
-#: Share of the items, of this many or more, that may have a single word each.
+#: Maximum share of single-word items, if there are at least this many items.
 SINGLE_WORDS, ITEMS = 0.8, 10
-#: No reading time per word has a median outside of these, ms.
+#: Plausible range of the median reading time per word, ms.
 SHORTEST, LONGEST = 40, 5_000
-#: Share of the steps to a later word at which times may grow; steps that are judged; and the ratio
-#: of the highest to the lowest tenth of the times from which on they may be clock times.
+#: Clock times: maximum share of steps to a later word with growing times, minimum number of steps, and
+#: minimum ratio of the highest to the lowest decile.
 GROWING, STEPS, SPREAD = 0.95, 200, 4
-#: Words that two subjects must have read in the same times, with as many different ones, ms.
+#: Duplicates: minimum number of words with the same times, and of distinct times.
 SAME_WORDS, SAME_TIMES = 20, 10
-#: A median below this is of seconds, of logarithms of ms up to the next, and else of other units.
+#: Medians below the first indicate seconds, below the second logarithms of ms.
 _SECONDS, _LOGARITHMS = 3.5, 10
 _SHOWN = 3
 
@@ -39,20 +39,20 @@ def require_usable(
     offset: int | None = None,
     language: str | None = None,
 ) -> None:
-    """Raise an InputError if words or times fail a check.
+    """Raise InputError if words or times fail a check.
 
     Parameters
     ----------
     words, responses : DataFrame
         Contracts 1 and 2, before the filters.
     name : str
-        What messages call the responses: <dataset>.<measure>.
+        Name of the responses in messages: <dataset>.<measure>.
     accept : collection of str
-        The dataset's `accept`: these checks warn on stderr.
+        The dataset's `accept`: these checks only warn, on stderr.
     offset : int, optional
-        Words by which the parser moved the times; None if it has no such option.
+        The parser's shift of the times in words; None if it has no such option.
     language : str, optional
-        ISO 639 code of the dataset's language; not checked unless given.
+        ISO 639 code of the dataset's language; default None, not checked.
     """
     where = f"datasets → {name.partition('.')[0]}"
     for check, (find, way_out) in CHECKS.items():
@@ -65,25 +65,25 @@ def require_usable(
 
 
 def findings(words: pd.DataFrame, responses: pd.DataFrame) -> list[Finding]:
-    """Return the failed checks, but for that of the alignment, as warnings."""
-    found = ((check, find(words, responses)) for check, (find, _) in CHECKS.items())
-    return [Finding("warning", check, problem) for check, problem in found if problem]
+    """Return the failed checks, other than alignment, as warnings."""
+    results = ((check, find(words, responses)) for check, (find, _) in CHECKS.items())
+    return [Finding("warning", check, problem) for check, problem in results if problem]
 
 
 def no_context(words: pd.DataFrame, responses: pd.DataFrame) -> str:
-    """Describe texts of single words; "" if texts have context."""
+    """Describe single-word texts, "" if texts have context."""
     sizes = words.groupby("item", sort=False).size()
     single = float((sizes == 1).mean())
     if len(sizes) < ITEMS or single <= SINGLE_WORDS:
         return ""
     return (
         f"{single:.0%} of the {len(sizes):,} texts (items) are a single word, such as "
-        f"{words.word.iloc[0]!r}, so that no word has a context"
+        f"{words.word.iloc[0]!r}, so no word has a context"
     )
 
 
 def units(words: pd.DataFrame, responses: pd.DataFrame) -> str:
-    """Describe times in another unit than ms; "" if they may be ms, and of other responses."""
+    """Describe times that are not in ms, "" for plausible times and other responses."""
     if "time_ms" not in responses:
         return ""
     times = responses.time_ms[responses.time_ms > 0]
@@ -104,14 +104,14 @@ def units(words: pd.DataFrame, responses: pd.DataFrame) -> str:
 
 
 def duplicates(words: pd.DataFrame, responses: pd.DataFrame) -> str:
-    """Describe subjects that may be one reader; "" if there are none."""
+    """Describe subjects that may be one reader, "" if there are none."""
     names = responses.subject.astype(str).unique()
     same: dict[object, list[str]] = {}
     for name in names:
         same.setdefault(_reader(name), []).append(name)
-    groups = [sorted(each) for each in same.values() if len(each) > 1]
+    groups = [sorted(subjects) for subjects in same.values() if len(subjects) > 1]
     if groups:
-        shown = "; ".join(" and ".join(map(repr, each)) for each in groups[:_SHOWN])
+        shown = "; ".join(" and ".join(map(repr, subjects)) for subjects in groups[:_SHOWN])
         return f"subjects that are written in two ways: {shown} ({len(groups):,} in all)"
     if pairs := _copies(words, responses):
         first, second, item, count = pairs[0]
@@ -123,7 +123,7 @@ def duplicates(words: pd.DataFrame, responses: pd.DataFrame) -> str:
 
 
 Check = Callable[[pd.DataFrame, pd.DataFrame], str]
-#: Check → what finds it, and the way out.
+#: Check → its function, and the way out.
 CHECKS: dict[str, tuple[Check, str]] = {
     "no_context": (
         no_context,
@@ -151,13 +151,13 @@ def _unit(median: float) -> str:
 
 
 def _growing(words: pd.DataFrame, responses: pd.DataFrame) -> tuple[float, int]:
-    """Return the share of steps to a later word at which times grow, and the number of steps."""
+    """Return the share of steps to a later word with growing times, and the number of steps."""
     if "fixation" in responses:
         return 0.0, 0
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     subject, time = responses.subject.to_numpy(), responses.time_ms.to_numpy()
     order, fixated = responses.word_id.to_numpy(), responses.time_ms.to_numpy() > 0
-    item, subject, time, order = (each[fixated] for each in (item, subject, time, order))
+    item, subject, time, order = (values[fixated] for values in (item, subject, time, order))
     step = (item[1:] == item[:-1]) & (subject[1:] == subject[:-1]) & (order[1:] > order[:-1])
     if not step.any():
         return 0.0, 0
@@ -165,13 +165,13 @@ def _growing(words: pd.DataFrame, responses: pd.DataFrame) -> tuple[float, int]:
 
 
 def _reader(name: str) -> object:
-    """Return what is the same of a reader's label however it is written: a number, or its text."""
+    """Normalise a reader's label: a number, or text without case and punctuation."""
     text = normalize("NFKC", name).strip().casefold()
     return float(text) if re.fullmatch(r"[+-]?\d+(\.\d*)?", text, re.ASCII) else text
 
 
 def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str, str, int]]:
-    """Return (subject, other subject, text, words) of readings with the same responses throughout."""
+    """Return (subject, other subject, text, words) for readings with identical responses."""
     value = response_column(responses, "responses")
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     rows = pd.DataFrame({"subject": responses.subject.to_numpy(), "item": item})
@@ -188,7 +188,7 @@ def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str
         ["item", "digest", "size"]
     )
     return [
-        (str(first.subject[each["item"], each.digest, each["size"]]), str(each.subject))
-        + (str(each["item"]), int(each["size"]))
-        for _, each in readings[again].iterrows()
+        (str(first.subject[reading["item"], reading.digest, reading["size"]]), str(reading.subject))
+        + (str(reading["item"]), int(reading["size"]))
+        for _, reading in readings[again].iterrows()
     ]

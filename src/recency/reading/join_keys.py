@@ -1,4 +1,4 @@
-"""The keys by which a table's rows are joined to words; light, for the plan."""
+"""Keys for joining a table's rows to words, without heavy imports."""
 
 from collections.abc import Mapping
 
@@ -6,8 +6,8 @@ from recency.names import nearest
 
 KEYS = ("item", "sentence", "position", "word_id", "unique_id", "offset", "word", "length")
 TYPE = "type"
-"""The key of tables with a row per word type, as lists of norms have."""
-#: How a key may be read; `join` in a table's options selects one.
+"""The key of tables with one row per word type, such as norms."""
+#: Interpretations of a key; `join` in a table's options selects one.
 SETTINGS = {
     "item": ("labels", "order", "from 0", "from 1", "from 2", "words"),
     "sentence": (
@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def problem(join: Mapping[str, str] | None) -> str:
-    """Return what is wrong with the option `join`; "" if nothing is."""
+    """Return the fault of the option `join`, "" if it is valid."""
     for key, setting in (join or {}).items():
         if key not in SETTINGS:
             return f"join: no key is called {nearest(key, SETTINGS)}"

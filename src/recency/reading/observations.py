@@ -1,4 +1,4 @@
-"""Filter responses as the paper does, count what each step drops, and part them in three or not."""
+"""Filter responses as in the paper, count the dropped rows, and divide the rest into partitions."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,19 +33,18 @@ def main(
     offset: int | None = None,
     language: str | None = None,
 ) -> None:
-    """Write the three partitions and counts.csv (step, kept, dropped).
+    """Write the partitions and counts.csv (step, kept, dropped).
 
-    `filters` are applied in order: each `keep` is a condition on the columns of `joined`, read by
-    recency.reading.filters, and rows for which it holds stay. Without `out_exploratory` and
-    `out_held_out` all that is left is to be fitted, and these partitions are counted as 0. With
-    `event`, a condition too, the response is whether it holds of a row that the filters leave: 1 or
-    0. With `surprisal` files there is a column `words_since_unscored`, see `since_unscored`. Of
-    `keep`, columns that a regression may ask for, the partitions have those that are the responses'
-    own; what words have stays with them.
+    `filters` are applied in order: each `keep` is a condition on the columns of `joined`
+    (recency.reading.filters) for the rows to keep. Without `out_exploratory` and `out_held_out` all
+    remaining rows are in the partition `fit`. With the condition `event`, the response is whether it
+    holds, 1 or 0. With `surprisal` files there is a column `words_since_unscored`, see
+    `since_unscored`. `keep` lists columns for regressions; the partitions have those of the responses,
+    while columns of words stay with the words.
 
-    Data that fail a check are refused (`gate.require_usable`), unless `accept` names the check.
-    `response` (<dataset>.<measure>), `offset`, the words by which the parser moved the times, and
-    `language`, the dataset's, are for these checks.
+    Data that fail a check are refused (`gate.require_usable`) unless `accept` names the check.
+    `response` (<dataset>.<measure>), `offset` (the parser's shift of the times in words) and
+    `language` are for these checks.
     """
     of_words, of_responses = pd.read_parquet(words), pd.read_parquet(responses)
     require_usable(of_words, of_responses, response or str(responses), accept, offset, language)
@@ -54,11 +53,13 @@ def main(
     frame = joined(of_words, of_responses)
     value = EVENT if event else response_column(frame, str(responses))
     columns = ["subject", "word_id", value, "previous_fixated", "partition"]
-    known = {*columns, *of_words}
+    available = {*columns, *of_words}
     columns += ["span"] if "span" in frame else []  # of responses to several words
-    columns += [name for name in of_responses if name in keep and name not in {*known, "span"}]
+    columns += [name for name in of_responses if name in keep and name not in {*available, "span"}]
     frame, counts = filtered(frame, filters)
-    if missing := of_responses.attrs.get("missing", 0):  # what the parser dropped, without a value
+    if missing := of_responses.attrs.get(
+        "missing", 0
+    ):  # rows without a value, dropped by the parser
         presented = len(of_responses)
         counts[:1] = [("presented", presented + missing, 0), ("missing", presented, missing)]
     if event:
@@ -74,7 +75,7 @@ def main(
             raise InputError(
                 f"{responses}: no observation is left for the partition {name}, of {len(frame):,} "
                 f"by {frame.subject.nunique():,} subjects over {frame.sentence.nunique():,} "
-                "sentences; that is too little data to part in three"
+                "sentences; the data are too few for three partitions"
             )
         counts.append((name, len(part), None))
         contract_files.write(part, out)
@@ -84,7 +85,7 @@ def main(
 
 
 def joined(words: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """Give each response its word and the flags sentence_first, _last, item_first and item_last.
+    """Join each response to its word and the flags sentence_first, _last, item_first and item_last.
 
     The rows stay in the order of `responses`.
     """
@@ -93,37 +94,37 @@ def joined(words: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
     for name in ("sentence", "item"):
         flags[f"{name}_first"] = ~words[name].duplicated()
         flags[f"{name}_last"] = ~words[name].duplicated(keep="last")
-    known = words.assign(**flags).set_index("word_id")
-    if (lost := ~responses.word_id.isin(known.index)).any():
+    by_word = words.assign(**flags).set_index("word_id")
+    if (lost := ~responses.word_id.isin(by_word.index)).any():
         raise InputError(
-            f"{lost.sum():,} responses are to words that there are not (word_id "
+            f"{lost.sum():,} responses are to unknown words (word_id "
             f"{responses.word_id[lost].iloc[0]} is one): the two files are of different data sets"
         )
-    shared = [name for name in known if name in responses]
-    frame = responses.drop(columns=shared).join(known, on="word_id")
+    shared = [name for name in by_word if name in responses]
+    frame = responses.drop(columns=shared).join(by_word, on="word_id")
     if "previous_fixated" not in frame:
         frame["previous_fixated"] = pd.NA
     return frame.astype({"previous_fixated": "boolean"})
 
 
 def since_unscored(words: pd.DataFrame, surprisal: Sequence[str | Path]) -> pd.Series:
-    """Give how far each word is behind the last of its item that has no surprisal in some file.
+    """Return the distance in words since the last word of the item without surprisal in any file.
 
-    0 is such a word itself, 1 the word behind it; `NEVER` stands where there is none before.
+    0 for such a word, 1 for the next one; `NEVER` if there is none before.
     """
     lacking = pd.Series(False, index=words.index)
     for path in surprisal:
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).dropna()
         lacking |= ~words.word_id.isin(scored.word_id)
-    place = pd.Series(range(len(words)), index=words.index)
-    last = place.where(lacking).groupby(words["item"]).ffill()
-    return (place - last).fillna(NEVER).astype("int64")
+    positions = pd.Series(range(len(words)), index=words.index)
+    last = positions.where(lacking).groupby(words["item"]).ffill()
+    return (positions - last).fillna(NEVER).astype("int64")
 
 
 def filtered(
     frame: pd.DataFrame, filters: Sequence[Mapping[str, str]]
 ) -> tuple[pd.DataFrame, list[tuple[str, int, int | None]]]:
-    """Apply the filters in order; give the rest and (step, rows kept, rows dropped) per step."""
+    """Apply the filters in order; return the rest and (step, rows kept, rows dropped) per step."""
     counts: list[tuple[str, int, int | None]] = [("presented", len(frame), 0)]
     for step in filters:
         keep = _holds(frame, step["name"], step["keep"])
@@ -138,26 +139,26 @@ def filtered(
 
 
 def events(frame: pd.DataFrame, query: str, where: str) -> pd.Series:
-    """Say of each row whether an event happened, as 1.0 or 0.0.
+    """Return 1.0 for rows in which an event happened, else 0.0.
 
-    Raises an InputError where the query cannot tell, since a column that it reads is missing there.
+    Raises InputError if the query is undefined because a column is missing.
     """
-    found = conditions.evaluated(frame, f"event: {query!r}", query)
+    happened = conditions.evaluated(frame, f"event: {query!r}", query)
     if missing := [name for name in conditions.read(query).columns if frame[name].isna().any()]:
         count = int(frame[missing[0]].isna().sum())
         raise InputError(
             f"{where}: the event {query!r} needs {missing[0]}, which is missing in {count:,} of "
             f"{len(frame):,} rows; filter them out"
         )
-    return found.astype("float64")
+    return happened.astype("float64")
 
 
 def partition(observations: pd.DataFrame) -> pd.Series:
     """Assign each observation to fit, exploratory or held_out (Clark et al. 2025, footnote 7).
 
-    By (number of the subject + number of the sentence) mod 4: 0 and 1 fit, 2 exploratory, 3 held
-    out, so that a sentence as read by a subject stays whole. The numbers are ranks from 0 among
-    those in `observations` (columns subject, sentence), which is to be filtered first.
+    By (number of the subject + number of the sentence) mod 4: 0 and 1 fit, 2 exploratory, 3 held out,
+    so that a subject's reading of a sentence is never split. Numbers are ranks from 0 in
+    `observations` (columns subject, sentence), after filtering.
     """
     ranks = [
         observations[name].rank(method="dense").astype("int64") - 1
@@ -167,6 +168,6 @@ def partition(observations: pd.DataFrame) -> pd.Series:
 
 
 def _holds(frame: pd.DataFrame, name: str, keep: str) -> pd.Series:
-    """Evaluate a filter; raise InputError unless it is a yes or no of each row."""
-    found = conditions.evaluated(frame, f"filters → {name}: {keep!r}", keep)
-    return found.fillna(False).astype(bool)
+    """Evaluate a filter; raise InputError if it is undefined for a row."""
+    holds = conditions.evaluated(frame, f"filters → {name}: {keep!r}", keep)
+    return holds.fillna(False).astype(bool)

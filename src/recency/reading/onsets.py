@@ -1,4 +1,4 @@
-"""When each word came up: onsets, from a column of the responses or from self-paced times."""
+"""Word onsets, from a column of the responses or from self-paced times."""
 
 import sys
 from os import PathLike
@@ -18,7 +18,7 @@ def main(
     response: str,
     task: str | None = None,
 ) -> None:
-    """Write `onsets` of a dataset's responses, before any filter; arguments as there."""
+    """Write `onsets` of a dataset's responses, before any filter; parameters as there."""
     tables = pd.read_parquet(words), pd.read_parquet(responses)
     contract_files.write(onsets(*tables, response, task), out)
 
@@ -33,22 +33,22 @@ def onsets(
     words, responses
         Contracts 1 and 2, all responses, before any filter.
     response
-        <dataset>.<measure>. Where the responses have no column `onset_ms`, each time of a self-paced
-        measure ends with the next word's onset. A word without a time, between others, has the
-        subject's median; how many there are is printed.
+        <dataset>.<measure>. Without a column `onset_ms`, each time of a self-paced measure ends with
+        the next word's onset. Words without a time are given the subject's median; their number is
+        printed.
     task
-        The dataset's, if it states one.
+        The dataset's task, if stated.
 
     Returns
     -------
     DataFrame
-        subject, word_id and onset_ms, by subject, item and onset. Words without an onset (skipped
-        ones) are left out.
+        subject, word_id and onset_ms, sorted by subject, item and onset. Words without an onset
+        (skipped words) are omitted.
 
     Raises
     ------
     InputError
-        Where there are no onsets, or several responses to a word.
+        If there are no onsets, or several responses to a word.
     """
     measure = response.partition(".")[2]
     where = f"{response}: deconvolve() needs onsets, and"
@@ -61,10 +61,12 @@ def onsets(
             f"{ONSET}, or write lags() instead"
         )
     if ONSET in responses:
-        found = responses[["subject", "word_id", ONSET]].dropna(subset=ONSET)
-        order = found.word_id.map(words.set_index("word_id")["item"])
-        found = found.assign(item=order).sort_values(["subject", "item", ONSET, "word_id"])
-        return found.drop(columns="item").reset_index(drop=True)
+        onset_rows = responses[["subject", "word_id", ONSET]].dropna(subset=ONSET)
+        order = onset_rows.word_id.map(words.set_index("word_id")["item"])
+        onset_rows = onset_rows.assign(item=order).sort_values(
+            ["subject", "item", ONSET, "word_id"]
+        )
+        return onset_rows.drop(columns="item").reset_index(drop=True)
     return _accumulated(words, responses, where)
 
 
@@ -76,18 +78,18 @@ def _accumulated(words: pd.DataFrame, responses: pd.DataFrame, where: str) -> pd
     reading = rows.subject.astype("str") + "\t" + item[rows.word_id]
     ends = rows.groupby(reading, sort=False).word_id.agg(["first", "last"])
     sizes = (ends["last"] - ends["first"] + 1).to_numpy()
-    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     every = pd.DataFrame(
         {
             "subject": np.repeat(ends.index.str.partition("\t").get_level_values(0), sizes),
-            "word_id": np.repeat(ends["first"].to_numpy(), sizes) + place,
+            "word_id": np.repeat(ends["first"].to_numpy(), sizes) + position,
             "reading": np.repeat(np.arange(len(sizes)), sizes),
         }
     )
     every = every.merge(rows, "left", ["subject", "word_id"], validate="1:1")
     if lacking := int(every[TIME].isna().sum()):
         print(
-            f"onsets: {lacking:,} of {len(every):,} words lack a time, and have their subject's median",
+            f"onsets: {lacking:,} of {len(every):,} words lack a time, and are given their subject's median",
             file=sys.stderr,
         )
         every[TIME] = every[TIME].fillna(every.groupby("subject")[TIME].transform("median"))

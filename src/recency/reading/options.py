@@ -1,4 +1,4 @@
-"""Options of a parser whose value is one of a few."""
+"""Check options with a fixed set of values."""
 
 from collections.abc import Iterable
 

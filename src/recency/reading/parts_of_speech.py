@@ -1,10 +1,10 @@
-"""Parts of speech (noun, verb, other) by Penn's or the universal tags, and what of a word has a tag."""
+"""Parts of speech (noun, verb, other) from Penn or universal tags, and the tagged parts of words."""
 
 import re
 from collections.abc import Iterable
 
-# Modals and auxiliaries are verbs, as where they are tagged so alone. Penn's tags by their first two
-# letters; NP and VPZ are slips of some trees.
+# Modals and auxiliaries count as verbs. Penn tags by their first two letters; NP and VPZ are errors in
+# some trees.
 _UNIVERSAL = {"NOUN": "noun", "PROPN": "noun", "VERB": "verb", "AUX": "verb"}
 _PENN = {"NN": "noun", "NP": "noun", "VB": "verb", "VP": "verb", "MD": "verb"}
 _TAGGED = re.compile(
@@ -19,11 +19,11 @@ _TAGGED = re.compile(
 
 
 def of(tags: Iterable[str]) -> str:
-    """Return noun, verb or other: of several tags of a word, its first noun or verb's."""
-    found = (_UNIVERSAL.get(tag, _PENN.get(tag[:2])) for tag in tags)
-    return next((each for each in found if each), "other")
+    """Return noun, verb or other for the tags of a word's parts: the first noun or verb."""
+    parts = (_UNIVERSAL.get(tag, _PENN.get(tag[:2])) for tag in tags)
+    return next((part for part in parts if part), "other")
 
 
 def parts(word: str) -> list[str]:
-    """Split a word as it is written into what has a tag of its own: can't. is ca, n't and a stop."""
+    """Split a word into its tagged parts: can't. into ca, n't and a full stop."""
     return _TAGGED.findall(word)

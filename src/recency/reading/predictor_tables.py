@@ -1,4 +1,4 @@
-"""Predictors of words from tables of the user's: by the word's place in the text, or by its type."""
+"""Predictors of words from the user's tables, joined by position in the text or by word type."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,11 +34,11 @@ def attach(
     path : path
         The table: CSV, TSV, Parquet, Excel, R's data.
     keys : mapping of str to str
-        Key (one of `join_keys.KEYS`, or `type` alone: the word's type) → the table's column.
+        Join key (one of `join_keys.KEYS`, or only `type`, the word type) → the table's column.
     columns : mapping of str to str
         The new column's name → the table's column.
     join, items, sentences : mapping or "order", optional
-        How keys are read, as for responses (docs/joins.md).
+        Interpretation of keys, as for responses (docs/joins.md).
 
     Returns
     -------
@@ -71,15 +71,15 @@ def attach(
     has = source >= 0
     named = ", ".join(columns)
     warn(path, f"{has.sum():,} of {len(words):,} words have a value of {named}; {report}")
-    made = words.copy()
+    result = words.copy()
     for name, column in columns.items():
         values = typed(table, column, None).reset_index(drop=True)
-        made[name] = values.reindex(np.where(has, source, len(values))).to_numpy()
-    return made
+        result[name] = values.reindex(np.where(has, source, len(values))).to_numpy()
+    return result
 
 
 def _by_type(words: pd.DataFrame, table: Table, keys: Mapping[str, str]) -> np.ndarray:
-    """Return the row of the table for each word's type, as written or without case and punctuation."""
+    """Return the table's row for each word type, as written or without case and punctuation."""
     listed = table[keys[TYPE]]
     if (again := listed.duplicated()).any():
         line = listed.index[again][0]
@@ -87,9 +87,9 @@ def _by_type(words: pd.DataFrame, table: Table, keys: Mapping[str, str]) -> np.n
     exact = pd.Series(np.arange(len(listed)), index=listed)
     plain = pd.Series(np.arange(len(listed)), index=labels.spellings(listed))
     plain = plain[~plain.index.duplicated()]
-    found = words["word"].map(exact)
-    found = found.fillna(pd.Series(labels.spellings(words["word"])).map(plain))
-    return found.fillna(-1).to_numpy(dtype=np.int64)
+    rows_of_type = words["word"].map(exact)
+    rows_of_type = rows_of_type.fillna(pd.Series(labels.spellings(words["word"])).map(plain))
+    return rows_of_type.fillna(-1).to_numpy(dtype=np.int64)
 
 
 def _by_place(
@@ -110,8 +110,8 @@ def _by_place(
             rows[name] = table[keys[name]]
     chosen = dict(options["join"] or {})
     chosen |= {n: labels.ORDER for n in ("item", "sentence") if options[f"{n}s"] == labels.ORDER}
-    made = engine.join(words, rows, table.path, chosen=chosen, partial=True)
-    row = np.where(made.misplaced, -1, made.row)
+    joined = engine.join(words, rows, table.path, chosen=chosen, partial=True)
+    row = np.where(joined.misplaced, -1, joined.row)
     has = row >= 0
     if (again := pd.Series(row[has]).duplicated().to_numpy()).any():
         at = np.flatnonzero(has)[int(np.argmax(again))]
@@ -119,4 +119,4 @@ def _by_place(
         table.fail(table.frame.index[at], f"a second row for {word!r}, with other values")
     source = np.full(len(words), -1, np.int64)
     source[row[has]] = np.flatnonzero(has)
-    return source, f"joined by {made.report}"
+    return source, f"joined by {joined.report}"

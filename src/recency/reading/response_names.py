@@ -1,26 +1,26 @@
-"""What a response is called, in observations and on the left of a formula."""
+"""Names of responses, in observations and on the left side of a formula."""
 
 from collections.abc import Collection
 
 TIME = "time_ms"
 """A reading or reaction time."""
 AMPLITUDE = "amplitude_uv"
-"""An amplitude in microvolts: no time, and possibly negative."""
+"""An amplitude in microvolts, possibly negative."""
 SCORE = "response"
 """A number without a unit: a rating, a cloze probability, 0 or 1."""
-# Its unit is in its name; each kind has a column of its own, so that none is read as another.
+# Each kind has a separate column with its unit in the name.
 RESPONSES = (TIME, AMPLITUDE, SCORE)
-# What observations have in their place where a measure is an event (was the word skipped?): 0 or 1.
+# The column of a measure that is an event (such as skipping): 0 or 1.
 EVENT = "event"
 TASKS = ("self_paced", "maze")
-"""Tasks whose times are from one word's onset to the next one's; a dataset need not state its own."""
+"""Tasks whose times are from one word's onset to the next one's."""
 SELF_PACED = ("SPR", "Maze")
 """Measures of these tasks."""
 ONSET = "onset_ms"
-"""The responses' column of when a word came up, from the beginning of its item or any other event."""
+"""Column of a word's onset, relative to the beginning of its item or another event."""
 
 
 def has_onsets(measure: str, columns: Collection[str], task: str | None = None) -> bool:
-    """Return whether responses of a measure with these columns have onsets, of a dataset's task."""
+    """Return whether responses with this measure, columns and task have onsets."""
     is_self_paced = measure in SELF_PACED if task is None else task in TASKS
     return ONSET in columns or is_self_paced

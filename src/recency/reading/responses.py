@@ -1,4 +1,4 @@
-"""Read how long each subject took for each word of a reading-time corpus; nothing is filtered."""
+"""Read the unfiltered responses of a reading-time corpus."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +20,10 @@ def main(
     options: Mapping,
     out: str | Path,
 ) -> None:
-    """Write subject, word_id, time_ms and the columns that filters use, one row a response.
+    """Write subject, word_id, time_ms and the columns for filters, one row per response.
 
     `files` is role → path, `words` the path of the table of words (contract 1), `parser` a module of
-    recency.reading.parsers, `measure` one of its MEASURES, `options` its own keyword arguments.
+    recency.reading.parsers, `measure` one of its MEASURES, `options` its keyword arguments.
     """
     module = parsers.parser(parser)
     if module.MEASURES is not None and measure not in module.MEASURES:
@@ -32,8 +32,8 @@ def main(
             f"{hint(measure, module.MEASURES)}It has: {', '.join(module.MEASURES)}"
         )
     chosen = parsers.accepted(module, module.responses, dict(options or {}))
-    known = pd.read_parquet(words)
+    words_table = pd.read_parquet(words)
     paths = {role: Path(path) for role, path in files.items()}
-    frame = module.responses(paths, known, measure, **chosen)
-    frame = check_responses(frame, known, f"parser {parser}, {measure}")
+    frame = module.responses(paths, words_table, measure, **chosen)
+    frame = check_responses(frame, words_table, f"parser {parser}, {measure}")
     contract_files.write(frame, out)

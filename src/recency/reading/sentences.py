@@ -1,4 +1,4 @@
-"""Where sentences end, for corpora that give words without sentence numbers."""
+"""Sentence boundaries, for corpora without sentence numbers."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from recency.reading.strict_tables import content
 
 # A full stop, question or exclamation mark of any script, then any closing quotes and brackets.
 FINAL = re.compile(r"[.?!…。！？｡؟۔।॥։]['\"’”)\]»“」』）》】]*$")
-# What has a full stop but ends no sentence: a title, or a lone initial.
+# Words with a full stop that do not end a sentence: titles and initials.
 _ABBREVIATION = re.compile(r"^['\"‘“(\[]*(?:Mr|Mrs|Ms|Dr|Prof|Rev|Gen|St|[A-Z])\.$")
 # A question or exclamation inside quotes, which a reporting clause can follow.
 _QUOTED = re.compile(r"[?!]['\"’”]$")
@@ -23,21 +23,21 @@ _REPORTING = re.compile(
 
 
 def ends(words: Sequence[str]) -> list[bool]:
-    """Say of each word of a text whether its sentence ends there; the last one's always does.
+    """Return whether each word of a text ends a sentence; the last word always does.
 
     A sentence ends at `.`, `?`, `!` with the quotes and brackets that close after it, but not at
     a title or initial (`Mr.`, `B.`), before a word in lower case ('Why not?' she asked), nor
     at a quoted question or exclamation before a reporting clause ('Why not?' Abby asked).
     """
     followers = [*words[1:], ""], [*words[2:], "", ""]
-    found = [_ends(word, *two) for word, *two in zip(words, *followers, strict=False)]
-    if found:
-        found[-1] = True
-    return found
+    is_end = [_ends(word, *two) for word, *two in zip(words, *followers, strict=False)]
+    if is_end:
+        is_end[-1] = True
+    return is_end
 
 
 def _ends(word: str, second: str, third: str) -> bool:
-    """Judge `word` by itself and the two words after it (empty at the end of the text)."""
+    """Return whether `word` ends a sentence, given the next two words (empty at the end of the text)."""
     if not FINAL.search(word) or _ABBREVIATION.match(word) or second[:1].islower():
         return False
     return not (_QUOTED.search(word) and _REPORTING.fullmatch(third.strip(".,;:")))
@@ -46,10 +46,10 @@ def _ends(word: str, second: str, third: str) -> bool:
 def sentence_numbers(
     words: Sequence[str], texts: Sequence, given: Path | None = None
 ) -> np.ndarray:
-    """Give the number of each word's sentence, from 1 through all texts.
+    """Return each word's sentence number, from 1 across all texts.
 
-    `texts` names each word's text, a run of which is one text: by the rule of `ends`, unless the
-    file `given` has a sentence on each line. Raises InputError where that does not fit the words.
+    `texts` has each word's text; runs of the same value are one text. Sentences are found by `ends`,
+    or read from the file `given`, one per line. Raises InputError if it does not match the words.
     """
     if given is None:
         runs = groupby(zip(texts, words, strict=True), key=lambda pair: pair[0])
@@ -59,21 +59,21 @@ def sentence_numbers(
         try:
             last = aligned(words, [line for line in lines if line.strip()])
         except ValueError as error:
-            raise InputError(f"{given} does not fit the words: {error}") from error
+            raise InputError(f"{given} does not match the words: {error}") from error
     return np.cumsum([True, *last[:-1]][: len(last)])
 
 
 def aligned(words: Sequence[str], sentences: Sequence[str]) -> list[bool]:
-    """Say of each word whether a given sentence ends there, comparing characters without spaces.
+    """Return whether each word ends a given sentence, comparing characters without spaces.
 
-    Raises ValueError with the first place where the two differ, or where a sentence ends in a word.
+    Raises ValueError at the first difference, or if a sentence ends within a word.
     """
     limits, at = set(), 0
     for sentence in sentences:
         at += len("".join(sentence.split()))
         limits.add(at)
     plain = "".join("".join(sentence.split()) for sentence in sentences)
-    found, at = [], 0
+    positions, at = [], 0
     for number, word in enumerate(words):
         if plain[at : at + len(word)] != word:
             there = plain[at : at + len(word) + 20]
@@ -82,7 +82,7 @@ def aligned(words: Sequence[str], sentences: Sequence[str]) -> list[bool]:
         if inside:
             raise ValueError(f"a sentence ends inside word {number + 1}, {word!r}")
         at += len(word)
-        found.append(at in limits)
+        positions.append(at in limits)
     if at != len(plain):
         raise ValueError(f"after the last word the sentences go on with {plain[at : at + 30]!r}")
-    return found
+    return positions

@@ -1,4 +1,4 @@
-"""Strict reading of tables: whatever is wrong is named by file, line and value."""
+"""Strict reading of tables: errors name file, line and value."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from recency.reading import at_once
 
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon"}
 LARGEST = 2**31 - 1
-"""The largest whole number a column may have: positions, sentences and word ids are int32."""
-# Characters that show nothing and are no part of a word or a name: zero-width and soft hyphens.
+"""Largest permitted integer: positions, sentences and word ids are int32."""
+# Invisible characters that are not part of words or names: zero-width characters and soft hyphens.
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\u200e\u200f"))
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of text; the frame's index is the line of the file (from 1) that a row stands on."""
+    """Columns of text; the frame's index is a row's line in the file, from 1."""
 
     path: Path
     frame: pd.DataFrame
@@ -42,7 +42,7 @@ class Table:
         return column in self.frame.columns
 
     def fail(self, line: int, problem: str) -> NoReturn:
-        """Raise an InputError about one line."""
+        """Raise InputError for a line."""
         raise InputError(f"{self.path}, line {line}: {problem}")
 
     def numbers(
@@ -53,10 +53,10 @@ class Table:
         minimum: float | None = 0,
         missing: Sequence[str] = (),
     ) -> pd.Series:
-        """Give a column as numbers, float64 (NaN where a spelling of `missing` stands) or int64.
+        """Return a column as float64 (NaN for spellings in `missing`) or int64.
 
-        Raises InputError at the first value that is no finite number, < `minimum`, or, if an
-        `integer` is asked for, no whole number or one above `LARGEST`.
+        Raises InputError for the first value that is not a finite number, is below `minimum`, or, with
+        `integer`, is not an integer or exceeds `LARGEST`.
         """
         text = self.frame[column]
         absent = text.isin(list(missing)).to_numpy()
@@ -77,7 +77,7 @@ class Table:
             self.fail(self.frame.index[first], f"{column} is {value!r}, {what}{such}")
 
     def without(self, rows: pd.Series, why: str) -> Table:
-        """Drop the rows for which `rows` holds, and say on stderr how many and the first's line."""
+        """Drop the rows marked by `rows`, and report their number and the first line on stderr."""
         rows = rows.to_numpy(dtype=bool)
         if not rows.any():
             return self
@@ -88,7 +88,7 @@ class Table:
         return replace(self, frame=self.frame[~rows])
 
     def once(self, keys: Sequence[str], *, drop: bool = False) -> Table:
-        """Raise InputError where `keys` repeat an earlier row; or `drop` repeats, reported."""
+        """Raise InputError if `keys` repeat an earlier row; with `drop`, drop and report repeats."""
         again = self.frame.duplicated(list(keys))
         if not again.any():
             return self
@@ -103,15 +103,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Tables(Table):
-    """Tables one after the other; a row's index is its line counted through all of them.
+    """Concatenated tables; a row's index is its line counted across all of them.
 
-    `firsts` has, of each file within `path`, its name and the lines before it.
+    `firsts` has the name of each file within `path`, and the number of lines before it.
     """
 
     firsts: Sequence[tuple[str, int]]
 
     def fail(self, line: int, problem: str) -> NoReturn:
-        """Raise an InputError about one line of one of the files."""
+        """Raise InputError for a line of one of the files."""
         name, before = [first for first in self.firsts if first[1] < line][-1]
         raise InputError(f"{self.path}/{name}, line {line - before}: {problem}")
 
@@ -119,9 +119,9 @@ class Tables(Table):
 def first_rows(
     frame: pd.DataFrame, keys: list[str], same: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Give the first row of each `keys`, and the rows that differ from it in a column of `same`.
+    """Return the first row for each `keys`, and the rows that differ from it in a column of `same`.
 
-    The latter have the first's values too, as `<column>_first`; all keep their index.
+    The latter also have the first's values, as `<column>_first`; all keep their index.
     """
     first = frame.drop_duplicates(keys)
     both = frame.merge(first, on=keys, how="left", suffixes=("", "_first")).set_axis(frame.index)
@@ -130,7 +130,7 @@ def first_rows(
 
 
 def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
-    """Put tables with the same columns together, given with the names of their files."""
+    """Concatenate tables with the same columns, given with their file names."""
     firsts, frames, before = [], [], 0
     for name, table in tables:
         firsts.append((name, before))
@@ -140,7 +140,7 @@ def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
 
 
 def warn(path: Path | str, what: str) -> None:
-    """Report on stderr, which is a job's log, something that was corrected or left out."""
+    """Report a correction or omission on stderr, a job's log."""
     print(f"{path}: {what}", file=sys.stderr)
 
 
@@ -154,14 +154,13 @@ def read(
     encoding: str = "utf-8",
     data: bytes | None = None,
 ) -> Table:
-    """Read `columns` (and the `optional` ones that are there) of a delimited or Parquet file.
+    """Read `columns` (and existing `optional` ones) of a delimited or Parquet file.
 
-    `separator` None takes that of tab, comma and semicolon which finds the columns; `quoted`: a
-    field may stand in double quotes (None: unless the separator is a tab). A byte order mark, CRLF
-    and gzip are taken silently, empty lines with a warning. `data` is what the file holds, if that is at
-    hand already, as of a file within another. Raises InputError for an absent file,
-    another encoding, absent or repeated columns, a row with more or fewer fields than the header or
-    equal to it, and a file without rows.
+    `separator` None detects tab, comma or semicolon by the columns; `quoted`: fields may be in double
+    quotes (None: unless the separator is a tab). A byte order mark, CRLF and gzip are accepted
+    silently, empty lines with a warning. `data` is the content of the file, if already read. Raises
+    InputError for a missing file, another encoding, missing or repeated columns, a row that has more or
+    fewer fields than the header or equals it, and a file without rows.
     """
     path, columns, optional = Path(path), list(columns), list(optional)
     data = content(path) if data is None else data
@@ -196,16 +195,11 @@ def read(
 
 
 def _by_row(
-    path: Path,
-    rows: csv.Reader,
-    first: list[str],
-    places: dict[str, int],
-    text: str,
-    quoted: bool,
+    path: Path, rows: csv.Reader, first: list[str], places: dict[str, int], text: str, quoted: bool
 ) -> pd.DataFrame:
-    """Read a table row by row, and name the line that is wrong."""
+    """Read a table row by row, with the line in errors."""
     lines, records, empty = [], [], 0
-    pick = operator.itemgetter(*places.values(), 0)  # the last is to give a tuple, always
+    pick = operator.itemgetter(*places.values(), 0)  # the last ensures a tuple
     for row in rows:
         if not "".join(row).strip():
             empty += 1
@@ -228,17 +222,17 @@ def _by_row(
 
 
 def content(path: Path) -> bytes:
-    """Give a file's bytes, unzipped if they are gzipped."""
+    """Return a file's bytes, decompressed if gzipped."""
     return _unzipped(path, lambda file: file.read())
 
 
 def header(path: Path) -> str:
-    """Give a file's first line, unzipped if it is gzipped; what is not UTF-8 is replaced."""
+    """Return a file's first line, decompressed if gzipped; invalid UTF-8 is replaced."""
     return _unzipped(path, lambda file: file.readline()).decode("utf-8", "replace")
 
 
 def _unzipped(path: Path, take: Callable[[BinaryIO], bytes]) -> bytes:
-    """Take from a file, unzipped if it is gzipped."""
+    """Apply `take` to a file, decompressed if gzipped."""
     try:
         with open(path, "rb") as file:
             zipped = file.peek(2)[:2] == b"\x1f\x8b"
@@ -251,7 +245,7 @@ def _unzipped(path: Path, take: Callable[[BinaryIO], bytes]) -> bytes:
 
 
 def only(files: Mapping[str, str | Path], what: str) -> Path:
-    """Give the one file there must be for `what`."""
+    """Return the single file for `what`."""
     if len(files) != 1:
         named = ", ".join(files) or "none"
         raise InputError(f"{what}: one file is expected, the config names {named}")
@@ -259,22 +253,22 @@ def only(files: Mapping[str, str | Path], what: str) -> Path:
 
 
 def visible(text: str) -> str:
-    """Give a text without zero-width characters and soft hyphens, and without spaces around it.
+    """Remove zero-width characters, soft hyphens and surrounding spaces from a text.
 
-    Letters with accents are one character (NFC), so that words are equal, and as long as they look,
-    however a file writes them.
+    Accented letters become one character (NFC), so that equality and length of words do not depend on
+    the file's encoding of accents.
     """
     shown = text.translate(_INVISIBLE).strip()
     return shown if shown.isascii() else unicodedata.normalize("NFC", shown)
 
 
 def all_visible(column: pd.Series) -> pd.Series:
-    """Give a column of text without what is invisible in it; each value is looked at once."""
+    """Apply `visible` to a column of text, once per distinct value."""
     return column.map({value: visible(value) for value in column.unique()})
 
 
 def decode(path: Path, data: bytes, encoding: str) -> str:
-    """Give a file's text without a byte order mark; InputError, with the line, where it is none."""
+    """Decode a file's text without a byte order mark; InputError, with the line, if invalid."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text; save it as {encoding}")
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -307,7 +301,7 @@ def _places(
     optional: list[str],
     separator: str,
 ) -> dict[str, int]:
-    """Give each column's place in the header."""
+    """Return each column's position in the header."""
     for name in columns + optional:
         if header.count(name) > 1:
             raise InputError(f"{path}, line 1: the header has {name} {header.count(name)} times")
@@ -319,8 +313,10 @@ def _places(
                         f"{path}, line 1: columns are separated by {called}, expected "
                         f"{_SEPARATORS.get(separator, separator)}; save the file that way"
                     )
-            found = ", ".join(header[:40])
-            raise InputError(f"{path} has no column {name}; {hint(name, header)}It has: {found}")
+            header_text = ", ".join(header[:40])
+            raise InputError(
+                f"{path} has no column {name}; {hint(name, header)}It has: {header_text}"
+            )
     return {name: header.index(name) for name in columns + optional if name in header}
 
 
@@ -334,12 +330,14 @@ def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: b
 
 
 def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:
-    """Read a Parquet file; its `lines` are the numbers of its rows, from 1."""
+    """Read a Parquet file; lines are numbers of rows, from 1."""
     try:
         frame = pd.read_parquet(path)
     except (ValueError, OSError) as error:  # PyArrow's are of these
         reason = " ".join(str(error).split())[:150]
-        raise InputError(f"{path} is no whole Parquet file ({reason}); get it again") from None
+        raise InputError(
+            f"{path} is not a complete Parquet file ({reason}); get it again"
+        ) from None
     header = [str(name) for name in frame.columns]
     places = _places(path, header, "", columns, optional, "")
     if frame.empty:
@@ -349,7 +347,7 @@ def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:
 
 
 def as_text(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return all values as text, missing ones "", bytes as the UTF-8 that they are.
+    """Return all values as text, missing ones as "", bytes decoded as UTF-8.
 
     Raises InputError, with the row, for bytes that are not UTF-8.
     """
@@ -357,14 +355,14 @@ def as_text(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     def one(value: object) -> str:
         if isinstance(value, bytes):
             return value.decode("utf-8").strip()
-        found = pd.isna(value)
-        return "" if isinstance(found, bool) and found else str(value).strip()
+        is_missing = pd.isna(value)
+        return "" if isinstance(is_missing, bool) and is_missing else str(value).strip()
 
     columns = {}
     for name in frame:
         try:
             codes, unique = [*range(len(frame))], frame[name]
-            if frame[name].dtype != object:  # whose values are of one type: equal ones are the same
+            if frame[name].dtype != object:  # one type: equal values have equal text
                 codes, unique = pd.factorize(frame[name], use_na_sentinel=False)
             text = np.array(
                 [one(value) for value in pd.Series(unique).astype(object)], dtype=object

@@ -1,4 +1,4 @@
-"""Whether the words of a dataset are of one language, and of the one that it states."""
+"""Check that the words of a dataset are in a single language, the stated one."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ import pandas as pd
 from recency import languages
 from recency.reading.own.language import FUNCTION_WORDS, guess
 
-#: Words of a passage whose language is guessed; short texts are taken together.
+#: Words per passage for language identification; short texts are combined.
 PASSAGE = 60
-#: Share of the words, and passages, that a second language must have.
+#: Minimum share of the words, and number of passages, of a second language.
 SHARE, PASSAGES = 0.1, 2
 #: Languages whose function words are too similar to distinguish a few passages.
 RELATED = (
@@ -23,14 +23,14 @@ _DISTINGUISHED = {*FUNCTION_WORDS, "Greek", "Hebrew", "Korean", "Japanese", "Chi
 
 
 def mixed(words: pd.DataFrame, responses: pd.DataFrame | None = None) -> str:
-    """Describe texts of several languages; "" if they seem to be of one.
+    """Describe texts in several languages, "" if they seem to be in one.
 
     Parameters
     ----------
     words : DataFrame
         Contract 1.
     responses : DataFrame, optional
-        Not used: checks of a dataset have both tables.
+        Unused; part of the common signature of checks.
     """
     guessed: dict[str, list[tuple[str, int]]] = {}
     for item, passage in _passages(words):
@@ -50,14 +50,14 @@ def mixed(words: pd.DataFrame, responses: pd.DataFrame | None = None) -> str:
 
 
 def contradicts(words: pd.DataFrame, language: str) -> str:
-    """Describe words of another language than the dataset's; "" if they may be of it.
+    """Describe words in another language than the dataset's, "" if they may be in it.
 
     Parameters
     ----------
     words : DataFrame
         Contract 1.
     language : str
-        ISO 639 code that the dataset states, or has by default.
+        ISO 639 code of the dataset, stated or default.
     """
     guessed, stated = guess(words["word"].head(5000)), languages.name_of(language)
     if (
@@ -71,7 +71,7 @@ def contradicts(words: pd.DataFrame, language: str) -> str:
 
 
 def _passages(words: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
-    """Yield the first text and the words of passages of PASSAGE words or more, of whole texts."""
+    """Yield (first text, words) of passages of whole texts with at least PASSAGE words."""
     first, passage = "", []
     for item, text in words.groupby("item", sort=False)["word"]:
         first = first if passage else str(item)

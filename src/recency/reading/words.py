@@ -1,4 +1,4 @@
-"""Read the words of a reading-time corpus by the parser of its format into a table (contract 1)."""
+"""Read the words of a reading-time corpus into a table (contract 1)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from recency.reading.tagger import tag
 
 @contextmanager
 def _naming(files: Mapping[str, str | Path]) -> Iterator[None]:
-    """Have an error name a file, or all that it is about."""
+    """Add the file names to errors without one."""
     try:
         yield
     except InputError as error:
@@ -25,7 +25,7 @@ def _naming(files: Mapping[str, str | Path]) -> Iterator[None]:
 
 
 def read(module, parser: str, files: Mapping[str, Path], options: Mapping) -> pd.DataFrame:
-    """Read and check words by a parser's module; an error names a file, or all that it is about."""
+    """Read and check words by a parser's module; errors name the files."""
     with _naming(files):
         return check_words(module.words(files, **options), f"parser {parser}")
 
@@ -50,11 +50,11 @@ def main(
     out : path
         The Parquet file to write.
     measures : sequence of str
-        The dataset's, for a parser whose words could be mistaken for them.
+        The dataset's measures, for parsers of tables with both words and measures.
     tagger : sequence of path
-        One file of `recency.reading.tagger`, by which words get their part of speech, `pos`.
+        At most one file of `recency.reading.tagger`, for the column `pos`.
     predictors : sequence of mapping
-        Tables of further columns: arguments of `predictor_tables.attach`.
+        Tables of further columns: parameters of `predictor_tables.attach`.
     """
     module = parsers.parser(parser)
     chosen = parsers.accepted(module, module.words, dict(options or {}))

@@ -1,4 +1,4 @@
-"""Parts of large texts: files in zip archives, and cuts of a text by its words."""
+"""Stream large texts from archives, and cut parts by word numbers."""
 
 import zipfile
 import zlib
@@ -10,7 +10,7 @@ from recency.text.utf8 import decoded_chunks, decoded_file
 
 
 def chunks(path: Path) -> Iterator[str]:
-    """Yield the text of a file in chunks: plain, gzipped, or the one file of a zip archive."""
+    """Yield the text of a file in chunks: plain, gzipped, or the single file of a zip archive."""
     if path.suffix != ".zip":
         yield from decoded_file(path)
         return
@@ -19,7 +19,7 @@ def chunks(path: Path) -> Iterator[str]:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) != 1:
                 raise InputError(
-                    f"{path} has {len(names)} files, not one; place the archive as it is"
+                    f"{path} has {len(names)} files, not one; supply the original archive"
                 )
             with archive.open(names[0]) as file:
                 yield from decoded_chunks(file, f"{path}, {names[0]}")
@@ -30,11 +30,10 @@ def chunks(path: Path) -> Iterator[str]:
 def cut_words(
     documents: Iterable[tuple[str, str]], words: Sequence[int | None] | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the documents from word `words[0]` up to `words[1]` of the whole text, counted from 0.
+    """Yield the documents from word `words[0]` up to `words[1]` (exclusive) of the text, from 0.
 
-    Words are parted by blanks; a document at an end is cut. An end of None is that of the text, and
-    without `words` all documents are yielded as they are. Raises InputError where the text ends
-    before the cut does.
+    Words are separated by blanks; documents at the limits are cut. An end of None is that of the text;
+    without `words` all documents are yielded unchanged. Raises InputError if the text is too short.
     """
     if words is None:
         yield from documents
@@ -44,16 +43,19 @@ def cut_words(
         raise InputError(f"words: {list(words)} is empty; the second is where the part ends")
     done = 0
     for name, text in documents:
-        own = text.split()
+        split_words = text.split()
         start = max(first - done, 0)
-        end = len(own) if last is None else min(last - done, len(own))
+        end = len(split_words) if last is None else min(last - done, len(split_words))
         if start < end:
-            yield name, text if (start, end) == (0, len(own)) else " ".join(own[start:end])
-        done += len(own)
+            yield (
+                name,
+                text if (start, end) == (0, len(split_words)) else " ".join(split_words[start:end]),
+            )
+        done += len(split_words)
         if last is not None and done >= last:
             return
     if last is not None or done <= first:
         end = "the end" if last is None else f"{last:,}"
         raise InputError(
-            f"words: {first:,} to {end} are asked for, and the text has {done:,}; place the whole text"
+            f"words: {first:,} to {end} are requested, but the text has {done:,}; supply the whole text"
         )

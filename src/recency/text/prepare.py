@@ -1,4 +1,4 @@
-"""Read a corpus's original files into text, one row per document."""
+"""Convert a corpus's original files to text, one row per document."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from recency.files import atomic
 from recency.sources import read
 from recency.text import readers
 
-# Characters of text to a row group, the unit that later steps hold in memory.
+# Characters per row group, the unit that later steps hold in memory.
 ROW_GROUP = 1 << 23
 
 
@@ -26,10 +26,10 @@ def main(
 ) -> None:
     """Write `document`, `text` for every document of the corpus.
 
-    With `sources` (a table as in data/sources/), `files` are the originals of its rows in order,
-    those of the parts in `exclude` left out or not; documents are named `part/name`. Without,
-    `reader` reads all of `files`. `options` are arguments of readers, by the reader's name. With
-    `documents`, of each `of` in a row those of these `numbers` alone.
+    With `sources` (a list as in data/sources/), `files` are the originals of its rows in order, with or
+    without the parts in `exclude`; documents are named `part/name`. Otherwise `reader` reads all of
+    `files`. `options` maps readers to their settings. `documents` selects, out of every `of`
+    consecutive documents, those with these `numbers`.
     """
     files = [Path(file) for file in files]
     if sources:
@@ -47,17 +47,17 @@ def main(
         raise InputError(f"options for {', '.join(sorted(unused))}: no file has such a reader")
     if not files:
         raise InputError(f"there is no file to make {out} from")
-    found = _documents(groups, options)
+    texts = _documents(groups, options)
     if documents:
         chosen = frozenset(documents["numbers"])
-        found = (each for n, each in enumerate(found) if n % documents["of"] in chosen)
-    _write(found, Path(out), row_group)
+        texts = (document for n, document in enumerate(texts) if n % documents["of"] in chosen)
+    _write(texts, Path(out), row_group)
 
 
 def _parts(
     sources: str | Path, files: list[Path], exclude: list[str]
 ) -> list[tuple[str, str, list[Path]]]:
-    """Pair the table's rows with their files: (part, reader, files) for runs of one part."""
+    """Return (part, reader, files) for each run of rows with the same part."""
     rows = read(sources, exclude)
     if not all(row.reader for row in rows):
         raise InputError(f"{sources} has no columns part and reader, which text needs")

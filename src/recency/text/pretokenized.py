@@ -1,4 +1,4 @@
-"""Check a corpus that comes as tokens, such as the pre-shuffled Pile (Biderman et al. 2023)."""
+"""Check a pretokenized corpus, such as the pre-shuffled Pile (Biderman et al. 2023)."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from recency.files import atomic
 from recency.progress import progress
 from recency.text.tokens import END_OF_DOCUMENT
 
-# Tokens to a row: a context of 2,048 and the last token's successor.
+# Tokens per row: a context of 2,048 and the last token's successor.
 ROW = 2049
 CHUNK = 1 << 24
 
@@ -24,10 +24,10 @@ def main(
     bytes: int | None = None,
     end_of_document: str = END_OF_DOCUMENT,
 ) -> None:
-    """Check the uint16 file and write what it is, as `tokenize_text` does, and its `rows` of 2,049.
+    """Check a uint16 file and write its description, as `tokenize_text` does, with its `rows` of 2,049.
 
-    Every id must be under `vocabulary` (default: the tokenizer's) and the size must be `bytes`. The
-    number of documents is not known (null) where no `end_of_document` token parts them.
+    Every id must be below `vocabulary` (default: the tokenizer's) and the size must be `bytes`. The
+    number of documents is null without an `end_of_document` token.
     """
     from tokenizers import Tokenizer
 

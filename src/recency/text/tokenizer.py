@@ -1,6 +1,6 @@
-"""Train a tokenizer on a corpus's text: byte-level BPE (Radford et al. 2019, section 2.2), or its words.
+"""Train a tokenizer on a corpus: byte-level BPE (Radford et al. 2019, section 2.2), or a list of words.
 
-For masked LMs, byte-level BPE with RoBERTa's entries beside: <s> text </s>, <pad>, <unk> and <mask>.
+For masked LMs, byte-level BPE has RoBERTa's special tokens: <s> text </s>, <pad>, <unk> and <mask>.
 """
 
 import os
@@ -13,9 +13,9 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.text.tokens import END_OF_DOCUMENT, documents, pieces
 
-# What a tokenizer for masked LMs has first, in this order, in place of the end of document.
+# First tokens of a tokenizer for masked LMs, instead of the end of document.
 MASKED = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-# Characters to a piece of text, the share of a thread.
+# Characters per piece of text, the unit of a thread.
 PIECE = 1 << 14
 
 
@@ -31,19 +31,19 @@ def main(
 ) -> None:
     """Write tokenizer.json with `vocabulary` entries, `<|endoftext|>` being id 0.
 
-    Of `kind` masked, the first are MASKED, and a text is <s> … </s> where special tokens are asked for.
-    Of `kind` words, they are the text's most frequent words, with `unknown` for all others, and `end`,
-    which ends documents, as id 0; words of `also`, further texts, are entries beyond these.
+    With `kind` masked, the first are MASKED, and special tokens encode a text as <s> … </s>. With
+    `kind` words, entries are the text's most frequent words, `unknown` for all others, and `end`, which
+    ends documents, as id 0; words of the texts in `also` are added to these.
 
-    Words are parted as GPT-2 does, with no blank put before a text. Training draws no random
-    numbers, and ties go by the pairs' ids, so the same text gives the same file.
+    Text is split into words as by GPT-2, without a blank before a text. Training is deterministic; ties
+    are resolved by the pairs' ids.
     """
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     if kind == "words":
-        _words(Path(text), Path(out), vocabulary, unknown, end, [Path(each) for each in also])
+        _words(Path(text), Path(out), vocabulary, unknown, end, [Path(path) for path in also])
         return
     special = list(MASKED) if kind == "masked" else [END_OF_DOCUMENT]
     smallest = 256 + len(special) + 1
@@ -82,17 +82,17 @@ def main(
 def _words(
     text: Path, out: Path, vocabulary: int, unknown: str, end: str, also: Iterable[Path]
 ) -> None:
-    """Write a tokenizer of the words between white space; ties go by the words themselves."""
+    """Write a tokenizer of the words between white space; ties are resolved alphabetically."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     counts = _counted(text)
     of_text = counts.total()
-    for own in (unknown, end):
-        counts.pop(own, None)
+    for token in (unknown, end):
+        counts.pop(token, None)
     kept = sorted(counts, key=lambda word: (-counts[word], word))[: vocabulary - 2]
     if len(kept) < vocabulary - 2:
         raise InputError(
-            f"{text} has {len(kept):,} words beside {unknown} and {end}, which make {len(kept) + 2:,} "
+            f"{text} has {len(kept):,} words, {unknown} and {end}, which make {len(kept) + 2:,} "
             f"entries, not the {vocabulary:,} of the tokenizer's `vocabulary`: make that smaller"
         )
     further = {word for path in also for word in _counted(path)} - {end, unknown, *kept}
@@ -114,7 +114,7 @@ def _counted(text: Path) -> Counter[str]:
 
 
 def _texts(path: Path) -> Iterator[list[str]]:
-    """Yield the text, a row group at a time, long documents in pieces that no pretoken crosses."""
+    """Yield the text by row group, long documents in pieces that split no pretoken."""
     import pyarrow.parquet as pq
 
     empty = True

@@ -1,4 +1,4 @@
-"""Turn a corpus's text into one stream of tokens, for training to read through a memory map."""
+"""Convert a corpus's text to one stream of tokens, which training reads through a memory map."""
 
 import json
 import multiprocessing
@@ -15,27 +15,26 @@ from recency.files import atomic
 from recency.progress import progress
 
 END_OF_DOCUMENT = "<|endoftext|>"
-# The characters that `PRETOKEN` knows the classes of: ASCII, Latin-1 and Latin Extended, general
-# punctuation, euro and trade mark. All are as NFC leaves them.
+# Characters that `PRETOKEN` classifies: ASCII, Latin-1 and Latin Extended, general punctuation, euro and
+# trade mark, all unchanged by NFC.
 LETTERS = "A-Za-zªµºÀ-ÖØ-öø-ɏ"
 NUMBERS = "0-9²³¹¼½¾"
 VISIBLE = "!-~¡-ɏ‐-‧‰-⁞€™"
 KNOWN = re.compile(f"[\x00-\x7f{VISIBLE}]*")
-# GPT-2's way of parting a text into pretokens, within which alone tokens are merged.
+# GPT-2's pretokens, within which tokens are merged.
 PRETOKEN = re.compile(
     rf"'(?:[sdmt]|re|ve|ll)| ?[{LETTERS}]+| ?[{NUMBERS}]+| ?[^\s{LETTERS}{NUMBERS}]+|\s+(?!\S)|\s+",
     re.ASCII,
 )
-# A place where pretokens part whatever else the text holds: after a line break between two visible
-# characters, which is a pretoken by itself (only a blank joins what follows).
+# A safe boundary of pretokens in any text: after a line break between two visible characters.
 SAFE = re.compile(rf"(?<=[{VISIBLE}]\n)(?=[{VISIBLE}])")
 
 
 class Encoder:
-    """A tokenizer whose tokens come as bytes of `dtype`, each pretoken looked up once.
+    """A tokenizer that returns tokens as bytes of `dtype`, with a cache of pretokens.
 
-    Texts of known characters are parted here, ten times faster than by the library; others, and
-    tokenizers that part texts otherwise, go through the library. The tokens are the same.
+    Texts of known characters are split here, ten times faster than by the library; other texts and
+    tokenizers use the library. The tokens are the same.
     """
 
     def __init__(self, path: str | Path, remembered: int = 500_000):
@@ -44,7 +43,7 @@ class Encoder:
         self.tokenizer = Tokenizer.from_file(str(path))
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
-        # The string <|endoftext|> within a text is text like any other.
+        # The string <|endoftext|> within a text is ordinary text.
         self.tokenizer.encode_special_tokens = True
         self.vocabulary = max(self.tokenizer.get_vocab(with_added_tokens=True).values()) + 1
         self.dtype = np.dtype("<u2" if self.vocabulary <= 65_535 else "<u4")
@@ -52,7 +51,7 @@ class Encoder:
         self.memory = _Memory(self.through_library, remembered)
 
     def through_library(self, text: str) -> bytes:
-        """Encode by the library alone."""
+        """Encode a document by the library."""
         ids = self.tokenizer.encode(text, add_special_tokens=False).ids
         return np.array(ids, self.dtype).tobytes()
 
@@ -71,7 +70,7 @@ class Encoder:
         token = self.memory.__getitem__
         if not self.blanks:
             return b"".join(map(token, PRETOKEN.findall(text)))
-        # Runs of blanks that are tokens of their own are taken out before the rest is parted.
+        # Runs of blanks that are added tokens are extracted before the rest is split.
         parts = []
         for number, part in enumerate(re.split(self.blanks, text)):
             parts.append(
@@ -81,7 +80,7 @@ class Encoder:
 
 
 class _Memory(dict):
-    """Tokens of the pretokens met so far, at most `size` of them."""
+    """Cache of the tokens of up to `size` pretokens."""
 
     def __init__(self, encode, size: int):
         super().__init__()
@@ -95,10 +94,10 @@ class _Memory(dict):
 
 
 def _runs_of_blanks(facts: dict) -> str | None:
-    """Give a pattern of the runs of blanks that are added tokens, "" if there are none.
+    """Return a pattern of the runs of blanks that are added tokens, "" if there are none.
 
-    None if the tokenizer does not part texts as GPT-2's does (byte-level BPE; NFC makes no
-    difference to known characters) or has other added tokens, as then `PRETOKEN` does not hold.
+    None if the tokenizer does not split texts as GPT-2's does (byte-level BPE, with or without NFC) or
+    has other added tokens, so that `PRETOKEN` does not apply.
     """
     parting = facts.get("pre_tokenizer") or {}
     if (
@@ -120,7 +119,7 @@ def _runs_of_blanks(facts: dict) -> str | None:
 
 
 def pieces(text: str, length: int = 1) -> list[str]:
-    """Cut a text at `SAFE` places, into pieces of at least `length` characters but the last."""
+    """Split a text at `SAFE` boundaries into pieces of at least `length` characters, except the last."""
     parts = []
     start = 0
     while match := SAFE.search(text, start + length):
@@ -139,11 +138,11 @@ def main(
     threads: int = 1,
     end_of_document: str | None = None,
 ) -> None:
-    """Write the tokens of all documents in order, and what they are as JSON beside them.
+    """Write the tokens of all documents in order, and their description as JSON next to them.
 
     Tokens are uint16, little-endian (uint32 above 65,535 entries). With `separators`, the token
-    `end_of_document` follows each document: the tokenizer's own (`end_of`) unless given. `threads` are processes; memory is that of a row group
-    of the text each.
+    `end_of_document` (default the tokenizer's, `end_of`) follows each document. `threads` is the number
+    of processes, each with one row group of the text in memory.
     """
     text = Path(text)
     encoder = Encoder(tokenizer)
@@ -151,7 +150,7 @@ def main(
     end = encoder.tokenizer.token_to_id(end_of_document)
     if separators and end is None:
         raise InputError(
-            f"{tokenizer} has no token {end_of_document} to part documents with: name the one it "
+            f"{tokenizer} has no token {end_of_document} to separate documents: name the one it "
             "has with `end_of_document`, or set `separators: false`"
         )
     separator = np.array([end] if separators else [], encoder.dtype).tobytes()
@@ -183,7 +182,7 @@ def main(
 
 
 def end_of(tokenizer) -> str:
-    """Return what ends documents: <|endoftext|>, the only special token, or </s> beside a <mask>."""
+    """Return the end-of-document token: <|endoftext|>, the only special token, or </s> with a <mask>."""
     if tokenizer.token_to_id(END_OF_DOCUMENT) is None:
         added = tokenizer.get_added_tokens_decoder().values()
         special = [token.content for token in added if token.special]
@@ -201,7 +200,7 @@ def _row_groups(text: Path) -> int:
 
 
 def documents(text: Path, groups: Iterable[int]) -> Iterator[list[str]]:
-    """Read the documents of some row groups, a list for each."""
+    """Yield the documents of each row group as a list."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(text, memory_map=True) as file:
@@ -225,9 +224,9 @@ def _encoded(
 def _in_order(
     text: Path, tokenizer: str | Path, separator: bytes, groups: int, processes: int
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield each row group's tokens in order; process k of n encodes groups k, k + n, k + 2n, ...
+    """Yield each row group's tokens in order; process k of n encodes groups k, k + n, k + 2n and so on.
 
-    A process waits until its last result is taken, so that none runs ahead and memory stays flat.
+    A process waits until its last result is taken, which bounds memory.
     """
     if processes <= 1:
         yield from _encoded(text, tokenizer, separator, range(groups))

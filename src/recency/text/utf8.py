@@ -1,4 +1,4 @@
-"""UTF-8 text: bytes in memory, or a file of any size in chunks; a wrong byte is named."""
+"""Decode UTF-8 text, from bytes or from files in chunks; errors name the invalid byte."""
 
 import codecs
 import gzip
@@ -13,7 +13,7 @@ CHUNK = 1 << 20
 
 
 def decoded(data: bytes, name: str | Path) -> str:
-    """Decode UTF-8 without byte-order mark, line ends as LF; an error gives the wrong byte."""
+    """Decode UTF-8 without byte order mark, with line ends as LF; errors name the invalid byte."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -22,7 +22,7 @@ def decoded(data: bytes, name: str | Path) -> str:
 
 
 def decoded_file(path: Path) -> Iterator[str]:
-    """Yield a text file's characters in chunks, gzipped or not, whatever it is called."""
+    """Yield a text file's characters in chunks, gzipped or not, independent of its name."""
     with open(path, "rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -30,12 +30,12 @@ def decoded_file(path: Path) -> Iterator[str]:
             yield from decoded_chunks(gzip.GzipFile(fileobj=file) if zipped else file, path)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
-                f"{path}: the gzip is damaged or was cut ({error}); fetch or copy it again"
+                f"{path}: the gzip is damaged or truncated ({error}); fetch or copy it again"
             ) from error
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the number, from 1, and the text of each line of a file, gzipped or not."""
+    """Yield (number from 1, text) of each line of a file, gzipped or not."""
     done, rest = 0, ""
     for chunk in decoded_file(path):
         *whole, rest = (rest + chunk).split("\n")
@@ -46,7 +46,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
-    """Yield an open file's text in chunks, as `decoded` gives it."""
+    """Yield an open file's text in chunks, as in `decoded`."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset, first = 0, True
     held = ""
@@ -58,7 +58,7 @@ def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise _not_utf8(name, error, offset - pending + error.start) from error
         offset += len(data)
-        # A carriage return waits for what follows it.
+        # Keep a final carriage return for the next chunk.
         held = "\r" if text.endswith("\r") and data else ""
         text = text.removesuffix(held).replace("\r\n", "\n")
         if first and text:
@@ -70,7 +70,7 @@ def decoded_chunks(file: BinaryIO, name: str | Path) -> Iterator[str]:
 
 
 def _not_utf8(name: str | Path, error: UnicodeDecodeError, offset: int) -> InputError:
-    """Make the error of a byte, `offset` bytes from the start of what `name` names."""
+    """Return the error for a byte at `offset` in `name`."""
     return InputError(
         f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {offset}; "
         "convert it, for instance with `iconv -f latin1 -t utf-8`"

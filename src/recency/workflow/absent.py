@@ -1,7 +1,6 @@
-"""What a study asks for and is not here.
+"""Missing data of a study.
 
-A dataset that only its user can place, and that is not there, is left out and said to be; a dry run
-plans it all the same.
+A dataset that the user must supply and that is missing is skipped and reported; a dry run includes it.
 """
 
 from functools import cached_property
@@ -14,30 +13,30 @@ TAGGED_BY = "treebanks"
 
 
 class Absent:
-    """The part of a Study that says what is left out, and why."""
+    """The part of a Study that lists missing data, with reasons."""
 
     @cached_property
     def absent(self) -> dict[str, str]:
-        """Datasets that some experiment or search could ask for and that are not here → why."""
+        """Missing datasets of all experiments and searches → reason."""
         datasets = configuration.datasets_read(self.config, self.config["experiments"])
         for table in registry.fitted_tables():
             for name in self.config.get(table, {}):
-                found = configuration.responses(self.config, name, table)
-                datasets |= {response["dataset"] for response in found}
-        entries, found = self.config["datasets"], {}
+                asked = configuration.responses(self.config, name, table)
+                datasets |= {response["dataset"] for response in asked}
+        entries, asked = self.config["datasets"], {}
         for name in sorted(datasets):
             needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
-            for each in needed:
-                if missing := configuration.missing_files(entries[each], self.mirrors):
-                    found.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
+            for file in needed:
+                if missing := configuration.missing_files(entries[file], self.mirrors):
+                    asked.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
             tagger = self.files.with_words(name).get("tagger")
             if reason := self.absent_data.get((registry.key_of(TAGGED_BY), tagger)):
-                found.setdefault(name, reason)
-        return found
+                asked.setdefault(name, reason)
+        return asked
 
     @cached_property
     def absent_data(self) -> dict[tuple[str, str], str]:
-        """What evaluations need beside reading times and is not here: (key, name) → why."""
+        """Missing data of evaluations other than reading times: (key, name) → reason."""
         return {
             (key, name): f"{entry['label']} ({kind.table.replace('_', ' ')}) is not here: "
             f"{missing[0]}"
@@ -48,42 +47,42 @@ class Absent:
 
     @property
     def not_run(self) -> dict[str, str]:
-        """Datasets that are left out → why."""
+        """Skipped datasets → reason."""
         return {} if self.dry_run else self.absent
 
     @property
     def no_data(self) -> dict[tuple[str, str], str]:
-        """What is left out beside datasets: (key, name) → why."""
+        """Skipped data other than datasets: (key, name) → reason."""
         return {} if self.dry_run else self.absent_data
 
     @cached_property
     def asked(self) -> set[str]:
-        """Datasets whose words or reading times this run asks for."""
+        """Datasets whose words or reading times this run needs."""
         return configuration.datasets_read(self.config, self.config["run"])
 
     @cached_property
     def data_asked(self) -> list[tuple[str, str]]:
-        """What this run asks for beside reading times, as (key, name)."""
-        found = [
-            (key, each)
+        """Data of this run other than reading times, as (key, name)."""
+        named = [
+            (key, entry)
             for key in registry.data()
             for name in self.config["run"]
-            for each in registry.named(self.experiment(name), key)
+            for entry in registry.named(self.experiment(name), key)
         ]
         taggers = (self.files.with_words(name).get("tagger") for name in sorted(self.asked))
-        found += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
-        return list(dict.fromkeys(found))
+        named += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
+        return list(dict.fromkeys(named))
 
     def left_out(self) -> list[str]:
-        """Say what this run asks for and is not here, a line each."""
-        reasons = [self.absent_data.get(each) for each in self.data_asked]
+        """Return one line per missing item that this run needs."""
+        reasons = [self.absent_data.get(item) for item in self.data_asked]
         return [
             *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
             *(f"not run: {reason}" for reason in reasons if reason),
         ]
 
     def not_run_rows(self) -> list[dict]:
-        """Return the rows of not_run.csv: dataset, measure, reason; of events, those asked for."""
+        """Return the rows of not_run.csv: dataset, measure, reason."""
         responses = (r for name in self.config["run"] for r in self.all_responses(name))
         asked = {(r["dataset"], r["measure"]) for r in responses}
         return [
@@ -93,12 +92,12 @@ class Absent:
             for measure, settings in self.config["datasets"][name]["measures"].items()
             if "of" not in settings or (name, measure) in asked
         ] + [
-            {"dataset": each["label"], "measure": each["kind"], "reason": each["reason"]}
-            for each in self.for_report()["other_data"]
-            if each["reason"]
+            {"dataset": row["label"], "measure": row["kind"], "reason": row["reason"]}
+            for row in self.for_report()["other_data"]
+            if row["reason"]
         ]
 
     def data_here(self, experiment: str, key: str) -> list[str]:
-        """Return what an experiment names by an evaluation's key and is here."""
+        """Return the available entries that an experiment names under an evaluation's key."""
         named = registry.named(self.experiment(experiment), key)
         return [name for name in named if (key, name) not in self.no_data]

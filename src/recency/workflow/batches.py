@@ -1,9 +1,8 @@
-"""What one job makes together: datasets that one load of an LM scores, responses that one process fits.
+"""Batches of jobs: datasets scored with one load of an LM, responses fitted by one process.
 
-Who asks for one member of a batch asks for all of them: they are those that the same of an LM's
-experiments have. The config decides this alone, so that a run of one experiment plans the same jobs
-as a run of all of them. What nobody shares is a job by itself, as is what only its user can place and
-has not: it holds nothing else up.
+A batch has the members that occur in the same experiments of an LM, so a target that needs one needs
+all. Batches depend on the config only: a run of one experiment plans the same jobs as a run of all.
+Members that share no experiments, and missing data that the user must supply, are separate jobs.
 """
 
 import re
@@ -16,19 +15,19 @@ from recency.regression.confirmation import NO_LM
 from recency.workflow.constraints import any_of
 from recency.workflow.study import Study
 
-#: Stands between what a rule does and the batch that it does it of.
+#: Separates the action and the batch in a rule's name.
 OF = "_of_"
-#: What names a response.
+#: The parts of a response's name.
 KEYS = ("design", "dataset", "measure")
-#: Engines of which a fit takes seconds.
+#: Engines whose fits take seconds.
 QUICK = ("cross_products", "ols")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Members that one job of one of `lms` makes, and what the batch is called in rules and logs.
+    """Members of one job of each of `lms`, and the batch's name in rules and logs.
 
-    The batch of all that are alone has wildcards for its one member, and no LMs of its own.
+    The batch of single members has wildcards in place of its member, and no LMs.
     """
 
     name: str
@@ -37,55 +36,56 @@ class Batch:
 
     @property
     def alone(self) -> bool:
-        """Whether this is the batch of those that are a job each."""
+        """Whether this is the batch of single members, one job each."""
         return self.name.startswith("{")
 
     def of(self, wildcards) -> list[tuple[str, str, str]]:
-        """Return the responses that a job of this batch fits."""
+        """Return the responses fitted by a job of this batch."""
         return [
-            tuple(part.format(**dict(wildcards.items())) for part in each) for each in self.members
+            tuple(part.format(**dict(wildcards.items())) for part in member)
+            for member in self.members
         ]
 
     def rule(self, what: str) -> str:
-        """Return the name of the rule that does `what` of this batch."""
+        """Return the name of the batch's rule for the action `what`."""
         return what if self.alone else f"{what}{OF}{self.name}"
 
 
 def kind_of(rule: str) -> str:
-    """Return what a rule does, whatever its batch: `surprisal_of_provo_and_2_more` is surprisal."""
+    """Return a rule's action: `surprisal` for `surprisal_of_provo_and_2_more`."""
     return rule.partition(OF)[0]
 
 
 def datasets(study: Study) -> list[Batch]:
-    """Return the batches of datasets that networks score, that of single ones last."""
+    """Return the batches of datasets scored by networks; single members last."""
     asked = {
         name: {response["dataset"] for response in configuration.responses(study.config, name)}
         for name in study.config["experiments"]
     }
     apart = {name: name if name in study.absent else None for name in study.config["datasets"]}
-    found = _batches(_experiments(study, _in_experiments(study)), asked, apart)
-    return [*found, Batch("{dataset}", ("{dataset}",))]
+    batches = _batches(_experiments(study, _in_experiments(study)), asked, apart)
+    return [*batches, Batch("{dataset}", ("{dataset}",))]
 
 
 def _in_experiments(study: Study) -> list[str]:
-    """Return the networks but for those that score the datasets of one language for another LM alone."""
+    """Return the networks of experiments, without those used only as members of `languages`."""
     named = {lm for entry in study.config["experiments"].values() for lm in entry["lms"]}
     members = languages.members(study.config) - named
     return [lm for lm in study.lms_that_are("network") if lm not in members]
 
 
 def scored_alone(study: Study) -> str:
-    """Return the constraint of `lm` in surprisal/{lm}/{dataset}. where that is in no batch."""
+    """Return the wildcard constraint of `lm` in surprisal/{lm}/{dataset} outside batches."""
     return _but(
         (batch.lms, batch.members, "{lms}/{members}") for batch in datasets(study)[:-1]
     ) + any_of(study.lms_that_are("network"))
 
 
 def responses(study: Study) -> list[Batch]:
-    """Return the batches of responses, each (design, dataset, measure), that of single ones last.
+    """Return the batches of responses (design, dataset, measure); single members last.
 
-    Designs of a batch agree on what their base is. Engines that may take minutes for a fit are a
-    job each. What all LMs are compared with (NO_LM) is of every experiment.
+    Designs of a batch have the same baseline models. Fits by slow engines are separate jobs. The
+    baseline shared by all LMs (NO_LM) belongs to every experiment.
     """
     designs, asked, apart = study.config["designs"], {}, {}
     for experiment in study.config["experiments"]:
@@ -98,12 +98,12 @@ def responses(study: Study) -> list[Batch]:
                 absent = member[1] if member[1] in study.absent else None
                 apart.setdefault(member, (str(design["base"]), absent))
     experiments = _experiments(study, study.config["lms"])
-    found = _batches(experiments | {NO_LM: frozenset(asked)}, asked, apart)
-    return [*found, Batch("{design}/{dataset}.{measure}", (tuple(f"{{{key}}}" for key in KEYS),))]
+    batches = _batches(experiments | {NO_LM: frozenset(asked)}, asked, apart)
+    return [*batches, Batch("{design}/{dataset}.{measure}", (tuple(f"{{{key}}}" for key in KEYS),))]
 
 
 def fitted_alone(study: Study) -> str:
-    """Return the constraint of `design` in a fit's path where LM and response are in no batch."""
+    """Return the wildcard constraint of `design` in the path of a fit outside batches."""
     return _but(
         (batch.lms, map("{}/{}.{}".format, *zip(*batch.members, strict=True)), "{members}/{lms}")
         for batch in responses(study)[:-1]
@@ -111,19 +111,19 @@ def fitted_alone(study: Study) -> str:
 
 
 def bayesian(study: Study) -> set[str]:
-    """Return the designs that brms fits, in an environment of their own."""
+    """Return the designs fitted by brms, which has a separate environment."""
     designs = study.config["designs"]
     return {name for name, design in designs.items() if design["engine"] == "brms"}
 
 
 def fits(batch: Batch, folder: str = "regression") -> list[str]:
-    """Return where the fits of a batch are stored, without their endings."""
+    """Return the paths of a batch's fits, without extensions."""
     where = "{}/{}.{}/{{lm}}.{{model}}"
     return [f"<results>/{folder}/" + where.format(*member) for member in batch.members]
 
 
 def processes(study: Study, batch: Batch, cores: int | None) -> int:
-    """Return how many of a batch's fits run at once: what its LMs leave of the cores of a run."""
+    """Return the number of a batch's parallel fits: the cores of the run divided among its LMs."""
     experiments = {
         name
         for name in study.config["experiments"]
@@ -137,13 +137,13 @@ def processes(study: Study, batch: Batch, cores: int | None) -> int:
 
 
 def _experiments(study: Study, lms: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return of each LM the experiments that it is in; all of them where it is in none."""
-    found: dict[str, set[str]] = {lm: set() for lm in lms}
+    """Return LM → its experiments; for an LM in no experiment, all of them."""
+    by_lm: dict[str, set[str]] = {lm: set() for lm in lms}
     for experiment in study.config["experiments"]:
-        for lm in found.keys() & set(study.experiment(experiment)["lms"]):
-            found[lm].add(experiment)
+        for lm in by_lm.keys() & set(study.experiment(experiment)["lms"]):
+            by_lm[lm].add(experiment)
     every = frozenset(study.config["experiments"])
-    return {lm: frozenset(experiments) or every for lm, experiments in found.items()}
+    return {lm: frozenset(experiments) or every for lm, experiments in by_lm.items()}
 
 
 def _batches(
@@ -151,9 +151,9 @@ def _batches(
     asked: Mapping[str, set],
     apart: Mapping[Hashable, Hashable],
 ) -> list[Batch]:
-    """Return the batches of the LMs of `experiments`, whose members are `asked` for by experiment.
+    """Return the batches of the LMs of `experiments`; `asked` maps members to experiments.
 
-    Members of which `apart` says another thing are in no batch together; its order is theirs.
+    Members with different values in `apart` are never in one batch; its order is kept.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for lm, names in experiments.items():
@@ -162,8 +162,8 @@ def _batches(
     for names, lms in alike.items():
         users: dict[Hashable, list] = {}
         for member, other in apart.items():
-            if found := frozenset(name for name in names if member in asked[name]):
-                users.setdefault((found, other), []).append(member)
+            if experiments_of_member := frozenset(name for name in names if member in asked[name]):
+                users.setdefault((experiments_of_member, other), []).append(member)
         for group in users.values():
             if len(group) > 1:
                 groups.setdefault(tuple(group), []).extend(lms)
@@ -179,7 +179,7 @@ def _batches(
 
 
 def _but(combinations: Iterable[tuple[Iterable[str], Iterable[str], str]]) -> str:
-    """Return a pattern that admits what does not begin with any of `combinations`, written as told."""
+    """Return a pattern that excludes the paths of `combinations`."""
     others = [
         form.format(lms=any_of(lms), members=any_of(members)) for lms, members, form in combinations
     ]
@@ -187,7 +187,7 @@ def _but(combinations: Iterable[tuple[Iterable[str], Iterable[str], str]]) -> st
 
 
 def accepted(study: Study, batch: Batch) -> Callable:
-    """Return the function of wildcards that gives the checks that each dataset of a batch may fail."""
+    """Return a function of wildcards: the checks that each dataset of a batch may fail."""
     return lambda wildcards: [
         study.accepted(name.format(**dict(wildcards.items())), wildcards.lm)
         for name in batch.members
@@ -195,9 +195,9 @@ def accepted(study: Study, batch: Batch) -> Callable:
 
 
 def frequencies(study: Study, batch: Batch) -> Callable:
-    """Return the function of wildcards that gives the unigram surprisal of a batch's datasets.
+    """Return a function of wildcards: the unigram surprisal of a batch's datasets.
 
-    It is what an LM that erases words by their frequency reads; there is none for others.
+    Only LMs that erase words by frequency read it; for others it is empty.
     """
     return lambda wildcards: study.erasure_frequencies(
         wildcards.lm, [name.format(**dict(wildcards.items())) for name in batch.members]
@@ -205,7 +205,7 @@ def frequencies(study: Study, batch: Batch) -> Callable:
 
 
 def scoring(study: Study) -> dict[str, Callable]:
-    """Return keyword → function of wildcards: how an LM is opened, and the measures of each word."""
+    """Return keyword → function of wildcards: the settings and measures of an LM's scoring."""
     return {
         "lm": lambda wildcards: study.opening(wildcards.lm),
         "measures": lambda wildcards: study.lms[wildcards.lm].get("measures", []),
@@ -215,7 +215,7 @@ def scoring(study: Study) -> dict[str, Callable]:
 
 
 def scoring_files(study: Study) -> dict[str, Callable]:
-    """Return keyword → function of wildcards: the files of an LM's scoring but the words."""
+    """Return keyword → function of wildcards: the files of an LM's scoring, without the words."""
     return {
         "model": lambda wildcards: study.weights(wildcards.lm),
         "tuned_lens": lambda wildcards: study.tuned_lens(wildcards.lm),

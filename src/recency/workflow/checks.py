@@ -1,8 +1,7 @@
 """Check the whole config before anything runs.
 
-Nothing here needs torch or R, so a mistake shows within seconds of typing `snakemake`. Types and keys
-come first, by the schema; then names of entries, modules, files and columns, which the schema looks
-up; then what several tables must agree on, which needs both.
+Nothing here needs torch or R, so mistakes are reported within seconds. The schema checks types and keys,
+then looks up names of entries, modules, files and columns; then settings of several tables are compared.
 """
 
 from pathlib import Path
@@ -27,36 +26,38 @@ from recency.workflow import (
     value_checks,
 )
 
-LONGEST = 295  # characters of a line
-MOST = 40  # lines
+LONGEST = 295  # maximum characters per line
+MOST = 40  # maximum number of lines
 
 
 def check(config: dict, schema: Path) -> None:
-    """Check types, unknown keys and every name; raise InputError with all that is wrong."""
+    """Check types, keys and names; raise an InputError that lists all problems."""
     root = Path(schema).parent
     text = Path(schema).read_text(encoding="utf-8")
     schema = registry.complete_schema(yaml.load(text, Loader=strict_yaml.LOADER))
-    for key, known in schema["properties"].items():
-        # Of `--config key=false` Snakemake makes text; it knows False alone.
-        if known.get("type") == "boolean" and config.get(key) in ("true", "false"):
+    for key, value in schema["properties"].items():
+        # Snakemake reads `--config key=false` as text; only False is a boolean.
+        if value.get("type") == "boolean" and config.get(key) in ("true", "false"):
             config[key] = config[key] == "true"
     look_up = value_checks.Lookup(config, schema, root)
-    found = schema_checks.problems(config, schema, look_up=look_up)
-    found = (found and _of_files(root, schema)) or found  # a file's faults name the file
-    if found := found or _problems(config, root):
-        raise InputError(listed(found))
+    faults = schema_checks.problems(config, schema, look_up=look_up)
+    faults = (faults and _of_files(root, schema)) or faults  # prefer errors that name the file
+    if faults := faults or _problems(config, root):
+        raise InputError(listed(faults))
 
 
 def listed(problems: list[str]) -> str:
-    """Return what is wrong with a config as one message, a line each, cut where there are many."""
-    found = [p if len(p) <= LONGEST else f"{p[: LONGEST - 1]}…" for p in dict.fromkeys(problems)]
-    more = [f"… and {len(found) - MOST} more"] if len(found) > MOST else []
-    lines = "\n".join(f"  {problem}" for problem in found[:MOST] + more)
-    return f"the config (config.yaml and what was laid over it) is wrong:\n{lines}"
+    """Return a message with one line per problem, truncated if there are many."""
+    lines_cut = [
+        p if len(p) <= LONGEST else f"{p[: LONGEST - 1]}…" for p in dict.fromkeys(problems)
+    ]
+    more = [f"… and {len(lines_cut) - MOST} more"] if len(lines_cut) > MOST else []
+    lines = "\n".join(f"  {problem}" for problem in lines_cut[:MOST] + more)
+    return f"the config (config.yaml and its overlays) has errors:\n{lines}"
 
 
 def _of_files(root: Path, schema: dict) -> list[str]:
-    """List the schema errors of each corpus file by itself, which the whole config would repeat."""
+    """List the schema errors of each corpus file separately."""
     part = schema | {"required": []}
     return [
         problem
@@ -66,11 +67,11 @@ def _of_files(root: Path, schema: dict) -> list[str]:
 
 
 def _problems(config: dict, root: Path) -> list[str]:
-    """List settings of several tables that do not go together; every name is defined."""
-    found = network_checks.problems(config) + lm_checks.problems(config)
-    found += lossy_checks.problems(config) + language_checks.problems(config)
-    found += inside_checks.problems(config, root)
-    found += dataset_checks.problems(config) + design_checks.problems(config, root)
+    """List incompatible settings of several tables; every name is defined."""
+    faults = network_checks.problems(config) + lm_checks.problems(config)
+    faults += lossy_checks.problems(config) + language_checks.problems(config)
+    faults += inside_checks.problems(config, root)
+    faults += dataset_checks.problems(config) + design_checks.problems(config, root)
     for evaluation in registry.evaluations().values():
-        found += evaluation.table_problems(config, root) if evaluation.table_problems else []
-    return found + selection.problems(config) + training_text.problems(config)
+        faults += evaluation.table_problems(config, root) if evaluation.table_problems else []
+    return faults + selection.problems(config) + training_text.problems(config)

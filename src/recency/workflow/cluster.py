@@ -1,4 +1,4 @@
-"""Resources of jobs on a cluster, and jobs that a killed run left in its queue."""
+"""Resources of jobs on a cluster, and removal of queued jobs of a killed run."""
 
 import subprocess
 import time
@@ -6,20 +6,20 @@ from collections.abc import Callable
 
 from snakemake.logging import logger
 
-#: Seconds for a job to save its state and go, beyond Slurm's own patience (KillWait, 30 by default).
+#: Seconds for a job to save its state and exit, in addition to Slurm's KillWait (default 30).
 PATIENCE = 120.0
-#: States in which a job of Slurm's may still write.
+#: States in which a Slurm job may still write.
 ALIVE = "PENDING,RUNNING,SUSPENDED,COMPLETING,CONFIGURING,STOPPED,REQUEUED,RESIZING"
 
 
 def growing(mem_mb: int, runtime: int) -> dict[str, Callable]:
-    """Return a rule's resources, `attempt` times as much at each attempt.
+    """Return a rule's resources, multiplied by the number of the attempt.
 
     Parameters
     ----------
     mem_mb, runtime
-        Megabytes of memory and minutes of the first attempt. A training that its time ends saves its
-        state first and continues at the next attempt. docs/scaling.md lists what jobs took.
+        Memory in MB and run time in minutes of the first attempt. A training that reaches its time
+        limit saves its state and continues at the next attempt. docs/scaling.md lists measured values.
     """
     return {
         "mem_mb": lambda wildcards, attempt: mem_mb * attempt,
@@ -28,16 +28,18 @@ def growing(mem_mb: int, runtime: int) -> dict[str, Callable]:
 
 
 def end_orphans(workflow) -> None:
-    """End the jobs that an earlier run of this folder, which was killed, left in Slurm's queue.
+    """Cancel jobs in Slurm's queue that a killed run of this folder left.
 
-    They would write what this run's jobs write. A training saves its state; what else was done is kept.
+    They would write the same files as this run's jobs. Trainings save their state first.
     """
     jobs = list(workflow.dag.needrun_jobs())
-    known = {id for job in jobs for id in workflow.persistence.external_jobids(job)}
-    left = _alive(known)
+    recorded = {id for job in jobs for id in workflow.persistence.external_jobids(job)}
+    left = _alive(recorded)
     if not left:
         return
-    logger.info(f"Ending {len(left)} jobs that a killed run left in the queue: {', '.join(left)}")
+    logger.info(
+        f"Cancelling {len(left)} jobs that a killed run left in the queue: {', '.join(left)}"
+    )
     subprocess.run(["scancel", *left], check=False)
     deadline = time.monotonic() + PATIENCE
     while _alive(left) and time.monotonic() < deadline:
@@ -45,7 +47,7 @@ def end_orphans(workflow) -> None:
 
 
 def _alive(known) -> list[str]:
-    """Return which of Slurm's jobs are waiting or at work."""
+    """Return the Slurm jobs that are pending or running."""
     if not known:
         return []
     words = ["squeue", "--noheader", "--format=%i", f"--states={ALIVE}"]
@@ -53,4 +55,4 @@ def _alive(known) -> list[str]:
         listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     except FileNotFoundError:
         return []
-    return sorted(set(listed.split()) & {str(each) for each in known})
+    return sorted(set(listed.split()) & {str(job_id) for job_id in known})

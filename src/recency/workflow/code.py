@@ -1,14 +1,13 @@
-"""What a rule's result depends on in code: every module that its script can reach, found.
+"""Code dependencies of a rule: every module that its script can reach.
 
-The closure of a script are the modules of this package that it imports, and those that they
-import, wherever in the file the import stands; modules that are chosen by name
-(recency.plugins.load: forms of bias, parsers, readers of text); and files of other kinds that
-stand beside a module and are named in it (R's code). Other installed packages that provide plugins
-are followed in the same way. Of each the syntax tree without docstrings is hashed, so that comments,
-docstrings and formatting don't count.
+The closure of a script consists of the modules of this package that it imports, directly or
+indirectly, anywhere in a file; modules selected by name (recency.plugins.load: forms of bias, parsers,
+readers of text); and other files (such as R code) next to a module that names them. Other installed
+packages that provide plugins are followed in the same way. The syntax tree of each module is hashed
+without docstrings, so that comments, docstrings and formatting are ignored.
 
-`track` gives every rule the fingerprints of its closure as parameters: Snakemake compares them
-with those of the last run, and says which have changed.
+`track` adds the fingerprints of its closure to the parameters of every rule: Snakemake compares them
+with those of the last run and reports changes.
 """
 
 import ast
@@ -27,41 +26,41 @@ from recency.errors import InputError
 
 PACKAGE = "recency"
 ROOT = Path(__file__).resolve().parents[1]
-#: Modules that cannot change a result, each with its reason: they are in no closure.
+#: Modules that cannot change a result → reason; they are in no closure.
 EXEMPT = {
-    "recency": "offers public names; modules here import from where they stand",
-    "recency.attention": "offers public names, as `recency` does",
-    "recency.mixed": "offers public names, as `recency` does",
-    "recency.stats": "offers public names, as `recency` does",
-    "recency.public": "loads public names for those outside",
+    "recency": "re-exports public names; modules of the package import the originals",
+    "recency.attention": "re-exports public names, as `recency` does",
+    "recency.mixed": "re-exports public names, as `recency` does",
+    "recency.stats": "re-exports public names, as `recency` does",
+    "recency.public": "loads public names for users",
     "recency.checksums": "refuses a file, or alters nothing",
     "recency.damage": "names a damaged file in an error",
-    "recency.errors": "the error class; whoever raises it is tracked",
-    "recency.history": "what a model was made from: written next to it, and compared with a text",
-    "recency.names": "the nearest known name, in an error",
-    "recency.passages": "numbers of the passages that recency.history compares",
-    "recency.progress": "prints how far a job is",
-    "recency.heap": "what freed memory a process keeps",
+    "recency.errors": "the error class; modules that raise it are tracked",
+    "recency.history": "provenance of a model, written next to it and compared with texts",
+    "recency.names": "suggests the nearest name in an error",
+    "recency.passages": "hashes of passages for recency.history",
+    "recency.progress": "prints the progress of a job",
+    "recency.heap": "returns freed memory to the system",
     "recency.networks.sizes": "refuses a checkpoint, or alters nothing",
-    "recency.networks.stopping": "when a training ends that goes on later, as it would have",
-    "recency.workflow.job": "logs, and how an error is shown",
+    "recency.networks.stopping": "when a training stops, to be continued without a difference",
+    "recency.workflow.job": "logs and display of errors",
 }
-#: Endings of files that a page is put together from, where they lie next to the module that names them.
+#: Extensions of page sources that count if they are next to the module that names them.
 PARTS_OF_PAGES = (".js", ".css", ".html")
-#: package → names of the modules that a job chooses of it.
+#: Package → names of the modules that a job selects from it.
 Chosen = Mapping[str, Collection[str]]
 
 
-#: What was found of scripts, by `_found`.
+#: Cache of `_found`.
 _known: dict[str, list] = {}
 
 
 def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = None) -> None:
-    """Make the code of its script a parameter of every rule that has one.
+    """Add the fingerprints of its script's code to the parameters of every rule.
 
-    `choose(rule, wildcards)` says which modules a job takes of each package whose modules are
-    chosen by name; of a package that it says nothing of, all count. What is found is kept in the
-    file `memory` for the next run, which uses it if no file of the package is another.
+    `choose(rule, wildcards)` returns the modules that a job selects by name, per package; if it omits
+    a package, all its modules count. Results are cached in the file `memory`, which is valid as long
+    as no file of the package changes.
     """
     if memory is not None and memory.parent.is_dir():
         remember(memory)
@@ -76,7 +75,7 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
 
 
 def _chooser(script: Path, rule: str, choose: Callable) -> Callable[[object], list[str]]:
-    """Return the function of wildcards that gives the fingerprints of what a job chooses."""
+    """Return a function of wildcards: the fingerprints of the modules that a job selects."""
 
     def code(wildcards) -> list[str]:
         chosen = choose(rule, wildcards)
@@ -88,15 +87,15 @@ def _chooser(script: Path, rule: str, choose: Callable) -> Callable[[object], li
 
 
 def fingerprints(script: Path, chosen: Chosen | None = None) -> dict[str, str]:
-    """Return module → fingerprint of all that a script depends on."""
+    """Return module → fingerprint of all modules that a script depends on."""
     modules, _ = reached(Path(script).resolve())
     pairs = tuple((p, tuple(sorted(n))) for p, n in sorted((chosen or {}).items()))
-    found = _chosen(Path(script).resolve(), pairs)
-    return modules | dict(each.rsplit(" ", 1) for each in found)
+    selected = _chosen(Path(script).resolve(), pairs)
+    return modules | dict(line.rsplit(" ", 1) for line in selected)
 
 
 def remember(memory: Path) -> None:
-    """Read what a file keeps of the package as it is now; what is found is kept there when this process ends."""
+    """Read the cache in a file if it is of the package's current code; update it when this process ends."""
     from recency.files import atomic
 
     files = sorted(path for path in ROOT.rglob("*") if path.is_file())
@@ -108,9 +107,9 @@ def remember(memory: Path) -> None:
                 [folder.with_suffix(".py"), *folder.rglob("*.py"), *folder.rglob("*.R")]
             )
     for path in filter(Path.is_file, files):
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         name = path.relative_to(ROOT) if ROOT in path.parents else path
-        state.update(f"{name} {found}\n".encode())
+        state.update(f"{name} {digest}\n".encode())
     now = state.hexdigest()
     try:
         kept = json.loads(memory.read_text())
@@ -129,7 +128,7 @@ def remember(memory: Path) -> None:
 
 
 def _found(script: Path, chosen: object, find: Callable[[], list]) -> list:
-    """Return what `find` does of a script, found once for the same text of it, wherever the project is."""
+    """Return the result of `find` for a script, cached by the script's text."""
     text = hashlib.sha256(script.read_bytes()).hexdigest()
     key = json.dumps([os.path.relpath(script, ROOT), text, chosen])
     if key not in _known:
@@ -139,7 +138,7 @@ def _found(script: Path, chosen: object, find: Callable[[], list]) -> list:
 
 @cache
 def reached(script: Path) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the fingerprints of what a script imports, and the packages that it chooses from."""
+    """Return the fingerprints of a script's imports, and the packages from which it selects modules."""
 
     def find() -> list:
         modules, packages = _closure([script])
@@ -151,29 +150,31 @@ def reached(script: Path) -> tuple[dict[str, str], frozenset[str]]:
 
 @cache
 def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
-    """Return the fingerprints of the modules chosen by name, without what is reached anyway."""
+    """Return the fingerprints of the modules selected by name, without the script's imports."""
     return tuple(_found(script, chosen, lambda: list(_choice(script, chosen))))
 
 
 def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
-    known, packages = reached(script)
+    imported, packages = reached(script)
     names, done = dict(chosen), set()
-    found: dict[str, str] = {}
-    while todo := packages - done:  # a chosen module may choose in its turn
+    prints: dict[str, str] = {}
+    while todo := packages - done:  # a selected module may select others
         for package in todo:
             paths = _files(package, names.get(package))
-            # Python imports the packages around a module with it.
+            # Importing a module imports its parent packages.
             names_of = (_with_parents(name_of(path)) for path in paths)
             paths += [file_of(name) for name in set().union(*names_of)]
             modules, more = _closure(paths)
-            found |= modules
+            prints |= modules
             packages |= more
         done |= todo
-    return tuple(f"{name} {digest}" for name, digest in sorted(found.items()) if name not in known)
+    return tuple(
+        f"{name} {digest}" for name, digest in sorted(prints.items()) if name not in imported
+    )
 
 
 def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
-    """Return the files of plugins of a package, ours and other packages'; of None of all plugins."""
+    """Return the files of the `wanted` plugins of a package (None: all), ours and other packages'."""
     folder = file_of(package).parent
     if wanted is not None:
         ours = {name: folder / f"{name.replace('.', '/')}.py" for name in wanted}
@@ -192,27 +193,27 @@ def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
 
 def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
     """Follow the imports of some files; see `reached`."""
-    found: dict[str, str] = {}
+    prints: dict[str, str] = {}
     packages: set[str] = set()
     todo = list(start)
     while todo:
         path = todo.pop()
         name = name_of(path)
-        if name in found or name in EXEMPT:
+        if name in prints or name in EXEMPT:
             continue
-        found[name] = fingerprint(path)
+        prints[name] = fingerprint(path)
         if path.suffix == ".py":
-            imported, chosen, beside = _reads(path)
+            imported, chosen, named_files = _reads(path)
             packages |= chosen
             if f"{PACKAGE}.plugins" in imported:
-                found |= _literals(path)
+                prints |= _literals(path)
             todo += [file_of(module) for module in imported]
-            todo += beside
-    return dict(sorted(found.items())), frozenset(packages)
+            todo += named_files
+    return dict(sorted(prints.items())), frozenset(packages)
 
 
 def name_of(path: Path) -> str:
-    """Return a file's name in closures: a module's dotted name, or the file's own."""
+    """Return a file's name in closures: the dotted name of a module, or the file name."""
     for package, folder in _roots().items():
         if folder in path.parents or path == folder.with_suffix(".py"):
             parts = [package, *path.with_suffix("").relative_to(folder).parts]
@@ -222,29 +223,29 @@ def name_of(path: Path) -> str:
 
 
 def _roots() -> dict[str, Path]:
-    """Return the folder of this package, and of each other one that provides plugins."""
+    """Return the folders of this package and of packages that provide plugins."""
     return {PACKAGE: ROOT, **{name: plugins.folder(name) for name in plugins.providers()}}
 
 
 def file_of(module: str) -> Path | None:
-    """Return the file of a module of this package, or of one that provides plugins; else None."""
+    """Return the file of a module in this package or one that provides plugins, else None."""
     first, *parts = module.split(".")
     root = ROOT if first == PACKAGE else _roots().get(first)
     if root is None:
         return None
     path = root.joinpath(*parts)
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return path if path.is_file() else None  # another package may be a folder alone
+    return path if path.is_file() else None  # a package may lack __init__.py
 
 
 @cache
 def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]]:
-    """Return what a file names: modules of this package, packages chosen from, files beside it.
+    """Return the modules that a file imports, the packages it selects from, and the files it names.
 
-    Raises ValueError, with file and line, where a name is written so that it can't be followed.
+    Raises ValueError, with file and line, if a name cannot be resolved statically.
     """
     imported: set[str] = set()
-    chosen, beside = set(), set()
+    chosen, named_files = set(), set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in _imported(path, node):
@@ -253,20 +254,20 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
             if not (node.args and isinstance(node.args[0], ast.Constant)):
                 raise _lost(path, node, "plugins.load needs its package written out")
             chosen.add(node.args[0].value)
-        # A bare ending, as of a file that is written, names none.
+        # A bare extension, as of an output, names no file.
         elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(".R"):
-            beside.add(path.with_name(node.value))
+            named_files.add(path.with_name(node.value))
         elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(PARTS_OF_PAGES):
             part = path.parent / node.value
-            beside |= {part} if part.is_file() else set()
-    return frozenset(imported), frozenset(chosen), tuple(sorted(beside))
+            named_files |= {part} if part.is_file() else set()
+    return frozenset(imported), frozenset(chosen), tuple(sorted(named_files))
 
 
 def _literals(path: Path) -> dict[str, str]:
-    """Return the fingerprints of the plugins' literals that a file reads by `plugins.constant`.
+    """Return the fingerprints of the plugin constants that a file reads by `plugins.constant`.
 
-    Those whose package and constant are written out count: the files of the plugins need not be
-    in the closure of a file that reads their literals alone.
+    Only calls with literal package and constant count. The plugins' files need not be in the closure
+    of a file that reads only their constants.
     """
     digests = {}
     for node in ast.walk(_tree(path)):
@@ -282,7 +283,7 @@ def _literals(path: Path) -> dict[str, str]:
 
 
 def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Return the dotted names that an import names: modules, or what stands in one."""
+    """Return the dotted names of an import: modules, or names in one."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
         if PACKAGE in names:
@@ -306,23 +307,23 @@ def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
 
 @cache
 def _offers(module: str) -> bool:
-    """Say whether a module is a package that offers public names (recency.public)."""
+    """Return whether a module is a package that re-exports public names (recency.public)."""
     return "lazily" in {getattr(n, "id", "") for n in ast.walk(_tree(file_of(module)))}
 
 
 def _lost(path: Path, node: ast.stmt | ast.expr, why: str) -> ValueError:
-    return ValueError(f"{path}:{node.lineno}: what this code depends on can't be found: {why}")
+    return ValueError(f"{path}:{node.lineno}: the code dependencies cannot be determined: {why}")
 
 
 def _with_parents(name: str) -> set[str]:
-    """Return a dotted name and the packages that contain it, as far as they are modules of ours."""
+    """Return a dotted name and its parent packages that are modules of this project."""
     parts = name.split(".")
     names = {".".join(parts[: end + 1]) for end in range(len(parts))}
-    return {each for each in names if file_of(each) is not None}
+    return {parent for parent in names if file_of(parent) is not None}
 
 
 def _is_of_plugins(function: ast.expr, name: str) -> bool:
-    """Say whether a called function is that of recency.plugins by this name."""
+    """Return whether a called function is the one of recency.plugins with this name."""
     named = isinstance(function, ast.Attribute) and function.attr == name
     return named and isinstance(function.value, ast.Name) and function.value.id == "plugins"
 
@@ -334,10 +335,10 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def fingerprint(path: Path) -> str:
-    """Return twelve hexadecimal digits of what a file computes.
+    """Return a hash of a file's code, twelve hexadecimal digits.
 
-    Of Python the syntax tree without docstrings counts, the same under every version of Python; of
-    R the lines that are not comments, of other files all.
+    Python: the syntax tree without docstrings, independent of the version of Python; R: the lines
+    without comments; other files: all bytes.
     """
     if path.suffix == ".py":
         text = "\n".join(_written(_tree(path), []))
@@ -350,7 +351,7 @@ def fingerprint(path: Path) -> str:
 
 
 def _written(node: ast.AST, lines: list[str]) -> list[str]:
-    """Write a syntax tree down, depth first: kinds of nodes and what they hold, if anything."""
+    """Serialise a syntax tree depth first: types of nodes and their values."""
     lines.append(type(node).__name__)
     for field in node._fields:
         value = getattr(node, field, None)
@@ -359,11 +360,11 @@ def _written(node: ast.AST, lines: list[str]) -> list[str]:
         if isinstance(value, list):
             if value:
                 lines.append(f"{field} {len(value)}")
-            for each in value:
-                if isinstance(each, ast.AST):
-                    _written(each, lines)
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _written(item, lines)
                 else:
-                    lines.append(repr(each))
+                    lines.append(repr(item))
         elif isinstance(value, ast.AST):
             lines.append(f"{field} 1")
             _written(value, lines)
@@ -373,6 +374,6 @@ def _written(node: ast.AST, lines: list[str]) -> list[str]:
 
 
 def _documented(node: ast.AST) -> bool:
-    """Say whether a node's body begins with a docstring."""
+    """Return whether a node's body begins with a docstring."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None

@@ -1,8 +1,7 @@
-"""Constraints of wildcards: patterns that admit some names and no other.
+"""Wildcard constraints: patterns that match a given set of names.
 
-Snakemake reads, compiles and tries a constraint for every path that it plans, so that a list of two
-thousand language models in it costs more than all else of a plan. Here names share what they begin
-with, and beginnings what they end with: `Pythia-seed-[1-9]` and not nine names.
+Snakemake compiles and matches a constraint for every path, so that an alternation of two thousand
+names dominates the time of a plan. Here names share prefixes and suffixes: `Pythia-seed-[1-9]`.
 """
 
 import os
@@ -12,13 +11,13 @@ from functools import cache
 
 
 def any_of(names: Iterable[str]) -> str:
-    """Return a constraint that admits these names only; of no names, the name `none`."""
+    """Return a constraint that matches these names only; `none` if there are no names."""
     return _admitting(tuple(sorted(set(names)))) or "none"
 
 
 @cache
 def _admitting(tails: tuple[str, ...]) -> str:
-    """Return a pattern of these texts, which are sorted; "" of none but the empty one."""
+    """Return a pattern for sorted texts; "" if only the empty text is left."""
     if start := os.path.commonprefix(tails):
         return re.escape(start) + _admitting(tuple(tail[len(start) :] for tail in tails))
     behind: dict[str, list[str]] = {}
@@ -32,6 +31,6 @@ def _admitting(tails: tuple[str, ...]) -> str:
 
 
 def _sign(signs: list[str]) -> str:
-    """Return a pattern of one of these signs."""
+    """Return a pattern for one of these characters."""
     escaped = "".join(map(re.escape, signs))
     return escaped if len(signs) == 1 else f"[{escaped}]"

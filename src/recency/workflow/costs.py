@@ -1,8 +1,8 @@
-"""What each target of a study would still cost: jobs by kind, downloads, and hours on this machine.
+"""Remaining cost of each target of a study: jobs by kind, downloads, and hours on this machine.
 
-Snakemake plans all targets at once; each has the jobs below it that are to be run. Hours come from
-the benchmarks that finished jobs left in the study's results, and where there are none from what is
-stated here: then they are an estimate, and said to be one.
+Snakemake plans all targets at once; the cost of a target is that of the jobs it depends on. Hours are
+computed from benchmarks of finished jobs in the study's results, or, without benchmarks, from the
+constants below; the latter are marked as estimates.
 """
 
 import csv
@@ -21,13 +21,13 @@ from recency.workflow import batches, machine, snakemake_patches, stored_parts
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
-"""Operations a second of a training, per core, as docs/benchmarks.md gives them for two networks."""
+"""Floating-point operations per second and core of a training (docs/benchmarks.md)."""
 START = 2.0
-"""Core seconds in which a job starts and imports what it needs."""
+"""Core seconds in which a job starts and imports its modules."""
 SECONDS = {"regression": 3.0, "surprisal": 10.0, "other": 5.0}
-"""Core seconds of a fit, of a dataset under an LM and of other jobs, of which none has been timed yet."""
+"""Core seconds of a fit, of scoring a dataset, and of other jobs, without benchmarks."""
 LONG = 8 * 60
-"""Minutes that a rule asks for from which on a job that was never timed is of unknown time."""
+"""Requested minutes of a rule from which the time of a job without a benchmark is unknown."""
 KINDS = {
     "train": "training",
     "surprisal": "surprisal",
@@ -40,12 +40,12 @@ KINDS = {
     "nested_regression": "regression",
     "crossed_bootstrap": "crossed bootstrap",
 }
-"""Rule → the kind of job that is counted by itself; evaluations add theirs (`jobs`)."""
+"""Rule → the kind of job that is counted separately; evaluations add their own (`jobs`)."""
 
 
 @cache
 def kinds() -> dict[str, tuple[str, float]]:
-    """Return rule → the kind of job that is counted by itself, and core seconds if nothing was timed."""
+    """Return rule → the kind of job that is counted separately, and its core seconds without benchmarks."""
     counted = {rule: (kind, SECONDS.get(kind, SECONDS["other"])) for rule, kind in KINDS.items()}
     for evaluation in registry.evaluations().values():
         counted |= evaluation.jobs
@@ -54,11 +54,10 @@ def kinds() -> dict[str, tuple[str, float]]:
 
 @dataclass
 class Cost:
-    """What a target needs: jobs in all and still to run, by kind; core seconds; bytes to fetch.
+    """Cost of a target: all and remaining jobs by kind, core seconds, bytes to download.
 
-    `measured` says whether trainings and regressions have times from benchmarks; `unknown` counts
-    what may take long and has not been timed yet. `unplanned` is why there is no plan, if there is
-    none.
+    `measured`: whether times of trainings and regressions are from benchmarks; `unknown`: number of
+    possibly long jobs without a benchmark; `unplanned`: the reason if the target cannot be planned.
     """
 
     all: Counter[str] = field(default_factory=Counter)
@@ -89,7 +88,7 @@ class Cost:
 
 @dataclass
 class Timing:
-    """How long jobs take: benchmarks of finished ones, by rule and log's name, what is kept, the config."""
+    """Times of jobs, from benchmarks of finished ones, stored parts and the config."""
 
     config: Mapping
     benchmarks: Path
@@ -100,7 +99,7 @@ class Timing:
         self._parts: dict[str, dict[Path, list[float]]] = {}
 
     def of_rule(self, rule: str) -> dict[str, float]:
-        """Return the finished jobs of a rule: the benchmark's path below the rule's folder → seconds."""
+        """Return path of the benchmark below the rule's folder → seconds, for finished jobs of a rule."""
         if rule not in self._found:
             folder = self.benchmarks / rule
             paths = sorted(folder.rglob("*.tsv"))
@@ -112,29 +111,29 @@ class Timing:
         return self._found[rule]
 
     def part(self, kind: str, folder: Path) -> tuple[float, bool]:
-        """Return core seconds of a fit, or of a dataset under an LM, and whether they were measured.
+        """Return core seconds of a fit or of scoring a dataset, and whether they were measured.
 
-        They are those of finished ones in the same `folder`, else of any of the kind.
+        They are averages over finished ones in the same `folder`, else over all of the kind.
         """
         if kind not in self._parts:
             folders = sorted((self.results / kind).rglob(stored_parts.FOLDER))
-            self._parts[kind] = {each.parent: stored_parts.seconds(each.parent) for each in folders}
-        known = self._parts[kind]
-        every = [second for found in known.values() for second in found]
-        if alike := known.get(folder, []):
+            self._parts[kind] = {path.parent: stored_parts.seconds(path.parent) for path in folders}
+        by_folder = self._parts[kind]
+        every = [second for times in by_folder.values() for second in times]
+        if alike := by_folder.get(folder, []):
             return mean(alike), True
         return (mean(every), False) if every else (SECONDS[kind], False)
 
     def training(self, lm: str) -> tuple[float | None, bool]:
-        """Return core seconds of a training and whether they were measured; None where unknown."""
+        """Return core seconds of a training (None if unknown) and whether they were measured."""
         threads = self.config["threads"]["train"]
-        known = self.of_rule("train")
-        if lm in known:
-            return known[lm] * threads, True
+        finished = self.of_rule("train")
+        if lm in finished:
+            return finished[lm] * threads, True
         work = self.operations(lm)
-        timed = {name: self.operations(name) for name in known if name in self.config["lms"]}
+        timed = {name: self.operations(name) for name in finished if name in self.config["lms"]}
         rates = [
-            timed[name] / known[name] for name in timed if timed[name] and self._alike(name, lm)
+            timed[name] / finished[name] for name in timed if timed[name] and self._alike(name, lm)
         ]
         if work and rates:
             return work / mean(rates) * threads, True
@@ -157,7 +156,7 @@ class Timing:
         return 6.0 * parameters * tokens or None
 
     def _tokens(self, settings: Mapping) -> float:
-        """Return the tokens of an LM's text: counted, or from the words that its corpus is said to have."""
+        """Return the number of tokens of an LM's text: counted, or from the corpus's `words`."""
         corpus, tokenizer = settings["corpus"], settings["tokenizer"]
         info = self.results / "corpora" / corpus / "tokens" / f"{tokenizer}.json"
         if info.exists():
@@ -167,7 +166,7 @@ class Timing:
         return 1.3 * float(words[:-1]) * size if size else 0.0
 
     def named(self, lm: str) -> str:
-        """Say what a training is on, as far as its time depends on it."""
+        """Return the kind of a training by device."""
         return "training on a GPU" if self._recipe(lm)["device"] == "cuda" else "training"
 
     def _recipe(self, lm: str) -> Mapping:
@@ -181,8 +180,8 @@ class Timing:
 def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     """Plan the targets `names`; return name → cost.
 
-    `workflow` is Snakemake's, its Snakefile read. Targets that cannot be planned together are planned
-    one by one, and of those that cannot the reason is kept.
+    `workflow` is Snakemake's after reading the Snakefile. If the targets cannot be planned together
+    they are planned one by one, and failures are stored in `unplanned`.
     """
     from snakemake.exceptions import RuleException, WorkflowError
 
@@ -194,13 +193,13 @@ def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     except errors as error:
         if len(names) == 1:
             return {names[0]: Cost(unplanned=_short(error))}
-    found = {}
+    by_target = {}
     for name in names:
         try:
-            found |= _planned(workflow, study, timing, [name])
+            by_target |= _planned(workflow, study, timing, [name])
         except errors as error:
-            found[name] = Cost(unplanned=_short(error))
-    return found
+            by_target[name] = Cost(unplanned=_short(error))
+    return by_target
 
 
 def _short(error: BaseException) -> str:
@@ -209,7 +208,7 @@ def _short(error: BaseException) -> str:
 
 
 def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str, Cost]:
-    """Plan targets together, as `snakemake --dag` does, and add up what is below each."""
+    """Plan targets together, as `snakemake --dag` does, and sum the cost of each."""
     snakemake_patches.build_dag(workflow, names)
     dag = workflow.dag
     by_name = {job.rule.name: job for job in dag.targetjobs}
@@ -217,7 +216,7 @@ def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str,
 
 
 def of_run(workflow, study) -> tuple[Cost, dict[int, tuple[str, float]]]:
-    """Return the cost of a run's planned jobs, and each job's number → its kind and core seconds."""
+    """Return the cost of a run's planned jobs, and job number → (kind, core seconds)."""
     cost, timing, jobs = Cost(), _timing(study), {}
     for job in workflow.dag.needrun_jobs():
         before = cost.seconds
@@ -232,7 +231,7 @@ def _timing(study) -> Timing:
 
 
 def _cost(dag, target, study, timing: Timing) -> Cost:
-    """Add up the jobs below a target's, that of the target itself left out."""
+    """Sum the cost of the jobs that a target's job depends on."""
     cost, waiting, seen = Cost(), [target], {target}
     while waiting:
         for job in dag.dependencies[waiting.pop()]:
@@ -244,7 +243,7 @@ def _cost(dag, target, study, timing: Timing) -> Cost:
 
 
 def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
-    """Add a job to a target's cost; return its kind, "" of one that stands for others."""
+    """Add a job to a target's cost; return its kind, "" for a job without a script."""
     if job.rule.norun:
         return ""
     kind, _ = kinds().get(batches.kind_of(job.rule.name), ("other", 0.0))
@@ -264,19 +263,19 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
         )
         cost.unknown[what] += 1
     cost.seconds += seconds or 0.0
-    # What every job takes at least is no news; the long ones decide whether a time is an estimate.
+    # Only long jobs decide whether the total is an estimate.
     cost.measured &= measured or kind not in ("training", "regression")
     return kind
 
 
 def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
-    """Return the core seconds of a job, None where unknown, and whether they were measured."""
+    """Return the core seconds of a job (None if unknown) and whether they were measured."""
     if kind == "training":
         return timing.training(job.wildcards.lm)
     if (what := batches.kind_of(job.rule.name)) in ("regression", "surprisal"):
         return _of_parts(what, job, timing)
-    if known := timing.of_rule(job.rule.name):
-        return mean(known.values()), True
+    if finished := timing.of_rule(job.rule.name):
+        return mean(finished.values()), True
     if kind == "other" and job.resources.get("runtime", 0) >= LONG:
         return None, False
     _, seconds = kinds().get(batches.kind_of(job.rule.name), (kind, SECONDS["other"]))
@@ -284,26 +283,28 @@ def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
 
 
 def _of_parts(what: str, job, timing: Timing) -> tuple[float, bool]:
-    """Return the core seconds of what is missing of a job of several parts, or of all if nothing is."""
+    """Return the core seconds of the missing parts of a job, or of all parts if none is missing."""
     endings = {"regression": ".json", "surprisal": ".parquet"}
     files = [Path(path) for path in job.output if path.endswith(endings[what])]
     left = [path for path in files if not path.exists()] or files
-    found = [timing.part(what, path.parent) for path in left]
-    return START + sum(seconds for seconds, _ in found), all(measured for _, measured in found)
+    estimates = [timing.part(what, path.parent) for path in left]
+    return START + sum(seconds for seconds, _ in estimates), all(
+        measured for _, measured in estimates
+    )
 
 
 def _seconds(path: Path) -> float | None:
-    """Return the seconds of a benchmark, those of its repeats averaged; None where it has none."""
+    """Return the mean seconds of a benchmark over repeats, None if it has none."""
     with path.open(newline="") as file:
-        found = [row.get("s") for row in csv.DictReader(file, delimiter="\t")]
+        values = [row.get("s") for row in csv.DictReader(file, delimiter="\t")]
     try:
-        return mean(float(value) for value in found if value is not None)
+        return mean(float(value) for value in values if value is not None)
     except ValueError:
         return None
 
 
 def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
-    """Write numbers of jobs: `45 jobs: 2 trainings, 12 of 20 regressions`."""
+    """Format numbers of jobs: `45 jobs: 2 trainings, 12 of 20 regressions`."""
     parts = []
     for kind in dict.fromkeys(kind for kind, _ in kinds().values()):
         if counts[kind]:
@@ -315,22 +316,22 @@ def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
 
 
 def _counted(number: int, what: str) -> str:
-    """Write a number and a noun, which a preposition may follow: `2 trainings on a GPU`."""
+    """Format a number and a noun with an optional prepositional phrase: `2 trainings on a GPU`."""
     noun, preposition, rest = re.match(r"(.*?)(?:( on | of )(.*))?$", what).groups("")
     return f"{number:,} {what if number == 1 else f'{noun}s{preposition}{rest}'}"
 
 
 def duration(seconds: float) -> str:
-    """Write a time: 40 s, 12 min, 3.4 h."""
+    """Format a time: 40 s, 12 min, 3.4 h."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
 
 
 def listed(config: Mapping, all_of_them: bool) -> list[str]:
-    """Return the names of the targets whose cost is shown: one by one, or `all_of_them`.
+    """Return the names of the targets whose cost is shown, including kinds if `all_of_them`.
 
-    Those that put something on the Hub are never planned.
+    Uploads to the Hub are never planned.
     """
     return [
         target.name

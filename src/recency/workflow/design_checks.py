@@ -1,4 +1,4 @@
-"""Check the formulas of designs: every name in them, for the responses that they are used for."""
+"""Check the formulas of designs: every name, for the responses to which they are fitted."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,57 +15,57 @@ from recency.regression import delay_terms, designs
 from recency.regression import predictor_names as names
 from recency.workflow import headers
 
-#: Columns that the regression has a place for, and that only some datasets have.
+#: Predictors that only some datasets have.
 OPTIONAL = (*names.EXTRA, *names.CATEGORICAL, "space_after")
 
 
 def problems(config: dict, root: Path) -> list[str]:
-    """List what is wrong with the formulas of designs, and LMs that share a label."""
-    found = []
+    """List faults in the formulas of designs, and LMs that share a label."""
+    faults = []
     for name, design in config["designs"].items():
         where = f"designs → {name} → formula"
         try:
             formula = designs.read(design)
         except InputError as error:
-            found.append(f"{where}: {_without(str(error), design['formula'])}")
+            faults.append(f"{where}: {_without(str(error), design['formula'])}")
             continue
         try:
             designs.check_model(design, formula)
         except InputError as error:
-            found.append(f"designs → {name}: {str(error).removeprefix('design: ')}")
+            faults.append(f"designs → {name}: {str(error).removeprefix('design: ')}")
         unknown = [lm for lm in names.lms(formula) if lm not in config["lms"]]
         wrong = [f"no lm is called {nearest(lm, config['lms'])}" for lm in unknown]
         wrong = [*wrong, *names.misplaced(formula)] or _names(config, root, name, formula)
-        found += [f"{where}: {problem}" for problem in wrong]
+        faults += [f"{where}: {problem}" for problem in wrong]
         if not wrong:
-            found += _of_interest(name, design, formula) or _lms(config, name, formula)
-    return found + _labels(config)
+            faults += _of_interest(name, design, formula) or _lms(config, name, formula)
+    return faults + _labels(config)
 
 
 def _without(error: str, formula: str) -> str:
-    """Return what an error says, without the formula that its place names."""
+    """Return an error message without the formula."""
     for text in (formula, names.quoted(formula)):
         error = error.replace(f"formula {text!r}: ", "").replace(f"formula {text!r} ", "it ")
     return error
 
 
 def _of_interest(name: str, design: dict, formula: Formula) -> list[str]:
-    """List effects of interest that are no fixed effects of a formula."""
-    found = []
+    """List effects of interest that are not fixed effects of the formula."""
+    faults = []
     terms = sorted({*formula.fixed[1:], *names.used(formula)})
     for text in design["of_interest"]:
         try:
             designs.base_of(formula, [designs.term_of(text)], False, ())
         except InputError:
             near = nearest(text, terms)
-            found.append(
+            faults.append(
                 f"designs → {name} → of_interest: no fixed effect of the formula is called {near}"
             )
-    return found
+    return faults
 
 
 def _uses(config: dict, design: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the experiments and searches that ask for a design, and for which dataset and measure."""
+    """Yield the experiments and searches that use a design, with dataset and measure."""
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items():
             for response in entry.get("responses", {}).get(design, []):
@@ -73,12 +73,14 @@ def _uses(config: dict, design: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _names(config: dict, root: Path, design: str, formula: Formula) -> list[str]:
-    """List the names in a formula that the responses that it is used for do not have.
+    """List the names in a formula that its responses do not have.
 
-    Of a design that is used for none, those that no response has.
+    For an unused design, list those that no response has.
     """
     uses = dict.fromkeys((dataset, measure) for _, dataset, measure in _uses(config, design))
-    asked = [*uses] or [(d, m) for d, each in config["datasets"].items() for m in each["measures"]]
+    asked = [*uses] or [
+        (d, m) for d, dataset_entry in config["datasets"].items() for m in dataset_entry["measures"]
+    ]
     lacking: dict[str, list[str]] = {}
     for dataset, measure in asked:
         for problem in _unknown(config, root, formula, config["datasets"][dataset], measure):
@@ -91,7 +93,7 @@ def _names(config: dict, root: Path, design: str, formula: Formula) -> list[str]
 
 
 def _some(listed: Iterable[str]) -> str:
-    """Write a list, of which three are enough."""
+    """Format the first three items of a list."""
     first, more = [*listed][:3], len([*listed]) - 3
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
@@ -99,19 +101,19 @@ def _some(listed: Iterable[str]) -> str:
 def _unknown(
     config: dict, root: Path, formula: Formula, dataset: Mapping, measure: str
 ) -> list[str]:
-    """List the names in a formula that neither a dataset, nor an LM, nor the regression gives."""
+    """List the names in a formula that neither the dataset, the LM nor the regression provides."""
     header = _header(config, root, dataset)
     words = declared_columns.of_words(config, dataset, header)
     responses = declared_columns.of_responses(config, dataset, measure, header)
     responses = {name: kind for name, kind in responses.items() if name not in RESPONSES}
-    found, there = (
+    faults, there = (
         names.unknown(formula, {"words": words, "responses": responses}),
         {*words, *responses},
     )
     for term in delay_terms.kernels(formula.predictors):
         read = dataset["measures"].get(measure, {}).get("of", measure)
         if not has_onsets(read, responses, dataset.get("task")):
-            found.append(
+            faults.append(
                 f"{term} needs onsets, and responses that are not self-paced have no column {ONSET}; "
                 f"map one (options → columns → {ONSET}), or write lags()"
             )
@@ -119,84 +121,84 @@ def _unknown(
     stems = {name: names.split(name).stem for name in listed}
     for name, stem in stems.items():
         if name == "previous_fixated" and name not in there:
-            found.append(
-                "no predictor is called 'previous_fixated'; of eye movements write options → eye_tracking: "
-                "true, which counts it, or map a column to it; else take a design without it"
+            faults.append(
+                "no predictor is called 'previous_fixated'; for eye movements set options → eye_tracking: "
+                "true, which computes it, or map a column to it; otherwise use a design without it"
                 if dataset["parser"] == "table"
-                else "no predictor is called 'previous_fixated', which is of eye movements"
+                else "no predictor is called 'previous_fixated', which requires eye movements"
             )
         elif stem in OPTIONAL and stem not in there:
-            found.append(f"no predictor is called {nearest(name, sorted(there))}")
+            faults.append(f"no predictor is called {nearest(name, sorted(there))}")
         elif names.measure_of(stem) == names.OF_FOILS and "foil" not in words:
-            found.append(f"{name!r} is of words with a column `foil`, and these have none")
+            faults.append(f"{name!r} requires words with a column `foil`, and these have none")
     for name, stem in stems.items():
         column = name if name in (header or ()) else stem
         if column in (header or ()) and column not in there:
-            place = f" is called {name!r}"
-            way = f"{place}; the table has this column; keep it: options → columns: {{{column}: {column}}}"
-            found = [p.partition(place)[0] + way if place in p else p for p in found]
-    return list(dict.fromkeys(found))
+            end = f" is called {name!r}"
+            way = f"{end}; the table has this column; keep it: options → columns: {{{column}: {column}}}"
+            faults = [p.partition(end)[0] + way if end in p else p for p in faults]
+    return list(dict.fromkeys(faults))
 
 
 def _header(config: dict, root: Path, dataset: Mapping) -> list[str] | None:
-    """Return the columns of a dataset's own tables; None where one cannot be known here."""
-    found = []
+    """Return the columns of a dataset's own tables; None if they cannot be read now."""
+    columns = []
     for entry in (declared_columns.owner_of_words(config, dataset), dataset):
         files = [file for part in ("words", "responses") for file in entry[part].values()]
         for file in files if entry["parser"] == "table" else ():
             if isinstance(file, Mapping):
-                found.append(
+                columns.append(
                     headers.of_file(root / file.get("local", ""), entry.get("options", {}))
                 )
-    return None if None in found else [name for header in found for name in header]
+    return None if None in columns else [name for header in columns for name in header]
 
 
 def _lms(config: dict, design: str, formula: Formula) -> list[str]:
-    """List what LMs do not give that a design is used for, and those set beside themselves."""
+    """List measures that a design's LMs lack, and LMs that are a predictor of their own design."""
     where = f"designs → {design} → formula"
     used = names.used(formula)
-    own = [name for name in used if names.of_own_lm(name)]
+    own_measures = [name for name in used if names.of_own_lm(name)]
     experiments = {name for name, *_ in _uses(config, design)} & config["experiments"].keys()
     lms = dict.fromkeys(
         lm for name in sorted(experiments) for lm in config["experiments"][name]["lms"]
     )
     lacking: dict[str, list[str]] = {}
-    found = []
+    faults = []
     for lm in lms:
-        for measure in not_given(config, lm, own):
+        for measure in not_given(config, lm, own_measures):
             lacking.setdefault(measure, []).append(lm)
     for lm in names.lms(formula):
         named = [name for name in used if names.split(name).lm == lm]
         for measure in not_given(config, lm, named):
             lacking.setdefault(measure, []).append(lm)
-        if lm in lms and any(f"{name}[{lm}]" in named for name in own):
-            found.append(
-                f"{where}: {lm!r} stands beside each LM, and is one of those of {_some(sorted(experiments))}"
-                ", so it is compared with itself; take it out of `lms` there"
+        if lm in lms and any(f"{name}[{lm}]" in named for name in own_measures):
+            faults.append(
+                f"{where}: {lm!r} is a predictor next to each LM, and is itself an LM of {_some(sorted(experiments))}"
+                ", so it is compared with itself; remove it from `lms` there"
             )
     for measure, those in lacking.items():
         context = re.fullmatch(r"surprisal_context_(\d+)", measure)
         way = f"context: [{context[1]}]" if context else f"measures: [{measure}]"
-        found.append(
-            f"{where}: no {measure} is asked of {_some(those)}; write `{way}` in the LM's entry or the scale's"
+        faults.append(
+            f"{where}: {_some(those)} have no {measure}; write `{way}` in the LM's entry or the scale's"
         )
-    return found
+    return faults
 
 
 def not_given(config: dict, lm: str, used: list[str]) -> list[str]:
-    """Return the measures among `used` that an LM does not give."""
-    own = config["lms"][lm]
-    if "languages" in own:
-        members = dict.fromkeys(own["languages"].values())
-        return list(dict.fromkeys(m for each in members for m in not_given(config, each, used)))
+    """Return the measures among `used` that an LM does not have."""
+    lm_entry = config["lms"][lm]
+    if "languages" in lm_entry:
+        members = dict.fromkeys(lm_entry["languages"].values())
+        return list(dict.fromkeys(m for member in members for m in not_given(config, member, used)))
     entry = configuration.language_model(config, lm)
-    if "ngram" in own or "interpolate" in own:
+    if "ngram" in lm_entry or "interpolate" in lm_entry:
         entry = {}
-    if "surprisals" in own:  # of a table are what it is said to have
-        entry = {"measures": own["surprisals"].get("measures")}
+    if "surprisals" in lm_entry:  # a table has the measures that its entry lists
+        entry = {"measures": lm_entry["surprisals"].get("measures")}
     given = {*names.ALWAYS, *map(str, entry.get("measures") or ())}
     given |= {f"surprisal_context_{n}" for n in entry.get("context") or ()}
-    given |= set() if "surprisals" in own else {names.OF_FOILS}
+    given |= set() if "surprisals" in lm_entry else {names.OF_FOILS}
     asked = [names.measure_of(names.split(name).stem) for name in used]
     return [measure for measure in dict.fromkeys(asked) if measure not in given]
 

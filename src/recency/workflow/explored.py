@@ -26,14 +26,14 @@ def page(experiment: str) -> str:
 
 
 def command(experiment: str, configfiles: Iterable[str | os.PathLike]) -> str:
-    """Return the command that writes the page again, of a run with these files of the config."""
+    """Return the command that writes the page again, with these config files."""
     files = [os.path.relpath(path) for path in configfiles]
     given = ["--configfile", *files] if files else []
     return shlex.join(["./run", spec.target(experiment), "--cores", "1", *given])
 
 
 def inputs(study: Study, experiment: str) -> dict:
-    """Return the fits that a page shows, their parts, and what its baseline models read.
+    """Return the fits that a page shows, their parts, and the inputs of its baseline models.
 
     The roles of the baseline models' files are numbered by response.
     """
@@ -49,9 +49,9 @@ def inputs(study: Study, experiment: str) -> dict:
         )
         read[-1]["fit"] = regressions.fit_partition(r["dataset"], r["measure"])
     datasets = [regressions.predictors(study, name) for name in study.datasets_of(experiment)]
-    files["words"] = [each["words"] for each in datasets]
+    files["words"] = [dataset["words"] for dataset in datasets]
     if all(regressions.names_unigram(study, r["design"]) for r in responses):
-        files["unigrams"] = [each["unigram"] for each in datasets]
+        files["unigrams"] = [dataset["unigram"] for dataset in datasets]
     if registry.evaluations()["measured_memory"].applies(study, experiment):
         files["half_life"] = MEMORY.format(experiment=experiment)
     files["surprisals"] = regressions.surprisals(study, experiment)
@@ -67,8 +67,8 @@ def setting(study: Study, experiment: str, name: str) -> object:
     if name == "datasets":
         labels = study.config["datasets"]
         return [
-            {"dataset": each, "label": labels[each]["label"]}
-            for each in study.datasets_of(experiment)
+            {"dataset": dataset, "label": labels[dataset]["label"]}
+            for dataset in study.datasets_of(experiment)
         ]
     if name == "responses":
         return _responses(study, experiment)
@@ -86,7 +86,7 @@ def parameters(study: Study) -> dict:
 
 
 def _responses(study: Study, experiment: str) -> list[dict]:
-    """Return design, dataset, measure, a label of its own and the LMs that its formula names, of each."""
+    """Return design, dataset, measure, a unique label and the formula's LMs of each response."""
     responses = study.responses(experiment)
     labels = [f"{r['label']} {r['measure']}" for r in responses]
     return [

@@ -1,4 +1,4 @@
-"""What an exported language model or dataset is made of, and what its card says."""
+"""Inputs and cards of exported language models and datasets."""
 
 from snakemake.exceptions import WorkflowError
 
@@ -13,51 +13,51 @@ TABLES = ("perplexity", "delta_loglik")
 
 
 def lms(study: Study) -> list[str]:
-    """Return the LMs that are networks: those alone can be exported."""
+    """Return the LMs that can be exported: networks."""
     return targets.exported_lms(study.config)
 
 
 def files(study: Study, lm: str) -> dict[str, list[str] | str]:
-    """Return what the export of an LM reads: its weights, its losses, tables that it stands in.
+    """Return the inputs of an LM's export: weights, losses, tables with its results.
 
-    The tables are those of the run's experiments; with `run: []` laid over, there are none.
+    The tables are those of the run's experiments; with `run: []` there are none.
     """
-    found: dict[str, list[str] | str] = {"model": study.weights(lm)}
-    if found["model"]:
-        found["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
+    inputs: dict[str, list[str] | str] = {"model": study.weights(lm)}
+    if inputs["model"]:
+        inputs["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
     ranked = registry.ranking()
     for name in TABLES:
-        found[name] = [
+        inputs[name] = [
             f"<results>/experiments/{experiment}/{name}.csv"
             for experiment in study.config["run"]
             if lm in study.experiment(experiment).get("lms", [])
             and set(study.all_datasets(experiment)) - study.not_run.keys()
             and ranked.applies(study, experiment)
         ]
-    return found
+    return inputs
 
 
 def about(study: Study, lm: str) -> dict:
-    """Return what the card of an LM says of it; see recency.export.card."""
+    """Return the information on an LM for its card; see recency.export.card."""
     entry, config = study.lms[lm], study.config
-    made = {}
+    origin = {}
     if "checkpoint" not in entry:
         corpus = config["corpora"][entry["corpus"]]
-        made = {
+        origin = {
             "corpus": {"label": entry["corpus"]}
             | {key: corpus[key] for key in ("label", "licence", "cite") if key in corpus},
             "recipe": config["recipes"][entry["recipe"]],
             "seed": entry["seed"],
         } | {key: entry[key] for key in ("step",) if key in entry}
     else:
-        made["checkpoint"] = entry["checkpoint"]
+        origin["checkpoint"] = entry["checkpoint"]
     if entry.get("lossy"):
-        made["lossy"] = {k: v for k, v in entry["lossy"].items() if k != "unigram"}
-    own = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}
+        origin["lossy"] = {k: v for k, v in entry["lossy"].items() if k != "unigram"}
+    terms = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}
     labels = {name: dataset["label"] for name, dataset in config["datasets"].items()}
     return (
-        made
-        | own
+        origin
+        | terms
         | {
             "label": entry["label"],
             "study": config["study"],
@@ -69,16 +69,16 @@ def about(study: Study, lm: str) -> dict:
 
 
 def _ranked(study: Study) -> list[dict[str, str]]:
-    """Return of each of the run's experiments each LM → the one that it is but for its seed."""
+    """Return LM → the LM that represents its seeds, for each experiment of the run."""
     return [study.one_for_seeds(experiment) for experiment in study.config["run"]]
 
 
 def repository(study: Study, lm: str) -> str:
-    """Return where on the Hub an LM is put: `owner` of the config's `export:`, study and LM."""
+    """Return an LM's repository on the Hub: `owner` of the config's `export:`, study and LM."""
     owner = study.config.get("export", {}).get("owner")
     if not owner:
         raise WorkflowError(
-            f"push_{lm}: whose repository on the Hub? Lay `export: {{owner: NAME}}` over the config"
+            f"push_{lm}: the repository's owner on the Hub is missing; set `export: {{owner: NAME}}` in the config"
         )
     return f"{owner}/{study.config['study']}-{lm}"
 
@@ -87,10 +87,10 @@ def repository(study: Study, lm: str) -> str:
 
 
 def lms_for(study: Study, dataset: str) -> list[str]:
-    """Return the LMs that a dataset is exported with: those of the run's experiments that read it.
+    """Return the LMs of a dataset's export: those of the run's experiments that use it.
 
-    If none of these does, those of any experiment of the config that does. Learning curves, of many
-    LMs along their training, count where nothing else does.
+    Without such an experiment, those of any experiment in the config. Learning curves, with many LMs,
+    are used only if there is nothing else.
     """
     reading = [
         name
@@ -103,7 +103,7 @@ def lms_for(study: Study, dataset: str) -> list[str]:
 
 
 def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
-    """Return what the export of a dataset reads."""
+    """Return the inputs of a dataset's export."""
     where = "<results>/surprisal/{}/{}.parquet"
     fit = fitted(study, dataset)
     measures = study.config["datasets"][dataset]["measures"]
@@ -120,7 +120,7 @@ def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
 
 
 def dataset_settings(study: Study, dataset: str) -> dict:
-    """Return the other parameters of recency.export.dataset.main, but for `dataset`."""
+    """Return the parameters of recency.export.dataset.main, without `dataset`."""
     entry, parted = study.config["datasets"][dataset], study.partitioned(dataset)
     names = lms_for(study, dataset)
     sources = [*study.files.with_words(dataset)["words"].values(), *entry["responses"].values()]
@@ -148,16 +148,14 @@ def dataset_settings(study: Study, dataset: str) -> dict:
 
 
 def replica_datasets(study: Study, lm: str) -> list[dict]:
-    """Return the datasets of an LM's experiments as REPLICA's store has them: dataset, name, like, stimulus.
+    """Return dataset, name, like and stimulus in REPLICA's store, for the datasets of an LM's experiments.
 
-    They are those that `export: {replica: …}` names, of these; all of them where it names none.
+    `export: {replica: …}` selects among them; default all.
     """
     entries = study.config.get("export", {}).get("replica", {})
     read = [name for name in study.config["datasets"] if lm in lms_for(study, name)]
     if not read:
-        raise WorkflowError(
-            f"export_replica_{lm}: no experiment of the config scores this LM's datasets"
-        )
+        raise WorkflowError(f"export_replica_{lm}: the LM is in no experiment with reading times")
     if entries and not (read := [name for name in read if name in entries]):
         raise WorkflowError(
             f"export_replica_{lm}: no experiment with this LM has a dataset of export → replica"
@@ -171,7 +169,7 @@ def replica_datasets(study: Study, lm: str) -> list[dict]:
 
 
 def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
-    """Return what the export of an LM to REPLICA reads."""
+    """Return the inputs of an LM's export to REPLICA."""
     datasets = replica_datasets(study, lm)
     return {
         "words": [f"<results>/datasets/{entry['dataset']}/words.parquet" for entry in datasets],
@@ -181,7 +179,7 @@ def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
 
 
 def parameters(study: Study) -> dict:
-    """Return keyword → function of wildcards, of what dataset_settings() gives."""
+    """Return keyword → function of wildcards, for the values of dataset_settings()."""
 
     def parameter(key: str):
         return lambda wildcards: dataset_settings(study, wildcards.dataset)[key]
@@ -190,9 +188,9 @@ def parameters(study: Study) -> dict:
 
 
 def fitted(study: Study, dataset: str) -> dict | None:
-    """Return the fit of a dataset that its R code is: the first of the study's that R code can be.
+    """Return the fit that a dataset's R code reproduces: the first that R can fit.
 
-    It is of the first LM of lms_for(), by the first design of the run's experiments, then of others.
+    It is of the first LM of lms_for(); designs of the run's experiments come first.
     """
     for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]]):
         for response in study.all_responses(name):
@@ -206,15 +204,17 @@ def fitted(study: Study, dataset: str) -> dict | None:
 
 
 def _what(lm: dict) -> str:
-    """Say in a line what an LM is."""
+    """Describe an LM in one line."""
     kind = configuration.kind_of(lm)
     if kind != "network":
         also = {"ngram": "n-grams", "mix": "LMs mixed", "by_language": "an LM for each language"}
         return ({"table": "surprisals from a table"} | also)[kind]
-    made = f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
+    origin = (
+        f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
+    )
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
     put_on = " put on at inference" if lm["applied"] == "inference" else ""
-    return made if lm["applied"] == "none" else f"{made}; bias: {bias}{put_on}"
+    return origin if lm["applied"] == "none" else f"{origin}; bias: {bias}{put_on}"
 
 
 def crate_settings(study: Study) -> dict:
@@ -231,10 +231,10 @@ def crate_settings(study: Study) -> dict:
 
 
 def _originals(study: Study) -> list[str]:
-    """Return the files that a run's datasets, trained LMs and unigram models begin with."""
+    """Return the original files of a run's datasets, trained LMs and unigram models."""
     run, config = study.config["run"], study.config
     datasets = {name for experiment in run for name in study.datasets_of(experiment)}
-    found = [
+    paths = [
         path
         for name in sorted(datasets)
         for part in ("words", "responses")
@@ -246,7 +246,7 @@ def _originals(study: Study) -> list[str]:
     corpora = {lm["corpus"] for lm in lms if "recipe" in lm} | {unigram.get("corpus")}
     for name in sorted(filter(None, corpora)):
         if "pretokenized" in config["corpora"][name]:
-            found.append(study.files.pretokenized(name))
+            paths.append(study.files.pretokenized(name))
         elif "simulate" not in config["corpora"][name]:
-            found += study.corpus_files(name)
-    return list(dict.fromkeys(found))
+            paths += study.corpus_files(name)
+    return list(dict.fromkeys(paths))

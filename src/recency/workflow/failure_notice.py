@@ -1,6 +1,6 @@
-"""Announce that a run starts no more jobs because one failed, while others still run.
+"""Warn that a run starts no more jobs because one failed, while others still run.
 
-The progress of the jobs that go on, for hours perhaps, would otherwise look like that of a healthy run.
+Otherwise the progress of the remaining jobs, possibly for hours, would look like a healthy run.
 """
 
 import logging
@@ -9,17 +9,17 @@ import threading
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
-#: Seconds after which the announcement is repeated.
+#: Seconds between repetitions of the warning.
 REPEAT_AFTER = 600
 
 
 class FailureNotice(logging.Handler):
-    """A handler of Snakemake's log that waits for the first job to fail for good.
+    """Handler of Snakemake's log that waits for the first job to fail finally.
 
     Parameters
     ----------
     workflow
-        Snakemake's, once its jobs are planned.
+        Snakemake's workflow after planning.
     """
 
     def __init__(self, workflow):
@@ -28,7 +28,7 @@ class FailureNotice(logging.Handler):
         self.failed = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Announce the first failure, unless the job is tried again or the run keeps going."""
+        """Announce the first failure, unless the job is retried or the run has --keep-going."""
         if getattr(record, "event", None) != LogEvent.JOB_ERROR or self.failed:
             return
         if self.workflow.execution_settings.keep_going:
@@ -47,9 +47,9 @@ class FailureNotice(logging.Handler):
         running = sorted(_named(job) for job in self._running() if job is not without)
         if running:
             logger.warning(
-                f"{self.failed} failed (see above), so that nothing else is started; these jobs run to "
-                f"their end: {', '.join(running)}. The same command then continues from what is complete; "
-                "with --keep-going, jobs that do not need the failed one are started all the same"
+                f"{self.failed} failed (see above), so no further jobs are started; these jobs still "
+                f"run: {', '.join(running)}. The same command then continues from the completed jobs; "
+                "with --keep-going, jobs that do not depend on the failed one are started too"
             )
             timer = threading.Timer(REPEAT_AFTER, self._announce)
             timer.daemon = True

@@ -1,14 +1,14 @@
-"""The error of a run that a user is meant to read, shown without the trace of Snakemake's own files."""
+"""Errors of a run that are shown to the user without a traceback."""
 
 from snakemake.exceptions import WorkflowError
 
 
 class ConfigError(WorkflowError):
-    """The config, or what it names, is at fault; Snakemake shows the message alone."""
+    """Error in the config or its files; Snakemake shows only the message."""
 
     @property
     def __traceback__(self) -> None:
-        """Return none: Snakemake writes the lines of the Snakefile below the message otherwise."""
+        """Return None; otherwise Snakemake appends lines of the Snakefile to the message."""
         return
 
     @__traceback__.setter

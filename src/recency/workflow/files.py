@@ -1,4 +1,4 @@
-"""Where the files are that a study reads: made here, the user's own, downloaded or from a mirror."""
+"""Paths of a study's input files: generated, local, downloaded or from a mirror."""
 
 import os
 from functools import cached_property
@@ -10,32 +10,32 @@ from recency.evaluations import registry
 
 
 class Files:
-    """The files that a config names, by what they are for."""
+    """Paths of the files that a config names, by purpose."""
 
     def __init__(self, config: dict, root: Path):
         self.config, self.root = config, Path(root)
 
     def downloaded(self, url: str, byte_range: list[int] | None = None) -> str:
-        """Return where a URL's file is kept; what several studies use is downloaded once."""
+        """Return the path of a downloaded file, shared by all studies."""
         part = f".bytes-{byte_range[0]}-{byte_range[1]}" if byte_range else ""
         return f"<resources>/downloads/{url.split('://', 1)[1].rstrip('/')}{part}"
 
     def shipped(self, path: str) -> str:
-        """Return where a file of the project is, seen from the folder of the run."""
+        """Return the path of a file of the project, relative to the folder of the run."""
         return os.path.relpath(self.root / path)
 
     def table_of_sources(self, corpus: str) -> list[str]:
-        """Return the table of files that a corpus is made from, if it has one."""
+        """Return the TSV list of a corpus's files, if it has one."""
         entry = self.config["corpora"][corpus]
         table = sources.place(entry["sources"], self.root) if "sources" in entry else None
         return [os.path.relpath(table)] if table else []
 
     def sources(self, entry: dict) -> list[sources.Source]:
-        """Return the rows of an entry's table of files, without the parts that are left out."""
+        """Return the rows of an entry's list of files, without excluded parts."""
         return sources.read(sources.place(entry["sources"], self.root), entry.get("exclude", []))
 
     def dataset_file(self, dataset: str, role: str, file: dict) -> str:
-        """Return where one file of a dataset, or of a corpus, is."""
+        """Return the path of one file of a dataset or corpus."""
         if "simulated" in file:
             return f"<results>/simulation/{dataset}/{file['simulated']}.csv"
         if os.path.exists(file.get("local", "")):
@@ -53,56 +53,56 @@ class Files:
         return {role: self.dataset_file(name, role, file) for role, file in files.items()}
 
     def with_words(self, name: str) -> dict:
-        """Return the entry whose words a dataset has: its own, or another's that it names."""
+        """Return the entry that provides a dataset's words: its own or another's."""
         return self.config["datasets"][configuration.owner_of_words(self.config, name)]
 
     def tagger(self, dataset: str) -> list[str]:
-        """Return the tagger that a dataset's words get their part of speech by, if any."""
+        """Return the file of a dataset's part-of-speech tagger, if any."""
         treebank = self.with_words(dataset).get("tagger")
         return [f"<results>/taggers/{treebank}.json"] if treebank else []
 
     def predictors(self, dataset: str) -> dict[str, str]:
-        """Return name → path of the tables of predictors that a dataset's words have."""
+        """Return name → path of a dataset's tables of predictors."""
         entries = self.with_words(dataset).get("predictors", {})
         owner = configuration.owner_of_words(self.config, dataset)
         where = f"{owner}-predictors"
         return {n: self.dataset_file(where, n, entry["table"]) for n, entry in entries.items()}
 
     def predictor_settings(self, dataset: str) -> list[dict]:
-        """Return how each of these tables is read, in the same order."""
+        """Return the settings of a dataset's tables of predictors, in the same order."""
         entries = self.with_words(dataset).get("predictors", {})
         return [{k: v for k, v in entry.items() if k != "table"} for entry in entries.values()]
 
     def data(self, key: str, name: str, role: str) -> str:
-        """Return where one file is of what experiments name with `key`, such as a treebank's `train`."""
+        """Return the path of one file of an evaluation's data, such as a treebank's `train`."""
         table = registry.data()[key].table
         return self.dataset_file(f"{table}-{name}", role, self.config[table][name][role])
 
     def counts(self, unigram: str) -> str:
-        """Return where a list of word counts is: the user's own, or downloaded."""
+        """Return the path of a list of word counts, local or downloaded."""
         file = self.config["unigrams"][unigram]["counts"]
         return (
             file["local"] if os.path.exists(file.get("local", "")) else self.downloaded(file["url"])
         )
 
     def surprisals(self, lm: str, dataset: str) -> str:
-        """Return where the table is that an LM's surprisals of a dataset are in."""
+        """Return the path of the table with an LM's surprisal of a dataset."""
         entry = self.config["lms"][lm]["surprisals"]
         file = entry["table"] if "table" in entry else entry["tables"][dataset]
         return self.dataset_file(f"lms-{lm}", "table" if "table" in entry else dataset, file)
 
     def word_list(self, lm: str) -> list[str]:
-        """Return the file of the words that an LM's word entropy enumerates, if any."""
+        """Return the file of words for an LM's word entropy, if any."""
         settings = configuration.language_model(self.config, lm).get("scoring", {})
         words = settings.get("word_entropy", {}).get("words")
         return [words] if words else []
 
     def ngrams(self, lm: str) -> str:
-        """Return where the file of an n-gram LM is that is given as one."""
+        """Return the path of an n-gram LM that is given as a file."""
         return self.dataset_file(f"lms-{lm}", "ngrams", self.config["lms"][lm]["ngram"]["file"])
 
     def originals(self, key: str, name: str) -> list[str]:
-        """Return the files of an entry that experiments name with `key`: its sources or its own."""
+        """Return the original files of an evaluation's data."""
         data = registry.data()[key]
         entry = self.config[data.table][name]
         if "sources" in entry:
@@ -110,13 +110,13 @@ class Files:
         return list(self.parts(key, name).values())
 
     def parts(self, key: str, name: str) -> dict[str, str]:
-        """Return role → file of an entry that experiments name with `key`."""
+        """Return role → file of an evaluation's data."""
         data = registry.data()[key]
         entry = self.config[data.table][name]
         return {role: self.data(key, name, role) for role in data.roles if role in entry}
 
     def tokenizer(self, name: str) -> str:
-        """Return the tokenizer.json of a tokenizer that was trained here or is given."""
+        """Return the tokenizer.json of a tokenizer, trained here or given."""
         if "file" in self.config["tokenizers"][name]:
             return self.downloaded(self.config["tokenizers"][name]["file"]["url"])
         return f"<results>/tokenizers/{name}/tokenizer.json"
@@ -127,80 +127,80 @@ class Files:
         return self.downloaded(file["url"], file.get("byte_range"))
 
     def token_stream(self, corpus: str, tokenizer: str) -> tuple[str, str]:
-        """Return the token file and its description, tokenised here or published as tokens."""
+        """Return the token file and its description, tokenised here or downloaded."""
         where = f"<results>/corpora/{corpus}"
         if "pretokenized" in self.config["corpora"][corpus]:
             return self.pretokenized(corpus), f"{where}/pretokenized/{tokenizer}.json"
         return f"{where}/tokens/{tokenizer}.bin", f"{where}/tokens/{tokenizer}.json"
 
     def held_out(self, lm: dict) -> list[str]:
-        """Return the tokens that an LM's training is validated on, where they are another corpus's."""
+        """Return the tokens of the validation corpus of an LM's training, if it has one."""
         corpus = self.config["recipes"][lm["recipe"]].get("validation", {}).get("corpus")
         return [self.token_stream(corpus, lm["tokenizer"])[0]] if corpus else []
 
     def vectors(self, lm: dict) -> list[str]:
-        """Return the weights whose vectors of words an LM's training begins with, if any."""
+        """Return the weights that provide an LM's initial word vectors, if any."""
         given = self.config["recipes"][lm["recipe"]].get("vectors")
         return [f"<results>/lms/{given['of']}/model.safetensors"] if given else []
 
     def tokenizer_settings(self, name: str) -> dict:
-        """Return how a tokenizer is trained on its corpus."""
+        """Return the training settings of a tokenizer."""
         entry = self.config["tokenizers"][name]
         return {key: entry[key] for key in entry if key not in ("corpus", "also")}
 
     def also_of(self, name: str) -> list[str]:
-        """Return the texts whose words a tokenizer of words has beside its corpus's."""
+        """Return the texts whose words are added to a tokenizer of words."""
         also = self.config["tokenizers"][name].get("also", [])
         return [f"<results>/corpora/{corpus}/text.parquet" for corpus in also]
 
     @cached_property
     def known(self) -> dict[str, dict]:
-        """Path → what is known of it, for every file that the config has downloaded or placed."""
-        found = self._of_text()
+        """Path → URL, checksums and notes, for every downloaded or user-supplied file."""
+        by_path = self._of_text()
         for name, dataset in self.config["datasets"].items():
             for part in ("words", "responses"):
                 if "dataset" not in dataset[part]:  # else another dataset has the files
                     paths = self.dataset(name, part)
-                    found |= {paths[role]: file for role, file in dataset[part].items()}
+                    by_path |= {paths[role]: file for role, file in dataset[part].items()}
             if "predictors" in dataset and "dataset" not in dataset["words"]:
                 paths = self.predictors(name)
-                found |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}
+                by_path |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}
         for key, kind in registry.data().items():
             for name, entry in self.config.get(kind.table, {}).items():
                 for role in (role for role in kind.roles if role in entry):
-                    found[self.data(key, name, role)] = entry[role]
+                    by_path[self.data(key, name, role)] = entry[role]
         for name, lm in self.config["lms"].items():
             if "file" in lm.get("ngram", {}):
-                found[self.ngrams(name)] = lm["ngram"]["file"]
+                by_path[self.ngrams(name)] = lm["ngram"]["file"]
             if "table" in lm.get("surprisals", {}):
-                found[self.surprisals(name, "")] = lm["surprisals"]["table"]
+                by_path[self.surprisals(name, "")] = lm["surprisals"]["table"]
             for dataset, file in lm.get("surprisals", {}).get("tables", {}).items():
-                found[self.surprisals(name, dataset)] = file
-        return {path: file for path, file in found.items() if path.startswith("<resources>/")}
+                by_path[self.surprisals(name, dataset)] = file
+        return {path: file for path, file in by_path.items() if path.startswith("<resources>/")}
 
     def _of_text(self) -> dict[str, dict]:
-        """Return path → what is known of the files of text, tokenizers and word counts."""
-        found = {}
+        """Return path → URL, checksums and notes, for texts, tokenizers and word counts."""
+        by_path = {}
         for table in ("corpora", *(kind.table for kind in registry.data().values())):
             for entry in self.config.get(table, {}).values():
                 for row in self.sources(entry) if "sources" in entry else ():
-                    found[self.downloaded(row.url)] = row.file()
+                    by_path[self.downloaded(row.url)] = row.file()
         for name, corpus in self.config["corpora"].items():
             if "pretokenized" in corpus:
-                found[self.pretokenized(name)] = corpus["pretokenized"]
+                by_path[self.pretokenized(name)] = corpus["pretokenized"]
             if "file" in corpus:
-                found[self.dataset_file(name, "text", corpus["file"])] = corpus["file"]
+                by_path[self.dataset_file(name, "text", corpus["file"])] = corpus["file"]
         for name, tokenizer in self.config["tokenizers"].items():
             if "file" in tokenizer:
-                found[self.tokenizer(name)] = tokenizer["file"]
+                by_path[self.tokenizer(name)] = tokenizer["file"]
         for name, unigram in self.config["unigrams"].items():
             if "counts" in unigram:
-                found[self.counts(name)] = unigram["counts"]
-        return found
+                by_path[self.counts(name)] = unigram["counts"]
+        return by_path
 
     def origins(self, dataset: str) -> list[dict]:
-        """Return where each file of a dataset is from: role, from, checksum."""
-        found = []
+        """Return role, from and checksum of each file of a dataset."""
+        rows = []
         for part in ("words", "responses"):
             entry = (
                 self.with_words(dataset) if part == "words" else self.config["datasets"][dataset]
@@ -209,15 +209,15 @@ class Files:
                 source = file.get("url") or file.get("placed") or file.get("local")
                 checksum = file.get("sha256") or file.get("git_blob") or file.get("md5") or ""
                 source = source or "made by the workflow"
-                found.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
+                rows.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})
                 if "stand_in" in file:
-                    known = {"role": f"{part}: {role}, stand-in", "from": file["stand_in"]["path"]}
-                    found.append(known | {"checksum": file["stand_in"].get("sha256", "")})
-        return found
+                    other = {"role": f"{part}: {role}, stand-in", "from": file["stand_in"]["path"]}
+                    rows.append(other | {"checksum": file["stand_in"].get("sha256", "")})
+        return rows
 
     def about(self, dataset: str) -> dict[str, str]:
-        """Return what the config says of a dataset's origin."""
+        """Return licence, citation and the like of a dataset, from the config."""
         entry = self.config["datasets"][dataset]
         titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser", "language": "Language"}
-        found = {title: str(entry[key]) for key, title in titles.items() if key in entry}
-        return {"Licence": "not stated in the config"} | found
+        stated = {title: str(entry[key]) for key, title in titles.items() if key in entry}
+        return {"Licence": "not stated in the config"} | stated

@@ -1,4 +1,4 @@
-"""Regressions of several responses in one process or a few, of which R starts once at most."""
+"""Fit regressions of several responses in a few processes that share one start of R."""
 
 import functools
 import multiprocessing
@@ -29,13 +29,13 @@ def main(
     processes: int = 1,
     beside: str | None = None,
 ) -> None:
-    """Fit a model of each response that is not kept from before; the largest first.
+    """Fit a model to each response without a stored fit; the largest first.
 
-    `files` are named `<role>_<number of the response>`, as recency.workflow.regressions.parted does;
+    `files` are named `<role>_<number of the response>`, as in recency.workflow.regressions.parted;
     `others_<number>` are in the order of the response's `others`. A response has a `name`, its
-    `design` and `others`, the LMs that its formula names, and `in_sample` where the fitted
-    observations' log-likelihoods are written too. The rest is that of
-    recency.regression.fit.main, whose `out` and `out_observations` are `fits` and `observations`.
+    `design`, the LMs that its formula names (`others`), and `in_sample` if log-likelihoods of the
+    fitted observations are written too. Other parameters are those of recency.regression.fit.main,
+    whose `out` and `out_observations` are `fits` and `observations`.
     """
     work: dict[Part, dict[str, Any]] = {}
     for response, read, *outputs in zip(
@@ -68,7 +68,7 @@ def crossed(
     code: Mapping[str, str],
     processes: int = 1,
 ) -> None:
-    """Score a model of each response by the crossed bootstrap; arguments as for `main`."""
+    """Score a model of each response by the crossed bootstrap; parameters as for `main`."""
     work: dict[Part, dict[str, Any]] = {}
     for response, read, output in zip(responses, _files(files, responses), scores, strict=True):
         others = read.pop("others")
@@ -82,7 +82,7 @@ def crossed(
 def _files(
     files: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the files of each response by role, and those of other LMs by LM."""
+    """Yield role → file of each response, and LM → file of the other LMs."""
     for number, response in enumerate(responses):
         given = {role: files.get(f"{role}_{number}") for role in ROLES}
         others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
@@ -108,7 +108,7 @@ def _made(
     processes: int,
     prepare: Callable[[Sequence[Part]], None],
 ) -> None:
-    """Make the parts that are not stored from before, the largest first."""
+    """Compute the parts that are not stored, the largest first."""
     todo = sorted(
         stored_parts.missing(list(work)),
         key=lambda part: -Path(work[part]["inputs"].fit).stat().st_size,
@@ -120,7 +120,7 @@ def _made(
             make(part, work[part])
         return
     prepare(todo)
-    forks = multiprocessing.get_context("fork")  # each has what is loaded here, R too
+    forks = multiprocessing.get_context("fork")  # children inherit loaded modules and R
     with ProcessPoolExecutor(min(processes, len(todo)), forks) as pool:
         begun = {pool.submit(make, part, work[part]): part for part in todo}
         try:
@@ -132,7 +132,7 @@ def _made(
 
 
 def fitted(part: Part, work: Mapping[str, Any]) -> None:
-    """Fit one regression and store it; an error names its response."""
+    """Fit and store one regression; errors name its response."""
     from recency.regression.fit import main as fit
 
     results, rows = part.outputs
@@ -140,7 +140,7 @@ def fitted(part: Part, work: Mapping[str, Any]) -> None:
 
 
 def scored(part: Part, work: Mapping[str, Any]) -> None:
-    """Score one model by the crossed bootstrap and store it; an error names its response."""
+    """Score one model by the crossed bootstrap and store the result; errors name its response."""
     from recency.regression.crossed import main as score
 
     _stored(part, functools.partial(score, **work, out=part.outputs[0]))
@@ -155,13 +155,13 @@ def _stored(part: Part, make: Callable[[], None]) -> None:
 
 
 def needs_r(design: Mapping[str, Any], confirm: bool, **_: Any) -> bool:
-    """Say whether R fits or reports a regression; what is only searched may yet need it."""
+    """Return whether a regression is fitted or reported by R."""
     engine = design["engine"]
     return engine in ("lme4", "gam", "brms") or (engine == "cross_products" and confirm)
 
 
 def load(in_r: bool) -> None:
-    """Import what fits a model, and start R, in the process that forks the others."""
+    """Import the modules for fitting, and start R, in the parent of the forked processes."""
     from recency.mixed import lme4
     from recency.regression import fit  # noqa: F401
 

@@ -1,17 +1,17 @@
-"""The columns of tables that are on this machine, read when a run is planned, without pandas."""
+"""Column names of local tables, read during planning without pandas."""
 
 import csv
 import gzip
 import os
 from collections.abc import Mapping
 
-#: Tables whose first line says what their columns are called.
+#: Formats whose first line has the column names.
 READ_HERE = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-LONGEST = 1 << 20  # bytes of a line
+LONGEST = 1 << 20  # maximum bytes of a line
 
 
 def of_file(path: str | os.PathLike, options: Mapping) -> list[str] | None:
-    """Return the columns of a table; None where it is not here, or cannot be read without its parser.
+    """Return the columns of a table; None if it is missing or needs its parser.
 
     Parameters
     ----------
@@ -38,4 +38,4 @@ def of_file(path: str | os.PathLike, options: Mapping) -> list[str] | None:
             return None
         return [name.strip() for name in next(csv.reader([line], delimiter=separator))]
     except (OSError, EOFError, ValueError, LookupError, csv.Error, StopIteration):
-        return None  # who reads the table says what is wrong with it
+        return None  # the parser reports the fault

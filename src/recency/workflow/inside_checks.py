@@ -1,4 +1,4 @@
-"""Check that LMs have what measures of their inside are asked of: layers, heads, gates, an n-gram model."""
+"""Check that LMs have the parts that internal measures need: layers, heads, gates, an n-gram model."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from recency.scoring import measures
 
 
 def problems(config: dict, root: Path) -> list[str]:
-    """List measures that LMs do not have; what several LMs share is said once."""
+    """List measures that LMs cannot have; shared problems are listed once."""
     shared: dict[str, list[str]] = {}
     for name, lm in config["lms"].items():
         if configuration.kind_of(lm) == "network":
@@ -23,11 +23,11 @@ def problems(config: dict, root: Path) -> list[str]:
 
 
 def _of_lm(config: dict, lm: Mapping, root: Path) -> Iterator[str]:
-    """Yield what an LM does not have, each from the key on that is wrong."""
+    """Yield the problems of an LM, beginning with the key."""
     try:
         asked = measures.check(lm.get("measures"))
     except InputError:
-        return  # said of the measures themselves
+        return  # reported by the check of measures
     lens = lm.get("scoring", {}).get("tuned_lens")
     if lens is not None and not (root / lens).is_file():
         yield f"scoring → tuned_lens: there is no file {lens!r}"
@@ -35,7 +35,7 @@ def _of_lm(config: dict, lm: Mapping, root: Path) -> Iterator[str]:
         yield from _of_ngrams(config, lm.get("ngram_lm"), names[0])
     architecture = config["architectures"][lm["architecture"]]
     if "checkpoint" in lm or architecture["family"] == "roberta":
-        return  # the job looks into a checkpoint; of masked LMs network_checks says it
+        return  # checkpoints are checked by the job, masked LMs by network_checks
     shape = shape_of(lm["architecture"], architecture, lm.get("memory"))
     if shape is not None:
         for problem in sites.problems(asked.of(*sites.INSIDE), shape):
@@ -43,7 +43,7 @@ def _of_lm(config: dict, lm: Mapping, root: Path) -> Iterator[str]:
 
 
 def shape_of(name: str, architecture: Mapping, memory: Mapping | None) -> sites.Shape | None:
-    """Return what is inside a network of an `architectures:` entry; None without the memory it needs."""
+    """Return the shape of a network in `architectures:`; None if its memory is missing."""
     layers, title = architecture["layers"], f"architectures → {name}"
     if architecture["family"] != "recurrent":
         attending = tuple(range(1, layers + 1))
@@ -55,7 +55,7 @@ def shape_of(name: str, architecture: Mapping, memory: Mapping | None) -> sites.
 
 
 def _of_ngrams(config: dict, named: str | None, measure: str) -> Iterator[str]:
-    """Yield why no n-gram model is there to compare surprisal with."""
+    """Yield why there is no n-gram model to compare surprisal with."""
     if named is None:
         yield (
             f"measures: {measure!r} needs an n-gram model; name an n-gram LM of `lms` in `ngram_lm`"

@@ -1,4 +1,4 @@
-"""Packages that planning needs next to Snakemake, and those of R that jobs need."""
+"""Checks of packages: for planning, next to Snakemake, and R packages for jobs."""
 
 import shutil
 import subprocess
@@ -8,16 +8,16 @@ from recency.workflow.faults import ConfigError
 
 
 def require(package: str = "pandas") -> None:
-    """Raise ConfigError where Snakemake's Python, another than ./run's, lacks a package."""
+    """Raise ConfigError if Snakemake's Python, unlike that of ./run, lacks a package."""
     if find_spec(package) is None:
         raise ConfigError(
-            f"plans are made with {package}, which this Snakemake's Python has not: install it "
-            f"there (pip install {package}), or use ./run, whose set-up has all"
+            f"planning requires {package}, which this Snakemake's Python lacks: install it "
+            f"there (pip install {package}), or use ./run, whose set-up includes it"
         )
 
 
 def require_brms() -> None:
-    """Raise ConfigError where R on the PATH has no brms, with the commands that install it."""
+    """Raise ConfigError, with installation commands, if R on the PATH has no brms."""
     from recency.mixed.brms_model import INSTALL
 
     rscript = shutil.which("Rscript")

@@ -1,4 +1,4 @@
-"""The surroundings of a rule's script: memory, the log, and errors that a person can act on."""
+"""Context of a rule's script: memory settings, the log, and readable system errors."""
 
 import errno
 import gc
@@ -13,31 +13,33 @@ from pathlib import Path
 from recency import checksums, damage, heap
 from recency.errors import InputError
 
-#: What a system refuses a job, and the way out; what is complete stays, and the same command goes on.
+#: System error → description and way out.
 REFUSED = {
-    errno.ENOSPC: "the disk is full; make room there",
-    errno.EDQUOT: "a quota of disk is used up; make room there",
-    errno.EFBIG: "a file may not grow so large here; raise the limit (ulimit -f)",
-    errno.EROFS: "its disk can only be read; mount it for writing",
-    errno.EACCES: "this account may not; give it the right",
-    errno.EPERM: "this account may not; give it the right",
-    errno.EIO: "the disk failed; look at the system's messages (dmesg)",
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is exceeded; free some space",
+    errno.EFBIG: "the file exceeds the size limit; raise it (ulimit -f)",
+    errno.EROFS: "the disk is read-only; mount it for writing",
+    errno.EACCES: "permission denied; grant this account access",
+    errno.EPERM: "permission denied; grant this account access",
+    errno.EIO: "the disk failed; see the system's messages (dmesg)",
     errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
     errno.ENOMEM: "no memory was left; use fewer --cores, or more memory",
 }
-#: How PyTorch and R say that there was no memory.
+#: Out-of-memory messages of PyTorch and R.
 NO_MEMORY = ("can't allocate memory", "CUDA out of memory", "cannot allocate vector of size")
-AGAIN = "then give the same command again, which goes on from what is complete"
+AGAIN = "then repeat the command, which continues from the completed jobs"
 
 
 @contextmanager
 def logged(log: str | os.PathLike) -> Iterator[None]:
-    """Send stderr and tracebacks to the rule's log; of an InputError, the message alone.
+    """Write stderr and tracebacks to the rule's log; for an InputError, only the message.
 
-    What the system refuses (disk, memory, rights) is said in a line too, under its traceback, and so is
-    an input that is damaged; where the system refuses the log itself, on the terminal alone.
+    System errors (disk, memory, permissions) and damaged inputs are also explained in a line below the
+    traceback, or on the terminal if the log cannot be written.
     """
-    gc.set_threshold(50_000)  # what libraries load stays: to look often is a tenth of a job's start
+    gc.set_threshold(
+        50_000
+    )  # loaded libraries stay in memory; frequent collection takes a tenth of a job's start
     heap.keep_freed()
     terminal = sys.stderr
     try:
@@ -56,7 +58,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
         raise SystemExit(1) from None
     except Exception as error:  # noqa: BLE001, whatever it is belongs into the log
         with suppress(OSError):
-            traceback.print_exc()  # into the log, whose end Snakemake shows
+            traceback.print_exc()  # to the log, whose end Snakemake shows
         if message := refused(error) or damage.of_job():
             _say(message, file, terminal)
         raise SystemExit(1) from None
@@ -73,7 +75,7 @@ def _say(message: str, file, terminal) -> None:
 
 
 def refused(error: BaseException | None) -> str | None:
-    """Say in a line what the system refused and the way out; None if `error` is nothing of that kind."""
+    """Return one line that explains a system error and the way out, None for other errors."""
     while error is not None:
         number = errno.ENOMEM if _no_memory(error) else _number(error)
         if number in REFUSED and not isinstance(error, InputError):
@@ -84,9 +86,9 @@ def refused(error: BaseException | None) -> str | None:
 
 
 def _number(error: BaseException) -> int | None:
-    """Return the system's number of an error; libraries written in Rust have it in their words."""
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told[1]) if told else getattr(error, "errno", None)
+    """Return the errno of an error; libraries in Rust have it in the message."""
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match[1]) if match else getattr(error, "errno", None)
 
 
 def _no_memory(error: BaseException) -> bool:
@@ -94,11 +96,11 @@ def _no_memory(error: BaseException) -> bool:
 
 
 def code_of(params) -> dict[str, str]:
-    """Return module → fingerprint of the code that a job depends on, of its `snakemake.params`.
+    """Return module → fingerprint of the code that a job depends on, from `snakemake.params`.
 
-    recency.workflow.code puts them behind the rule's own parameters, which have names.
+    recency.workflow.code appends them, unnamed, to the rule's named parameters.
     """
     named = len(dict(params.items()))
     unnamed = list(params)[named:]
-    lines = [line for each in unnamed for line in ([each] if isinstance(each, str) else each)]
+    lines = [line for value in unnamed for line in ([value] if isinstance(value, str) else value)]
     return dict(line.rsplit(" ", 1) for line in lines)

@@ -1,4 +1,4 @@
-"""Refuse LMs, unigram models and taggers of another language than the datasets that they score."""
+"""Check that LMs, unigram models and taggers have the language of the datasets that they score."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ from recency.regression import predictor_names as names
 
 
 def problems(config: Mapping) -> list[str]:
-    """List what is of different languages and does not go together; every name is defined."""
+    """List mismatches of languages; every name is defined."""
     wrong = [*_members(config, "lms"), *_members(config, "unigrams"), *_datasets(config)]
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items():
@@ -20,7 +20,7 @@ def problems(config: Mapping) -> list[str]:
 
 
 def _members(config: Mapping, table: str) -> Iterator[str]:
-    """Yield entries of `languages` that are of another language, and LMs of different biases."""
+    """Yield members of `languages` in another language, and LMs with different biases."""
     of = {"lms": languages.of_lm, "unigrams": languages.of_unigram}[table]
     for name, entry in config[table].items():
         named = entry.get("languages", {})
@@ -39,7 +39,7 @@ def _members(config: Mapping, table: str) -> Iterator[str]:
 
 
 def _datasets(config: Mapping) -> Iterator[str]:
-    """Yield words of another dataset, or a tagger, of another language than a dataset."""
+    """Yield datasets whose words or tagger have another language."""
     for name, entry in config["datasets"].items():
         stated, owner = languages.of_dataset(config, name), entry["words"].get("dataset", name)
         if owner in config["datasets"] and languages.of_dataset(config, owner) != stated:
@@ -57,7 +57,7 @@ def _datasets(config: Mapping) -> Iterator[str]:
 
 
 def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[str]:
-    """Yield the LMs and unigram models of an experiment or search that do not know a dataset's language."""
+    """Yield LMs and unigram models of an experiment or search in another language than a dataset."""
     where = f"{table} → {name}"
     asked = configuration.responses(config, name, table)
     datasets = {response["dataset"]: "responses" for response in asked}
@@ -100,9 +100,9 @@ def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[
 def _lacks(
     config: Mapping, dataset: str, understood: frozenset[str] | None, model: Mapping
 ) -> bool:
-    """Return whether an LM or unigram model of known languages cannot score a dataset.
+    """Return whether an LM or unigram model with these languages cannot score a dataset.
 
-    `accept: [language]` lets one of another language pass, but none that has to choose by language.
+    `accept: [language]` permits another language, except in models that select by language.
     """
     if understood is None or languages.of_dataset(config, dataset) in understood:
         return False
@@ -111,7 +111,7 @@ def _lacks(
 
 
 def _names_unigram(config: Mapping, design: str) -> bool:
-    """Say whether a design has unigram surprisal; False for a formula that cannot be read."""
+    """Return whether a design has unigram surprisal; False if its formula is invalid."""
     try:
         used = names.used(designs.read(config["designs"][design]))
     except InputError:
@@ -120,5 +120,5 @@ def _names_unigram(config: Mapping, design: str) -> bool:
 
 
 def _written(codes) -> str:
-    """Write languages: `of de`, `of en and de`."""
+    """Format languages: `of de`, `of en and de`."""
     return f"of {' and '.join(sorted(codes))}"

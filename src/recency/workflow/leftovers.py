@@ -1,7 +1,7 @@
-"""What earlier runs left that stands in a run's way, put right as it begins.
+"""Clean up after killed runs when a run begins.
 
-Killed jobs leave hidden files with their process's number, half written: `recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A job that is killed
-can't remove it, and one that runs again has another number.
+`recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A killed job leaves
+this partial file, and its next attempt uses another process number.
 """
 
 import os
@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 NAME = re.compile(r"\..+\.(\d+)(\.\w+)?")
-#: Seconds after which a file that no other machine's job has written to is none that it writes.
+#: Seconds without a change after which a partial file of another machine is stale.
 QUIET = 24 * 3600.0
-#: Seconds by which the clocks of machines that share a disk may differ.
+#: Tolerated difference between clocks of machines that share a disk, seconds.
 SKEW = 60.0
 
 
 def sweep(folders: Iterable[str | Path], here: bool) -> list[Path]:
-    """Remove what killed jobs left below `folders`, and return it.
+    """Remove partial files of killed jobs below `folders`, and return their paths.
 
-    `here` says that jobs run on this machine alone, where the number tells whether one is at work;
-    elsewhere a file has to have been left alone for a day.
+    `here`: jobs run on this machine only, where the process number shows whether one is running;
+    otherwise a file must be unchanged for a day.
     """
     gone = []
     for path in _found(folders):
@@ -31,17 +31,17 @@ def sweep(folders: Iterable[str | Path], here: bool) -> list[Path]:
             if left:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 gone.append(path)
-        except OSError:  # a folder that may not be written to: a job says so if it has to
+        except OSError:  # no write permission; jobs that need it fail
             continue
     return gone
 
 
 def date_now(folders: Iterable[str | Path]) -> int:
-    """Date files that are of the future, since the clock was set back, and return how many there were.
+    """Set future modification times (after a change of the clock) to now; return the number of files.
 
-    Snakemake would take what is made of them for older than they are, and stop.
+    Otherwise Snakemake would treat outputs as older than their inputs, and stop.
     """
-    now, found = time.time(), 0
+    now, count = time.time(), 0
     for folder in folders:
         for where, _, files in os.walk(folder):
             for name in files:
@@ -49,14 +49,14 @@ def date_now(folders: Iterable[str | Path]) -> int:
                 try:
                     if path.lstat().st_mtime > now + SKEW:
                         os.utime(path, (now, now), follow_symlinks=False)
-                        found += 1
-                except OSError:  # gone, or not this account's
+                        count += 1
+                except OSError:  # removed, or another account's
                     continue
-    return found
+    return count
 
 
 def _found(folders: Iterable[str | Path]) -> Iterator[Path]:
-    """Yield the files and folders that are named as parts of a file are."""
+    """Yield files and folders with names of partial files."""
     for folder in folders:
         for where, inner, files in os.walk(folder):
             for name in [*inner, *files]:
@@ -66,7 +66,7 @@ def _found(folders: Iterable[str | Path]) -> Iterator[Path]:
 
 
 def _ended(path: Path) -> bool:
-    """Say whether the process that a part is named after is no more."""
+    """Return whether the process in a partial file's name has ended."""
     try:
         os.kill(int(NAME.fullmatch(path.name)[1]), 0)
     except (ProcessLookupError, OverflowError):

@@ -1,4 +1,4 @@
-"""`./run --list`: the targets of a study, a line each, with what each would still cost here."""
+"""`./run --list`: the targets of a study, one per line, with the remaining cost of each."""
 
 import ast
 import contextlib
@@ -14,31 +14,31 @@ from recency.workflow.costs import Cost
 from recency.workflow.targets import KINDS, Target, targets
 
 WIDTH = 60
-"""Characters that a column is padded to at most."""
+"""Maximum width of a padded column, characters."""
 
 
 def lines(
     root: Path, configfiles: Sequence[str], entries: Sequence[str], cores: int, everything: bool
 ) -> list[str]:
-    """Return the listing of the study that config files and `--config` entries make.
+    """Return the listing of the study defined by config files and `--config` entries.
 
-    Paths of config files are from `root`. `cores` are those that times are for. With `everything`,
-    every check, export and internal rule has its line.
+    Paths of config files are relative to `root`. Times are for `cores` cores. `everything` lists
+    every check, export and internal rule.
     """
     with opened(root, configfiles, entries) as workflow:
         study = workflow.globals["study"]
         config = study.config
         listed = targets(config)
-        found = costs.costs(workflow, study, costs.listed(config, everything))
+        by_target = costs.costs(workflow, study, costs.listed(config, everything))
         absent = {name: _absent(study, name) for name in config["experiments"]}
         internal = _internal(workflow.rules, listed) if everything else []
-    rows = _rows(listed, found, absent, cores, everything)
-    head = f"study {config['study']}, scale {config['scale']}; what is left to do, on {cores} cores"
-    return [head, *_table(rows), *internal, *_notes(found.values(), everything)]
+    rows = _rows(listed, by_target, absent, cores, everything)
+    head = f"study {config['study']}, scale {config['scale']}; remaining jobs, on {cores} cores"
+    return [head, *_table(rows), *internal, *_notes(by_target.values(), everything)]
 
 
 def plain_lines(config: Mapping) -> list[str]:
-    """Return a line on each target of a config, without its cost, which takes Snakemake."""
+    """Return one line per target of a config, without costs, which require Snakemake."""
     listed = targets(config)
     kinds = {target.kind for target in listed}
     rows = [(target.name, target.line) for target in listed if not target.kind]
@@ -52,7 +52,7 @@ def _rows(
     cores: int,
     everything: bool,
 ) -> list[tuple[str, str, str]]:
-    """Return name, what it is and cost of each target; of kinds of targets one row, unless all are asked."""
+    """Return name, description and cost of each target, with one row per kind unless all are requested."""
     rows = []
     for target in listed:
         if target.name in found:
@@ -67,13 +67,13 @@ def _rows(
 
 
 def _notes(found: Iterable[Cost], everything: bool) -> list[str]:
-    """Return what is to be known of the times, and where there is more."""
+    """Return notes on the times and on further listings."""
     rate = f"{costs.FLOPS['fp32']:.1e} operations a second and core"
     notes = []
     if any(cost.left and not cost.measured for cost in found):
         notes.append(
             f"estimated: trainings from their tokens at {rate} in fp32, twice that in bf16, fits at "
-            f"{costs.SECONDS['regression']:.0f} s; once some have run, from how long they took"
+            f"{costs.SECONDS['regression']:.0f} s; after the first finished jobs, from their times"
         )
     if not everything:
         notes.append("each check, export and internal rule: ./run --list all")
@@ -81,9 +81,11 @@ def _notes(found: Iterable[Cost], everything: bool) -> list[str]:
 
 
 def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
-    """Return a line on each rule that is no target: what its script says of itself."""
-    known = {target.name for target in listed}
-    titles = {each.rule: ", ".join(t for _, t in each.makes.values()) for each in products()}
+    """Return one line per rule that is not a target, from its script's docstring."""
+    shown = {target.name for target in listed}
+    titles = {
+        product.rule: ", ".join(t for _, t in product.makes.values()) for product in products()
+    }
     rows = [
         (
             rule.name,
@@ -91,9 +93,9 @@ def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
             or _docstring(Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script)),
         )
         for rule in rules
-        if rule.name not in known and rule.script
+        if rule.name not in shown and rule.script
     ]
-    return ["", "internal rules, which targets ask for", *_table(rows)]
+    return ["", "internal rules, on which targets depend", *_table(rows)]
 
 
 def _docstring(path: Path) -> str:
@@ -105,27 +107,27 @@ def _docstring(path: Path) -> str:
 
 
 def _absent(study, experiment: str) -> str:
-    """Say which datasets of an experiment are not here, and are left out of a run."""
+    """Return a note on the missing datasets of an experiment."""
     others = configuration.datasets_read(study.config, [experiment])
     names = dict.fromkeys([*study.all_datasets(experiment), *sorted(others)])
     labels = dict.fromkeys(
         study.config["datasets"][name]["label"] for name in names if name in study.absent
     )
-    return f" (without {', '.join(labels)}: not here)" if labels else ""
+    return f" (without {', '.join(labels)}: missing)" if labels else ""
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with their columns but the last padded, up to WIDTH: a longer line pushes its row on."""
+    """Return rows with all but the last column padded, up to WIDTH."""
     widths = [min(WIDTH, max(map(len, column))) for column in zip(*rows, strict=True)][:-1]
     return [
-        "  ".join([*(f"{each:{width}}" for each, width in zip(row, widths)), row[-1]]).rstrip()
+        "  ".join([*(f"{cell:{width}}" for cell, width in zip(row, widths)), row[-1]]).rstrip()
         for row in rows
     ]
 
 
 @contextlib.contextmanager
 def opened(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> Iterator:
-    """Read the Snakefile as a dry run does, silently; give Snakemake's workflow."""
+    """Read the Snakefile silently, as a dry run does, and yield Snakemake's workflow."""
     from snakemake.api import SnakemakeApi
     from snakemake.cli import parse_config
     from snakemake.exceptions import WorkflowError

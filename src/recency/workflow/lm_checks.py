@@ -9,32 +9,32 @@ from recency.workflow import headers, mixes
 
 
 def problems(config: dict) -> list[str]:
-    """List settings of LMs that do not go with those of other entries."""
-    found: list[str] = []
+    """List settings of LMs that are incompatible with other entries."""
+    faults: list[str] = []
     for name, lm in config["lms"].items():
         where = f"lms → {name}"
         if "interpolate" in lm:
-            found += mixes.problems(config, name)
+            faults += mixes.problems(config, name)
         elif "surprisals" in lm:
-            found += _surprisals(f"{where} → surprisals", lm["surprisals"])
+            faults += _surprisals(f"{where} → surprisals", lm["surprisals"])
         elif "ngram" in lm:
-            found += _ngram(config, f"{where} → ngram", lm["ngram"])
+            faults += _ngram(config, f"{where} → ngram", lm["ngram"])
         else:
-            found += _network(config, where, lm)
+            faults += _network(config, where, lm)
     for name in config["experiments"]:
-        found += [*_experiment(config, name), *mixes.experiment_problems(config, name)]
-    return found
+        faults += [*_experiment(config, name), *mixes.experiment_problems(config, name)]
+    return faults
 
 
 def _network(config: dict, where: str, lm: Mapping) -> Iterator[str]:
-    """Yield weights, or a step of a training, that another LM does not have."""
+    """Yield faults of `weights` and `checkpoint_of`."""
     if of := lm.get("weights"):
         other = config["lms"][of]
         if (kind := configuration.kind_of(other)) != "network":
             yield f"{where} → weights: {of!r} is {configuration.CALLED[kind]} and has no weights"
-        own = config["lms"][other["checkpoint_of"]] if "checkpoint_of" in other else other
-        biased = "bias" in own and configuration.bias_of(config, of)["form"] != "none"
-        otherwise = not {"bias", "applied"} & lm.keys()  # the same network, scored otherwise
+        source = config["lms"][other["checkpoint_of"]] if "checkpoint_of" in other else other
+        biased = "bias" in source and configuration.bias_of(config, of)["form"] != "none"
+        otherwise = not {"bias", "applied"} & lm.keys()  # the same network with other scoring
         if (biased and not otherwise) or "weights" in other:
             yield f"{where} → weights: {of!r} is itself a biased LM"
     if of := lm.get("checkpoint_of"):
@@ -46,7 +46,7 @@ def _network(config: dict, where: str, lm: Mapping) -> Iterator[str]:
 
 
 def _surprisals(where: str, entry: Mapping) -> Iterator[str]:
-    """Yield columns that a table of surprisals, if it is here, does not have."""
+    """Yield columns that a local table of surprisals lacks."""
     asked = {
         key: column
         for key, columns in {**entry["columns"], **entry.get("measures", {})}.items()
@@ -56,41 +56,41 @@ def _surprisals(where: str, entry: Mapping) -> Iterator[str]:
         there = headers.of_file(file.get("local", ""), {})
         for key, column in asked.items() if there is not None else ():
             if column not in there:
-                known = [name for name in there if len(name) < 40]
-                near = nearest(column, known)
+                short_names = [name for name in there if len(name) < 40]
+                near = nearest(column, short_names)
                 yield f"{where} → columns → {key}: {file['local']} has no column {near}"
 
 
 def _ngram(config: dict, where: str, entry: Mapping) -> Iterator[str]:
-    """Yield what does not go together in an n-gram model."""
+    """Yield incompatible settings of an n-gram model."""
     prune, order = entry.get("prune", []), entry.get("order", 5)
     if prune != sorted(prune):
-        rising = [max(prune[: place + 1]) for place in range(len(prune))]
-        yield f"{where} → prune: {prune} decreases, and no order may have a lower number; write {rising}"
+        rising = [max(prune[: order_index + 1]) for order_index in range(len(prune))]
+        yield f"{where} → prune: {prune} decreases; thresholds may not decrease with the order; write {rising}"
     if "corpus" in entry and len(prune) > order:
         yield f"{where} → prune: more numbers than orders ({order})"
     if "cdlm" not in entry:
         return
-    own, at = entry["cdlm"], f"{where} → cdlm"
-    base = config["lms"][own["of"]].get("ngram", {})
+    cdlm, at = entry["cdlm"], f"{where} → cdlm"
+    base = config["lms"][cdlm["of"]].get("ngram", {})
     displayed = base.get("text_rule", "displayed") == "displayed"
     if "corpus" not in base or "distance" in base or not displayed:
         yield (
-            f"{at} → of: {own['of']!r} is no n-gram model of a corpus with `text_rule: displayed`, of words "
-            "side by side; name one"
+            f"{at} → of: {cdlm['of']!r} is not an n-gram model of a corpus with `text_rule: displayed` and "
+            "without `distance`; name one"
         )
         return
     order = base.get("order", 5)
-    if not 2 <= order < own["span"]:
-        yield f"{at} → span: {own['span']} is not beyond the order of {own['of']!r}, {order}, which must be 2 or more"
-    if "grown_from" in own:
-        smaller = config["lms"][own["grown_from"]].get("ngram", {}).get("cdlm", {})
-        if (smaller.get("span"), smaller.get("of")) != (own["span"] - 1, own["of"]):
-            yield f"{at} → grown_from: {own['grown_from']!r} is no CDLM of span {own['span'] - 1} of {own['of']!r}"
+    if not 2 <= order < cdlm["span"]:
+        yield f"{at} → span: {cdlm['span']} must exceed the order of {cdlm['of']!r}, {order}, which must be 2 or more"
+    if "grown_from" in cdlm:
+        smaller = config["lms"][cdlm["grown_from"]].get("ngram", {}).get("cdlm", {})
+        if (smaller.get("span"), smaller.get("of")) != (cdlm["span"] - 1, cdlm["of"]):
+            yield f"{at} → grown_from: {cdlm['grown_from']!r} is not a CDLM with span {cdlm['span'] - 1} of {cdlm['of']!r}"
 
 
 def _experiment(config: dict, name: str) -> Iterator[str]:
-    """Yield what an experiment asks of LMs that are no network and cannot give it."""
+    """Yield evaluations of an experiment that its LMs without a network do not support."""
     experiment, where = config["experiments"][name], f"experiments → {name}"
     kinds = {lm: configuration.kind_of(config["lms"][lm]) for lm in experiment["lms"]}
     for evaluation in registry.evaluations().values():
@@ -100,10 +100,12 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
             if kind != "network":
                 yield (
                     f"{where} → {evaluation.key}: {lm!r} is {configuration.CALLED[kind]}, and this needs a "
-                    "network; give the LMs that are one an experiment of their own"
+                    "network; use a separate experiment for the networks"
                 )
-    datasets = [*dict.fromkeys(each["dataset"] for each in configuration.responses(config, name))]
-    mixed = [each for lm in kinds for each in config["lms"][lm].get("interpolate", [])]
+    datasets = [
+        *dict.fromkeys(response["dataset"] for response in configuration.responses(config, name))
+    ]
+    mixed = [response for lm in kinds for response in config["lms"][lm].get("interpolate", [])]
     for lm in dict.fromkeys([*kinds, *mixed]):
         entry = config["lms"][lm].get("surprisals", {})
         of, tables = f"{where} → responses: lms → {lm} → surprisals", entry.get("tables")
@@ -111,5 +113,5 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
             if dataset not in tables:
                 yield f"{of} → tables has none for {dataset!r}"
         if "table" in entry and len(datasets) > 1 and "dataset" not in entry["columns"]:
-            way = "map its `dataset` column, or give `tables:`, one a dataset"
+            way = "map its `dataset` column, or give `tables:`, one per dataset"
             yield f"{of} has one table for {' and '.join(datasets[:3])}; {way}"

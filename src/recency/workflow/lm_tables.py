@@ -1,4 +1,4 @@
-"""Entries of `lms` in full: of `lms_from`, of `replica`, and of networks with biases in `lm_groups`."""
+"""Expansion of `lms_from`, `replica` and networks with biases in `lm_groups` to entries of `lms`."""
 
 import re
 from pathlib import Path
@@ -12,10 +12,9 @@ OWN = ("columns", "keys", "value", "tags", "predictor")
 
 
 def expand(config: dict) -> None:
-    """Replace `lms_from` by an entry of `lms` for each column or tag, and a group of the entry's name.
+    """Replace `lms_from` by one entry of `lms` per column or tag, and a group with the entry's name.
 
-    Raises InputError if an LM has a name that is defined already, or a table for `columns: all` is
-    not here.
+    Raises InputError if an LM of the name exists, or a table for `columns: all` is missing.
     """
     lms, entries = config.get("lms"), config.get("lms_from")
     if not isinstance(entries, dict) or not isinstance(lms, dict):
@@ -30,7 +29,7 @@ def expand(config: dict) -> None:
         if not isinstance(columns, dict):
             continue
         shared = {name: value for name, value in entry.items() if name not in OWN}
-        made = {}
+        expanded = {}
         for name, column in columns.items():
             if key == "tags":
                 of_store = {"tag": column, "predictor": entry.get("predictor", "surprisal")}
@@ -38,22 +37,22 @@ def expand(config: dict) -> None:
             else:
                 keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
                 surprisals = shared | {"columns": keys}
-            made[str(name)] = {"label": str(name), "surprisals": surprisals}
-        for name, lm in made.items():
+            expanded[str(name)] = {"label": str(name), "surprisals": surprisals}
+        for name, lm in expanded.items():
             if lms.get(name, lm) != lm:
                 raise InputError(
-                    f"{where}: an LM is called {name!r} already; give this one another name: "
+                    f"{where}: an LM {name!r} already exists; give this one another name: "
                     f"`{key}: {{{name}_{group}: {columns[name]}, …}}`"
                 )
-        lms.update(made)
-        groups.setdefault(group, list(made))
+        lms.update(expanded)
+        groups.setdefault(group, list(expanded))
 
 
 def expand_biased(config: dict) -> None:
     """Replace groups of `weights` and `biases` by their LMs, each network without and with each bias.
 
     The network `gpt2` with the bias `dVM` at inference is the LM `gpt2-dVM-I`.
-    Raises InputError where such an LM is defined already as another one.
+    Raises InputError if another LM has such a name.
     """
     lms, groups = config.get("lms"), config.get("lm_groups")
     if not isinstance(lms, dict) or not isinstance(groups, dict):
@@ -76,17 +75,17 @@ def expand_biased(config: dict) -> None:
                 )
                 if lms.setdefault(name, lm) != lm:
                     raise InputError(
-                        f"lm_groups → {group}: an LM is called {name!r} already; list it in a group "
-                        "of its own, and leave it out here"
+                        f"lm_groups → {group}: an LM {name!r} already exists; list it in a separate "
+                        "group, and remove it here"
                     )
                 members.append(name)
         groups[group] = members
 
 
 def expand_replica(config: dict) -> None:
-    """Give `surprisals` with `replica` their columns, rows and unit, those of REPLICA's store; in place.
+    """Add columns, rows and unit of REPLICA's store to `surprisals` with `replica`, in place.
 
-    Raises InputError if one of these is given, too.
+    Raises InputError if one of these is set.
     """
     lms = config.get("lms")
     for name, lm in (lms if isinstance(lms, dict) else {}).items():
@@ -96,26 +95,26 @@ def expand_replica(config: dict) -> None:
         for key, value in replica.settings(entry["replica"]).items():
             if entry.get(key, value) != value:
                 raise InputError(
-                    f"lms → {name} → surprisals → {key}: `replica` says it; leave out one of them"
+                    f"lms → {name} → surprisals → {key}: it cannot be combined with `replica`; remove one of them"
                 )
             entry[key] = value
 
 
 def _decimal(where: str, entry: dict) -> dict[str, str]:
-    """Return the columns of decimal numbers, LM → column, in the table's order."""
+    """Return LM → column for the columns of decimal numbers, in the table's order."""
     file = entry.get("table", {})
     path = Path(file.get("local", "")) if isinstance(file, dict) else Path("")
     if not path.is_file():
         raise InputError(
-            f"{where} → columns: `all` reads the columns' names from a table that is here; "
-            f"{str(path) or 'no local file'!r} is not. List them: `columns: {{GPT-2: gpt2, …}}`"
+            f"{where} → columns: `all` reads the column names from a local table; "
+            f"{str(path) or 'no local file'!r} is missing. List them: `columns: {{GPT-2: gpt2, …}}`"
         )
     from recency.reading.formats import anything
 
     table = anything.read(path, anything.Style())
     given = entry.get("keys", {}).values()
     keys = {name for column in given for name in ([column] if isinstance(column, str) else column)}
-    found = {}
+    columns = {}
     for column in table.frame.columns:
         values = table[column][~table[column].isin(_MISSING)].head(1000)
         number = values.str.fullmatch(r"-?\d*\.?\d+([eE][-+]?\d+)?")
@@ -125,7 +124,7 @@ def _decimal(where: str, entry: dict) -> dict[str, str]:
             and number.all()
             and values.str.contains(r"[.eE]").any()
         ):
-            found[re.sub(r"[^A-Za-z0-9._-]+", "-", column).strip("-.")] = column
-    if not found:
+            columns[re.sub(r"[^A-Za-z0-9._-]+", "-", column).strip("-.")] = column
+    if not columns:
         raise InputError(f"{where} → columns: {path} has no column of decimal numbers")
-    return found
+    return columns

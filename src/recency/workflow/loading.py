@@ -1,8 +1,8 @@
-"""The config of a study: config.yaml and overlays; below them the files that they include, and data/corpora/.
+"""Load the config of a study: config.yaml, overlays, included files and data/corpora/.
 
-A corpus file is a piece of the config: entries of `corpora` and their `tokenizers`, of `datasets`,
-and of the tables of evaluations (`treebanks` …), that belong together. Both kinds are defaults, so an
-overlay adds entries or changes single keys of one.
+A corpus file has related entries of `corpora`, `tokenizers`, `datasets` and tables of evaluations
+(`treebanks` …). Included files and corpus files are defaults: the config and its overlays add entries
+or change single keys.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ FOLDER = Path("data", "corpora")
 
 
 def load(root: str | Path, *overlays: str | Path) -> dict:
-    """Return the complete config of config.yaml and overlays (paths, from `root`), the last on top."""
+    """Return the complete config of config.yaml and overlays (paths relative to `root`); the last wins."""
     config: dict = {}
     for name in ("config.yaml", *overlays):
         merge(config, strict_yaml.read(Path(root, name), name))
@@ -25,10 +25,10 @@ def load(root: str | Path, *overlays: str | Path) -> dict:
 
 
 def complete(config: dict, root: str | Path) -> None:
-    """Lay a config over its included and the corpus files, and expand LM groups in experiments; in place.
+    """Add included and corpus files to a config, and expand LM groups in experiments, in place.
 
-    What an overlay makes null of an experiment is taken off it. A config that is complete stays as it
-    is. What has a wrong type is left to the check.
+    Keys of an experiment that an overlay sets to null are removed. A complete config is unchanged.
+    Wrong types are left to the schema check.
     """
     for key, entries in included(config, root).items():
         given = config.setdefault(key, entries)
@@ -60,9 +60,9 @@ def complete(config: dict, root: str | Path) -> None:
 
 
 def included(config: dict, root: str | Path) -> dict:
-    """Return the tables of the files in a config's `include`, which is removed; paths are from `root`.
+    """Return the tables of the files in `include`, and remove the key; paths are relative to `root`.
 
-    Raises InputError where a file does not exist or two files define an entry.
+    Raises InputError if a file is missing or two files define an entry.
     """
     names = config.pop("include", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -71,40 +71,40 @@ def included(config: dict, root: str | Path) -> dict:
 
 
 def merge(base: dict, over: dict) -> dict:
-    """Lay `over` over `base`, in place, as --configfile does: mappings merge, lists are replaced."""
+    """Merge `over` into `base` in place, as --configfile does: mappings merge, lists are replaced."""
     for key, value in over.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
-            value = merge(dict(base[key]), value)  # a copy: YAML's anchors share mappings
+            value = merge(dict(base[key]), value)  # copy, because YAML anchors share mappings
         base[key] = value
     return base
 
 
 def tables() -> list[str]:
-    """Return the tables of which a corpus file may have entries."""
-    found = registry.data().values()
-    return ["corpora", "tokenizers", "datasets", *(kind.table for kind in found)]
+    """Return the tables that a corpus file may have."""
+    kinds = registry.data().values()
+    return ["corpora", "tokenizers", "datasets", *(kind.table for kind in kinds)]
 
 
 def corpus_files(root: str | Path) -> dict[str, dict[str, dict]]:
-    """Return what the corpus files say: path from `root` → table → name → entry.
+    """Return the corpus files: path relative to `root` → table → name → entry.
 
-    Raise InputError, naming file and line or key, where one is not YAML or has another table.
+    Raises InputError, with file and line or key, if one is not YAML or has another table.
     """
-    found, known = {}, tables()
+    by_path, allowed = {}, tables()
     for path in sorted((Path(root) / FOLDER).glob("*.y*ml")):
         name = str(FOLDER / path.name)
         content = strict_yaml.read(path, name)
         for table, entries in content.items():
-            if table not in known:
-                raise InputError(f"{name}: unknown key {nearest(table, known)}")
+            if table not in allowed:
+                raise InputError(f"{name}: unknown key {nearest(table, allowed)}")
             if not isinstance(entries, dict):
                 raise InputError(f"{name}: {table} is not a table of names and their entries")
-        found[name] = content
-    return found
+        by_path[name] = content
+    return by_path
 
 
 def entries_of(files: dict[str, dict[str, dict]]) -> dict[str, dict]:
-    """Return the corpus files as one: table → name → entry; InputError where two define an entry."""
+    """Merge the corpus files to table → name → entry; InputError if two define an entry."""
     merged: dict[str, dict] = {}
     defined: dict[tuple[str, str], str] = {}
     for path, content in files.items():
@@ -118,12 +118,12 @@ def entries_of(files: dict[str, dict[str, dict]]) -> dict[str, dict]:
 
 
 def _written_out(lms: object, groups: dict) -> object:
-    """Return a list of LMs with each group's name replaced by its LMs, each LM once."""
+    """Return a list of LMs with groups expanded and without repetitions."""
     if not isinstance(lms, list) or not all(isinstance(name, str) for name in lms):
         return lms
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for name in lms:
         members = groups.get(name)
         listed = isinstance(members, list) and all(isinstance(lm, str) for lm in members)
-        found |= dict.fromkeys(members if listed else [name])
-    return list(found)
+        names |= dict.fromkeys(members if listed else [name])
+    return list(names)

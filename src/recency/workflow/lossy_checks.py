@@ -1,4 +1,4 @@
-"""Check settings that do not go with lossy contexts, of LMs and of recipes."""
+"""Check settings of LMs and recipes with lossy contexts."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,16 +6,16 @@ from recency import config as configuration
 from recency import plugins
 from recency.evaluations import registry
 
-#: Evaluations that open a network without declaring that they need one: their keys.
+#: Keys of evaluations that open a network without declaring it.
 OTHERS = ("perplexity", "rank_metrics", "search")
-#: The one that reads LMs by their lossy contexts.
+#: The evaluation that uses lossy contexts.
 MEASURED = "measured_memory"
-#: Tokens of a segment where a recipe does not say.
+#: Default tokens per segment.
 SEGMENT = 16
 
 
 def problems(config: dict) -> list[str]:
-    """List what does not go with lossy contexts."""
+    """List settings that are incompatible with lossy contexts."""
     faults = [
         problem for name, recipe in config["recipes"].items() for problem in _recipe(name, recipe)
     ]
@@ -34,27 +34,27 @@ def problems(config: dict) -> list[str]:
         trained = configuration.is_trained(config["lms"][name]) and "lossy" in recipe
         if trained and plugins.attribute(configuration.BIASES, form, "uses_length"):
             faults.append(
-                f"lms → {name} → bias: the form {form!r} depends on the length of a row, and the rows of "
-                f"recipes → {settings['recipe']} → lossy are padded; take another bias or recipe"
+                f"lms → {name} → bias: the form {form!r} depends on the length of a row, but the rows of "
+                f"recipes → {settings['recipe']} → lossy are padded; use another bias or recipe"
             )
     for name in config["experiments"]:
         faults += _experiment(config, name, lossy)
     for name, entry in config.get("searches", {}).items():
         if entry.get("lm") in lossy:
             faults.append(
-                f"searches → {name} → lm: {entry['lm']!r} is read with lossy contexts, and a search puts "
-                "biases on a network that sees its whole context; name one without `lossy`"
+                f"searches → {name} → lm: {entry['lm']!r} has lossy contexts, but a search applies "
+                "biases to a network with the whole context; name one without `lossy`"
             )
     return faults
 
 
 def _lm(config: dict, name: str, settings: Mapping) -> Iterator[str]:
-    """Yield what an LM has that does not go with its lossy contexts; ` → key: …`."""
+    """Yield settings of an LM that are incompatible with its lossy contexts, as ` → key: …`."""
     lossy = settings["lossy"]
     for key in configuration.MEASURE_KEYS:
         if settings.get(key):
             yield (
-                f": its `{key}` are of the whole context; write `{key}: []` for this LM, and take them of "
+                f": its `{key}` are defined for the whole context; write `{key}: []` for this LM, and take them from "
                 "one without `lossy`"
             )
     masked = configuration.is_masked(config, name)
@@ -65,42 +65,42 @@ def _lm(config: dict, name: str, settings: Mapping) -> Iterator[str]:
     erasure = lossy["erasure"]
     by_frequency = "frequency" in configuration.erasure_features(erasure)
     if "unigram" in lossy and not by_frequency:
-        yield f" → unigram: the form {erasure['form']!r} reads no frequencies here; leave it out"
+        yield f" → unigram: the form {erasure['form']!r} does not use frequencies; remove it"
     words = (erasure.get("budget") or {}).get("words")
     reach = lossy.get("reach", plugins.attribute(configuration.ERASURES, erasure["form"], "reach"))
     if words is not None and reach is not None and words >= reach:
         yield (
-            f" → erasure → budget: {words:g} retained words cannot be met by contexts of {reach} words "
-            "(`reach`); give fewer, or a larger `reach`"
+            f" → erasure → budget: {words:g} retained words exceed contexts of {reach} words "
+            "(`reach`); reduce the budget, or increase `reach`"
         )
 
 
 def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
-    """Yield what a recipe's lossy contexts do not go with."""
+    """Yield settings of a recipe that are incompatible with its lossy contexts."""
     if "lossy" not in recipe:
         return
     where, lossy = f"recipes → {name} → lossy", recipe["lossy"]
     segment, length = lossy.get("segment", SEGMENT), recipe["sequence_length"]
     if segment >= length or length % segment:
         yield (
-            f"{where} → segment: {segment} is no divisor of `sequence_length`, {length}, below it, so that "
-            "segments do not fill a sequence"
+            f"{where} → segment: {segment} is not a divisor of `sequence_length`, {length}, smaller than it; "
+            "segments must fill a sequence"
         )
     erasure = lossy["erasure"]
     if further := set(configuration.erasure_features(erasure)) - {"distance", "frequency"}:
         yield (
-            f"{where} → erasure: the form {erasure['form']!r} reads the {min(further)} of words, which a "
-            "stream of tokens has not; take exponential, power_law, truncation or frequency"
+            f"{where} → erasure: the form {erasure['form']!r} uses the {min(further)} of words, which a "
+            "stream of tokens lacks; use exponential, power_law, truncation or frequency"
         )
     elif erasure["form"] == "resource_rational" and erasure.get("intercept") is None:
         yield (
-            f"{where} → erasure: a budget is met on a dataset by a trained LM; give `slopes` and "
-            "`intercept`, or take another form"
+            f"{where} → erasure: a budget requires a dataset and a trained LM; set `slopes` and "
+            "`intercept`, or use another form"
         )
 
 
 def _experiment(config: dict, name: str, lossy: Mapping[str, Mapping]) -> Iterator[str]:
-    """Yield what an experiment asks of networks that is not of their lossy contexts."""
+    """Yield evaluations of an experiment that are undefined for LMs with lossy contexts."""
     experiment = config["experiments"][name]
     lms = [lm for lm in experiment["lms"] if lm in lossy]
     for evaluation in registry.evaluations().values() if lms else ():
@@ -110,8 +110,8 @@ def _experiment(config: dict, name: str, lossy: Mapping[str, Mapping]) -> Iterat
         where = f"experiments → {name} → {key}"
         if key != MEASURED:
             yield (
-                f"{where}: {lms[0]!r} is read with lossy contexts, and this reads whole ones; give the "
-                "LMs without `lossy` an experiment of their own"
+                f"{where}: {lms[0]!r} has lossy contexts, but this evaluation uses whole ones; use a "
+                "separate experiment for the LMs without `lossy`"
             )
             continue
         for lm in lms:
@@ -119,6 +119,6 @@ def _experiment(config: dict, name: str, lossy: Mapping[str, Mapping]) -> Iterat
             features = configuration.erasure_features(erasure)
             if features != ("distance",) or erasure.get("budget"):
                 yield (
-                    f"{where}: the retention of {lm!r} is not of distance alone, or meets a budget on "
-                    "each dataset; give this LM an experiment of its own"
+                    f"{where}: the retention of {lm!r} does not depend on distance only, or has a budget per "
+                    "dataset; use a separate experiment for this LM"
                 )

@@ -1,6 +1,6 @@
-"""What a run needs of a machine, what this machine has, and what is lacking: shown before any job.
+"""Compare the resources that a run needs with those of this machine, before any job.
 
-Nothing here imports torch: GPUs are looked for as the system shows them.
+Nothing here imports torch: GPUs are detected through the system.
 """
 
 import glob
@@ -21,7 +21,7 @@ GIGABYTE = 1e9
 
 @dataclass(frozen=True)
 class Machine:
-    """What there is: GPUs, free disk (bytes) where results go, memory (bytes)."""
+    """Resources of a machine: GPUs, free disk of the results (bytes), memory (bytes)."""
 
     gpus: int
     disk: float
@@ -30,7 +30,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Needs:
-    """What jobs need: LMs that train on a GPU, disk and memory in bytes, each with its reason."""
+    """Resources that jobs need: LMs that train on a GPU, disk and memory in bytes with reasons."""
 
     gpu: list[str] = field(default_factory=list)
     disk: float = 0.0
@@ -40,14 +40,14 @@ class Needs:
 
 
 def here(folder: str | Path, environment: Mapping[str, str] = os.environ) -> Machine:
-    """Return what this machine has; `folder`, or the nearest above it that exists, is on the disk."""
+    """Return this machine's resources; disk is that of `folder` or its nearest existing parent."""
     folder = Path(folder).absolute()
     folder = next(path for path in (folder, *folder.parents) if path.exists())
     return Machine(gpus(environment), shutil.disk_usage(folder).free, memory())
 
 
 def gpus(environment: Mapping[str, str] = os.environ, root: str | Path = "/") -> int:
-    """Count the GPUs that a job would see: nvidia-smi's, or the system's device files."""
+    """Count the GPUs that a job would see, by nvidia-smi or the system's device files."""
     if environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1", "NoDevFiles"):
         return 0
     if tool := shutil.which("nvidia-smi", path=environment.get("PATH", "")):
@@ -65,7 +65,7 @@ def gpus(environment: Mapping[str, str] = os.environ, root: str | Path = "/") ->
 
 
 def memory(limit: str | Path = "/sys/fs/cgroup/memory.max") -> float:
-    """Return the memory in bytes, or a container's limit if that is smaller."""
+    """Return the memory in bytes, or a container's limit if it is smaller."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         return float(min(whole, int(Path(limit).read_text())))
@@ -74,7 +74,7 @@ def memory(limit: str | Path = "/sys/fs/cgroup/memory.max") -> float:
 
 
 def used(paths: Iterable[str | Path]) -> int:
-    """Return the bytes of files, and of all files in folders, as far as they exist."""
+    """Return the total bytes of existing files and of the files in folders."""
     total = 0
     for path in map(Path, paths):
         if path.is_dir():
@@ -86,7 +86,7 @@ def used(paths: Iterable[str | Path]) -> int:
 
 
 def size(file: Mapping) -> int:
-    """Return the bytes of a file to download, 0 where the config does not tell."""
+    """Return the bytes of a file to download, 0 if the config does not state them."""
     first, last = file.get("byte_range", (0, -1))
     return file.get("bytes") or last - first + 1
 
@@ -99,10 +99,10 @@ def needs(
     present: int,
     ngram_lms: Iterable[str] = (),
 ) -> Needs:
-    """Return what the planned jobs need.
+    """Return the resources that the planned jobs need.
 
-    `trained` are LMs to train, with their recipes; `unigrams` and `ngram_lms` those to
-    estimate; `downloads` files to fetch; `present` the bytes of the study that are here already: `disk_gb` is of the whole.
+    `trained` are LMs to train, with their recipes; `unigrams` and `ngram_lms` models to estimate;
+    `downloads` files to download; `present` the bytes of the study on disk, subtracted from `disk_gb`.
     """
     scale = config["scales"][config["scale"]]
     gpu = [lm for lm, name in trained.items() if config["recipes"][name]["device"] == "cuda"]
@@ -123,23 +123,23 @@ def needs(
 
 
 def _bytes(text: str) -> float:
-    """Read a size as the config writes it: 100M, 8G."""
+    """Parse a size in the config's notation: 100M, 8G."""
     return float(text[:-1]) * {"M": 1e6, "G": 1e9}[text[-1]]
 
 
 def shortages(needed: Needs, machine: Machine) -> list[str]:
-    """Say what is needed and not there, a line each; nothing where all is."""
+    """Return one line per missing resource."""
     lacking = []
     if needed.gpu and not machine.gpus:
         some = ", ".join(needed.gpu[:3]) + (" …" if len(needed.gpu) > 3 else "")
         many = f"{len(needed.gpu)} trainings" if len(needed.gpu) > 1 else "a training"
-        lacking.append(f"a GPU, for {many} with `device: cuda` ({some}): there is none here")
+        lacking.append(f"a GPU, for {many} with `device: cuda` ({some}): this machine has none")
     for what, need, there, reason in (
         ("of free disk", needed.disk, machine.disk, needed.disk_for),
         ("of memory", needed.memory, machine.memory, needed.memory_for),
     ):
         if need > there:
-            lacking.append(f"{_gb(need)} {what}, for {reason}: there are {_gb(there)} here")
+            lacking.append(f"{_gb(need)} {what}, for {reason}: this machine has {_gb(there)}")
     return lacking
 
 
@@ -148,15 +148,15 @@ def _gb(size: float) -> str:
 
 
 def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
-    """List what runs without a GPU: command and label, of other scales and of config.<study>.yaml."""
-    root, found = Path(root), []
+    """List command and label of scales and studies (config.<study>.yaml) that run without a GPU."""
+    root, studies = Path(root), []
 
     def small(scale: Mapping, recipes: Mapping) -> bool:
         return recipes.get(scale.get("recipe"), {}).get("device", "cuda") != "cuda"
 
     for name, scale in config["scales"].items():
         if name != config["scale"] and small(scale, config["recipes"]):
-            found.append((f"--config scale={name}", scale.get("label", name)))
+            studies.append((f"--config scale={name}", scale.get("label", name)))
     makefile = root / "Makefile"
     targets = makefile.read_text() if makefile.exists() else ""
     for path in sorted(root.glob("config.*.yaml")):
@@ -164,19 +164,21 @@ def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
         overlay = yaml.safe_load(path.read_text()) or {}
         scale = overlay.get("scales", {}).get(overlay.get("scale"), {})
         if study != config["study"] and small(scale, overlay.get("recipes", {})):
-            made = re.search(rf"^{study}:", targets, re.MULTILINE)
-            command = f"make {study}" if made else f"./run --cores all --configfile {path.name}"
-            found.append((command, scale.get("label", study)))
-    return found
+            has_target = re.search(rf"^{study}:", targets, re.MULTILINE)
+            command = (
+                f"make {study}" if has_target else f"./run --cores all --configfile {path.name}"
+            )
+            studies.append((command, scale.get("label", study)))
+    return studies
 
 
 def check(config: Mapping, needed: Needs, machine: Machine, root: str | Path) -> None:
-    """Raise InputError where the machine lacks something, with what it lacks and the ways out."""
+    """Raise InputError if the machine lacks resources, with the ways out."""
     lacking = shortages(needed, machine)
     if not lacking:
         return
     lines = [
-        f"study {config['study']}, scale {config['scale']}: nothing was started, since this machine lacks",
+        f"study {config['study']}, scale {config['scale']}: nothing was started, because this machine lacks",
         *(f"  - {text}" for text in lacking),
     ]
     if smaller := smaller_studies(config, root):
@@ -185,6 +187,6 @@ def check(config: Mapping, needed: Needs, machine: Machine, root: str | Path) ->
         lines += [f"  {command:{width}}  {label}" for command, label in smaller]
     lines += [
         "On a cluster: ./run --workflow-profile profiles/slurm",
-        "To start all the same: --config check_machine=false",
+        "To start anyway: --config check_machine=false",
     ]
     raise InputError("\n".join(lines))

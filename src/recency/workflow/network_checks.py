@@ -1,4 +1,4 @@
-"""Check what networks, recipes, tokenizers, biases, windows and texts need of each other."""
+"""Check that networks, recipes, tokenizers, biases, windows and texts are compatible."""
 
 import glob
 import math
@@ -14,20 +14,20 @@ from recency.scoring.next_word.word_entropy_settings import WordEntropy
 from recency.simulation.story import Rates
 
 MOST_PARAMETERS = 10**11
-MOST_TOKENS = 10**9  # that a network sees at once
-TOKENS_PER_WORD = 2  # at most, of a corpus whose words are known
-TOKENS_PER_SENTENCE = 50  # at most, of simulated text
+MOST_TOKENS = 10**9  # maximum tokens in a forward pass
+TOKENS_PER_WORD = 2  # upper bound, for corpora that state their number of words
+TOKENS_PER_SENTENCE = 50  # upper bound, for simulated text
 PLAIN = (".txt", ".jsonl", ".json", ".csv", ".tsv", ".xml", ".conllu")
-#: Forms of bias for networks that see both directions, as messages name them.
+#: Forms of bias for bidirectional networks, for messages.
 BOTH = "linear_both, two_slopes, one_sided"
 
 
 def problems(config: dict) -> list[str]:
-    """List settings of networks that do not go together; what several LMs share is said once."""
-    found = [
+    """List incompatible settings of networks; shared problems are listed once."""
+    faults = [
         p for name, entry in config["architectures"].items() for p in _architecture(name, entry)
     ]
-    found += [p for name, entry in config["recipes"].items() for p in _recipe(name, entry)]
+    faults += [p for name, entry in config["recipes"].items() for p in _recipe(name, entry)]
     networks = {
         name: configuration.language_model(config, name)
         for name, lm in config["lms"].items()
@@ -35,7 +35,7 @@ def problems(config: dict) -> list[str]:
     }
     here = {name: lm for name, lm in networks.items() if "checkpoint" not in lm}
     for name, lm in here.items():
-        found += [f"lms → {name}{problem}" for problem in _lm(config, name, lm)]
+        faults += [f"lms → {name}{problem}" for problem in _lm(config, name, lm)]
     shared: dict[str, list[str]] = {}
     entries = {f"scales → {name}": scale for name, scale in config["scales"].items()}
     for where, lm in (entries | {f"lms → {name}": lm for name, lm in networks.items()}).items():
@@ -43,66 +43,66 @@ def problems(config: dict) -> list[str]:
             shared.setdefault(problem, []).append(where)
     for problem, places in shared.items():
         more = f" (and of {len(places) - 1} more)" if len(places) > 1 else ""
-        found.append(f"{places[0]}{more}: {problem}")
+        faults.append(f"{places[0]}{more}: {problem}")
     families = {
         name: config["architectures"][lm["architecture"]]["family"] for name, lm in here.items()
     }
-    return found + [
+    return faults + [
         p for name in config["experiments"] for p in _experiment(config, name, families)
     ]
 
 
 def _architecture(name: str, entry: Mapping) -> Iterator[str]:
-    """Yield sizes of a network's shape that do not go together."""
+    """Yield incompatible sizes of a network."""
     where, width = f"architectures → {name}", entry["width"]
     if entry["family"] == "recurrent":
         read, given = entry.get("embedding", width), entry.get("feed_forward", width)
         if entry.get("tied") and read != given:
             yield (
-                f"{where} → tied: words are read in {read} numbers and predicted from {given}; one "
-                "embedding needs as many"
+                f"{where} → tied: input embeddings have {read} dimensions and the output layer {given}; a "
+                "tied embedding requires equal sizes"
             )
         return
     heads = entry["heads"]
     if width % heads:
         yield (
-            f"{where} → heads: a width of {width} cannot be shared by {heads} heads; take a multiple "
+            f"{where} → heads: a width of {width} is not divisible by {heads} heads; use a multiple "
             f"of {heads}"
         )
         return
     many = entry["layers"] * width * (4 * width + 2 * entry["feed_forward"])
     if many > MOST_PARAMETERS:
-        yield f"{where}: layers, width and feed_forward make {many:.0e} parameters; {MOST_PARAMETERS:.0e} are the most"
+        yield f"{where}: layers, width and feed_forward make {many:.0e} parameters; the maximum is {MOST_PARAMETERS:.0e}"
     of = width // heads
     rotated = int(of * entry.get("rotary_fraction", 0))
     if rotated > 1 and rotated % 2 and rotated == of:
         yield (
-            f"{where} → rotary_fraction: of {of} numbers a head, {rotated} are to be rotated, and "
-            "they are rotated in pairs; take a smaller fraction, or heads of an even width"
+            f"{where} → rotary_fraction: {rotated} of {of} dimensions per head would be rotated, but "
+            "they are rotated in pairs; use a smaller fraction, or heads of an even width"
         )
 
 
 def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
-    """Yield numbers of a training that do not go together."""
+    """Yield incompatible numbers of a training."""
     where, steps = f"recipes → {name}", recipe.get("steps")
     masking, length = recipe.get("masking", {}), recipe["sequence_length"]
     masked, random = masking.get("masked", 0.8), masking.get("random", 0.1)
     if masked + random > 1:
         yield (
-            f"{where} → masking: {masked} masked and {random} random are more than 1, all of the "
-            "tokens that are predicted"
+            f"{where} → masking: {masked} masked and {random} random exceed 1, all of the "
+            "predicted tokens"
         )
     if (many := recipe["micro_batch"] * length) > MOST_TOKENS:
-        yield f"{where} → micro_batch: {many:.0e} tokens at once; {MOST_TOKENS:.0e} are the most"
+        yield f"{where} → micro_batch: {many:.0e} tokens at once; the maximum is {MOST_TOKENS:.0e}"
     if steps is None:
         return
     warmup = recipe.get("warmup_steps", 0)
     if recipe["schedule"] == "as_run" and 2 * warmup > steps:
-        yield f"{where} → warmup_steps: with `as_run`, {warmup} are too many for {steps} steps; half at most"
+        yield f"{where} → warmup_steps: with `as_run`, at most half of the {steps} steps; {warmup} are too many"
     elif warmup >= steps:
-        yield f"{where} → warmup_steps: {warmup} leave nothing of {steps} steps"
+        yield f"{where} → warmup_steps: {warmup} must be fewer than the {steps} steps"
     if late := [step for step in recipe["checkpoints"] if step > steps]:
-        yield f"{where} → checkpoints: step {late[0]} comes after the last one, {steps}"
+        yield f"{where} → checkpoints: step {late[0]} is after the last step, {steps}"
     validation = recipe.get("validation", {}).get("tokens", 0)
     if validation and validation < length + 1:
         yield (
@@ -112,7 +112,7 @@ def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
 
 
 def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
-    """Yield what an LM's network, recipe, tokenizer and memory do not go with; ` → key: …`."""
+    """Yield incompatible network, recipe, tokenizer and memory of an LM, as ` → key: …`."""
     named, recipe = lm["architecture"], config["recipes"][lm["recipe"]]
     architecture = config["architectures"][named]
     family, of = architecture["family"], f"architectures → {named}"
@@ -121,21 +121,21 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
         yield from _recurrent(of, lm, recipe["order"])
     else:
         if "memory" in lm:
-            yield f" → memory: {of} has attention; a memory is of one of family recurrent"
+            yield f" → memory: {of} has attention; a memory requires family recurrent"
         if recipe["order"] == "streams":
             yield (
-                f": recipes → {lm['recipe']} → order: streams carry a state, and {of} has none; take "
+                f": recipes → {lm['recipe']} → order: streams carry a state, which {of} lacks; use "
                 "sequential or shuffled"
             )
     if family == "roberta" and not masked:
         yield (
-            f": recipes → {lm['recipe']} has each next token predicted, which {of}, an encoder, sees; "
-            "take a recipe of `objective: masked`"
+            f": recipes → {lm['recipe']} predicts the next token, which {of}, an encoder, sees; "
+            "use a recipe with `objective: masked`"
         )
     if masked and family != "roberta":
         yield (
-            f": recipes → {lm['recipe']} masks tokens, and {of}, of family {family}, does not see what "
-            "comes after; take one of family roberta"
+            f": recipes → {lm['recipe']} masks tokens, but {of}, of family {family}, does not see the "
+            "following tokens; use one of family roberta"
         )
     if masked and family == "roberta":
         yield from _masked(config, of, lm, architecture)
@@ -143,7 +143,7 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
         for key in ("bos", "stride"):
             if config["lms"][name].get(key):
                 yield (
-                    f" → {key}: a masked LM has its own tokens around a text, and reads it in whole windows; "
+                    f" → {key}: a masked LM adds special tokens to a text, and reads it in whole windows; "
                     "leave it out"
                 )
     asked = measures.check(lm.get("measures"), lm.get("context"))
@@ -155,50 +155,50 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
     corpus, tokenizer = config["corpora"][lm["corpus"]], config["tokenizers"][lm["tokenizer"]]
     if "pretokenized" in corpus and "corpus" in tokenizer:
         yield (
-            f" → tokenizer: {lm['tokenizer']!r} is trained here; the tokens of {lm['corpus']!r} are "
-            "published, with a tokenizer that has a `file`"
+            f" → tokenizer: {lm['tokenizer']!r} is trained here, but {lm['corpus']!r} is "
+            "pretokenized; use a tokenizer with a `file`"
         )
     if "vectors" in recipe:
-        begins = f" → recipe: {lm['recipe']!r} begins with vectors"
+        begins = f" → recipe: {lm['recipe']!r} is initialised with vectors"
         yield from (f"{begins} of {p}" for p in _vectors(config, lm, recipe["vectors"]["of"]))
 
 
 def _word_entropy(
     config: dict, name: str, lm: Mapping, asked: measures.Asked, architecture: Mapping
 ) -> Iterator[str]:
-    """Yield why an LM has no word entropy, and settings of it that nothing asks for."""
+    """Yield why an LM cannot have word entropy, and unused settings of it."""
     if not asked.separate:
         if "word_entropy" in config["lms"][name].get("scoring", {}):
             yield (
-                " → scoring → word_entropy: no measure needs it; add word_entropy to `measures`, or "
+                " → scoring → word_entropy: no measure uses it; add word_entropy to `measures`, or "
                 "leave it out"
             )
         return
     if config["tokenizers"][lm["tokenizer"]].get("kind") == "words":
         yield (
-            f" → measures: {asked.separate[0]}: the entries of {lm['tokenizer']!r} are whole words, so "
-            "that `entropy` is that of the next word; take that"
+            f" → measures: {asked.separate[0]}: the tokens of {lm['tokenizer']!r} are whole words, so "
+            "`entropy` is that of the next word; use that"
         )
     given = lm.get("scoring", {})
     longest = given.get("word_entropy", {}).get("longest", WordEntropy.longest)
     window = min(given.get("window") or architecture["context"], architecture["context"])
     if architecture["family"] != "recurrent" and longest > window // 2:
         yield (
-            f" → scoring → word_entropy → longest: words of {longest} tokens leave too little of a "
-            f"window of {window} for their context; set it to {window // 2} at most"
+            f" → scoring → word_entropy → longest: words of {longest} tokens leave too little "
+            f"context in a window of {window}; the maximum is {window // 2}"
         )
 
 
 def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:
-    """Yield what a recurrent network has not."""
+    """Yield settings that recurrent networks do not support."""
     if "memory" not in lm:
-        yield f": {of} is recurrent; `memory:` must name what it carries"
+        yield f": {of} is recurrent; `memory:` must name its memory"
     if lm["bias"]["form"] != "none":
         yield f" → bias: {of} is recurrent and has no attention to bias"
     if order != "streams":
         yield (
             f": recipes → {lm['recipe']} → order: {order} rows carry no state from one to the next; a "
-            "recurrent LM takes `streams`"
+            "recurrent LM requires `streams`"
         )
     windows = {"stride": lm.get("stride"), "scoring → window": lm.get("scoring", {}).get("window")}
     for key, value in windows.items():
@@ -210,11 +210,11 @@ def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:
 
 
 def _masked(config: dict, of: str, lm: Mapping, architecture: Mapping) -> Iterator[str]:
-    """Yield what a masked LM has not: a mask, measures of causal LMs, biases of one direction."""
+    """Yield unsupported settings of a masked LM: tokenizer without mask, causal measures or biases."""
     tokenizer = config["tokenizers"][lm["tokenizer"]]
     if "corpus" in tokenizer and tokenizer.get("kind") != "masked":
         yield (
-            f" → tokenizer: {lm['tokenizer']!r} has no <mask>; take one of `kind: masked`, or a file "
+            f" → tokenizer: {lm['tokenizer']!r} has no <mask>; use one of `kind: masked`, or a file "
             "that has one"
         )
     try:
@@ -224,43 +224,43 @@ def _masked(config: dict, of: str, lm: Mapping, architecture: Mapping) -> Iterat
     form = lm["bias"]["form"]
     if form == "none" and architecture.get("positions") == "none":
         yield (
-            f": {of} has `positions: none` and the LM no bias, so that nothing tells it the order of "
-            "words; give it a `bias`, or learned or sinusoidal positions"
+            f": {of} has `positions: none` and the LM no bias, so it has no information on word "
+            "order; set a `bias`, or learned or sinusoidal positions"
         )
     if not plugins.attribute(configuration.BIASES, form, "both_directions"):
         yield (
-            f" → bias: {of} is an encoder, and the form {form!r} says nothing of what comes after; "
+            f" → bias: {of} is an encoder, and the form {form!r} is undefined for following tokens; "
             f"{BOTH} do"
         )
     if form == "one_sided" and architecture["heads"] % 2:
-        yield f" → bias: one_sided parts the heads in halves, and {architecture['heads']} have none"
+        yield f" → bias: one_sided divides the heads in halves, but their number, {architecture['heads']}, is odd"
 
 
 def _vectors(config: dict, lm: Mapping, other: str) -> Iterator[str]:
-    """Yield why an LM cannot begin with the vectors of another one."""
+    """Yield why an LM cannot be initialised with the vectors of another."""
     if config["tokenizers"][lm["tokenizer"]].get("kind") != "words":
-        yield f"words, and {lm['tokenizer']!r} is no tokenizer of `kind: words`"
+        yield f"words, and {lm['tokenizer']!r} is not a tokenizer of `kind: words`"
         return
     if not configuration.is_trained(config["lms"][other]):
         yield f"{other!r}, which is not trained here; name one that is"
         return
     source = configuration.language_model(config, other)
-    shapes = [config["architectures"][each["architecture"]] for each in (source, lm)]
+    shapes = [config["architectures"][settings["architecture"]] for settings in (source, lm)]
     wide, has = (shape.get("embedding", shape["width"]) for shape in shapes)
     if "vectors" in config["recipes"][source["recipe"]]:
-        yield f"{other!r}, which itself begins with vectors; name one that does not"
+        yield f"{other!r}, which itself is initialised with vectors; name one that is not"
     elif source["tokenizer"] != lm["tokenizer"]:
-        yield f"{other!r}, whose tokenizer is another one, {source['tokenizer']!r}"
+        yield f"{other!r}, whose tokenizer is different, {source['tokenizer']!r}"
     elif wide != has:
-        yield f"{other!r}, of {wide} numbers, and its architecture reads {has}"
+        yield f"{other!r}, of {wide} dimensions, and its architecture has {has}"
 
 
 def _sizes(config: dict, lm: Mapping) -> Iterator[str]:
-    """Yield sizes of an LM, or of a scale, that do not go together."""
+    """Yield incompatible sizes of an LM or scale."""
     window, stride = lm.get("scoring", {}).get("window"), lm.get("stride") or 1
     if "checkpoint" in lm:
         if window and stride > window:
-            yield f"a stride of {stride} tokens is beyond the window of {window}"
+            yield f"a stride of {stride} tokens exceeds the window of {window}"
         return
     architecture = config["architectures"][lm["architecture"]]
     recipe, recurrent = config["recipes"][lm["recipe"]], architecture["family"] == "recurrent"
@@ -270,32 +270,32 @@ def _sizes(config: dict, lm: Mapping) -> Iterator[str]:
     context, length = architecture["context"], recipe["sequence_length"]
     of = f"architectures → {lm['architecture']}"
     if length > context:
-        yield f"recipes → {lm['recipe']} → sequence_length, {length}, is beyond {of} → context, {context}"
+        yield f"recipes → {lm['recipe']} → sequence_length, {length}, exceeds {of} → context, {context}"
     if window and window > context:
-        yield f"scoring → window, {window}, is beyond {of} → context, {context}"
+        yield f"scoring → window, {window}, exceeds {of} → context, {context}"
     if stride > min(window or context, context):
         least = f"{of} → context, {context}"
         least = f"scoring → window, {window}" if (window or context) < context else least
-        yield f"stride, {stride}, is beyond {least}"
+        yield f"stride, {stride}, exceeds {least}"
     bias, heads, layers = lm.get("bias"), architecture["heads"], architecture["layers"]
     for key, value in bias.items() if isinstance(bias, Mapping) else ():
         listed = value if isinstance(value, list) else []
         if key == "layers" and (beyond := [layer for layer in listed if layer >= layers]):
             yield f"its bias is on layer {beyond[0]}, and {of} has {layers}, from 0"
         if key != "layers" and listed and len(listed) != heads:
-            yield f"its bias has {len(listed)} {key}, one a head, and {of} has {heads} heads"
-    if isinstance(bias, Mapping) and bias.get("layer"):  # whose input the bias reads
+            yield f"its bias has {len(listed)} {key}, one per head, and {of} has {heads} heads"
+    if isinstance(bias, Mapping) and bias.get("layer"):  # the layer whose input the bias reads
         biased = bias.get("layers", "all")
         first = {"all": 0, "last": layers - 1}[biased] if isinstance(biased, str) else min(biased)
         if bias["layer"] > first:
             yield (
-                f"its bias reads what enters layer {bias['layer']} (`layer`) and is on layer {first}, "
-                f"which comes before; set `layers` to {bias['layer']} and later ones"
+                f"its bias reads the input of layer {bias['layer']} (`layer`) but is on the earlier "
+                f"layer {first}; set `layers` to {bias['layer']} and later ones"
             )
 
 
 def _validation(config: dict, lm: Mapping, recipe: Mapping, parts: int) -> Iterator[str]:
-    """Yield validation text that would be more than one of so many `parts` of the training text."""
+    """Yield validation text that exceeds 1/`parts` of the training text."""
     validation, name = recipe.get("validation", {}), lm["corpus"]
     most = _most_tokens(config["corpora"][name])
     if "corpus" not in validation and parts * validation.get("tokens", 0) > most > 0:
@@ -307,7 +307,7 @@ def _validation(config: dict, lm: Mapping, recipe: Mapping, parts: int) -> Itera
 
 
 def _most_tokens(corpus: Mapping) -> float:
-    """Return a bound of a corpus's tokens, as far as it is known before anything runs."""
+    """Return an upper bound of a corpus's tokens, as far as it is known before the run."""
     if words := corpus.get("words"):
         return TOKENS_PER_WORD * int(words[:-1]) * {"K": 1e3, "M": 1e6, "G": 1e9}[words[-1]]
     if "byte_range" in corpus.get("pretokenized", {}):
@@ -323,12 +323,12 @@ def _most_tokens(corpus: Mapping) -> float:
 
 
 def _experiment(config: dict, name: str, families: Mapping[str, str]) -> Iterator[str]:
-    """Yield what an experiment asks of recurrent networks that they have not: attention."""
+    """Yield evaluations of attention for recurrent networks."""
     experiment = config["experiments"][name]
     recurrent = [lm for lm in experiment["lms"] if families.get(lm) == "recurrent"]
     for evaluation in registry.evaluations().values() if recurrent else ():
         if evaluation.attention and evaluation.key in experiment:
             yield (
                 f"experiments → {name} → {evaluation.key}: {recurrent[0]!r} is recurrent and has no "
-                "attention; give the LMs that have an experiment of their own"
+                "attention; use a separate experiment for LMs with attention"
             )

@@ -1,19 +1,19 @@
-"""CDLMs of a study, as their rule asks for them."""
+"""Inputs and settings of the CDLMs of a study."""
 
 
 def cdlms(study) -> list[str]:
-    """Return the LMs that are a CDLM."""
+    """Return the CDLMs among the LMs."""
     return [name for name, lm in study.config["lms"].items() if "cdlm" in lm.get("ngram", {})]
 
 
 def cdlm_settings(study, lm: str) -> dict:
-    """Return how a CDLM is trained, without the files."""
+    """Return the training settings of a CDLM."""
     entry = study.lms[lm]["ngram"]["cdlm"]
     return {key: entry[key] for key in entry if key not in ("of", "grown_from", "validation")}
 
 
 def cdlm_files(study, lm: str) -> dict[str, str | list[str]]:
-    """Return what a CDLM is trained on: its n-gram model's text, a validation text, and what it grows from."""
+    """Return the inputs of a CDLM: training text, validation text, and the CDLM that it extends."""
     entry = study.lms[lm]["ngram"]["cdlm"]
     files = {
         "text": study.ngram_text(entry["of"]),

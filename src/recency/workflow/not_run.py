@@ -1,4 +1,4 @@
-"""Rule not_run: list the datasets that were left out, and why, so that the result says so."""
+"""Rule not_run: list the skipped datasets with reasons."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from recency.files import atomic
 
 
 def main(datasets: list[dict], out: Path) -> None:
-    """Write dataset, measure, reason for each response that was not run; often none."""
+    """Write dataset, measure and reason for each response that was not run."""
     with atomic(out) as path:
         table = pd.DataFrame(datasets, columns=["dataset", "measure", "reason"])
         table.to_csv(path, index=False, lineterminator="\n")

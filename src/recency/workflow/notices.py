@@ -1,4 +1,4 @@
-"""Lines that a run prints once, before anything is made, on what its results can mean."""
+"""Notes on the interpretation of results, printed at the start of a run."""
 
 from collections.abc import Mapping
 
@@ -6,17 +6,17 @@ from recency import config as configuration
 from recency.regression import designs
 from recency.regression import predictor_names as names
 
-#: Measures of the next token that readers may take for measures of the next word.
+#: Measures of the next token that could be mistaken for measures of the next word.
 OF_TOKENS = ("entropy", "entropy_reduction")
 
 
 def of_predictors(config: Mapping) -> list[str]:
-    """Return a line where designs of this run have the entropy of the next token as a predictor.
+    """Return a line if designs of this run have the entropy of the next token as a predictor.
 
     Parameters
     ----------
     config : mapping
-        The study, with the experiments that are run under `run`.
+        The study, with the selected experiments under `run`.
     """
     using: dict[str, None] = {}
     for experiment in config["run"]:

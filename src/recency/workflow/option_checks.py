@@ -1,4 +1,4 @@
-"""Check options of modules that are chosen by name, such as a parser's: names, types and choices."""
+"""Check options of modules selected by name, such as parsers: names, types and choices."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from recency.names import nearest
 from recency.workflow.schema_checks import short
 
-#: How an annotation begins → the types that a config writes for it, and what they are called.
+#: Prefix of an annotation → the types of its value in a config, and their names.
 _TYPES = {
     "bool": (bool, "true or false"),
     "int": (int, "a whole number"),
@@ -23,7 +23,7 @@ _TYPES = {
 def faults(
     options: Mapping, taken: Mapping[str, str], choices: Mapping[str, Iterable] | None = None
 ) -> Iterator[tuple[tuple, str]]:
-    """Yield (path, text) of options that a function does not take, or not so.
+    """Yield (path, text) of options that a function does not take, and of invalid values.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def faults(
     taken : mapping of str to str
         Option → the annotation of the function's argument.
     choices : mapping, optional
-        Option → its values where they are a few; of a list, each value is one of them.
+        Option → its permitted values; in a list, each must be one of them.
     """
     for name, value in options.items():
         if name not in taken:
@@ -41,14 +41,14 @@ def faults(
             yield (name,), f"{short(value)} is not {wrong}"
         elif value == []:
             yield (name,), "the list is empty"
-        elif known := list((choices or {}).get(name, ())):
-            for each in value if isinstance(value, list) else [value]:
-                if each is not None and each not in known:
-                    yield (name,), f"none is called {nearest(str(each)[:60], known)}"
+        elif allowed := list((choices or {}).get(name, ())):
+            for item in value if isinstance(value, list) else [value]:
+                if item is not None and item not in allowed:
+                    yield (name,), f"none is called {nearest(str(item)[:60], allowed)}"
 
 
 def _wrong(value: object, annotation: str) -> str | None:
-    """Return what a value should be, by an annotation; None if it is, or that is not known."""
+    """Return the type that a value should have by an annotation, None if it has it or it is unknown."""
     kinds = [kind.strip() for kind in re.sub(r"\[.*\]", "", annotation).split("|")]
     if not annotation or any(kind != "None" and kind not in _TYPES for kind in kinds):
         return None
@@ -58,7 +58,7 @@ def _wrong(value: object, annotation: str) -> str | None:
     for types, _ in allowed:
         if isinstance(value, types) and (types is bool or not isinstance(value, bool)):
             of_text = isinstance(value, list) and "[str]" in annotation
-            if of_text and not all(isinstance(each, str) for each in value):
+            if of_text and not all(isinstance(item, str) for item in value):
                 return "a list of texts; write numbers in quotes"
             return None
     return " or ".join(name for _, name in allowed)

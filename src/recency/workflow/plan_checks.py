@@ -1,6 +1,6 @@
-"""Checks when a run is planned, once: targets that are made of nothing, columns that tables lack.
+"""Checks during planning, of targets without products and of columns that tables lack.
 
-They look at the study as it is written out, and into the user's tables; jobs need not do it again.
+They use the expanded study and the user's tables; jobs do not repeat them.
 """
 
 import copy
@@ -19,7 +19,7 @@ from recency.workflow.study import Study
 
 
 def problems(study: Study) -> list[str]:
-    """List targets that their experiment does not make, and columns that tables have not."""
+    """List targets that their experiment does not make, and columns that tables lack."""
     return [
         *_targets(study),
         *(p for name in study.config["datasets"] for p in _dataset(study, name)),
@@ -29,9 +29,9 @@ def problems(study: Study) -> list[str]:
 
 
 def _checkpoint(study: Study, name: str) -> Iterator[str]:
-    """Yield a checkpoint that is not here, and weights whose checksum is another than the stated one.
+    """Yield a missing local checkpoint, and weights whose checksum differs from the stated one.
 
-    The Hub's are a job's to check.
+    Jobs check those of the Hub.
     """
     lm = study.config["lms"][name]
     if "placed" in lm and not study.dry_run and not Path(lm["checkpoint"]).exists():
@@ -44,17 +44,17 @@ def _checkpoint(study: Study, name: str) -> Iterator[str]:
 
 
 def _read(study: Study) -> list[str]:
-    """Return the corpora that LMs are trained, validated or compared on."""
+    """Return the corpora on which LMs are trained, validated or compared."""
     named = [lm.get("corpus") for lm in study.config["lms"].values()]
     named += [r.get("validation", {}).get("corpus") for r in study.config["recipes"].values()]
     for experiment in study.config["experiments"].values():
-        for asked in (each for each in experiment.values() if isinstance(each, dict)):
+        for asked in (part for part in experiment.values() if isinstance(part, dict)):
             named += [value for value in asked.values() if value in [*study.config["corpora"]]]
     return [name for name in dict.fromkeys(named) if name is not None]
 
 
 def _corpus(study: Study, name: str) -> Iterator[str]:
-    """Yield what is wrong with a text that is here and whose words are to be so many."""
+    """Yield faults of a local text whose number of words is stated."""
     corpus = study.config["corpora"][name]
     words = corpus.get("options", {}).get("sentences", {}).get("words")
     local = corpus.get("file", {}).get("local", "")
@@ -72,24 +72,24 @@ def _corpus(study: Study, name: str) -> Iterator[str]:
 
 
 def _targets(study: Study) -> Iterator[str]:
-    """Yield figures and tables that a target asks of an experiment that has them not."""
-    whole = copy.copy(study)  # with all files there, whatever is here of them
+    """Yield figures and tables of a target that its experiment does not make."""
+    whole = copy.copy(study)  # as if no file were missing
     whole.dry_run = True
-    made: dict[str, list[str]] = {}
+    stems: dict[str, list[str]] = {}
     for name, target in study.targets.items():
         experiment = target["experiment"]
-        if experiment not in made:
-            made[experiment] = [s for p in products.made(whole, experiment) for s in p.stems]
+        if experiment not in stems:
+            stems[experiment] = [s for p in products.made(whole, experiment) for s in p.stems]
         for stem in target["of"]:
-            if stem not in made[experiment]:
+            if stem not in stems[experiment]:
                 yield (
                     f"targets → {name} → of: the experiment {experiment} makes no "
-                    f"{nearest(stem, made[experiment])}"
+                    f"{nearest(stem, stems[experiment])}"
                 )
 
 
 def _dataset(study: Study, name: str) -> Iterator[str]:
-    """Yield columns that `columns:` of an own table names and its files have not."""
+    """Yield columns that `columns:` names and the user's table lacks."""
     entry = study.config["datasets"][name]
     columns = entry.get("options", {}).get("columns") or {}
     if entry["parser"] != "table":
@@ -112,16 +112,16 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
             yield from _lacking(f"{where} → {key}", column, both)
     mapped = declared_columns.mapped(entry)
     for measure, settings in entry["measures"].items():
-        own = {measure, "time_ms"} & {*mapped, *there["responses"]}
-        if "of" not in settings and not own:
+        measured = {measure, "time_ms"} & {*mapped, *there["responses"]}
+        if "of" not in settings and not measured:
             yield (
-                f"{where}: no column is named for the measure {measure}; write `{measure}: <column>`, "
+                f"{where}: the measure {measure} has no column; write `{measure}: <column>`, "
                 f"one of {', '.join(there['responses'])[:120]}"
             )
 
 
 def _simulated(settings: Mapping) -> dict[str, list[str]]:
-    """Return the columns that simulated words and responses have."""
+    """Return the columns of simulated words and responses."""
     given, of_eyes = (
         plugins.literal("recency.simulation", "readers", name) for name in ("COLUMNS", "OF_EYES")
     )
@@ -130,15 +130,15 @@ def _simulated(settings: Mapping) -> dict[str, list[str]]:
 
 
 def _lacking(where: str, column: object, header: list[str]) -> Iterator[str]:
-    """Yield the columns that a header has not; a name with a star is a pattern."""
-    for each in column if isinstance(column, list) else [column]:
-        there = any(name == each or fnmatchcase(name, str(each)) for name in header)
-        if isinstance(each, str) and not there:
-            yield f"{where}: the table has no column {nearest(each[:60], header)}"
+    """Yield the columns that a header lacks; a name with a star is a pattern."""
+    for label in column if isinstance(column, list) else [column]:
+        there = any(name == label or fnmatchcase(name, str(label)) for name in header)
+        if isinstance(label, str) and not there:
+            yield f"{where}: the table has no column {nearest(label[:60], header)}"
 
 
 def _header(files: Mapping, entry: Mapping) -> list[str] | None:
-    """Return the columns of the one local table of words, or of responses; None if not known."""
+    """Return the columns of the single local table of words or responses, None if unknown."""
     local = [file.get("local") for file in files.values() if isinstance(file, dict)]
     if len(local) != 1 or not local[0]:
         return None

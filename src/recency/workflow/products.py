@@ -1,4 +1,4 @@
-"""Figures and tables of experiments: the files of each, what it reads, and how the report lists it."""
+"""Figures and tables of experiments: their files, inputs, and entries in the report."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,9 +13,9 @@ from recency.workflow import regressions
 from recency.workflow.study import Study
 
 EXPERIMENT = "<results>/experiments/{experiment}"
-#: The formats of a figure and of a table, first the one that the report shows.
+#: Formats of figures and tables; the report shows the first.
 FORMATS = {"figure": ("svg", "pdf", "png", "csv"), "table": ("html", "csv", "tex")}
-#: What any product may read or have as a parameter, beside what its evaluation's spec.py names.
+#: Inputs and parameters that any product may use, in addition to those of its evaluation's spec.py.
 INPUTS = {"not_run": lambda study, experiment: "<results>/not_run.csv"}
 SETTINGS = {
     "lms": Study.lms_of,
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def made(study: Study, experiment: str) -> list[Product]:
-    """Return the products of an experiment, with what is here of its files."""
+    """Return the products of an experiment, given its available files."""
     return [
         product
         for product in registry.products()
@@ -36,29 +36,29 @@ def made(study: Study, experiment: str) -> list[Product]:
 
 
 def experiments_of(study: Study, product: Product) -> list[str]:
-    """Return the experiments that a product can be made of."""
+    """Return the experiments that have a product."""
     evaluation = registry.evaluations()[product.evaluation]
     return [name for name in study.config["experiments"] if evaluation.applies(study, name)]
 
 
 def outputs(study: Study, experiment: str) -> list[str]:
-    """Return the figures and tables of an experiment, in all formats, and the tables that they show.
+    """Return the figures and tables of an experiment in all formats, and their input tables.
 
-    Snakemake misses a deleted file only where a target names it.
+    Snakemake notices a deleted file only if a target names it.
     """
     products = made(study, experiment)
-    found = [path for product in products for s in product.stems for path in formats(experiment, s)]
+    paths = [path for product in products for s in product.stems for path in formats(experiment, s)]
     folder = EXPERIMENT.format(experiment=experiment)
-    read = [each for product in products for each in read_by(study, product, experiment).values()]
-    found += [each for each in read if isinstance(each, str) and each.startswith(f"{folder}/")]
+    read = [file for product in products for file in read_by(study, product, experiment).values()]
+    paths += [file for file in read if isinstance(file, str) and file.startswith(f"{folder}/")]
     for evaluation in registry.evaluations().values():
         if evaluation.also and evaluation.applies(study, experiment):
-            found += evaluation.also(study, experiment)
-    return list(dict.fromkeys(found))
+            paths += evaluation.also(study, experiment)
+    return list(dict.fromkeys(paths))
 
 
 def formats(experiment: str, stem: str) -> list[str]:
-    """Return the files of a figure or table, first the one that the report shows."""
+    """Return the files of a figure or table; the report shows the first."""
     path = f"{EXPERIMENT}/{stem}".format(experiment=experiment)
     return [f"{path}.{ending}" for ending in FORMATS[stem.split("_")[0]]]
 
@@ -69,22 +69,22 @@ def shown(experiment: str, stem: str) -> str:
 
 
 def target_files(study: Study, target: str) -> list[str]:
-    """Return the files of a paper's numbered table or figure."""
+    """Return the files of a numbered table or figure."""
     entry = study.targets[target]
     return [path for stem in entry["of"] for path in formats(entry["experiment"], stem)]
 
 
 def covered(study: Study, target: str) -> bool:
-    """Say whether a numbered table or figure needs no LM and no data beyond those of `run`."""
+    """Return whether a numbered table or figure needs only LMs and data of `run`."""
 
     def used(names: list[str]) -> set:
         settings = [study.experiment(name) for name in names]
-        lms = {lm for each in settings for lm in each["lms"]}
+        lms = {lm for entry in settings for lm in entry["lms"]}
         times = {(r["dataset"], r["measure"]) for name in names for r in study.all_responses(name)}
         keys = registry.data()
-        data = {(key, n) for each in settings for key in keys for n in registry.named(each, key)}
-        asked = [value for each in settings for value in each.values() if isinstance(value, dict)]
-        read = {each["dataset"] for each in asked if "dataset" in each}
+        data = {(key, n) for entry in settings for key in keys for n in registry.named(entry, key)}
+        asked = [value for entry in settings for value in entry.values() if isinstance(value, dict)]
+        read = {entry["dataset"] for entry in asked if "dataset" in entry}
         return lms | times | data | {("datasets", name) for name in read | {d for d, _ in times}}
 
     available = used(study.config["run"]) - study.no_data.keys()
@@ -92,70 +92,70 @@ def covered(study: Study, target: str) -> bool:
 
 
 def of_run(study: Study) -> list[str]:
-    """Return all that a run makes: summary and report, what its experiments come to, numbered, check pages."""
+    """Return all outputs of a run: summary, report, figures and tables, and quality reports."""
     run = study.config["run"]
-    found = ["<results>/summary.txt", "<results>/report.html"]
-    found += [path for name in run for path in outputs(study, name)]
+    paths = ["<results>/summary.txt", "<results>/report.html"]
+    paths += [path for name in run for path in outputs(study, name)]
     numbered = [name for name in study.targets if covered(study, name)]
-    found += [path for name in numbered for path in target_files(study, name)]
-    return found + [path for name in run for path in check_pages(study, name)]
+    paths += [path for name in numbered for path in target_files(study, name)]
+    return paths + [path for name in run for path in check_pages(study, name)]
 
 
 def check_pages(study: Study, experiment: str) -> list[str]:
-    """Return the check pages of an experiment's datasets, for those that are here."""
+    """Return the quality reports of an experiment's available datasets."""
     return [
         f"<results>/datasets/{name}/check.html" for name in sorted(study.datasets_of(experiment))
     ]
 
 
 def read_by(study: Study, product: Product, experiment: str) -> dict:
-    """Return keyword → files that a product is made from."""
-    own = registry.evaluations()[product.evaluation].inputs
-    found = {}
-    for each in product.reads:
-        keyword, _, name = each.partition("=")
-        function = (INPUTS | dict(own)).get(name or keyword)
+    """Return keyword → input files of a product."""
+    own_inputs = registry.evaluations()[product.evaluation].inputs
+    files = {}
+    for role in product.reads:
+        keyword, _, name = role.partition("=")
+        function = (INPUTS | dict(own_inputs)).get(name or keyword)
         path = f"{EXPERIMENT}/{name or keyword}.csv".format(experiment=experiment)
-        found[keyword] = function(study, experiment) if function else path
+        files[keyword] = function(study, experiment) if function else path
     table = study.experiment(experiment).get("published", {}).get(product.published)
-    return found | (
+    return files | (
         {"published": study.files.shipped(f"data/published/{table}.csv")} if table else {}
     )
 
 
 def inputs(study: Study, evaluation: str, name: str, wildcards):
-    """Return one of the inputs that an evaluation's spec.py names, for the wildcards' experiment."""
+    """Return an input declared in an evaluation's spec.py, for the wildcards' experiment."""
     return registry.evaluations()[evaluation].inputs[name](study, wildcards.experiment)
 
 
 def setting(study: Study, evaluation: str, name: str):
-    """Return one of the settings that an evaluation's spec.py names and that no experiment alters."""
+    """Return a setting declared in an evaluation's spec.py that is the same for all experiments."""
     return registry.evaluations()[evaluation].settings[name](study, None)
 
 
 def setting_of(study: Study, evaluation: str, name: str, wildcards):
-    """Return one of the settings that an evaluation's spec.py names, for the wildcards' experiment."""
+    """Return a setting declared in an evaluation's spec.py, for the wildcards' experiment."""
     return registry.evaluations()[evaluation].settings[name](study, wildcards.experiment)
 
 
 def entry(study: Study, evaluation: str, name: str) -> dict:
-    """Return an entry of an evaluation's data without what it is called and where its files are."""
+    """Return an entry of an evaluation's data without its labels and files."""
     data = registry.evaluations()[evaluation].data
     about = {"label", "licence", "cite", *data.roles}
     return {k: v for k, v in study.config[data.table][name].items() if k not in about}
 
 
 def parameter(study: Study, product: Product, setting: str):
-    """Return the function of wildcards that gives one of a product's parameters."""
-    own = registry.evaluations()[product.evaluation].settings
+    """Return a function of wildcards: one of a product's parameters."""
+    own_settings = registry.evaluations()[product.evaluation].settings
     keyword, _, name = setting.partition("=")
-    function = (SETTINGS | dict(own))[name or keyword]
+    function = (SETTINGS | dict(own_settings))[name or keyword]
     return lambda wildcards: function(study, wildcards.experiment)
 
 
 def parameters(study: Study, product: Product) -> dict:
     """Return keyword → function of wildcards, for the parameters of a product's rule."""
-    named = {each.partition("=")[0]: parameter(study, product, each) for each in product.settings}
+    named = {name.partition("=")[0]: parameter(study, product, name) for name in product.settings}
     return {"module": product.module} | named
 
 
@@ -163,7 +163,7 @@ def parameters(study: Study, product: Product) -> dict:
 
 
 def summaries(study: Study) -> list[dict]:
-    """Return what the summary sets a table of: the file, the module that sets it, and a heading."""
+    """Return file, module and heading of each table in the summary."""
     made_of = {name: made(study, name) for name in study.config["run"]}
     return [
         {
@@ -185,7 +185,7 @@ def ranked(study: Study) -> list[str]:
 
 
 def verdict_files(study: Study, experiment: str) -> dict[str, str]:
-    """Return what an experiment's verdict is made from: the held-out tests where there are any."""
+    """Return the inputs of an experiment's verdict: the held-out tests, if any."""
     of = f"{EXPERIMENT}/{{}}.csv".replace("{experiment}", experiment).format
     files = {"delta_loglik": of("delta_loglik"), "intervals": of("delta_loglik_intervals")}
     tested = (
@@ -215,7 +215,7 @@ def verdict_settings(study: Study) -> dict:
 
 
 def summarised_files(study: Study) -> dict[str, list[str] | str]:
-    """Return keyword → files that the summary is made from."""
+    """Return keyword → input files of the summary."""
     of = "<results>/experiments/{}/{}".format
     names = ranked(study)
     asked = [name for name in study.config["run"] if study.experiment(name).get("responses")]
@@ -231,7 +231,7 @@ def summarised_files(study: Study) -> dict[str, list[str] | str]:
 
 
 def histories(study: Study) -> list[str]:
-    """Return the config.json of each network trained here that the run's experiments use."""
+    """Return the config.json of each trained network in the run's experiments."""
     trained, kinds = set(study.lms_that_are("trained")), registry.evaluations()
     names = [
         name
@@ -260,9 +260,7 @@ def summary_settings(study: Study) -> dict:
             }
             for name in ranked(study)
         ],
-        "sections": [
-            {key: each[key] for key in ("module", "heading")} for each in summaries(study)
-        ],
+        "sections": [{key: row[key] for key in ("module", "heading")} for row in summaries(study)],
         "files": {
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
         },
@@ -279,7 +277,7 @@ def summary_settings(study: Study) -> dict:
 
 
 def accepted_checks(study: Study, experiments: Iterable[str]) -> list[str]:
-    """Return a line for each check that a corpus or an LM of some experiments may fail."""
+    """Return one line per check that `accept` permits a corpus or LM of experiments to fail."""
     names = list(experiments)
     datasets = {r["dataset"] for name in names for r in study.all_responses(name)}
     lms = {lm for name in names for lm in study.experiment(name)["lms"]}
@@ -293,7 +291,7 @@ def accepted_checks(study: Study, experiments: Iterable[str]) -> list[str]:
 
 
 def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:
-    """Return the modules that a job of a rule chooses by name; see recency.workflow.code."""
+    """Return the modules that a rule's job selects by name; see recency.workflow.code."""
     modules = [product.module for product in registry.products() if product.rule == rule]
     if rule in ("summary", "report_page"):
         modules = [section["module"] for section in summaries(study)]
@@ -336,8 +334,7 @@ def in_report(
 ):
     """Flag a file for the report, under a category, with the title that it is listed by.
 
-    Without a category this is the experiment's title, and a number that a paper has for the figure
-    or table stands before the title.
+    The default category is the experiment's title; a number in a paper precedes the title.
     """
     stem = Path(path).stem
 

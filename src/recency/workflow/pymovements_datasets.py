@@ -1,8 +1,7 @@
-"""Datasets that the config names by their name in pymovements: `datasets: {x: {pymovements: OneStop}}`.
+"""Datasets given by their name in pymovements: `datasets: {x: {pymovements: OneStop}}`.
 
-Such an entry becomes an ordinary one, with a parser, files and measures: that of `data/corpora/` which
-states the same name, or, of a dataset that no corpus file has, one made of the definition of the
-installed package. Of the package its YAML files alone are read; nothing of it is imported.
+Such an entry is expanded to one with a parser, files and measures: the entry of the same name in
+`data/corpora/`, or one from the definition in the installed package, of which only YAML files are read.
 """
 
 import copy
@@ -19,7 +18,7 @@ from recency.names import nearest
 
 PACKAGE = "pymovements"
 INSTALL = "pip install 'recency[corpora]'"
-#: Measure → what pymovements calls it, and columns of its tables of reading measures.
+#: Measure → its name in pymovements, and columns of the tables of reading measures.
 MEASURES = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "TFT": "TFT"}
 COLUMNS = {"subject": "subject_id", "position": "word_index", "word": "word"}
 _FILTERS = {
@@ -31,14 +30,14 @@ _SHOWN = 20
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads definitions, whose tags (`!polars.Utf8`) name types that matter to nobody here."""
+    """YAML loader that ignores the type tags of definitions (`!polars.Utf8`)."""
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def expanded(given: Mapping, ready: Mapping) -> dict:
-    """Return the config's datasets with those that are named by pymovements as ordinary entries.
+    """Return the config's datasets with pymovements names expanded to complete entries.
 
     Parameters
     ----------
@@ -50,14 +49,14 @@ def expanded(given: Mapping, ready: Mapping) -> dict:
     Raises
     ------
     InputError
-        If pymovements has no such dataset, or it has no reading measures or fixations, or several
-        languages.
+        If pymovements has no such dataset, or the dataset has neither reading measures nor fixations,
+        or has several languages.
     """
     return {name: _expanded(name, entry, ready) for name, entry in given.items()}
 
 
 def _expanded(name: str, entry: object, ready: Mapping) -> object:
-    """Return one entry; as it is, unless it names a dataset of pymovements and no parser."""
+    """Return one entry, expanded if it names a dataset of pymovements and no parser."""
     if not isinstance(entry, dict) or "pymovements" not in entry or "parser" in entry:
         return entry
     where, wanted = f"datasets → {name} → pymovements", entry["pymovements"]
@@ -79,8 +78,8 @@ def _expanded(name: str, entry: object, ready: Mapping) -> object:
         spoken = {n: ready[n].get("language", "en") for n in same}
         same = [n for n in same if spoken[n] == entry["language"]]
         if not same:
-            known = ", ".join(sorted(set(spoken.values())))
-            raise InputError(f"{where}: {wanted} has no {entry['language']!r}; it has: {known}")
+            codes = ", ".join(sorted(set(spoken.values())))
+            raise InputError(f"{where}: {wanted} has no {entry['language']!r}; it has: {codes}")
     if len(same) > 1:
         listed = ", ".join(same[:_SHOWN]) + (", …" if len(same) > _SHOWN else "")
         raise InputError(
@@ -91,7 +90,7 @@ def _expanded(name: str, entry: object, ready: Mapping) -> object:
 
 
 def _laid_over(base: dict, over: Mapping) -> dict:
-    """Return an entry with another's keys over its own; mappings merge."""
+    """Return an entry updated by another; mappings merge."""
     for key, value in over.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict) and key != "measures":
             value = _laid_over(dict(base[key]), value)
@@ -100,36 +99,36 @@ def _laid_over(base: dict, over: Mapping) -> dict:
 
 
 def folder() -> Path | None:
-    """Return the folder of the installed package's definitions; None without the package."""
+    """Return the folder of the installed package's definitions, None without the package."""
     spec = find_spec(PACKAGE)
     return Path(spec.origin).parent / "datasets" if spec and spec.origin else None
 
 
 @cache
 def definitions(folder: Path) -> dict[str, dict]:
-    """Return the definitions of a folder: name → definition."""
-    found = {}
+    """Return name → definition for a folder of definitions."""
+    by_name = {}
     for path in sorted(folder.glob("*.yaml")):
         content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
         if isinstance(content, dict) and "name" in content:
-            found[content["name"]] = content
-    return found
+            by_name[content["name"]] = content
+    return by_name
 
 
 def _of_definition(where: str, wanted: str, ready: object) -> dict:
-    """Return the entry of a dataset that no corpus file has, made of its definition."""
+    """Return the entry of a dataset without a corpus file, from its definition."""
     there = folder()
     if there is None:
-        known = sorted(set(ready))
+        names = sorted(set(ready))
         raise InputError(
-            f"{where}: of the datasets that are not in data/corpora/ the package has the "
-            f"definitions: {INSTALL}; no corpus file has {nearest(wanted, known)}"
+            f"{where}: datasets without a file in data/corpora/ require the package's "
+            f"definitions: {INSTALL}; no corpus file has {nearest(wanted, names)}"
         )
-    known = definitions(there)
-    if wanted not in known:
-        raise InputError(f"{where}: no dataset is called {nearest(wanted, known)}")
-    definition = known[wanted]
-    resources = {each["content"]: each for each in definition.get("resources", ())}
+    names = definitions(there)
+    if wanted not in names:
+        raise InputError(f"{where}: no dataset is called {nearest(wanted, names)}")
+    definition = names[wanted]
+    resources = {resource["content"]: resource for resource in definition.get("resources", ())}
     for content, parser in (
         ("precomputed_reading_measures", "table"),
         ("precomputed_events", "fixations"),
@@ -138,13 +137,13 @@ def _of_definition(where: str, wanted: str, ready: object) -> dict:
             return _entry(wanted, definition, resources[content], parser)
     contents = ", ".join(resources) or "nothing"
     raise InputError(
-        f"{where}: {wanted} has neither reading measures nor fixations, which reading times are "
-        f"made of (it has: {contents})"
+        f"{where}: {wanted} has neither reading measures nor fixations, so reading times cannot be "
+        f"computed (it has: {contents})"
     )
 
 
 def _entry(name: str, definition: Mapping, resource: Mapping, parser: str) -> dict:
-    """Return an ordinary entry of one resource of a definition."""
+    """Return an entry for one resource of a definition."""
     source, loading = resource["source"], resource.get("load_kwargs") or {}
     reading = loading.get("read_csv_kwargs") or {}
     file = {key: source[key] for key in ("url", "md5") if source.get(key)}
@@ -185,7 +184,7 @@ def _entry(name: str, definition: Mapping, resource: Mapping, parser: str) -> di
 
 
 def members(pattern: str) -> str:
-    """Return the pattern of a definition's file names as the option `members` writes it.
+    """Convert the file name pattern of a definition to the syntax of the option `members`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an experiment ranks: its LMs, one for all of their seeds, over a base or over two."""
+"""LMs that an experiment ranks, one for all training seeds, and their baseline models."""
 
 from functools import cached_property
 
@@ -10,16 +10,16 @@ INTERVALS = {
     "crossed": "crossed bootstrap: subjects and sentences resampled jointly, every draw refitted",
     "given_fits": "bootstrap given the fits: subjects, or sentences, resampled; the wider interval",
 }
-"""What intervals are made by, for captions."""
+"""Methods for intervals, for captions."""
 
 
 class Ranked:
-    """The part of a Study that says what ΔLogLik are of, and over."""
+    """The LMs to rank, and the baseline that they are compared with (part of Study)."""
 
     def one_for_seeds(self, experiment: str) -> dict[str, str]:
-        """Return each LM of an experiment → the LM that it is but for the seeds of the experiment.
+        """Return LM → the LM that represents all seeds of the same settings.
 
-        Under `sensitivity` and `steps` every combination stands for itself.
+        Under `sensitivity` and `steps` combinations are not merged.
         """
         entry = self.experiment(experiment)
         if experiment not in self.grids or grids.is_varied(entry) or grids.has_steps(entry):
@@ -27,26 +27,26 @@ class Ranked:
         return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
 
     def ranked_lms(self, experiment: str) -> list[dict]:
-        """Return the LMs that an experiment ranks, described: one for all of its seeds."""
+        """Return the LMs that an experiment ranks, described, one for all seeds."""
         return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
 
     def named_lms(self, experiment: str, key: str) -> list[str]:
-        """Return the LMs that `lms` of an experiment's `key` names, of each seed; all unless it does."""
+        """Return the LMs in `lms` of an experiment's `key`, with all seeds; default all LMs."""
         named, of = self.experiment(experiment)[key].get("lms"), self.one_for_seeds(experiment)
         return [lm for lm in of if not named or of[lm] in named]
 
     def variants(self, experiment: str, key: str | None = None) -> list[dict]:
-        """Return all LMs, or `named_lms`, described as one for all of their seeds; `variant` is the LM itself."""
+        """Return all LMs, or `named_lms`, with the description shared by seeds; `variant` is the LM."""
         of = self.one_for_seeds(experiment)
         named = self.named_lms(experiment, key) if key else of
         return [self.described(of[lm]) | {"variant": lm} for lm in named]
 
     def ranked_baseline(self, experiment: str) -> str:
-        """Return the LM that those of `ranked_lms` are compared with."""
+        """Return the LM with which `ranked_lms` are compared."""
         return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]
 
     def ranked_cells(self, experiment: str) -> list[dict]:
-        """Return every cell; of several seeds lm and label are one, beside `seed` and `variant`."""
+        """Return every cell, with lm and label shared by seeds, and `seed` and `variant`."""
         cells, of = self.named_cells(experiment, "label"), self.one_for_seeds(experiment)
         if not self.several_seeds(experiment):
             return cells
@@ -58,21 +58,21 @@ class Ranked:
         ]
 
     def plain_lms(self, experiment: str) -> list[dict]:
-        """Return the LMs that the config names in an experiment of several settings or steps."""
+        """Return the LMs in the config of an experiment with several settings or steps."""
         grid = self.grids[experiment]["lms"]
-        return [self.described(lm) for lm in dict.fromkeys(each["lm"] for each in grid.values())]
+        return [self.described(lm) for lm in dict.fromkeys(cell["lm"] for cell in grid.values())]
 
     def plain_baseline(self, experiment: str) -> str:
-        """Return the baseline that the config names in such an experiment."""
+        """Return the baseline in the config of such an experiment."""
         return self.grids[experiment]["lms"][self.experiment(experiment)["baseline"]]["lm"]
 
     def several_seeds(self, experiment: str) -> bool:
-        """Say whether an experiment's LMs are means over seeds."""
+        """Return whether an experiment's LMs are means over seeds."""
         of = self.one_for_seeds(experiment)
         return len(set(of.values())) < len(of)
 
     def seeded_cells(self, experiment: str) -> list[dict]:
-        """Return every cell with the seed of its LM, and the first LM that is it but for the seed."""
+        """Return every cell with the seed of its LM, and the LM that represents all seeds."""
         return [
             cell
             | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
@@ -80,22 +80,22 @@ class Ranked:
         ]
 
     def base(self, experiment: str, beside: bool = False) -> str:
-        """Return the base of an experiment's ΔLogLik: fixed, all or several; "" where there is none.
+        """Return the kind of baseline model of an experiment: fixed, all, several, or "" for none.
 
-        With `beside` of those that stand beside the first, where a design has two.
+        With `beside`, that of the designs' second baseline models.
         """
         asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
-        found = [self.config["designs"][design] for design in asked]
-        if beside and all(len(designs.bases(design)) == 1 for design in found):
+        entries = [self.config["designs"][design] for design in asked]
+        if beside and all(len(designs.bases(design)) == 1 for design in entries):
             return ""
         return bases.of(self._kinds_of_base[design][-1 if beside else 0] for design in asked)
 
     def endpoint(self, experiment: str, beside: bool = False) -> str:
         """Return the endpoint by which an experiment ranks its LMs; see recency.endpoints.
 
-        `crossed` unless the experiment states another or a bootstrap given the fits, or has a design
-        that it does not cover. Relative to the second baseline (`beside`) it is the conditional one,
-        or where all observations are fitted that of these.
+        Default `crossed`, unless the experiment has a bootstrap given the fits or a design that
+        `crossed` does not cover. For the second baseline (`beside`) it is conditional, or in-sample if
+        all observations are fitted.
         """
         entry = self.experiment(experiment)
         if beside and not self.all_fitted(experiment):
@@ -110,7 +110,7 @@ class Ranked:
 
     @cached_property
     def in_sample(self) -> set[tuple[str, str, str]]:
-        """The responses (design, dataset, measure) of experiments that rank by `in_sample`."""
+        """Responses (design, dataset, measure) of experiments that rank by `in_sample`."""
         return {
             (response["design"], response["dataset"], response["measure"])
             for name, entry in self.config["experiments"].items()
@@ -120,7 +120,7 @@ class Ranked:
 
     @cached_property
     def _crossed_by_default(self) -> dict[str, bool]:
-        """Design → whether the crossed bootstrap covers it, whatever its data are."""
+        """Design → whether the crossed bootstrap covers it, for any data."""
         every = self.config["designs"]
         return {
             name: covered_endpoints.is_crossed_by_default(design) for name, design in every.items()
@@ -128,14 +128,14 @@ class Ranked:
 
     @cached_property
     def _kinds_of_base(self) -> dict[str, list[str]]:
-        """Design → the kind of each of its bases; read once, since every caption asks."""
+        """Design → the kind of each of its baseline models."""
         return {
             name: [designs.kind_of_base({**design, "base": base}) for base in designs.bases(design)]
             for name, design in self.config["designs"].items()
         }
 
     def over(self, experiment: str) -> dict[str, str]:
-        """Return what ΔLogLik of an experiment is, for captions: its baseline model, endpoint, intervals."""
+        """Return baseline model, endpoint and intervals of an experiment's ΔLogLik, for captions."""
         endpoint = self.endpoint(experiment)
         given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"
         crossed = endpoint == endpoints.CROSSED and not given_fits

@@ -1,4 +1,4 @@
-"""The files of surprisal, observations and regressions that the rules read and make."""
+"""Paths of surprisal, observations and regressions, for the rules' inputs and outputs."""
 
 import functools
 import os
@@ -15,17 +15,17 @@ from recency.workflow.study import Study
 
 
 def observations_file(response: Mapping, name: str) -> str:
-    """Return a file of a response's observations: fit.parquet, held_out.parquet, counts.csv …."""
+    """Return the path of a response's observations: fit.parquet, held_out.parquet, counts.csv …."""
     return "<results>/observations/{dataset}.{measure}/".format(**response) + name
 
 
 def loglik_file(fit: str) -> str:
-    """Return where the exploratory observations' part of a fit's log-likelihood is kept."""
+    """Return the path of the log-likelihoods of a fit's exploratory observations."""
     return fit.removesuffix(".json") + ".parquet"
 
 
 def surprisals(study: Study, experiment: str) -> list[str]:
-    """Return the surprisal of an experiment's datasets under each of its LMs."""
+    """Return the surprisal files of an experiment's datasets and LMs."""
     return [
         f"<results>/surprisal/{lm}/{dataset}.parquet"
         for lm in study.experiment(experiment)["lms"]
@@ -34,22 +34,22 @@ def surprisals(study: Study, experiment: str) -> list[str]:
 
 
 def fit(study: Study, response: Mapping, lm: str, model: str) -> str:
-    """Return where a fit is kept."""
+    """Return the path of a fit."""
     where = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
     return f"{where}/{lm}.{model}.json"
 
 
 def base(study: Study, response: Mapping, lm: str, beside: bool = False) -> str:
-    """Return which fit is an LM's base: its own, or the one that all LMs share.
+    """Return the fit of an LM's baseline model: its own, or the one that all LMs share.
 
-    With `beside` that of the base which the design has beside the one of its ranking, if any.
+    With `beside`, that of the design's second baseline model, if any.
     """
     kinds = designs.bases(study.config["designs"][response["design"]])
     return fit(study, response, "none" if kinds[-1 if beside else 0] == "all" else lm, "base")
 
 
 def crossed_file(study: Study, experiment: str, fit: str) -> str:
-    """Return the scores by the crossed bootstrap of the model that a fit is of."""
+    """Return the path of a model's scores by the crossed bootstrap."""
     draws = study.experiment(experiment).get("draws", DRAWS)
     where, _, model = fit.removesuffix(".json").rpartition("/")
     where = where.replace("<results>/regression/", f"<results>/crossed/draws-{draws}/")
@@ -57,7 +57,7 @@ def crossed_file(study: Study, experiment: str, fit: str) -> str:
 
 
 def crossed_files(study: Study, experiment: str) -> dict[str, list[str]]:
-    """Return the scores of each cell and its baseline, by the crossed bootstrap."""
+    """Return the paths of the crossed-bootstrap scores of each cell and its baseline model."""
     parts = {"full": fits(study, experiment), "base": bases(study, experiment)}
     return {
         f"{name}_crossed": [crossed_file(study, experiment, path) for path in paths]
@@ -71,12 +71,12 @@ def fits(study: Study, experiment: str) -> list[str]:
 
 
 def bases(study: Study, experiment: str, beside: bool = False) -> list[str]:
-    """Return the base of each cell of an experiment; see `base`."""
+    """Return the baseline fit of each cell of an experiment; see `base`."""
     return [base(study, r, lm["lm"], beside) for r, lm in study.cells(experiment)]
 
 
 def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
-    """Return the fits of each cell of an experiment and their bases, with their observations' parts."""
+    """Return the full and baseline fits of each cell, and their observations' log-likelihoods."""
     full, base = fits(study, experiment), bases(study, experiment)
     return {
         "full": full,
@@ -87,7 +87,7 @@ def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
 
 
 def ranked_files(study: Study, experiment: str, beside: bool) -> dict[str, list[str]]:
-    """Return what ΔLogLik of an experiment is computed from, relative to one of its baselines."""
+    """Return the inputs of an experiment's ΔLogLik, relative to one of its baseline models."""
     full, base = fits(study, experiment), bases(study, experiment, beside)
     files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, beside)
     if endpoint == CROSSED:
@@ -98,14 +98,14 @@ def ranked_files(study: Study, experiment: str, beside: bool) -> dict[str, list[
 
 
 def scored_files(study: Study, experiment: str) -> dict[str, list[str]]:
-    """Return the files of both models' parts of the log-likelihood by an experiment's endpoint."""
+    """Return the log-likelihood files of both models, by an experiment's endpoint."""
     files = ranked_files(study, experiment, beside=False)
     kind = "crossed" if "full_crossed" in files else "observations"
     return {name: files.get(f"{name}_{kind}", []) for name in ("full", "base")}
 
 
 def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
-    """Return the tables that a regression's predictors come from."""
+    """Return the tables of a regression's predictors."""
     files = {
         "words": f"<results>/datasets/{dataset}/words.parquet",
         "unigram": f"<results>/surprisal/{study.scale['unigram']}/{dataset}.parquet",
@@ -123,28 +123,28 @@ def formula(study: Study, design: str) -> Formula:
 
 @functools.cache
 def _formula(text: str, engine: str) -> Formula:
-    """Read a formula once: a plan asks for it by every job."""
+    """Parse a formula, cached because every job of a plan needs it."""
     return designs.read({"formula": text, "engine": engine})
 
 
 def names_unigram(study: Study, design: str) -> bool:
-    """Say whether a formula has the unigram surprisal of a word or of another one near it."""
+    """Return whether a formula has the unigram surprisal of a word or of a neighbouring word."""
     used = names.used(formula(study, design))
     return any(names.split(name).stem == "unigram" for name in used)
 
 
 def onsets_of(study: Study, responses: Iterable[Mapping]) -> list[str]:
-    """Return the onsets of the responses whose designs have a kernel."""
-    found = [
+    """Return the onset files of the responses whose designs have a kernel."""
+    paths = [
         observations_file(r, "onsets.parquet")
         for r in responses
         if delay_terms.kernels(formula(study, r["design"]).predictors)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
-    """Return the columns that some design asks of a dataset's own words or observations."""
+    """Return the columns of a dataset's words or observations that designs use."""
     asked = {
         response["design"]
         for table in registry.fitted_tables()
@@ -156,24 +156,23 @@ def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
 
 
 def named_lms(study: Study, responses: Iterable[Mapping]) -> list[dict[str, str]]:
-    """Return the LMs that the formulas of some responses name: each lm and dataset."""
-    found = [(lm, r["dataset"]) for r in responses for lm in names.lms(formula(study, r["design"]))]
-    return [{"lm": lm, "dataset": dataset} for lm, dataset in dict.fromkeys(found)]
+    """Return lm and dataset for each LM that the formulas of responses name."""
+    pairs = [(lm, r["dataset"]) for r in responses for lm in names.lms(formula(study, r["design"]))]
+    return [{"lm": lm, "dataset": dataset} for lm, dataset in dict.fromkeys(pairs)]
 
 
 def others(study: Study, responses: Iterable[Mapping]) -> dict[str, list[str]]:
-    """Return the surprisal of the LMs of named_lms(), in its order."""
-    found = named_lms(study, responses)
-    return {"others": ["<results>/surprisal/{lm}/{dataset}.parquet".format(**n) for n in found]}
+    """Return the surprisal files of named_lms(), in its order."""
+    named = named_lms(study, responses)
+    return {"others": ["<results>/surprisal/{lm}/{dataset}.parquet".format(**n) for n in named]}
 
 
 def regression_files(
     study: Study, design: str, dataset: str, measure: str, lm: str
 ) -> dict[str, str]:
-    """Return a regression's tables of predictors, and the exploratory partition if there is one.
+    """Return the predictor tables of a regression, and the exploratory partition if there is one.
 
-    A unigram model is asked for by the designs that name it alone: some corpora have a
-    frequency of their own.
+    Only designs that name it require a unigram model; some corpora have their own frequencies.
     """
     files = predictors(study, dataset, lm)
     if not names_unigram(study, design):
@@ -188,12 +187,14 @@ def regression_files(
 
 
 def parted(files: Iterable[Mapping]) -> dict:
-    """Return the files of several regressions in one mapping: `<role>_<number>` → files."""
-    return {f"{role}_{n}": found for n, each in enumerate(files) for role, found in each.items()}
+    """Merge the files of several regressions: `<role>_<number>` → files."""
+    return {
+        f"{role}_{n}": paths for n, by_role in enumerate(files) for role, paths in by_role.items()
+    }
 
 
 def files_of(study: Study, responses: Iterable[tuple[str, str, str]], lm: str) -> dict:
-    """Return what a job reads that fits several responses, each (design, dataset, measure)."""
+    """Return the inputs of a job that fits several responses (design, dataset, measure)."""
     return parted(
         regression_files(study, *response, lm) | {"fit": fit_partition(*response[1:])}
         for response in responses
@@ -201,14 +202,14 @@ def files_of(study: Study, responses: Iterable[tuple[str, str, str]], lm: str) -
 
 
 def fit_partition(dataset: str, measure: str) -> str:
-    """Return the observations of a response that are fitted."""
+    """Return the path of the fitted observations of a response."""
     return f"<results>/observations/{dataset}.{measure}/fit.parquet"
 
 
 def settings_of(study: Study, responses: Iterable[tuple[str, str, str]]) -> list[dict]:
-    """Return name, dataset, design and the LMs that it names of each response that a job fits.
+    """Return name, dataset, design and the design's LMs of each response that a job fits.
 
-    `in_sample` is there where an experiment ranks by the likelihood of the fitted observations.
+    `in_sample` is set if an experiment ranks by the likelihood of the fitted observations.
     """
     return [
         {
@@ -225,16 +226,16 @@ def settings_of(study: Study, responses: Iterable[tuple[str, str, str]]) -> list
 def nested_files(
     study: Study, design: str, dataset: str, measure: str, lm: str, other: str
 ) -> dict[str, str]:
-    """Return what the regression of two LMs reads: that of the first one, and the other's surprisal."""
+    """Return the inputs of a regression with two LMs: those of the first, and the other's surprisal."""
     files = regression_files(study, design, dataset, measure, lm)
-    beside = {"beside": predictors(study, dataset, other)["surprisal"]}
-    return parted([files | beside | {"fit": fit_partition(dataset, measure)}])
+    other_files = {"beside": predictors(study, dataset, other)["surprisal"]}
+    return parted([files | other_files | {"fit": fit_partition(dataset, measure)}])
 
 
 def random_effects_files(
     study: Study, design: str, dataset: str, measure: str, lm: str
 ) -> dict[str, str]:
-    """Return what the search for the random effects' structure reads beside the fit partition."""
+    """Return the inputs of the search for the random-effects structure, without the fit partition."""
     files = predictors(study, dataset, lm)
     for path in onsets_of(study, [{"design": design, "dataset": dataset, "measure": measure}]):
         files["onsets"] = path
@@ -242,7 +243,7 @@ def random_effects_files(
 
 
 def unigrams_for(study: Study, responses: Iterable[Mapping]) -> dict[str, list[str]]:
-    """Return the unigram surprisal of each response, where one of their designs names it."""
+    """Return the unigram surprisal of each response if a design names it."""
     responses = list(responses)
     if not any(names_unigram(study, r["design"]) for r in responses):
         return {}
@@ -250,7 +251,7 @@ def unigrams_for(study: Study, responses: Iterable[Mapping]) -> dict[str, list[s
 
 
 def baselines(study: Study, experiment: str) -> dict[str, str]:
-    """Return LM → the baseline that it is compared with, of its own seed and settings."""
+    """Return LM → baseline LM with the same seed and settings."""
     entry = study.experiment(experiment)
     if experiment in study.grids:
         return grids.baselines(study.grids[experiment]["lms"], entry["baseline"])
@@ -258,20 +259,20 @@ def baselines(study: Study, experiment: str) -> dict[str, str]:
 
 
 def ranked_baselines(study: Study, experiment: str) -> dict[str, str]:
-    """Return LM → the baseline that it is compared with, of the LMs that the experiment ranks."""
+    """Return LM → baseline LM, for the LMs that the experiment ranks."""
     of = study.one_for_seeds(experiment)
     return {of[lm]: of[other] for lm, other in baselines(study, experiment).items()}
 
 
 def settings_apart(study: Study, experiment: str) -> dict[str, str]:
-    """Return design → its settings, where an experiment varies them: each has a total of its own."""
+    """Return design → its settings, if an experiment varies them; each has a separate total."""
     if not grids.is_varied(study.experiment(experiment)):
         return {}
     return grids.settings_of_designs(study.grids[experiment]["designs"])
 
 
 def memory_kinds(study: Study, experiment: str) -> dict[str, str]:
-    """Return LM → its kind, where an evaluation of the experiment tells kinds; they are tested too."""
+    """Return LM → its kind, if an evaluation of the experiment compares kinds."""
     kinds: dict[str, str] = {}
     for evaluation in registry.evaluations().values():
         kinds |= evaluation.kinds(study, experiment) if evaluation.kinds else {}
@@ -279,21 +280,21 @@ def memory_kinds(study: Study, experiment: str) -> dict[str, str]:
 
 
 def comparisons(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
-    """Return every comparison × response of an experiment that has a held-out partition.
+    """Return (response, LM a, LM b) for every comparison and response with a held-out partition.
 
-    They are (response, LM a, LM b): every LM with its baseline, then the pairs of `compare`.
+    Each LM is compared with its baseline, then come the pairs of `compare`.
     """
     pairs = [(lm, other) for lm, other in baselines(study, experiment).items() if lm != other]
-    known = {frozenset(pair) for pair in pairs}
+    seen = {frozenset(pair) for pair in pairs}
     for pair in study.experiment(experiment).get("compare", []):
-        pairs += [tuple(pair)] if frozenset(pair) not in known else []
-        known.add(frozenset(pair))
+        pairs += [tuple(pair)] if frozenset(pair) not in seen else []
+        seen.add(frozenset(pair))
     held_out = [r for r in study.responses(experiment) if study.partitioned(r["dataset"])]
     return [(r, a, b) for a, b in pairs for r in held_out]
 
 
 def named_comparisons(study: Study, experiment: str) -> list[dict]:
-    """Return lm_a, lm_b, dataset, measure, design, and the seed where there are several, of each."""
+    """Return lm_a, lm_b, dataset, measure, design, and the seed if there are several, of each comparison."""
     of, asked = study.one_for_seeds(experiment), comparisons(study, experiment)
     named = named_pairs([(r, of[a], of[b]) for r, a, b in asked])
     if not study.several_seeds(experiment):
@@ -302,12 +303,12 @@ def named_comparisons(study: Study, experiment: str) -> list[dict]:
 
 
 def permutation_files(study: Study, experiment: str) -> dict[str, list[str]]:
-    """Return what the permutation tests of an experiment read, comparison by comparison."""
+    """Return the inputs of an experiment's permutation tests, by comparison."""
     return tested_files(study, comparisons(study, experiment))
 
 
 def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, list[str]]:
-    """Return what tests of two LMs' full models read: of each response, LM a and LM b."""
+    """Return the inputs of tests between two LMs' full models."""
     responses = [response for response, _, _ in asked]
     return (
         unigrams_for(study, responses)
@@ -325,7 +326,7 @@ def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, 
 
 
 def nested_pairs(study: Study, experiment: str) -> list[tuple[dict, str, str]]:
-    """Return every nested comparison × response of an experiment: (response, LM a, LM b)."""
+    """Return (response, LM a, LM b) for every nested comparison and response of an experiment."""
     pairs = study.experiment(experiment).get("nested", [])
     return [(r, a, b) for a, b in pairs for r in study.responses(experiment)]
 
@@ -337,7 +338,7 @@ def named_pairs(pairs: list[tuple[dict, str, str]]) -> list[dict]:
 
 
 def nested_table_files(study: Study, experiment: str) -> dict[str, list[str]]:
-    """Return what the nested comparisons of an experiment read, comparison by comparison."""
+    """Return the inputs of an experiment's nested comparisons, by comparison."""
     asked = nested_pairs(study, experiment)
     files = tested_files(study, asked)
     files["fit_both"] = [fit(study, r, f"{a}+{b}", "full") for r, a, b in asked]
@@ -347,7 +348,7 @@ def nested_table_files(study: Study, experiment: str) -> dict[str, list[str]]:
 
 
 def delta_aic_files(study: Study, experiment: str) -> dict[str, list[str]]:
-    """Return what ΔAIC of an experiment is computed from, cell by cell."""
+    """Return the inputs of an experiment's ΔAIC, by cell."""
     asked = study.cells(experiment)
     needed = unigrams_for(study, (r for r, _ in asked)) | others(study, (r for r, _ in asked))
     return needed | {
@@ -359,7 +360,7 @@ def delta_aic_files(study: Study, experiment: str) -> dict[str, list[str]]:
 
 
 def recovery_fits(study: Study, experiment: str, dataset: str, measure: str) -> list[str]:
-    """Return the fits whose effects are set beside the truth, response by response."""
+    """Return the fits whose effects are compared with the truth, by response."""
     return [
         fit(study, response, lm["lm"], "full")
         for response in study.responses(experiment)
@@ -369,23 +370,23 @@ def recovery_fits(study: Study, experiment: str, dataset: str, measure: str) -> 
 
 
 def counts(study: Study, experiment: str) -> list[str]:
-    """Return the counts of observations of an experiment's responses."""
+    """Return the files of observation counts of an experiment's responses."""
     return [observations_file(r, "counts.csv") for r in study.responses(experiment)]
 
 
 def check_unigram(study: Study, dataset: str, targets: Iterable[str], planning: bool) -> list[str]:
-    """Return the dataset's unigram surprisal, if it is there or will be made for the regressions.
+    """Return the dataset's unigram surprisal, if it exists or will be made for the regressions.
 
-    Asked for a check alone, nobody wants to wait for a unigram model. `planning` is whether this
-    process plans the run.
+    A quality report alone should not wait for a unigram model. `planning` is whether this process plans
+    the run.
     """
     path = predictors(study, dataset)["unigram"]
-    alone = targets and all(str(target).startswith("check_") for target in targets)
+    only_checks = targets and all(str(target).startswith("check_") for target in targets)
     named = any(
         names_unigram(study, r["design"])
         for name in study.config["run"]
         for r in study.all_responses(name)
         if r["dataset"] == dataset
     )
-    made = planning and named and not alone
-    return [path] if made or os.path.exists(study.place(path)) else []
+    will_be_made = planning and named and not only_checks
+    return [path] if will_be_made or os.path.exists(study.place(path)) else []

@@ -1,4 +1,4 @@
-"""What the report's page is told of a study: its experiments' files with captions, how it was made."""
+"""Content of the report: experiments' files with captions, corpora, LMs and methods."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +14,7 @@ from recency.evaluations.report import prose
 from recency.workflow import products
 from recency.workflow.study import Study
 
-#: What a reader of reading times looks at first, and last; other figures and tables in between.
+#: Figures and tables of reading times that come first, and last; others are in between.
 FIRST = (
     *("figure_delta_loglik", "table_delta_loglik", "table_significance"),
     "figure_delta_loglik_by_response",
@@ -22,15 +22,15 @@ FIRST = (
 LAST = ("figure_training", "table_observations")
 #: The parameters of the page's rule.
 SETTINGS = ("study", "notes", "experiments", "corpora", "made", "lms", "labels")
-#: Keys of the config whose text is a person's own, and is read as nothing but text.
+#: Keys of the config with free text, which is never interpreted as markup.
 TEXT = ("label", "title", "cite", "licence", "note")
 
 
 def experiments(study: Study) -> list[dict]:
-    """Return what the page shows of each experiment: `file` and `caption` of each figure and table.
+    """Return `file` and `caption` of each figure and table, by experiment.
 
-    Those that the run selects come first, in its order; then others of which a paper's numbered
-    tables and figures are made as well.
+    The run's experiments come first, in its order, then others that provide numbered tables and
+    figures.
     """
     numbered: dict[str, list[str]] = {}
     for name, target in study.targets.items():
@@ -38,28 +38,28 @@ def experiments(study: Study) -> list[dict]:
             numbered.setdefault(target["experiment"], []).extend(target["of"])
     config = _own_text(study.config | study.for_report())
     summaries = products.summaries(study)
-    found = []
+    parts = []
     for name in dict.fromkeys([*study.config["run"], *numbered]):
         ranked = name in products.ranked(study)
         folder = f"{products.EXPERIMENT}/".format(experiment=name)
-        own = [each for each in summaries if each["file"].startswith(folder)]
+        listed = [row for row in summaries if row["file"].startswith(folder)]
         shown = [
             {
-                "file": each["file"],
-                "title": each["title"],
-                "caption": caption(each["rst"], config, {"experiment": name} | each["wildcards"]),
+                "file": row["file"],
+                "title": row["title"],
+                "caption": caption(row["rst"], config, {"experiment": name} | row["wildcards"]),
             }
-            for each in _shown(study, name, numbered.get(name))
+            for row in _shown(study, name, numbered.get(name))
         ]
         title = study.experiment(name)["title"]
-        found.append(
-            {"name": name, "title": title, "ranked": ranked, "shown": shown, "summaries": own}
+        parts.append(
+            {"name": name, "title": title, "ranked": ranked, "shown": shown, "summaries": listed}
         )
-    return found
+    return parts
 
 
 def caption(path: Path, config: Mapping, wildcards: Mapping[str, str]) -> str:
-    """Return a caption with the config's words in it, as Snakemake's own report fills it in."""
+    """Return a caption filled in with the config, as in Snakemake's report."""
     job = SimpleNamespace(config=config, wildcards=SimpleNamespace(**wildcards))
     return _template(path.read_text(encoding="utf-8")).render(snakemake=job)
 
@@ -71,39 +71,39 @@ def _template(text: str) -> Template:
 
 
 def _own_text(value, key: str = ""):
-    """Return a config in which people's own text can't be taken for markup."""
+    """Return a config with free text escaped."""
     if isinstance(value, Mapping):
-        return {name: _own_text(each, name) for name, each in value.items()}
+        return {name: _own_text(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_own_text(each) for each in value]
+        return [_own_text(item) for item in value]
     return prose.plain(value) if isinstance(value, str) and key in TEXT else value
 
 
 def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
     numbers = study.for_report()["numbered"]
-    found = []
+    rows = []
     for product in products.made(study, experiment):
         for stem, title in product.makes.values():
             number = numbers.get(f"{experiment}/{stem}")
             title = f"{number}: {title}" if number else title
             file = products.shown(experiment, stem)
             rst = product.caption(stem)
-            found.append({"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem})
+            rows.append({"file": file, "title": title, "rst": rst, "wildcards": {}, "stem": stem})
     if only is not None:
-        return [each for each in found if each["stem"] in only]
+        return [entry for entry in rows if entry["stem"] in only]
     order = {stem: n for n, stem in enumerate(FIRST)} | {stem: 98 for stem in LAST}
-    found.sort(key=lambda each: order.get(each["stem"], 50))
-    return found + [
-        each
+    rows.sort(key=lambda entry: order.get(entry["stem"], 50))
+    return rows + [
+        entry
         for evaluation in registry.evaluations()
-        for each in _beside(study, experiment, evaluation)
+        for entry in _beside(study, experiment, evaluation)
     ]
 
 
 def _beside(study: Study, experiment: str, name: str) -> list[dict]:
-    """Return the figures that an evaluation makes beside its products: `<caption>.<…>.svg`."""
-    evaluation, found = registry.evaluations()[name], []
+    """Return additional figures of an evaluation: `<caption>.<…>.svg`."""
+    evaluation, entries = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
         return []
     labels = _labelled(_responses(study, experiment))
@@ -115,14 +115,14 @@ def _beside(study: Study, experiment: str, name: str) -> list[dict]:
         wildcards = dict(zip(("dataset", "measure"), of)) | {"search": Path(file).parent.name}
         words = stem.removeprefix("figure_").replace("_", " ").capitalize()
         title = f"{words}: {labels[of[0]]}" if of else words
-        found.append({"file": file, "title": title, "rst": rst, "wildcards": wildcards})
-    return found
+        entries.append({"file": file, "title": title, "rst": rst, "wildcards": wildcards})
+    return entries
 
 
 def _responses(study: Study, experiment: str) -> list:
-    from recency.figures import comparison  # pandas, which a config is checked without
+    from recency.figures import comparison  # imports pandas, which checks of a config avoid
 
-    # A measure stands once for each design, of which a grid has many.
+    # One entry per measure and design; a grid has many designs.
     once = {(r["dataset"], r["measure"]): r for r in study.all_responses(experiment)}
     return comparison.records([], once.values())[1]
 
@@ -134,22 +134,22 @@ def _labelled(responses: list) -> dict[str, str]:
 
 
 def labels(study: Study) -> dict[str, str]:
-    """Return dataset → label, for those of the run; no two are alike."""
-    return _labelled([each for name in study.config["run"] for each in _responses(study, name)])
+    """Return dataset → unique label, for the datasets of the run."""
+    return _labelled([r for name in study.config["run"] for r in _responses(study, name)])
 
 
 def corpora(study: Study) -> list[dict]:
-    """Return the corpora of the run, with licence, citation and the page that checks each."""
+    """Return the corpora of the run with licence, citation and quality report."""
     named, checks = labels(study), _checks(study)
     measures: dict[str, dict[str, None]] = {}
     for name in study.config["run"]:
-        for each in study.all_responses(name):
-            measures.setdefault(each["dataset"], {})[each["measure"]] = None
-    found = []
+        for row in study.all_responses(name):
+            measures.setdefault(row["dataset"], {})[row["measure"]] = None
+    rows = []
     for dataset, asked in measures.items():
         entry = study.config["datasets"][dataset]
         check = f"datasets/{dataset}/check.html"
-        found.append(
+        rows.append(
             {
                 "dataset": dataset,
                 "label": named[dataset],
@@ -159,26 +159,26 @@ def corpora(study: Study) -> list[dict]:
                 "check": check if f"<results>/{check}" in checks else "",
             }
         )
-    for each in study.for_report()["other_data"]:
-        about = {key: each[key] or "" for key in ("label", "cite", "licence")}
-        found.append(about | {"dataset": each["label"], "measures": each["kind"], "check": ""})
-    return found
+    for row in study.for_report()["other_data"]:
+        about = {key: row[key] or "" for key in ("label", "cite", "licence")}
+        rows.append(about | {"dataset": row["label"], "measures": row["kind"], "check": ""})
+    return rows
 
 
 def _checks(study: Study) -> list[str]:
-    found = [page for name in study.config["run"] for page in products.check_pages(study, name)]
-    return list(dict.fromkeys(found))
+    pages = [page for name in study.config["run"] for page in products.check_pages(study, name)]
+    return list(dict.fromkeys(pages))
 
 
 def _lms(study: Study) -> list[tuple[str, str, str]]:
-    """Return label, bias and training of each LM of the run; of learning curves the LMs alone."""
+    """Return label, bias and training of each LM of the run, without steps of learning curves."""
     names = dict.fromkeys(
         lm
         for name in study.config["run"]
         for lm in study.experiment(name)["lms"]
         if not grids.has_steps(study.experiment(name)) or "step" not in study.lms[lm]
     )
-    found = []
+    rows = []
     for name in names:
         lm = study.lms[name]
         bias, how = lm.get("bias"), ""
@@ -191,7 +191,7 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
         elif "checkpoint" in lm:
             source = f"checkpoint {lm['checkpoint']}"
         elif "languages" in lm:
-            source = ", ".join(f"{code}: {own}" for code, own in lm["languages"].items())
+            source = ", ".join(f"{code}: {member}" for code, member in lm["languages"].items())
         elif "ngram" in lm:
             source = "an n-gram model"
         elif "interpolate" in lm:
@@ -204,8 +204,8 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
             tokens = steps * recipe["batch_sequences"] * recipe["sequence_length"]
             seen = f"{tokens:,} tokens" if steps else f"{recipe['epochs']} epochs"
             source = f"{_corpus(study, lm['corpus'])}, {seen}, seed {lm['seed']}"
-        found.append((lm.get("label", name), how or "none", source))
-    return found
+        rows.append((lm.get("label", name), how or "none", source))
+    return rows
 
 
 def _corpus(study: Study, name: str) -> str:
@@ -213,7 +213,7 @@ def _corpus(study: Study, name: str) -> str:
 
 
 def _made(study: Study) -> list[tuple[str, str]]:
-    """Return how the study's own LMs were made, of its scale."""
+    """Return the settings of the scale, for the LMs trained in the study."""
     config, scale = study.config, study.scale
     text = config["corpora"][scale["corpus"]]
     rows = [("Scale", scale.get("label", config["scale"]))]
@@ -228,11 +228,11 @@ def _made(study: Study) -> list[tuple[str, str]]:
 
 
 def _unigram(study: Study, name: str) -> str:
-    """Return what a unigram model is estimated from."""
+    """Return the source of a unigram model."""
     entry = study.config["unigrams"][name]
     if "languages" in entry:
         return ", ".join(
-            f"{_unigram(study, own)} ({code})" for code, own in entry["languages"].items()
+            f"{_unigram(study, member)} ({code})" for code, member in entry["languages"].items()
         )
     if "wordfreq" in entry:
         return f"wordfreq ({entry['wordfreq']})"
@@ -240,16 +240,16 @@ def _unigram(study: Study, name: str) -> str:
 
 
 def inputs(study: Study) -> dict[str, list[str] | str]:
-    """Return keyword → files that the page is made from."""
-    told = experiments(study)
+    """Return keyword → input files of the page."""
+    parts = experiments(study)
     return {
-        "shown": [each["file"] for part in told for each in part["shown"]],
+        "shown": [entry["file"] for part in parts for entry in part["shown"]],
         "verdicts": [
             f"{products.EXPERIMENT}/verdict.json".format(experiment=part["name"])
-            for part in told
+            for part in parts
             if part["ranked"]
         ],
-        "others": [each["file"] for part in told for each in part["summaries"]],
+        "others": [entry["file"] for part in parts for entry in part["summaries"]],
         "checks": _checks(study),
         "histories": products.histories(study),
         "not_run": "<results>/not_run.csv",
@@ -259,16 +259,16 @@ def inputs(study: Study) -> dict[str, list[str] | str]:
 def parameters(study: Study) -> dict:
     """Return keyword → function of wildcards, for the parameters of the page's rule.
 
-    They are worked out when the job is planned: Snakemake reads the rules again for every job.
+    They are computed when the job is planned, because Snakemake reads the rules again in every job.
     """
-    told = cache(lambda: settings(study))
-    return {key: lambda wildcards, key=key: told()[key] for key in SETTINGS}
+    cached = cache(lambda: settings(study))
+    return {key: lambda wildcards, key=key: cached()[key] for key in SETTINGS}
 
 
 def _explorer(study: Study, experiment: str) -> str:
-    """Return an experiment's explorer below the page's folder; "" where this run makes none."""
-    made = experiment in study.config["run"] and spec.applies(study, experiment)
-    return spec.PAGE.format(experiment=experiment).removeprefix("<results>/") if made else ""
+    """Return the path of an experiment's explorer relative to the page, "" if this run makes none."""
+    is_made = experiment in study.config["run"] and spec.applies(study, experiment)
+    return spec.PAGE.format(experiment=experiment).removeprefix("<results>/") if is_made else ""
 
 
 def settings(study: Study) -> dict:
@@ -282,7 +282,7 @@ def settings(study: Study) -> dict:
                 "title": part["title"],
                 "ranked": part["ranked"],
                 "explorer": _explorer(study, part["name"]),
-                "shown": [{k: each[k] for k in ("title", "caption")} for each in part["shown"]],
+                "shown": [{k: entry[k] for k in ("title", "caption")} for entry in part["shown"]],
                 "summaries": [{k: s[k] for k in ("module", "heading")} for s in part["summaries"]],
             }
             for part in experiments(study)

@@ -1,7 +1,7 @@
-"""The state of a run while it is at work: jobs by kind, time left, losses, logs, disk and memory.
+"""State of a running workflow: jobs by kind, time left, losses, logs, disk and memory.
 
-Snakemake's records of its log are taken in (by snakemake_logger_plugin_recency); `status.json` and
-`status.html` in the results say how far the run is, and `./run --watch` reads the former.
+The state is updated from records of Snakemake's log (by snakemake_logger_plugin_recency) and written to
+`status.json` and `status.html` in the results; `./run --watch` reads the former.
 """
 
 import csv
@@ -22,18 +22,18 @@ from recency.files import atomic
 from recency.workflow import batches, costs, status_page
 
 JSON, PAGE = "status.json", "status.html"
-#: In the folder of a run: names the last run's status.json.
+#: File in the folder of a run with the path of the last run's status.json.
 POINTER = Path(".snakemake", "recency-status")
-#: Points of a loss curve, and lines of a log, on the page.
+#: Maximum points of a loss curve, and lines of a log, on the page.
 POINTS, LINES = 150, 3
-#: Seconds of work from which the estimate of the time left follows the run's own speed.
+#: Seconds of completed work from which the time left is estimated from the run's speed.
 SETTLED = 30.0
 STOPPING = ("Terminating processes on user request", "Will exit after finishing")
 LEFT = re.compile(r"(?:(\d+):)?(\d+):(\d\d) left")
 
 
 def headline(state: Mapping) -> str:
-    """Return how far a run is, or how it ended, in one line."""
+    """Return the progress of a run, or how it ended, in one line."""
     done, jobs = (sum(kind[key] for kind in state["kinds"]) for key in ("done", "jobs"))
     took = costs.duration(state["updated"] - state["started"])
     if state["state"] == "running":
@@ -49,7 +49,7 @@ def headline(state: Mapping) -> str:
 
 
 def table(state: Mapping) -> list[str]:
-    """Return the lines of a terminal: the run, each kind of job that is left, each running training."""
+    """Return lines for the terminal: the run, each remaining kind of job, each running training."""
     kinds = [kind for kind in state["kinds"] if kind["done"] < kind["jobs"]]
     width = max((len(kind["kind"]) for kind in kinds), default=0)
     rows = []
@@ -64,7 +64,7 @@ def table(state: Mapping) -> list[str]:
 
 @dataclass
 class Running:
-    """A job at work, from Snakemake's record of it."""
+    """A running job, from Snakemake's record."""
 
     name: str
     kind: str
@@ -76,7 +76,7 @@ class Running:
 
 @dataclass
 class RunStatus:
-    """A run: what its jobs are and were planned to take, and what became of them.
+    """A run: its jobs, their estimated times, and their outcomes.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ class RunStatus:
     study : str
         Its name and scale.
     jobs : dict of int to (str, float)
-        Snakemake's number of a job → its kind, and the core seconds that it is expected to take.
+        Snakemake's job number → kind, and estimated core seconds.
     cores : int
-        Cores that jobs run on.
+        Cores for jobs.
     log : str
         Snakemake's log file.
     """
@@ -110,22 +110,22 @@ class RunStatus:
         self.ended: float | None = None
 
     def introduction(self) -> str:
-        """Say where more of the run is seen than on the terminal."""
+        """Return a line with the paths of the status page and the log."""
         log = f"; full log: {self.log}" if self.log else ""
         return f"This run is shown in {self.results / PAGE}{log}"
 
     def take(self, record) -> None:
-        """Take in a record of Snakemake's log."""
+        """Update the state by a record of Snakemake's log."""
         event = getattr(record, "event", None)
         if event == "job_info":
             self._start(record)
         elif event == "job_finished":
             self.running.pop(record.job_id, None)
-            self.failed.pop(record.job_id, None)  # an attempt before this one
+            self.failed.pop(record.job_id, None)  # an earlier attempt
             self.done.add(record.job_id)
         elif event == "job_error":
             job = self.running.pop(record.jobid, None)
-            if not self.is_stopped:  # then it was ended with the run
+            if not self.is_stopped:  # otherwise the run ended it
                 log = next(iter(record.log), "")
                 last = (_tail(log) or [""])[-1]
                 name = job.name if job else record.rule_name
@@ -138,7 +138,7 @@ class RunStatus:
     def _start(self, record) -> None:
         kind, _ = self.jobs.get(record.jobid, ("", 0.0))
         if not kind:
-            return  # a target, which stands for others
+            return  # a target rule without work
         rule = batches.kind_of(record.rule_name)
         self.running[record.jobid] = Running(
             name=" ".join([rule, *map(str, record.wildcards.values())]),
@@ -150,11 +150,11 @@ class RunStatus:
         )
 
     def end(self, now: float) -> None:
-        """Let the run be over."""
+        """Mark the run as ended."""
         self.ended = now
 
     def state(self) -> dict:
-        """Return the run's state, as `status.json` has it; times are seconds since 1970."""
+        """Return the content of `status.json`; times are seconds since 1970."""
         now = self.ended or time.time()
         planned = Counter(kind for kind, _ in self.jobs.values())
         done = Counter(self.jobs[job][0] for job in self.done if job in self.jobs)
@@ -202,9 +202,9 @@ class RunStatus:
         return "finished" if self.jobs.keys() <= self.done else "stopped"
 
     def _left(self, now: float, jobs: list[dict]) -> float | None:
-        """Return the seconds that are left, by the run's speed so far; None once it is over.
+        """Return the estimated seconds left from the run's speed, None after its end.
 
-        A running job that says how much time it needs is believed.
+        A running job's own estimate in its log takes precedence.
         """
         if self.ended is not None:
             return None
@@ -215,12 +215,12 @@ class RunStatus:
         speed = float(self.cores)
         if passed > SETTLED and worked:
             speed = min(max(worked / passed, self.cores / 10), self.cores * 4)
-        own = (said for job in jobs for line in job["lines"][-1:] for said in LEFT.findall(line))
-        longest = max((int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in own), default=0)
+        times = (time for job in jobs for line in job["lines"][-1:] for time in LEFT.findall(line))
+        longest = max((int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in times), default=0)
         return max((whole - worked) / speed, longest)
 
     def write(self, state: Mapping) -> str:
-        """Write `status.json` and the page, each at once; return why they could not be, or ""."""
+        """Write `status.json` and the page atomically; return the error if they cannot be written, or ""."""
         try:
             with atomic(self.results / JSON) as path:
                 path.write_text(json.dumps(state), encoding="utf-8")
@@ -235,7 +235,7 @@ class RunStatus:
 
 
 def losses(path: Path) -> list[list[list[float]]]:
-    """Return step and loss in nats of a training and of its validation, thinned; empty without a file."""
+    """Return thinned curves of step and loss (nats) of training and validation; empty without a file."""
     curves: tuple[list, list] = ([], [])
     try:
         with path.open(newline="") as file:
@@ -249,7 +249,7 @@ def losses(path: Path) -> list[list[list[float]]]:
 
 
 def _thinned(curve: list) -> list:
-    """Return means of as many neighbours as leave POINTS of a curve."""
+    """Return a curve thinned to POINTS by means of neighbours."""
     size = math.ceil(len(curve) / POINTS) or 1
     parts = (curve[i : i + size] for i in range(0, len(curve), size))
     return [[part[-1][0], round(sum(y for _, y in part) / len(part), 4)] for part in parts]
@@ -267,13 +267,13 @@ def _read_tail(path: str) -> Iterator[str]:
             text = file.read().decode("utf-8", errors="replace")
     except OSError:
         return
-    for each in text.replace("\r", "\n").splitlines():
-        if each.strip():
-            yield each.rstrip()[:400]
+    for line in text.replace("\r", "\n").splitlines():
+        if line.strip():
+            yield line.rstrip()[:400]
 
 
 def _machine(folder: Path) -> dict[str, int]:
-    """Return bytes of disk where results are, and of this machine's memory."""
+    """Return total and free bytes of the results' disk and of memory."""
     import psutil
 
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())

@@ -1,9 +1,9 @@
-"""Check a config by its schema: each fault on a line that says what would be right.
+"""Check a config by its schema, with one line per fault and its remedy.
 
-Beside JSON Schema's own keywords there are ours, which the head of config.schema.yaml explains:
-`x-message` and `x-at` word an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
-`x-module`, `x-check` and `x-columns` look a value up, once all types are right; `x-provided` names the
-kind of plugins that give names.
+The head of config.schema.yaml explains the keywords in addition to JSON Schema's: `x-message` and
+`x-at` set the message of an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
+`x-module`, `x-check` and `x-columns` look up a value, after all types are correct; `x-provided` is the
+kind of plugins that define names.
 """
 
 import math
@@ -17,23 +17,23 @@ from recency import plugins
 from recency.errors import InputError
 from recency.names import near, nearest
 
-LARGEST = 2**53  # of a whole number: beyond, not all of them are exact everywhere
-LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
-DEEPEST, MOST = 50, 200_000  # levels and values of a config
+LARGEST = 2**53  # integers up to here are exact as floating-point numbers
+LARGEST_SEED = 2**32 - 1  # maximum for all random number generators used
+DEEPEST, MOST = 50, 200_000  # maximum nesting and number of values of a config
 LOOKED_UP = ("x-table", "x-module", "x-check", "x-columns")
 PROVIDED = "x-provided"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 
 class _Values(dict):
-    """The values that a message may name; a value that is not there reads `none`."""
+    """Values for the placeholders of a message; missing ones are `none`."""
 
     def __missing__(self, key: str) -> str:
         return "none"
 
 
 def _filled(text: str, instance: object, **more: object) -> str:
-    """Return a message with the values that it names."""
+    """Return a message with its placeholders filled in."""
     values = dict(instance) if isinstance(instance, Mapping) else {}
     values |= {"first": instance[0]} if isinstance(instance, list) and instance else {}
     values |= {"value": short(instance), "text": str(instance)[:60]}
@@ -41,7 +41,7 @@ def _filled(text: str, instance: object, **more: object) -> str:
 
 
 def _with_message(rule: Callable) -> Callable:
-    """Wrap the rule of a keyword, so that the message of its schema words what it finds."""
+    """Wrap the validator of a keyword to use the `x-message` of its schema."""
 
     def checked(validator: Any, value: object, instance: object, schema: Mapping) -> Iterator:
         for error in rule(validator, value, instance, schema) or ():
@@ -59,16 +59,18 @@ def _with_message(rule: Callable) -> Callable:
 
 
 def _properties(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
-    """Apply `properties`; jsonschema does not say where a key is that may not be there (`false`)."""
+    """Apply `properties`; jsonschema does not report the path of a forbidden key (`false`)."""
     for key, inner in value.items() if isinstance(instance, Mapping) else ():
         if key in instance and inner is False:
-            yield jsonschema.ValidationError("it has no place here", validator=None, path=[key])
+            yield jsonschema.ValidationError(
+                "this key is not allowed here", validator=None, path=[key]
+            )
         elif key in instance:
             yield from validator.descend(instance[key], inner, path=key, schema_path=key)
 
 
 def _dependent(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
-    """Apply `dependentSchemas`; a message is about the key that depends unless it says otherwise."""
+    """Apply `dependentSchemas`; by default a message refers to the dependent key."""
     for key, inner in value.items() if isinstance(instance, Mapping) else ():
         if key in instance:
             for error in validator.descend(instance, inner, schema_path=key):
@@ -78,7 +80,7 @@ def _dependent(validator: Any, value: Mapping, instance: object, schema: Mapping
 
 
 def _compared(holds: Callable[[float, float], bool]) -> Callable:
-    """Return the rule of a keyword that compares numbers of one entry."""
+    """Return the validator of a keyword that compares two numbers of an entry."""
 
     def checked(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
         for key, (other, text) in value.items() if isinstance(instance, Mapping) else ():
@@ -94,7 +96,7 @@ def _compared(holds: Callable[[float, float], bool]) -> Callable:
 
 
 def _looked_up(keyword: str) -> Callable:
-    """Return the rule of a keyword whose value is looked up when all types are right."""
+    """Return the validator of a keyword whose value is looked up after all types are correct."""
 
     def deferred(validator: Any, value: object, instance: object, schema: Mapping) -> Iterator:
         yield jsonschema.ValidationError(
@@ -105,7 +107,7 @@ def _looked_up(keyword: str) -> Callable:
 
 
 _BASE = jsonschema.Draft202012Validator
-#: Whole numbers are written so: 4.0 is none.
+#: 4.0 is not an integer.
 Validator = jsonschema.validators.extend(
     _BASE,
     {
@@ -127,67 +129,69 @@ Validator = jsonschema.validators.extend(
 def problems(
     config: dict, schema: dict, where: str = "", look_up: Callable | None = None
 ) -> list[str]:
-    """List the faults of a config by a schema, and values that no schema allows.
+    """List the faults of a config by a schema, and values that are never allowed.
 
     Parameters
     ----------
     config, schema : dict
-        The config, and its JSON Schema.
+        The config and its JSON Schema.
     where : str
-        What begins each line, such as a file's name.
+        Prefix of each line, such as a file name.
     look_up : callable, optional
         `look_up(keyword, value of the keyword, value in the config)` yields (path, text) for each
-        fault of a value that a keyword of `LOOKED_UP` has; called where all types are right.
+        fault of a value under a keyword of `LOOKED_UP`; called if all types are correct.
     """
-    found = [f"{where}{problem}" for problem in _values(config)]
-    if found:
-        return found
-    found = errors(config, schema, 2)
-    if plain := [error for error in found if error.validator not in LOOKED_UP]:
+    faults = [f"{where}{problem}" for problem in _values(config)]
+    if faults:
+        return faults
+    faults = errors(config, schema, 2)
+    if plain := [error for error in faults if error.validator not in LOOKED_UP]:
         return [f"{where}{message(error, schema)}" for error in plain]
     return [
         f"{where}{_place([*error.path, *path])}: {text}"
-        for error in (found if look_up else ())
+        for error in (faults if look_up else ())
         for path, text in look_up(error.validator, error.validator_value, error.instance)
     ]
 
 
 def errors(value: object, schema: dict, depth: int) -> list[jsonschema.ValidationError]:
-    """Return the errors of a value by their paths.
+    """Return the errors of a value, sorted by path.
 
-    A rule with a message of its own says nothing of an entry, at `depth` keys, whose types are wrong.
+    Rules with an `x-message` are skipped for entries (at `depth` keys) that have wrong types.
     """
-    found = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
+    ranked = sorted(Validator(schema).iter_errors(value), key=lambda e: [*map(str, e.path)])
     ruled = ("x-message", *LOOKED_UP)
-    wrong = {tuple(error.path)[:depth] for error in found if error.validator not in ruled}
-    return [e for e in found if e.validator not in ruled or tuple(e.path)[:depth] not in wrong]
+    wrong = {tuple(error.path)[:depth] for error in ranked if error.validator not in ruled}
+    return [e for e in ranked if e.validator not in ruled or tuple(e.path)[:depth] not in wrong]
 
 
 def _place(path: list, whole: bool = False) -> str:
-    """Return the path of a value, without the number of a list's member at its end unless `whole`."""
+    """Format the path of a value, without a final list index unless `whole`."""
     while path and isinstance(path[-1], int) and not whole:
         path = path[:-1]
-    return " → ".join(short(each, 40).strip("'") for each in path) or "top level"
+    return " → ".join(short(key, 40).strip("'") for key in path) or "top level"
 
 
 def short(value: object, longest: int = 60) -> str:
-    """Return a value as Python writes it, cut."""
+    """Return the representation of a value, truncated."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def message(error: jsonschema.ValidationError, schema: dict) -> str:
-    """Say where, what and the way out of one schema error."""
+    """Format a schema error: path, fault and way out."""
     if error.validator == "x-message":
         return f"{_place(list(error.path))}: {error.message}"
     where = _place(list(error.path), whole=True)
     if error.validator == "additionalProperties":
-        known = list(error.schema.get("properties", ()))
-        unknown = [key for key in error.instance if key not in known]
+        allowed = list(error.schema.get("properties", ()))
+        unknown = [key for key in error.instance if key not in allowed]
         if len(unknown) > 3:
             first, more = ", ".join(short(key, 40) for key in unknown[:3]), len(unknown) - 3
             return f"{where}: unknown keys {first} and {more} more"
-        return "; ".join(f"{where}: unknown key {_near(error, key[:60], known)}" for key in unknown)
+        return "; ".join(
+            f"{where}: unknown key {_near(error, key[:60], allowed)}" for key in unknown
+        )
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{where}: {', '.join(map(repr, missing))} is missing"
@@ -197,24 +201,24 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
 
 
 def _near(error: jsonschema.ValidationError, name: object, known: list[str]) -> str:
-    """Return an unknown name with the nearest, and where packages provide such names the way to one."""
+    """Return an unknown name with the nearest one, and how to add a plugin of the name."""
     if PROVIDED in error.schema:
         return plugins.unknown(plugins.KINDS[error.schema[PROVIDED]].package, name, known)
     return nearest(name, known)
 
 
 def _said(error: jsonschema.ValidationError) -> str:
-    """Say what is wrong with a value."""
+    """Describe the fault of a value."""
     value, wanted = error.instance, error.validator_value
     if error.validator == "enum":
-        names = [each for each in wanted if isinstance(each, str)]
+        names = [name for name in wanted if isinstance(name, str)]
         if PROVIDED in error.schema:
             return f"none is called {_near(error, value, names)}"
         close = near(value, names)
         way = f"; did you mean {close!r}?" if close else ""
         if len(str(wanted)) < 150:
             return f"{short(value)} is not one of {wanted}{way}"
-        return f"{short(value)} is not one of the {len(wanted)} that there are{way}"
+        return f"{short(value)} is not one of the {len(wanted)} permitted values{way}"
     if error.validator == "type":
         wanted = [wanted] if isinstance(wanted, str) else wanted
         types = ", ".join(map(repr, wanted))
@@ -222,13 +226,13 @@ def _said(error: jsonschema.ValidationError) -> str:
     if error.validator in ("anyOf", "oneOf"):
         return _alternatives(error)
     if error.validator == "uniqueItems":
-        again = next(each for n, each in enumerate(value) if each in value[:n])
+        again = next(name for n, name in enumerate(value) if name in value[:n])
         return f"{short(again)} stands twice"
     return error.message.replace(repr(value), short(value))
 
 
 def _as_type(value: object, wanted: list[str]) -> str:
-    """Say how a value is written so that it is of a type."""
+    """Return how to write a value so that YAML reads the intended type."""
     if "integer" in wanted and isinstance(value, float) and value.is_integer():
         return f"; write {int(value)}" if abs(value) < LARGEST else ""
     if {"number", "integer"} & set(wanted) and isinstance(value, str):
@@ -237,7 +241,7 @@ def _as_type(value: object, wanted: list[str]) -> str:
         except ValueError:
             return ""
         if "e" in value.lower() and "." not in value and math.isfinite(number):
-            return f"; YAML takes it for text: write {value.lower().replace('e', '.0e', 1)}"
+            return f"; YAML reads it as text: write {value.lower().replace('e', '.0e', 1)}"
         return "; write it without quotes" if math.isfinite(number) else ""
     if "string" in wanted and not isinstance(value, dict | list | type(None)):
         return "; write it in quotes"
@@ -245,25 +249,25 @@ def _as_type(value: object, wanted: list[str]) -> str:
 
 
 def _alternatives(error: jsonschema.ValidationError) -> str:
-    """Say that a value fits none, or several, of what it may be."""
-    keys = [key for each in error.validator_value for key in each.get("required", [])]
-    own = error.instance
-    if keys and isinstance(own, dict):
-        given = [key for key in dict.fromkeys(keys) if key in own]
+    """Describe a value that matches none, or several, of its alternatives."""
+    keys = [key for part in error.validator_value for key in part.get("required", [])]
+    entry = error.instance
+    if keys and isinstance(entry, dict):
+        given = [key for key in dict.fromkeys(keys) if key in entry]
         if not error.context and given:
             return f"{' and '.join(map(repr, given))} exclude each other; give one"
-        if all(each.validator == "required" for each in error.context):
+        if all(part.validator == "required" for part in error.context):
             listed = ", ".join(map(repr, dict.fromkeys(keys)))
-            also = f", beside {given[0]!r}" if given else ""
-            return f"{short(own, 40)} fits none of what it may be: it needs one of {listed}{also}"
-    reasons = [each.message.replace(repr(own), short(own)) for each in error.context]
-    reasons = [each if len(each) < 90 else f"{each[:89]}…" for each in dict.fromkeys(reasons)]
-    return f"{short(own)} fits none of what it may be: {'; or '.join(reasons[:3])}"
+            also = f", in addition to {given[0]!r}" if given else ""
+            return f"{short(entry, 40)} fits none of what it may be: it needs one of {listed}{also}"
+    reasons = [part.message.replace(repr(entry), short(entry)) for part in error.context]
+    reasons = [part if len(part) < 90 else f"{part[:89]}…" for part in dict.fromkeys(reasons)]
+    return f"{short(entry)} fits none of what it may be: {'; or '.join(reasons[:3])}"
 
 
 def _values(config: dict) -> list[str]:
-    """List values that cannot be: numbers that are none, signs that cannot be seen, too deep, too many."""
-    found: list[str] = []
+    """List values that are never allowed: NaN, invisible characters, too deep or too many."""
+    faults: list[str] = []
     seen, waiting = 0, [((), config)]
     while waiting:
         path, value = waiting.pop()
@@ -272,47 +276,47 @@ def _values(config: dict) -> list[str]:
             what = f"more than {DEEPEST} levels" if len(path) > DEEPEST else f"over {MOST:,} values"
             raise InputError(f"the config has {what} ({_path(path[:3])}); a list may hold itself")
         if isinstance(value, dict):
-            for key, each in value.items():
+            for key, item in value.items():
                 if not isinstance(key, str):
-                    found.append(
-                        f"{_path(path)}: the key {short(key)} is no text; write it in quotes"
+                    faults.append(
+                        f"{_path(path)}: the key {short(key)} is not text; write it in quotes"
                     )
                 else:
-                    waiting.append(((*path, key), each))
-                    found += _text(path, key)
+                    waiting.append(((*path, key), item))
+                    faults += _text(path, key)
         elif isinstance(value, list | tuple):
-            waiting += [((*path, n), each) for n, each in enumerate(value)]
+            waiting += [((*path, n), item) for n, item in enumerate(value)]
         else:
-            found += _scalar(path, value)
-    return sorted(found)
+            faults += _scalar(path, value)
+    return sorted(faults)
 
 
 def _scalar(path: tuple, value: object) -> list[str]:
-    """List what is wrong with a single value, whatever it is for."""
+    """List faults of a scalar, independent of its key."""
     if isinstance(value, str):
         return _text(path, value)
     if isinstance(value, float) and not math.isfinite(value):
-        return [f"{_path(path)}: {value} is no finite number"]
+        return [f"{_path(path)}: {value} is not a finite number"]
     if isinstance(value, int) and not isinstance(value, bool):
         largest = LARGEST_SEED if path and str(path[-1]).endswith("seed") else LARGEST
         if "seeds" in path or "seed" in path:
             largest = LARGEST_SEED
         if abs(value) > largest:
             written = f"a number of {len(str(abs(value)))} digits" if abs(value) > 10**18 else value
-            return [f"{_path(path)}: {written} is larger than {largest}, the largest here"]
+            return [f"{_path(path)}: {written} is larger than the maximum, {largest}"]
     return []
 
 
 def _text(path: tuple, text: str) -> list[str]:
-    """List a text's signs that cannot be seen."""
+    """List invisible characters of a text."""
     if sign := _CONTROL.search(text):
         code = f"U+{ord(sign[0]):04X}"
-        return [f"{_path(path)}: {text[:30]!a} has a sign that cannot be seen, {code}"]
+        return [f"{_path(path)}: {text[:30]!a} has an invisible character, {code}"]
     return []
 
 
 def _path(path: tuple) -> str:
     return (
-        " → ".join(ascii(each)[1:-1][:40] if isinstance(each, str) else str(each) for each in path)
+        " → ".join(ascii(key)[1:-1][:40] if isinstance(key, str) else str(key) for key in path)
         or "top level"
     )

@@ -1,4 +1,4 @@
-"""Surprisal of several datasets under one network, which is opened once and only if any is missing."""
+"""Score several datasets with one network, which is opened once, and only if any score is missing."""
 
 import shutil
 import time
@@ -27,14 +27,13 @@ def main(
     word_list: Sequence[str] = (),
     **settings,
 ) -> None:
-    """Write the surprisal and the ledger of each dataset that is not stored already.
+    """Write surprisal and ledger of each dataset without stored results.
 
-    `settings` are those of recency.scoring.surprisal.main. Datasets of the same words are scored
-    once. `accept` are the checks of the surprisal that each dataset may fail; `unigram` has the unigram
-    surprisal of each, where the LM erases words of context by their frequency. `tuned_lens` and
-    `ngram_lm` are files of measures, none or one each, and `ngram_reading` how the n-gram model reads
-    words (recency.scoring.ngram_likeness.Reference); `word_list` is the file that the LM's settings of
-    word entropy name, if any.
+    `settings` are those of recency.scoring.surprisal.main. Datasets with the same words are scored
+    once. `accept` lists the checks that the surprisal of each dataset may fail; `unigram` the unigram
+    surprisal files, for LMs that erase words by frequency. `tuned_lens` and `ngram_lm` are optional
+    files for measures, `ngram_reading` the settings of recency.scoring.ngram_likeness.Reference, and
+    `word_list` the file of words for word entropy, if any.
     """
     files = {"tuned_lens": list(tuned_lens), "ngram_lm": list(ngram_lm)}
     files = {name: paths for name, paths in files.items() if paths}

@@ -1,4 +1,4 @@
-"""From a rule's files and parameters to the function of its script, by their names."""
+"""Call the function of a rule's script with the rule's files and parameters, matched by name."""
 
 import inspect
 from collections.abc import Callable
@@ -13,7 +13,7 @@ def run(function: Callable, job: Any, **others: Any) -> None:
     Parameters
     ----------
     function
-        Its parameters have the names of the rule's inputs, outputs, params and wildcards.
+        Function whose parameters are named as the rule's inputs, outputs, params and wildcards.
     job
         The script's `snakemake`.
     others
@@ -24,21 +24,21 @@ def run(function: Callable, job: Any, **others: Any) -> None:
 
 
 def arguments(function: Callable, job: Any) -> dict[str, Any]:
-    """Return the arguments that a job has for a function, by name.
+    """Return the arguments of a function from a job, by name.
 
-    - Every named input, output and param of the rule is one, so that a name that the function does
-      not have is an error. An output `x` is `out_x` where the function has that; outputs without a
-      name are `out`.
-    - A parameter whose annotation has `of_job` is a record made of several of these, as an `LMSpec`.
-    - A param `settings` that the function does not have is several arguments; inputs that it does
-      not have are together its `files`, by name.
+    - Every named input, output and param of the rule is an argument, so that a name without a
+      parameter is an error. An output `x` is passed as `out_x` if the function has that parameter;
+      unnamed outputs as `out`.
+    - A parameter whose annotation has `of_job`, such as `LMSpec`, is constructed from several of these.
+    - A param `settings` without a parameter is unpacked to arguments; inputs without parameters are
+      passed together as `files`, by name.
     - Wildcards, `threads` (or `processes`), and `code`, the fingerprints of the rule's code, are
-      added where the function has them.
+      passed if the function has these parameters.
 
     Raises
     ------
     TypeError
-        Where two files or params of the rule have one name.
+        If two files or params of the rule have the same name.
     """
     parameters = inspect.signature(function).parameters
     taken = {n: p for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
@@ -49,7 +49,9 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for part in (inputs, outputs, params):
         if twice := given.keys() & part.keys():
-            raise TypeError(f"rule {job.rule}: two things are called {', '.join(sorted(twice))}")
+            raise TypeError(
+                f"rule {job.rule}: two files or params are called {', '.join(sorted(twice))}"
+            )
         given |= part
     if "settings" in params and "settings" not in taken:
         given |= given.pop("settings")
@@ -68,5 +70,5 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
 
 
 def _count(named: dict[str, Any]) -> int:
-    """Count the files that have a name; a name may be of several."""
+    """Count named files; a name may have several."""
     return sum(1 if isinstance(files, str) else len(files) for files in named.values())

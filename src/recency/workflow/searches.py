@@ -1,11 +1,11 @@
-"""What a search of a bias's parameters reads, and how it scores and fits."""
+"""Inputs and settings of searches for bias parameters."""
 
 from recency.workflow import regressions
 from recency.workflow.study import Study
 
 
 def search_files(study: Study, search: str) -> dict[str, list[str]]:
-    """Return what a search of a bias's parameters reads, response by response."""
+    """Return the inputs of a search for bias parameters, by response."""
     asked = study.search_responses(search)
     return regressions.unigrams_for(study, asked) | {
         "words": [regressions.predictors(study, r["dataset"])["words"] for r in asked],
@@ -15,7 +15,7 @@ def search_files(study: Study, search: str) -> dict[str, list[str]]:
 
 
 def search_settings(study: Study, search: str) -> dict:
-    """Return how a search scores and fits, and what it varies."""
+    """Return the settings of a search: scoring, fitting and parameters."""
     entry = study.config["searches"][search]
     varied = ("form", "layers", "parameters", "trials", "seed")
     return {

@@ -1,4 +1,4 @@
-"""Check what experiments, groups, targets and unigrams select, and that names are of one thing each."""
+"""Check the selections of experiments, groups, targets and unigrams, and that names are unique."""
 
 from recency import config as configuration
 from recency.evaluations import registry
@@ -7,19 +7,19 @@ from recency.reading.response_names import RESPONSES
 
 
 def problems(config: dict) -> list[str]:
-    """List what is selected and does not go together."""
-    found = [p for name in config["experiments"] for p in experiment_problems(config, name)]
+    """List incompatible selections."""
+    faults = [p for name in config["experiments"] for p in experiment_problems(config, name)]
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items() if table != "experiments" else ():
-            found += response_problems(config, f"{table} → {name}", entry)
+            faults += response_problems(config, f"{table} → {name}", entry)
     for table in ("lm_groups", "unigrams"):
         for name in config["lms"].keys() & config.get(table, {}).keys():
-            found.append(f"{table} → {name}: an LM has the same name")
-    return found + _names(config)
+            faults.append(f"{table} → {name}: an LM has the same name")
+    return faults + _names(config)
 
 
 def _names(config: dict) -> list[str]:
-    """List names that are a target twice: `./run <name>` makes one thing."""
+    """List names of several targets: `./run <name>` must be unambiguous."""
     others = {name: f"targets → {name}" for name in config.get("targets", {})}
     others |= {f"check_{name}": f"datasets → {name}" for name in config["datasets"]}
     others |= {f"export_{name}": f"lms → {name}" for name in config["lms"]}
@@ -27,38 +27,40 @@ def _names(config: dict) -> list[str]:
         named = evaluation.targets(config) if evaluation.targets else []
         others |= {name: f"the target {name}" for name, *_ in named}
     return [
-        f"experiments → {name}: `./run {name}` is of {place} already; call it otherwise"
-        for name, place in others.items()
+        f"experiments → {name}: `./run {name}` is already {owner}; rename it"
+        for name, owner in others.items()
         if name in config["experiments"]
     ]
 
 
 def experiment_problems(config: dict, name: str) -> list[str]:
-    """List what an experiment selects that does not go together."""
-    found, experiment = [], config["experiments"][name]
+    """List incompatible selections of an experiment."""
+    faults, experiment = [], config["experiments"][name]
     where = f"experiments → {name}"
     if experiment["baseline"] not in experiment["lms"]:
-        found.append(f"{where} → baseline: not among the experiment's `lms`")
-    shared = {key for each in registry.evaluations().values() for key in each.shares}
+        faults.append(f"{where} → baseline: not among the experiment's `lms`")
+    shared = {key for declared in registry.evaluations().values() for key in declared.shares}
     for key in sorted(shared & experiment.keys()):
-        sharing = [each.key for each in registry.evaluations().values() if key in each.shares]
+        sharing = [
+            declared.key for declared in registry.evaluations().values() if key in declared.shares
+        ]
         keys = list(dict.fromkeys(sharing))
         if experiment[key] and not experiment.keys() & set(keys):
-            goes_with = " or ".join(f"`{each}`" for each in keys)
-            found.append(f"{where} → {key}: it goes with {goes_with}, and there are none")
-    found += response_problems(config, where, experiment)
+            required = " or ".join(f"`{declared}`" for declared in keys)
+            faults.append(f"{where} → {key}: it requires {required}, and there are none")
+    faults += response_problems(config, where, experiment)
     for evaluation in registry.evaluations().values():
-        found += evaluation.problems(config, name) if evaluation.problems else []
-    return found
+        faults += evaluation.problems(config, name) if evaluation.problems else []
+    return faults
 
 
 def response_problems(config: dict, where: str, entry: dict) -> list[str]:
-    """List the responses of an experiment, or of a search, that their design cannot be fitted to."""
-    found = []
+    """List responses of an experiment or search to which their design cannot be fitted."""
+    faults = []
     for asked in configuration.responses({"of": {"it": entry}}, "it", "of"):
         design, measure = config["designs"][asked["design"]], asked["measure"]
         response, dataset = f"{asked['dataset']}.{measure}", config["datasets"][asked["dataset"]]
-        place, is_event = (
+        path, is_event = (
             f"{where} → responses → {asked['design']}",
             "event" in dataset["measures"][measure],
         )
@@ -67,11 +69,11 @@ def response_problems(config: dict, where: str, entry: dict) -> list[str]:
             design["formula"].partition("~")[0].strip(),
         )
         if (family == "binomial") != is_event:
-            found.append(
-                f"{place}: {response!r} is {'an event' if is_event else 'no event'}, and the design's "
-                f"family {family}; events, and they alone, take `family: binomial`"
+            faults.append(
+                f"{path}: {response!r} is {'an event' if is_event else 'no event'}, and the design's "
+                f"family {family}; events, and only events, require `family: binomial`"
             )
-        own = declared_columns.value_column(dataset, measure)
-        if value in RESPONSES and not is_event and own != value:
-            found.append(f"{place}: {response} is {own}, and the formula begins {value} ~")
-    return found
+        column = declared_columns.value_column(dataset, measure)
+        if value in RESPONSES and not is_event and column != value:
+            faults.append(f"{path}: {response} is {column}, and the formula begins {value} ~")
+    return faults

@@ -1,6 +1,6 @@
-"""The only module that uses or replaces private names of Snakemake.
+"""Uses and replacements of private names of Snakemake, all in this module.
 
-Each function says what it is for and stops with one line where Snakemake has no such name. CI plans
+Each function documents its purpose and raises a one-line error if Snakemake lacks the name. CI plans
 and runs the tiny study with the oldest and the newest version of `VERSIONS`.
 """
 
@@ -11,13 +11,13 @@ from snakemake import __version__
 
 from recency.workflow.faults import ConfigError
 
-#: The versions that the workflow supports: from the first, below the second.
+#: Supported versions: from the first, below the second.
 VERSIONS = ("9.20", "10")
 
 
 def require_version(version: str = __version__) -> None:
-    """Raise ConfigError where Snakemake is older or newer than the supported versions."""
-    low, high = ([int(part) for part in each.split(".")] for each in VERSIONS)
+    """Raise ConfigError if Snakemake is older or newer than the supported versions."""
+    low, high = ([int(part) for part in version_text.split(".")] for version_text in VERSIONS)
     if not low <= [int(part) for part in re.findall(r"\d+", version)[:2]] < high:
         raise ConfigError(
             f"this workflow runs with Snakemake >={VERSIONS[0]},<{VERSIONS[1]}, and this is {version}: "
@@ -26,7 +26,7 @@ def require_version(version: str = __version__) -> None:
 
 
 def require_names(why: str, *names: tuple[object, str]) -> None:
-    """Raise ConfigError where an object of Snakemake lacks a private name."""
+    """Raise ConfigError if an object of Snakemake lacks a private name."""
     for owner, name in names:
         if not hasattr(owner, name):
             raise ConfigError(
@@ -38,12 +38,12 @@ def require_names(why: str, *names: tuple[object, str]) -> None:
 
 @functools.cache
 def record_finished_jobs_only() -> None:
-    """Record the metadata of jobs that succeed, and of no others (snakemake issue 3808, open in 9.27).
+    """Record the metadata of successful jobs only (snakemake issue 3808, open in 9.27).
 
     Snakemake stores a failed job's parameters and input checksums as if it had finished, and removes
-    its outputs. If an earlier run had made them from other parameters, the next run finds no change,
-    and takes results made from the earlier outputs for up to date. Without the record it compares
-    with the last job that succeeded. Protects results.
+    its outputs. If an earlier run had made them with other parameters, the next run would find no
+    change and treat results of the earlier outputs as up to date. Without the record it compares with
+    the last successful job. Protects results.
     """
     from snakemake.jobs import Job
     from snakemake.persistence import PersistenceBase
@@ -88,9 +88,9 @@ def build_dag(workflow, targets) -> None:
 
 
 def set_handlers(workflow, onstart, onsuccess, onerror) -> None:
-    """Set the handlers of a run whose Snakefile has this project as a module.
+    """Set the handlers of a run whose Snakefile uses this project as a module.
 
-    Snakemake ignores the handlers of a module, and without them no check would precede its runs.
+    Snakemake ignores the handlers of a module, which check a run before it starts.
     Protects results.
     """
     names = ("_onstart", "_onsuccess", "_onerror")

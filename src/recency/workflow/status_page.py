@@ -1,4 +1,4 @@
-"""`status.html`: the state of a run as one page, which loads nothing and reloads itself while it runs."""
+"""`status.html`: the state of a run as a self-contained page that reloads itself during the run."""
 
 import html
 import time
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from recency.workflow.costs import duration
 
-#: Seconds between two loads of the page.
+#: Seconds between reloads of the page.
 RELOAD = 5
 #: Seconds without an update after which a run may have been killed.
 STALE = 60
@@ -41,14 +41,14 @@ setInterval(() => { if (getSelection().isCollapsed) location.reload(); }, RELOAD
 
 
 def page(state: Mapping, headline: str) -> str:
-    """Return the page of a run's state (`recency.workflow.run_status`), and of the state in a line."""
+    """Return the page of a run's state (`recency.workflow.run_status`) with its headline."""
     runs = state["state"] == "running"
     title = f"{state['state'].capitalize()}: {state['study']}"
     updated = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state["updated"]))
     reload = f"<noscript><meta http-equiv='refresh' content='{RELOAD}'></noscript>" if runs else ""
     stale = (
         f"<p id='stale' role='status' hidden data-updated='{state['updated']:.0f}'>This page was last "
-        f"written at {updated}: the run may have been killed. The same command goes on from what "
+        f"written at {updated}: the run may have been killed. The same command continues from what "
         "is complete.</p>"
     )
     body = [
@@ -72,12 +72,12 @@ def page(state: Mapping, headline: str) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a label as HTML, kept in its own direction."""
+    """Return a label as HTML with isolated text direction."""
     return f"\N{FIRST STRONG ISOLATE}{html.escape(str(value))}\N{POP DIRECTIONAL ISOLATE}"
 
 
 def _free(state: Mapping) -> str:
-    """Return the free disk and memory in words."""
+    """Return a sentence on free disk and memory."""
     parts = [
         f"{name}: {state[f'{key}_free'] / 1e9:,.1f} of {state[key] / 1e9:,.1f} GB free"
         for name, key in (("Memory", "memory"), ("disk of the results", "disk"))
@@ -86,13 +86,13 @@ def _free(state: Mapping) -> str:
 
 
 def _failures(failures: Sequence[Mapping]) -> list[str]:
-    """Return the failed jobs: their names, logs and the logs' last lines."""
+    """Return the failed jobs: names, logs and the logs' last lines."""
     if not failures:
         return []
     items = [
-        f"<div class='failed'><h3>{_text(each['name'])}</h3><p>{_text(each['line'])}</p>"
-        f"<p class='note'>Its log: {_text(each['log'])}</p></div>"
-        for each in failures
+        f"<div class='failed'><h3>{_text(failure['name'])}</h3><p>{_text(failure['line'])}</p>"
+        f"<p class='note'>Its log: {_text(failure['log'])}</p></div>"
+        for failure in failures
     ]
     return ["<h2>Failed</h2>", *items]
 
@@ -130,7 +130,7 @@ def _trainings(jobs: Sequence[Mapping]) -> list[str]:
 
 
 def _curve(losses: Sequence, validation: Sequence) -> str:
-    """Return loss against step as SVG: a line, and rings for the held-out text."""
+    """Return loss by step as SVG: a line, and rings for the held-out text."""
     width, height, left, top, bottom = 640, 180, 58, 12, 26
     every = [*losses, *validation]
     last = max(step for step, _ in every)

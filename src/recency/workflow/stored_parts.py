@@ -1,9 +1,9 @@
-"""Finished parts of a job, kept by their content: a job that runs again makes only what is new.
+"""Storage of a job's finished parts by content: a job that runs again computes only new parts.
 
-Snakemake deletes the outputs of a job that it runs again, or that fails. A job of many parts
-therefore keeps each as it is done: a hard link in `.kept` beside it (a copy where links do not work),
-with a key of all that the part was made from. The file is used again under that key alone, and only
-if its bytes are those that were kept. There is one entry a file; a new one replaces it.
+Snakemake deletes the outputs of jobs that fail or run again. A job with many parts therefore stores
+each when it is done: as a hard link (or copy) in `.kept` next to it, with a key of all its inputs. The
+file is reused only under that key, and if its bytes are unchanged. There is one entry per file; a new
+one replaces it.
 """
 
 import functools
@@ -24,13 +24,13 @@ from recency.files import atomic, sha256
 
 FOLDER = ".kept"
 ENTRY = "entry.json"
-#: Packages whose version is part of every key, where they are installed.
+#: Packages whose installed version is part of every key.
 VERSIONS = ("torch", "transformers", "tokenizers", "numpy", "scipy", "pandas", "rpy2")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of the things that a job makes: its name, its files, and the key of what it is made from."""
+    """A part of a job: its name, its output files, and the key of its inputs."""
 
     name: str
     outputs: tuple[Path, ...]
@@ -38,7 +38,7 @@ class Part:
 
 
 def key(files: Mapping[str, Any], settings: Any, code: Mapping[str, str]) -> str:
-    """Return the digest of the contents of `files` (role → path, or several), settings and code."""
+    """Return the digest of the contents of `files` (role → path or paths), settings and code."""
     contents = {
         role: [content(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         for role, paths in files.items()
@@ -51,39 +51,39 @@ def key(files: Mapping[str, Any], settings: Any, code: Mapping[str, str]) -> str
 
 @functools.cache
 def content(path: str | Path) -> str:
-    """Return the digest of a file's bytes; of a folder, that of its files' names, sizes and times."""
+    """Return the digest of a file's bytes, or of the names, sizes and times of a folder's files."""
     path = Path(path)
     if path.is_dir():
-        stats = [(str(each.relative_to(path)), each.stat()) for each in sorted(path.rglob("*"))]
-        known = [(name, found.st_size, found.st_mtime_ns) for name, found in stats]
-        return hashlib.sha256(repr(known).encode()).hexdigest()
+        stats = [(str(file.relative_to(path)), file.stat()) for file in sorted(path.rglob("*"))]
+        rows = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+        return hashlib.sha256(repr(rows).encode()).hexdigest()
     return sha256(path)
 
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in VERSIONS:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def missing(parts: Sequence[Part]) -> list[Part]:
-    """Put what is kept of `parts` in its place, say so in the log, and return the others."""
+    """Restore the stored ones of `parts`, log them, and return the others."""
     left = [part for part in parts if not take(part)]
     if done := len(parts) - len(left):
         what = ", ".join(part.name for part in left) or "nothing"
         print(
-            f"{done} of {len(parts)} were done before and are kept; left: {what}", file=sys.stderr
+            f"{done} of {len(parts)} are stored from an earlier run; left: {what}", file=sys.stderr
         )
     return left
 
 
 def take(part: Part) -> bool:
-    """Put a part's files in their place if they are kept under its key; say whether they were."""
+    """Restore a part's files if they are stored under its key; return whether they were."""
     where = _where(part)
     try:
         entry = json.loads((where / ENTRY).read_text())
@@ -94,12 +94,12 @@ def take(part: Part) -> bool:
     if whole:
         for source, output in zip(kept, part.outputs, strict=True):
             _linked(source, output)
-            os.utime(output)  # it is newer than what it would have been made from
+            os.utime(output)  # newer than its inputs
     return whole
 
 
 def keep(part: Part, seconds: float) -> None:
-    """Keep a part's finished files under its key, with the `seconds` that it took."""
+    """Store a part's finished files under its key, with the `seconds` that it took."""
     where = _where(part)
     where.mkdir(parents=True, exist_ok=True)
     for output in part.outputs:
@@ -110,18 +110,18 @@ def keep(part: Part, seconds: float) -> None:
 
 
 def seconds(folder: Path) -> list[float]:
-    """Return how long each of the kept parts in a folder took."""
-    found = []
+    """Return the seconds that each stored part in a folder took."""
+    times = []
     for path in sorted(folder.glob(f"{FOLDER}/*/{ENTRY}")):
         try:
-            found.append(float(json.loads(path.read_text())["seconds"]))
+            times.append(float(json.loads(path.read_text())["seconds"]))
         except (OSError, ValueError, KeyError):
             continue
-    return found
+    return times
 
 
 def make(part: Part, work: Callable[[], None]) -> None:
-    """Do the work of a part, and keep what it made."""
+    """Compute a part and store its files."""
     began = time.monotonic()
     work()
     keep(part, time.monotonic() - began)
@@ -133,7 +133,7 @@ def _where(part: Part) -> Path:
 
 
 def _linked(source: Path, target: Path) -> None:
-    """Make `target` the same file as `source`, or a copy where the disk has no such links."""
+    """Hard-link `target` to `source`, or copy it if the disk does not support links."""
     with atomic(target) as path:
         try:
             os.link(source, path)

@@ -1,9 +1,8 @@
-"""YAML as a config is written: read as data, what is wrong with it named by file and line.
+"""Strict YAML reader for configs, with file and line in errors.
 
-Beside what is no YAML, this refuses what YAML takes in silence or what is no data: a key that stands
-twice (the first would be dropped), keys that are no text, numbers that are none (.nan, .inf),
-mappings that hold themselves or grow beyond measure by aliases, and Snakemake's `__use_yte__`, which
-runs code. `python -m recency.workflow.strict_yaml FILE…` checks files before Snakemake reads them.
+In addition to invalid YAML, it refuses duplicate keys (YAML drops the first silently), keys that are not
+text, .nan and .inf, recursive or exploding aliases, and Snakemake's `__use_yte__`, which runs code.
+`python -m recency.workflow.strict_yaml FILE…` checks files before Snakemake reads them.
 """
 
 import math
@@ -15,13 +14,13 @@ import yaml
 from recency.errors import InputError
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast; every job reads these
-LARGEST = 200_000  # values of a config, those of aliases counted wherever they stand
-DEEPEST = 50  # mappings and lists in one another
+LARGEST = 200_000  # maximum number of values, with aliases expanded
+DEEPEST = 50  # maximum nesting of mappings and lists
 _STRING, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
 def read(path: Path, name: str | Path) -> dict:
-    """Return a file's mapping, empty if it has none; errors call the file `name`."""
+    """Return a file's mapping, empty for an empty file; errors call the file `name`."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         loader = LOADER(text)
@@ -53,7 +52,7 @@ def read(path: Path, name: str | Path) -> dict:
 
 
 def _refuse_depth(text: str, name: str | Path) -> None:
-    """Raise InputError for deep nesting: libyaml's composer recurses, and 100,000 levels end the process."""
+    """Raise InputError for deep nesting, which would overflow the stack of libyaml's composer."""
     depth = 0
     for event in yaml.parse(text, LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -70,12 +69,12 @@ def _plain(error: Exception) -> str:
 
 
 def _refuse(node: yaml.Node, name: str, sizes: dict[int, int]) -> int:
-    """Raise InputError for what a config cannot have; return how many values a node comes to."""
+    """Raise InputError for forbidden content; return the number of values of a node."""
     if id(node) in sizes:
         if not sizes[id(node)]:
-            raise InputError(f"{name}, line {_line(node)}: this holds itself, by an alias")
+            raise InputError(f"{name}, line {_line(node)}: recursive alias")
         return sizes[id(node)]
-    sizes[id(node)] = 0  # at work
+    sizes[id(node)] = 0  # in progress
     size = 1
     if isinstance(node, yaml.MappingNode):
         _refuse_keys(node, name)
@@ -89,14 +88,14 @@ def _refuse(node: yaml.Node, name: str, sizes: dict[int, int]) -> int:
         size += _refuse(child, name, sizes)
     if size > LARGEST:
         raise InputError(
-            f"{name}, line {_line(node)}: by aliases this has more than {LARGEST:,} values"
+            f"{name}, line {_line(node)}: more than {LARGEST:,} values after expansion of aliases"
         )
     sizes[id(node)] = size
     return size
 
 
 def _refuse_keys(node: yaml.MappingNode, name: str) -> None:
-    """Raise InputError for a key that stands twice, is no text, or runs code."""
+    """Raise InputError for a key that is duplicate, not text, or runs code."""
     lines: dict[str, int] = {}
     for key, _ in node.value:
         where = f"{name}, line {_line(key)}"
@@ -104,25 +103,25 @@ def _refuse_keys(node: yaml.MappingNode, name: str) -> None:
             continue
         if not isinstance(key, yaml.ScalarNode) or key.tag != _STRING:
             written = f"the key {key.value}" if isinstance(key, yaml.ScalarNode) else "this key"
-            raise InputError(f"{where}: {written[:60]} is no text; write it in quotes")
+            raise InputError(f"{where}: {written[:60]} is not text; write it in quotes")
         if key.value == "__use_yte__":
             raise InputError(f"{where}: __use_yte__ would run code; a config is data")
         if key.value in lines:
             raise InputError(
-                f"{where}: the key {key.value[:60]!r} stands in line {lines[key.value]} already; "
+                f"{where}: duplicate key {key.value[:60]!r}, first in line {lines[key.value]}; "
                 "the first would be dropped"
             )
         lines[key.value] = _line(key)
 
 
 def _refuse_scalar(node: yaml.ScalarNode, name: str) -> None:
-    """Raise InputError for a number that is none or not finite."""
+    """Raise InputError for a number that is invalid or not finite."""
     if node.tag != "tag:yaml.org,2002:float":
         return
     text = node.value.replace("_", "").lower()
     infinite = text.lstrip("+-") in (".nan", ".inf")
     if infinite or (":" not in text and not math.isfinite(float(text))):
-        raise InputError(f"{name}, line {_line(node)}: {node.value[:40]} is no finite number")
+        raise InputError(f"{name}, line {_line(node)}: {node.value[:40]} is not a finite number")
 
 
 def _line(node: yaml.Node) -> int:
@@ -130,7 +129,7 @@ def _line(node: yaml.Node) -> int:
 
 
 def main(names: list[str]) -> int:
-    """Read each file; print what is wrong with the first that is, and return the exit status."""
+    """Check files; print the first error, and return the exit status."""
     try:
         for name in names:
             read(Path(name), name)

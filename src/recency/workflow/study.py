@@ -1,7 +1,7 @@
-"""A study as the rules ask for it: what its config comes to, and where each file is.
+"""The study as an object: its expanded config and the paths of its files, for the rules.
 
-`<results>` and `<resources>` in paths are Snakemake's path variables. What is asked of an experiment
-by its name is a method here; what is special to an evaluation stands in the evaluation's folder.
+`<results>` and `<resources>` in paths are Snakemake's path variables. Methods here are general;
+functions specific to an evaluation are in the evaluation's folder.
 """
 
 import glob
@@ -21,18 +21,18 @@ from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
 from recency.workflow.ranked import Ranked
 
-#: What an n-gram LM is where the config does not say.
+#: Defaults of n-gram LMs.
 NGRAM = {"order": 5, "memory": "1G", "prune": [], "context": "item", "bos": True}
 NGRAM |= {"text_rule": "displayed", "distance": 1}
 
 
 @dataclass
 class Study(Ranked, Absent):
-    """A checked config, the project's folder, folders with public files, and whether a plan is all.
+    """A checked config with the project's folder, mirrors, and whether the run is only planned.
 
-    `place` writes path variables out (`<results>` …), once the Snakefile has said what they are.
-    Experiments with several seeds or settings are written out in `config`; `grids` says what the
-    names of their LMs and designs mean.
+    `place` expands path variables (`<results>` …), after the Snakefile has defined them. Experiments
+    with several seeds or settings are expanded in `config`; `grids` maps the names of their LMs and
+    designs to settings.
     """
 
     config: dict
@@ -54,14 +54,14 @@ class Study(Ranked, Absent):
         return self.config["experiments"][name]
 
     def for_report(self) -> dict:
-        """Return what captions and the report's front page read beside the config."""
+        """Return values for captions and the report's front page, in addition to the config."""
         tables = {key: kind.table for key, kind in registry.data().items()}
         about = ("label", "cite", "licence")
         return {
             "not_run": self.not_run,
             "other_data": [
                 {"kind": tables[key].replace("_", " "), "reason": self.no_data.get((key, name))}
-                | {each: self.config[tables[key]][name].get(each) for each in about}
+                | {key_about: self.config[tables[key]][name].get(key_about) for key_about in about}
                 for key, name in self.data_asked
             ],
             "over": {name: self.over(name) for name in self.config["experiments"]},
@@ -74,7 +74,7 @@ class Study(Ranked, Absent):
 
     @cached_property
     def targets(self) -> dict[str, dict]:
-        """A paper's tables and figures by number, of experiments that the config has."""
+        """Numbered tables and figures of the config's experiments."""
         return {
             name: target
             for name, target in self.config.get("targets", {}).items()
@@ -84,9 +84,9 @@ class Study(Ranked, Absent):
     # Experiments
 
     def all_responses(self, experiment: str) -> list[dict]:
-        """Return every response that the config asks of an experiment, those not run too.
+        """Return every response of an experiment, including skipped ones.
 
-        They are dicts of design, dataset, measure and label.
+        Responses are dicts of design, dataset, measure and label.
         """
         return [
             response | {"label": self.config["datasets"][response["dataset"]]["label"]}
@@ -94,23 +94,23 @@ class Study(Ranked, Absent):
         ]
 
     def responses(self, experiment: str) -> list[dict]:
-        """Return the experiment's responses that can be run."""
+        """Return the experiment's available responses."""
         asked = self.all_responses(experiment)
-        found = [each for each in asked if each["dataset"] not in self.not_run]
-        if asked and not found:
-            raise ConfigError(f"experiments → {experiment}: none of its reading times are here")
-        return found
+        available = [response for response in asked if response["dataset"] not in self.not_run]
+        if asked and not available:
+            raise ConfigError(f"experiments → {experiment}: all of its reading times are missing")
+        return available
 
     def datasets_of(self, experiment: str) -> list[str]:
-        """Return the datasets of an experiment that can be run."""
+        """Return the available datasets of an experiment."""
         return list(dict.fromkeys(r["dataset"] for r in self.responses(experiment)))
 
     def all_datasets(self, experiment: str) -> list[str]:
-        """Return the datasets of an experiment, those that are not here too."""
+        """Return the datasets of an experiment, including missing ones."""
         return list(dict.fromkeys(r["dataset"] for r in self.all_responses(experiment)))
 
     def described(self, lm: str) -> dict:
-        """Return what figures need to know of an LM; see recency.figures.comparison.LM."""
+        """Return the description of an LM for figures; see recency.figures.comparison.LM."""
         if lm not in self._described:
             self._described[lm] = configuration.described(lm, self.lms[lm])
         return dict(self._described[lm])
@@ -120,12 +120,12 @@ class Study(Ranked, Absent):
         return [self.described(lm) for lm in self.experiment(experiment)["lms"]]
 
     def all_fitted(self, experiment: str) -> bool:
-        """Say whether an experiment's observations are all fitted, and its LMs compared by AIC."""
+        """Return whether all observations of an experiment are fitted, and its LMs compared by AIC."""
         asked = self.all_responses(experiment)
         return bool(asked) and not any(self.partitioned(r["dataset"]) for r in asked)
 
     def partitioned(self, dataset: str) -> bool:
-        """Say whether a dataset's observations are parted in three, or all fitted."""
+        """Return whether a dataset's observations are divided into three partitions."""
         return self.config["datasets"][dataset].get("partitioned", True)
 
     def filters(self, dataset: str, measure: str) -> list[dict]:
@@ -135,12 +135,12 @@ class Study(Ranked, Absent):
         return [{"name": step, "keep": entry["filters"][step]} for step in steps]
 
     def accepted(self, dataset: str, lm: str | None = None) -> list[str]:
-        """Return the checks that a dataset may fail, and those that an LM's surprisal of it may."""
+        """Return the checks that a dataset, and an LM's surprisal of it, may fail."""
         of_lm = self.config["lms"][lm].get("accept", []) if lm else []
         return [*self.config["datasets"][dataset].get("accept", []), *of_lm]
 
     def offset(self, dataset: str) -> int | None:
-        """Return the words by which a parser moves the times; None if it has no such option."""
+        """Return the parser's shift of the times in words, None if it has no such option."""
         entry = self.config["datasets"][dataset]
         options = plugins.keywords(configuration.PARSERS, entry["parser"], "responses")
         return entry.get("options", {}).get("offset", 0) if "offset" in options else None
@@ -150,7 +150,7 @@ class Study(Ranked, Absent):
         return [(r, lm) for r in self.responses(experiment) for lm in self.lms_of(experiment)]
 
     def named_cells(self, experiment: str, *keys: str) -> list[dict]:
-        """Return lm, dataset, measure and design of every cell, and these keys of its LM."""
+        """Return lm, dataset, measure and design of every cell, and the given keys of its LM."""
         about = ("dataset", "measure", "design")
         return [
             {"lm": lm["lm"]} | {k: lm[k] for k in keys} | {k: r[k] for k in about}
@@ -158,7 +158,7 @@ class Study(Ranked, Absent):
         ]
 
     def but_for_seed(self, lm: str) -> str:
-        """Return the first LM in the config that is this one but for its seed and its name."""
+        """Return the first LM in the config that differs from this one only in seed and name."""
 
         def settings(name: str) -> tuple:
             entry = {k: v for k, v in self.lms[name].items() if k not in ("label", "seed")}
@@ -171,26 +171,28 @@ class Study(Ranked, Absent):
         return next(name for name in self.lms if settings(name) == wanted)
 
     def search_responses(self, search: str) -> list[dict]:
-        """Return the responses of a search; a ConfigError where one is not here."""
-        found = configuration.responses(self.config, search, "searches")
-        for response in found:
+        """Return the responses of a search; ConfigError if one is missing."""
+        responses = configuration.responses(self.config, search, "searches")
+        for response in responses:
             if response["dataset"] in self.not_run:
                 raise ConfigError(f"searches → {search}: {self.not_run[response['dataset']]}")
-        return found
+        return responses
 
     def search_labels(self, search: str) -> dict[str, str]:
         """Return the labels of a search's LM and responses, by key."""
         lm = self.config["searches"][search]["lm"]
         labels = {lm: self.described(lm)["label"]}
-        for each in configuration.responses(self.config, search, "searches"):
-            label = self.config["datasets"][each["dataset"]]["label"]
-            labels[f"{each['dataset']}.{each['measure']}"] = f"{label} {each['measure']}"
+        for response in configuration.responses(self.config, search, "searches"):
+            label = self.config["datasets"][response["dataset"]]["label"]
+            labels[f"{response['dataset']}.{response['measure']}"] = (
+                f"{label} {response['measure']}"
+            )
         return labels
 
     # Language models
 
     def opening(self, lm: str) -> dict:
-        """Return how a job opens an LM: the settings of `recency.scoring.lm_spec.LMSpec.of_job`."""
+        """Return the settings for opening an LM: those of `recency.scoring.lm_spec.LMSpec.of_job`."""
         entry = self.lms[lm]
         if "ngram" in entry:
             return {"name": lm, "bos": entry["ngram"].get("bos", NGRAM["bos"])}
@@ -207,14 +209,14 @@ class Study(Ranked, Absent):
         }
 
     def _lossy(self, entry: dict) -> dict:
-        """Return how an LM's contexts are erased, as a job needs it; {} where they are not."""
+        """Return the settings of an LM's lossy contexts for a job, {} without lossy contexts."""
         if not entry.get("lossy"):
             return {}
         stated = {key: value for key, value in entry["lossy"].items() if key != "unigram"}
         return {"lossy": {"seed": entry.get("seed", 1), **stated}}
 
     def erasure_frequencies(self, lm: str, datasets: Iterable[str]) -> list[str]:
-        """Return the unigram surprisal of datasets, if an LM erases words by their frequency."""
+        """Return the unigram surprisal of datasets, if an LM erases words by frequency."""
         lossy = self.lms[lm].get("lossy")
         if not lossy or "frequency" not in configuration.erasure_features(lossy["erasure"]):
             return []
@@ -222,12 +224,12 @@ class Study(Ranked, Absent):
         return [f"<results>/surprisal/{unigram}/{dataset}.parquet" for dataset in datasets]
 
     def gpus(self, lm: str) -> int:
-        """Say how many GPUs an LM's training asks for."""
+        """Return the number of GPUs of an LM's training."""
         cuda = self.config["recipes"][self.lms[lm]["recipe"]]["device"] == "cuda"
         return self.config.get("gpus", 1) if cuda else 0
 
     def weights(self, name: str) -> list[str]:
-        """Return the files of an LM's weights: its own, another LM's, or none from elsewhere."""
+        """Return the files of an LM's weights: its own, another LM's, or none for external ones."""
         lm = self.lms[name]
         if "checkpoint" in lm or configuration.kind_of(lm) != "network":
             return []
@@ -244,44 +246,44 @@ class Study(Ranked, Absent):
         return f"<results>/surprisal/{member}/{dataset}{ending}"
 
     def trained_as(self, lm: str) -> str:
-        """Return the LM whose training made an LM's weights: itself, or another."""
+        """Return the LM whose training produced an LM's weights."""
         return self.lms[lm].get("checkpoint_of") or self.lms[lm].get("weights", lm)
 
     def lms_that_are(self, kind: str) -> list[str]:
-        """Return the LMs that are a `network` (`trained` here, or `kept` at a step), a `table` or an `ngram`."""
+        """Return the LMs of a kind: `network` (`trained` here, or `kept` at a step), `table`, `ngram` …."""
         of = {"trained": configuration.is_trained, "kept": lambda lm: "checkpoint_of" in lm}
         wanted = of.get(kind, lambda lm: configuration.kind_of(lm) == kind)
         return [name for name, lm in self.config["lms"].items() if wanted(lm)]
 
     def table_settings(self, lm: str, dataset: str) -> dict:
-        """Return how the table of an LM's surprisals is read for a dataset."""
+        """Return the settings for reading a dataset from the table of an LM's surprisals."""
         entry = self.lms[lm]["surprisals"]
         kept = ("columns", "unit", "missing", "measures", "join", "items", "sentences")
-        found = {key: entry[key] for key in kept if key in entry}
+        settings = {key: entry[key] for key in kept if key in entry}
         if called := entry.get("datasets", {}).get(dataset):
-            found["called"] = called
+            settings["called"] = called
         if rows := entry.get("rows"):
             values = {name: [v] if isinstance(v, str) else v for name, v in rows.items()}
-            found["rows"] = {
+            settings["rows"] = {
                 name: [value.replace("{dataset}", called or dataset) for value in texts]
                 for name, texts in values.items()
             }
-        return found | (
+        return settings | (
             {"seed": self.lms[lm]["seed"]} if configuration.has_seeds(self.lms[lm]) else {}
         )
 
     def ngram_text(self, lm: str) -> str:
-        """Return the text that an n-gram LM is estimated from."""
+        """Return the training text of an n-gram LM."""
         return f"<results>/corpora/{self.lms[lm]['ngram']['corpus']}/text.parquet"
 
     def ngram_file(self, lm: str) -> str:
-        """Return an n-gram LM: the one estimated here, or a file."""
+        """Return the file of an n-gram LM, estimated here or given."""
         entry = self.lms[lm]["ngram"]
-        made = f"<results>/lms/{lm}/{'cdlm.npz' if 'cdlm' in entry else 'ngrams.arpa'}"
-        return self.files.ngrams(lm) if "file" in entry else made
+        path = f"<results>/lms/{lm}/{'cdlm.npz' if 'cdlm' in entry else 'ngrams.arpa'}"
+        return self.files.ngrams(lm) if "file" in entry else path
 
     def ngram_parameters(self, *keys: str) -> dict:
-        """Return functions of wildcards that give these settings of an n-gram LM, or the default."""
+        """Return functions of wildcards for settings of an n-gram LM, with defaults."""
 
         def setting(key: str):
             return lambda wildcards: self.lms[wildcards.lm]["ngram"].get(key, NGRAM[key])
@@ -289,27 +291,27 @@ class Study(Ranked, Absent):
         return {key: setting(key) for key in keys}
 
     def tuned_lens(self, lm: str) -> list[str]:
-        """Return the file of an LM's tuned lens; none where it has none."""
+        """Return the file of an LM's tuned lens, if any."""
         path = self.lms[lm].get("scoring", {}).get("tuned_lens")
         return [path] if path and self._asks(lm, "predictions") else []
 
     def ngram_reference(self, lm: str) -> list[str]:
-        """Return the n-gram model that an LM's surprisal is compared with; none if no measure is."""
+        """Return the n-gram model that measures compare an LM's surprisal with, if any."""
         return [self.ngram_file(self.lms[lm]["ngram_lm"])] if self._asks(lm, "ngram") else []
 
     def ngram_reading(self, lm: str) -> dict:
-        """Return how that n-gram model reads words: the settings of `ngram_likeness.Reference`."""
+        """Return the settings of that n-gram model for `ngram_likeness.Reference`."""
         if not self._asks(lm, "ngram"):
             return {}
         entry = self.lms[self.lms[lm]["ngram_lm"]]["ngram"]
         return {key: entry.get(key, NGRAM[key]) for key in ("bos", "context", "text_rule")}
 
     def _asks(self, lm: str, source: str) -> bool:
-        """Say whether any measure of an LM is computed from a source of `measure_sites.SOURCES`."""
+        """Return whether any measure of an LM uses a source of `measure_sites.SOURCES`."""
         return bool(measures.check(self.lms[lm].get("measures")).of(source))
 
     def architecture(self, lm: str) -> dict | None:
-        """Return the architecture of an LM that is trained here, a recurrent one's with its memory."""
+        """Return the architecture of an LM that is trained here, including a recurrent LM's memory."""
         entry = self.lms[lm]
         if "checkpoint" in entry:
             return None
@@ -317,81 +319,81 @@ class Study(Ranked, Absent):
         return self.config["architectures"][entry["architecture"]] | memory
 
     def tokens(self, lm: str, corpus: str | None = None) -> tuple[str, str]:
-        """Return the tokens that an LM is trained on, or another corpus's, and their description."""
+        """Return the tokens of an LM's training corpus, or of another corpus, and their description."""
         lm = self.lms[lm]
         return self.files.token_stream(corpus or lm["corpus"], lm["tokenizer"])
 
     # Text
 
     def corpora_with(self, *keys: str) -> list[str]:
-        """Return the corpora that are made in one of these ways."""
+        """Return the corpora that have one of these keys."""
         return [
             name for name, corpus in self.config["corpora"].items() if corpus.keys() & set(keys)
         ]
 
     def corpus_files(self, name: str) -> list[str]:
-        """Return the originals that a corpus is made from."""
+        """Return the original files of a corpus."""
         corpus = self.config["corpora"][name]
         if "sources" in corpus:
             return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
         if "file" in corpus:
             return [self.files.dataset_file(name, "text", corpus["file"])]
-        found = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
-        if not found:
+        paths = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
+        if not paths:
             raise ConfigError(f"corpora → {name} → files: nothing matches {corpus['files']}")
-        return found
+        return paths
 
     def unigrams_with(self, key: str) -> list[str]:
-        """Return the unigrams that are of a `corpus`, of `counts`, of `wordfreq` or by `languages`."""
+        """Return the unigrams that have the key `corpus`, `counts`, `wordfreq` or `languages`."""
         return [name for name, entry in self.config["unigrams"].items() if key in entry]
 
     def unigram_text(self, unigram: str) -> str:
-        """Return the text that a unigram model is estimated from."""
+        """Return the training text of a unigram model."""
         return f"<results>/corpora/{self.config['unigrams'][unigram]['corpus']}/text.parquet"
 
     def read_measures(self, dataset: str) -> list[str]:
-        """Return the measures that a dataset's parser reads: all but events of another one."""
+        """Return the measures that a dataset's parser reads: all but events."""
         measures = self.config["datasets"][dataset]["measures"]
         return [name for name, settings in measures.items() if "of" not in settings]
 
     def responses_file(self, dataset: str, measure: str) -> str:
-        """Return the responses of a measure, or of the one that an event is of."""
+        """Return the responses file of a measure, or of an event's measure."""
         read = self.response_read(dataset, measure).partition(".")[2]
         return f"<results>/datasets/{dataset}/responses.{read}.parquet"
 
     def response_read(self, dataset: str, measure: str) -> str:
-        """Return <dataset>.<measure> of a measure, or of the one that an event is of."""
+        """Return <dataset>.<measure>, with an event's measure for an event."""
         measures = self.config["datasets"][dataset]["measures"]
         return f"{dataset}.{measures.get(measure, {}).get('of', measure)}"
 
     def responses_files(self, dataset: str) -> list[str]:
-        """Return the responses of a dataset, measure by measure."""
+        """Return the responses files of a dataset, by measure."""
         return [self.responses_file(dataset, name) for name in self.read_measures(dataset)]
 
     def event(self, dataset: str, measure: str) -> str | None:
-        """Return the query that says whether a measure's event happened; None of times."""
+        """Return the query of a measure's event, None for times."""
         return self.config["datasets"][dataset]["measures"][measure].get("event")
 
     def scored_by(self, dataset: str) -> list[str]:
-        """Return the surprisals without which a dataset's filters drop words."""
+        """Return the surprisal files that a dataset's filters use to drop words."""
         lms = self.config["datasets"][dataset].get("scored_by", [])
         return [f"<results>/surprisal/{lm}/{dataset}.parquet" for lm in lms]
 
     def readers_surprisal(self, dataset: str) -> str:
-        """Return the surprisal that a dataset's simulated readers follow."""
+        """Return the surprisal file that drives a dataset's simulated readers."""
         return f"<results>/surprisal/{self.simulated(dataset)['reader']}/{dataset}.parquet"
 
     def annotated_words(self, dependencies: str) -> str:
-        """Return the words whose dependencies these are."""
+        """Return the words of a table of dependencies."""
         dataset = self.config["dependencies"][dependencies]["dataset"]
         return f"<results>/datasets/{dataset}/words.parquet"
 
     def simulated(self, dataset: str) -> dict:
-        """Return how a dataset's readers are simulated."""
+        """Return the settings of a dataset's simulated readers."""
         return self.config["datasets"][dataset]["simulate"]
 
     def recovered(self, experiment: str, dataset: str) -> list[dict]:
-        """Return the LMs whose effects are set beside the truth: the experiment's and the readers'."""
+        """Return the LMs whose effects are compared with the truth: the experiment's and the readers'."""
         reader = self.simulated(dataset)["reader"]
         others = [lm for lm in self.lms_of(experiment) if lm["lm"] != reader]
         return [*others, self.described(reader)]

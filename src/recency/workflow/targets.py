@@ -1,6 +1,6 @@
-"""The targets of a study: what `./run NAME` can make, and the nearest to a name that is none.
+"""Targets of a study, for `./run NAME` and `./run --list`.
 
-Nothing here needs Snakemake, so that a study's targets can be listed from its config alone.
+Nothing here needs Snakemake, so a study's targets can be listed from its config.
 """
 
 import os
@@ -15,9 +15,9 @@ from recency.names import near
 
 @dataclass(frozen=True)
 class Target:
-    """A target by name, with a line on it.
+    """A target with a one-line description.
 
-    One of many of a kind (`export_<lm>`) has that kind, whose line stands for all of them.
+    Targets of a kind such as `export_<lm>` share the description of the kind.
     """
 
     name: str
@@ -25,9 +25,9 @@ class Target:
     kind: str = ""
 
 
-#: Kinds of targets of which there may be dozens → a line on all of them.
+#: Kind of targets → its description.
 KINDS = {
-    "explore_<experiment>": "an experiment's words, readers and LMs as one page",
+    "explore_<experiment>": "explorer of an experiment's words, readers and LMs",
     "check_<dataset>": "quality report of reading times, before anything is fitted",
     "export_<dataset>": "every word with all LMs' surprisals, every response, and R code, as tables",
     "export_<lm>": "an LM as a folder that AutoModelForCausalLM opens, with a model card",
@@ -37,61 +37,61 @@ KINDS = {
 
 
 def exported_lms(config: Mapping) -> list[str]:
-    """Return the LMs that are networks: those alone can be exported as such."""
+    """Return the LMs that can be exported: networks."""
     kinds = {name: configuration.kind_of(lm) for name, lm in config.get("lms", {}).items()}
     return [name for name, kind in kinds.items() if kind == "network"]
 
 
 def targets(config: Mapping) -> list[Target]:
-    """Return the targets of a complete config, in the order in which they are listed."""
+    """Return the targets of a complete config, in the order of the listing."""
     experiments = config.get("experiments", {})
-    found = [Target("all", f"what `run` selects: {', '.join(config.get('run', []))}")]
-    found += [Target(name, entry.get("title", "")) for name, entry in experiments.items()]
-    found += [
+    result = [Target("all", f"what `run` selects: {', '.join(config.get('run', []))}")]
+    result += [Target(name, entry.get("title", "")) for name, entry in experiments.items()]
+    result += [
         Target(name, entry["label"])
         for name, entry in config.get("targets", {}).items()
         if entry["experiment"] in experiments
     ]
     for evaluation in registry.evaluations().values():
-        found += [Target(*each) for each in (evaluation.targets or _no_targets)(config)]
+        result += [Target(*row) for row in (evaluation.targets or _no_targets)(config)]
     for name, entry in config.get("datasets", {}).items():
         label = entry.get("label", name)
-        found.append(Target(f"check_{name}", f"{label}, quality report", "check_<dataset>"))
-        found.append(Target(f"export_{name}", f"{label} as tables", "export_<dataset>"))
+        result.append(Target(f"check_{name}", f"{label}, quality report", "check_<dataset>"))
+        result.append(Target(f"export_{name}", f"{label} as tables", "export_<dataset>"))
     for name in exported_lms(config):
         label = config["lms"][name].get("label", name)
-        found.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
-        found.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
+        result.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
+        result.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
     for name, lm in config.get("lms", {}).items():
         label = f"surprisals of {lm.get('label', name)}, for REPLICA"
-        found.append(Target(f"export_replica_{name}", label, "export_replica_<lm>"))
-    return found
+        result.append(Target(f"export_replica_{name}", label, "export_replica_<lm>"))
+    return result
 
 
 def _no_targets(config: Mapping) -> list[tuple[str, str]]:
-    """Return the targets of an evaluation that has none but experiments."""
+    """Return the targets of an evaluation without targets other than experiments."""
     return []
 
 
 def require_distinct(config: Mapping) -> None:
-    """Raise InputError where `export_<name>` would be an LM and a dataset."""
+    """Raise InputError if `export_<name>` would be ambiguous between an LM and a dataset."""
     for name in exported_lms(config):
         if name in config["datasets"]:
             raise InputError(
-                f"lms → {name}: a dataset is called {name!r}, too, and ./run export_{name} would be "
-                "either; rename one of them"
+                f"lms → {name}: a dataset is also called {name!r}, so ./run export_{name} would be "
+                "ambiguous; rename one of them"
             )
 
 
 def require_known(asked: Iterable[str], config: Mapping, rules: Collection[str]) -> None:
-    """Raise InputError at a target that is no rule and cannot be a file: what the user may have meant.
+    """Raise InputError, with the nearest name, for a target that is neither a rule nor a file.
 
-    A file has a folder or an ending, or is there. `rules` are the names of all that can be made.
+    A file has a folder or an extension, or exists. `rules` are the names of all rules.
     """
     for name in map(str, asked):
         if name in rules or os.sep in name or os.path.splitext(name)[1] or os.path.exists(name):
             continue
-        known = [target.name for target in targets(config)]
-        close = near(name, known)
+        names = [target.name for target in targets(config)]
+        close = near(name, names)
         meant = f"did you mean {close!r}? " if close else ""
-        raise InputError(f"no target is called {name!r}; {meant}./run --list shows all of them")
+        raise InputError(f"no target is called {name!r}; {meant}./run --list shows all targets")

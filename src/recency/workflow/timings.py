@@ -1,7 +1,6 @@
-"""Where a study's time went: jobs, processor time, wall time and memory, by what the jobs do.
+"""Timings of a study: jobs, processor time, wall time and memory, by kind of job.
 
-Every rule with a script leaves a benchmark file of each job, where its log is; these are of the last
-time that the job ran.
+Every rule with a script writes a benchmark file per job, named as its log, for the job's last run.
 """
 
 import csv
@@ -12,13 +11,13 @@ from pathlib import Path
 from recency.files import atomic
 from recency.workflow import listing
 
-#: Beside the report, whose page links to it (recency.evaluations.report.page).
+#: Next to the report, which links to it (recency.evaluations.report.page).
 FILE = "timings.txt"
 
 
 @dataclass
 class Timings:
-    """What the jobs of a kind took in all: seconds of processors and of the clock, and MB at most."""
+    """Total processor and wall time (seconds) and maximum memory (MB) of a kind of jobs."""
 
     kind: str
     jobs: int = 0
@@ -28,7 +27,7 @@ class Timings:
 
 
 def track(rules: Iterable) -> None:
-    """Give every rule that has a script and a log a benchmark file, named as its log is."""
+    """Add a benchmark file, named as the log, to every rule with a script and a log."""
     for rule in rules:
         if rule.script and rule.benchmark is None and len(rule.log) == 1:
             log = str(rule.log[0])
@@ -37,22 +36,22 @@ def track(rules: Iterable) -> None:
 
 
 def read(benchmarks: Path) -> list[Timings]:
-    """Return what jobs took, by the first part of their files' paths; the most processor time first."""
-    found: dict[str, Timings] = {}
+    """Return timings by the first part of the benchmarks' paths, sorted by processor time."""
+    by_kind: dict[str, Timings] = {}
     for path in sorted(benchmarks.rglob("*.tsv")):
         kind = path.relative_to(benchmarks).with_suffix("").parts[0]
-        each = found.setdefault(kind, Timings(kind))
+        timing = by_kind.setdefault(kind, Timings(kind))
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))
-        each.jobs += 1
-        each.cpu += sum(_number(row, "cpu_time") for row in rows)
-        each.wall += sum(_number(row, "s") for row in rows)
-        each.memory = max([each.memory, *(_number(row, "max_rss") for row in rows)])
-    return sorted(found.values(), key=lambda each: -each.cpu)
+        timing.jobs += 1
+        timing.cpu += sum(_number(row, "cpu_time") for row in rows)
+        timing.wall += sum(_number(row, "s") for row in rows)
+        timing.memory = max([timing.memory, *(_number(row, "max_rss") for row in rows)])
+    return sorted(by_kind.values(), key=lambda timing: -timing.cpu)
 
 
 def _number(row: Mapping[str, str], key: str) -> float:
-    """Return a number of a benchmark; 0 of a job that ended before it was looked at."""
+    """Return a number of a benchmark, 0 for a job that ended before it was sampled."""
     try:
         return float(row[key])
     except (KeyError, TypeError, ValueError):
@@ -60,22 +59,22 @@ def _number(row: Mapping[str, str], key: str) -> float:
 
 
 def lines(found: Sequence[Timings], where: str) -> list[str]:
-    """Return a table of timings, a line each, with all of them at its end."""
+    """Return the lines of a table of timings, with the total last."""
     if not found:
-        return [f"no job of {where} has left its times yet"]
+        return [f"no job of {where} has finished yet"]
     whole = Timings(
         "all",
-        sum(each.jobs for each in found),
-        sum(each.cpu for each in found),
-        sum(each.wall for each in found),
-        max(each.memory for each in found),
+        sum(timing.jobs for timing in found),
+        sum(timing.cpu for timing in found),
+        sum(timing.wall for timing in found),
+        max(timing.memory for timing in found),
     )
     rows = [("job", "jobs", "CPU s", "wall s", "MB", "share of CPU")]
-    for each in (*found, whole):
-        share = each.cpu / whole.cpu if whole.cpu else 0.0
-        numbers = (each.jobs, each.cpu, each.wall, each.memory)
-        rows.append((each.kind, *(f"{number:,.0f}" for number in numbers), f"{share:.1%}"))
-    head = f"{where}: the last run of each job; wall is the sum over jobs, which run side by side"
+    for timing in (*found, whole):
+        share = timing.cpu / whole.cpu if whole.cpu else 0.0
+        numbers = (timing.jobs, timing.cpu, timing.wall, timing.memory)
+        rows.append((timing.kind, *(f"{number:,.0f}" for number in numbers), f"{share:.1%}"))
+    head = f"{where}: the last run of each job; wall is the sum over jobs, which run in parallel"
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = [
         "  ".join([f"{row[0]:{widths[0]}}", *map(str.rjust, row[1:], widths[1:])]) for row in rows
@@ -84,7 +83,7 @@ def lines(found: Sequence[Timings], where: str) -> list[str]:
 
 
 def of_study(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> list[str]:
-    """Return the table of the study that config files and `--config` entries make."""
+    """Return the table for the study defined by config files and `--config` entries."""
     with listing.opened(root, configfiles, entries) as workflow:
         where = workflow.pathvars.apply("<benchmarks>")
         results = workflow.pathvars.apply("<results>")
@@ -92,6 +91,6 @@ def of_study(root: Path, configfiles: Sequence[str], entries: Sequence[str]) -> 
 
 
 def write(results: str, benchmarks: str) -> None:
-    """Write the table beside a study's report, which links to it."""
+    """Write the table next to a study's report, which links to it."""
     with atomic(Path(results, FILE)) as path:
         path.write_text("\n".join(lines(read(Path(benchmarks)), results)) + "\n")

@@ -1,7 +1,7 @@
-"""Texts that an LM is evaluated on and was trained on, as far as the config alone shows it.
+"""Check that LMs are not evaluated on their training text, as far as the config shows.
 
-Named are texts that a mix's shares, a validation or a perplexity is taken on. Parts of one corpus are
-different texts; a copy under another name is found by the job that reads it (recency.history).
+Covered are texts of interpolation weights, validation and perplexity. Parts of one corpus are different
+texts; a copy under another name is detected by the job that reads it (recency.history).
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from recency import config as configuration
 from recency.evaluations import registry
 from recency.history import MOST_SEEN
 
-#: Keys of a corpus that do not say which text it is.
+#: Keys of a corpus that do not identify its text.
 ABOUT = ("label", "cite", "licence", "words", "documents")
 
 
@@ -20,21 +20,21 @@ def problems(config: Mapping) -> list[str]:
     Parameters
     ----------
     config : Mapping
-        The complete config; names that no table defines are passed over.
+        The complete config; undefined names are ignored.
     """
-    found = {}
+    faults = {}
     for where, lm, evaluated in _evaluations(config):
         for trained in dict.fromkeys(_trained_on(config, lm, set())):
             if _share(config, evaluated, trained) > MOST_SEEN:
                 same = "" if trained == evaluated else f", the same text as {evaluated!r}"
-                found[where, lm, trained] = (
-                    f"{where}: {lm!r} is trained on {trained!r}{same}; take a text that it was not trained on"
+                faults[where, lm, trained] = (
+                    f"{where}: {lm!r} is trained on {trained!r}{same}; use a text that it was not trained on"
                 )
-    return list(found.values())
+    return list(faults.values())
 
 
 def _evaluations(config: Mapping) -> Iterator[tuple[str, str, str]]:
-    """Yield where an LM is evaluated on a corpus, the LM and the corpus."""
+    """Yield (path in the config, LM, corpus) for evaluations on a corpus."""
     for name, lm in config["lms"].items():
         on = lm.get("held_out", {}).get("corpus")
         for part in lm.get("interpolate", ()) if on else ():
@@ -52,7 +52,7 @@ def _evaluations(config: Mapping) -> Iterator[tuple[str, str, str]]:
 
 
 def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
-    """Yield the corpora that an LM, the LMs that it is made of, and its starting weights learn from."""
+    """Yield the training corpora of an LM, of its components, and of its initial weights."""
     lm = config["lms"].get(name)
     if lm is None or name in seen:
         return
@@ -75,21 +75,21 @@ def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
 
 
 def _recipe(config: Mapping, lm: Mapping) -> str | None:
-    """Return the recipe of an LM that is trained here; None where no table defines it."""
+    """Return the recipe of an LM that is trained here, None if undefined."""
     named = lm.get("recipe", config["scales"].get(config["scale"], {}).get("recipe"))
     return named if named in config["recipes"] else None
 
 
 def _share(config: Mapping, evaluated: str, trained: str) -> float:
-    """Return the share of a corpus's documents that another corpus has, where both are of one text."""
+    """Return the share of a corpus's documents in another corpus, if both are of the same text."""
     corpora = config["corpora"]
     if not {evaluated, trained} <= corpora.keys():
         return 0.0
-    own, other = corpora[evaluated], corpora[trained]
-    if evaluated != trained and _text(own) != _text(other):
+    own_entry, other = corpora[evaluated], corpora[trained]
+    if evaluated != trained and _text(own_entry) != _text(other):
         return 0.0
     whole = {"of": 1, "numbers": [0]}
-    parts, had = own.get("documents", whole), other.get("documents", whole)
+    parts, had = own_entry.get("documents", whole), other.get("documents", whole)
     if had["of"] == 1:
         return 1.0
     if parts["of"] != had["of"]:
@@ -98,10 +98,10 @@ def _share(config: Mapping, evaluated: str, trained: str) -> float:
 
 
 def _text(corpus: Mapping) -> dict:
-    """Return what says which text a corpus is; of a file with a checksum, that."""
-    said = {key: value for key, value in corpus.items() if key not in ABOUT}
-    file = said.get("file", said.get("pretokenized"))
+    """Return the keys that identify the text of a corpus; the checksum for a file that has one."""
+    identity = {key: value for key, value in corpus.items() if key not in ABOUT}
+    file = identity.get("file", identity.get("pretokenized"))
     if isinstance(file, dict) and "sha256" in file:
-        key = "file" if "file" in said else "pretokenized"
-        said[key] = {each: file[each] for each in ("sha256", "byte_range") if each in file}
-    return said
+        key = "file" if "file" in identity else "pretokenized"
+        identity[key] = {k: file[k] for k in ("sha256", "byte_range") if k in file}
+    return identity

@@ -1,7 +1,7 @@
-"""Look single values of a config up: names of entries and modules, files, columns of tables.
+"""Look up single values of a config: names of entries and modules, files, columns of tables.
 
-The schema says which value is looked up, by the keywords `x-table`, `x-module`, `x-columns` and
-`x-check`, whose value is a function of `CHECKS`. Each yields (path below the value, text) of a fault.
+The schema marks these values by the keywords `x-table`, `x-module`, `x-columns` and `x-check` (a
+function in `CHECKS`). Each check yields (path below the value, text) per fault.
 """
 
 import csv
@@ -24,19 +24,19 @@ from recency.workflow import option_checks, schema_checks
 from recency.workflow.schema_checks import short
 
 PUBLISHED = Path("data", "published")
-#: Signs that Snakemake takes for wildcards and path variables.
+#: Characters that Snakemake interprets as wildcards and path variables.
 _SIGNS = re.compile(r"[{}<>]")
 Faults = Iterator[tuple[tuple, str]]
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Looks values of a config up.
+    """Look up values of a config.
 
     Attributes
     ----------
     config, schema : dict
-        The config, of right types, and its schema, in which a table's `title` names an entry of it.
+        The config, with correct types, and its schema; a table's `title` is the noun for its entries.
     root : Path
         The project's folder.
     """
@@ -46,7 +46,7 @@ class Lookup:
     root: Path
 
     def __call__(self, keyword: str, asked: object, value: object) -> Faults:
-        """Yield the faults of a value that a keyword of the schema has looked up."""
+        """Yield the faults of a value under a keyword of the schema."""
         if keyword == "x-table":
             yield from self.names(asked, value)
         elif keyword == "x-module":
@@ -57,15 +57,15 @@ class Lookup:
             yield from CHECKS[asked](self, value)
 
     def names(self, table: str, value: object) -> Faults:
-        """Yield the names that a table does not define."""
-        known = self.config.get(table, {})
+        """Yield names that a table does not define."""
+        defined = self.config.get(table, {})
         one = self.schema["properties"][table].get("title", table[:-1])
         for name in value if isinstance(value, list) else [value]:
-            if isinstance(name, str) and name not in known:
-                yield (), f"no {one} is called {nearest(name, known)}"
+            if isinstance(name, str) and name not in defined:
+                yield (), f"no {one} is called {nearest(name, defined)}"
 
     def published(self, columns: list[str], table: str) -> Faults:
-        """Yield a table of published values that is not there, and a column that it lacks."""
+        """Yield a missing table of published values, and a missing column."""
         there = sorted(path.stem for path in (self.root / PUBLISHED).glob("*.csv"))
         if table not in there:
             yield (), f"{PUBLISHED} has no table {nearest(table[:60], there)}"
@@ -77,46 +77,46 @@ class Lookup:
 
 
 def _module(kind: str, name: str) -> Faults:
-    """Yield a plugin that there is not, with the way to have it."""
+    """Yield an unknown plugin, and how to add it."""
     package = plugins.KINDS[kind].package
     if name not in plugins.names(package):
         yield (), f"none is called {plugins.unknown(package, name)}"
 
 
 def _file(look: Lookup, file: Mapping) -> Faults:
-    """Yield what is wrong with how a file is named, and a local one that is not there."""
+    """Yield faults of a file's path, and a missing local file."""
     of_stand_in = file.get("stand_in", {}).get("path")
-    found = [((key,), fault) for key in ("url", "local") for fault in _path(file.get(key))]
+    faults = [((key,), fault) for key in ("url", "local") for fault in _path(file.get(key))]
     for at, path in ((("url",), file.get("url")), (("stand_in", "path"), of_stand_in)):
         if path is not None and sources.leads_out(path):
-            found.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
+            faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
     local = file.get("local")
     needed = local is not None and not {"placed", "stand_in"} & file.keys()
-    if needed and not found and not os.path.isfile(local):
+    if needed and not faults and not os.path.isfile(local):
         what = "a folder, not a file:" if os.path.isdir(local) else "no file"
-        way = "correct it, or say in `placed` where it can be had"
-        found.append((("local",), f"{what} {short(local)}; {way}"))
-    yield from found
+        way = "correct it, or describe its source in `placed`"
+        faults.append((("local",), f"{what} {short(local)}; {way}"))
+    yield from faults
 
 
 def _path(path: str | None) -> Iterator[str]:
-    """Yield what is wrong with how a file is called."""
+    """Yield faults of a path."""
     if path is not None and not path.strip():
         yield "it is empty"
     elif path is not None and (sign := _SIGNS.search(path)):
-        yield f"{short(path)} has {sign[0]!r}, which Snakemake takes for its own; name it otherwise"
+        yield f"{short(path)} has {sign[0]!r}, which is special in Snakemake; rename it"
 
 
 def _patterns(look: Lookup, listed: list[str]) -> Faults:
-    """Yield what is wrong with patterns of files, of which one at least has to match a file."""
-    found = [((), fault) for each in listed for fault in _path(each)]
-    if not found and not any(glob.glob(each) for each in listed if "\0" not in each):
-        found = [((), f"no file matches {short(listed, 120)}")]
-    yield from found
+    """Yield faults of file patterns, at least one of which must match a file."""
+    faults = [((), fault) for pattern in listed for fault in _path(pattern)]
+    if not faults and not any(glob.glob(pattern) for pattern in listed if "\0" not in pattern):
+        faults = [((), f"no file matches {short(listed, 120)}")]
+    yield from faults
 
 
 def _by_language(table: str, look: Lookup, value: Mapping) -> Faults:
-    """Yield names of `languages` that no table defines, or that have one for each language too."""
+    """Yield members of `languages` that are undefined, or have `languages` themselves."""
     for language, name in value.items():
         yield from (((language,), fault) for _, fault in look.names(table, name))
         if "languages" in look.config.get(table, {}).get(name, {}):
@@ -131,7 +131,7 @@ def _byte_range(look: Lookup, value: list[int]) -> Faults:
 
 
 def _tokens(look: Lookup, file: Mapping) -> Faults:
-    """Yield a range of bytes that parts a token."""
+    """Yield a range of bytes that splits a token."""
     first, last = file.get("byte_range", (0, 1))
     if first <= last and (first % 2 or not last % 2):
         text = f"a token has two bytes; {first} to {last} begins or ends within one"
@@ -139,13 +139,13 @@ def _tokens(look: Lookup, file: Mapping) -> Faults:
 
 
 def _join(look: Lookup, value: Mapping) -> Faults:
-    """Yield a key, or a way to read it, that there is not."""
+    """Yield an unknown join key or interpretation."""
     if problem := join_keys.problem(value):
         yield (), problem
 
 
 def _measures(look: Lookup, value: list[str]) -> Faults:
-    """Yield a measure that there is not."""
+    """Yield unknown measures."""
     try:
         measures.check(value)
     except InputError as error:
@@ -153,7 +153,7 @@ def _measures(look: Lookup, value: list[str]) -> Faults:
 
 
 def _word_entropy(look: Lookup, value: Mapping) -> Faults:
-    """Yield settings of word entropy that do not go together, and a list of words that is not here."""
+    """Yield incompatible settings of word entropy, and a missing list of words."""
     try:
         word_entropy_settings.check(value)
     except InputError as error:
@@ -167,11 +167,11 @@ def _checkpoint(look: Lookup, value: str) -> Faults:
     if value.startswith(("/", "./", "../", "~")) and not os.path.isdir(value):
         yield (), f"no folder {short(value)}"
     elif not value.strip() or set(value) & set(" {}<>"):
-        yield (), f"{short(value)} is no folder and no name on the Hub"
+        yield (), f"{short(value)} is neither a folder nor a name on the Hub"
 
 
 def _form(kind: str, look: Lookup, entry: Mapping) -> Faults:
-    """Yield a form that has no file, and parameters that its file does not allow."""
+    """Yield an unknown form, and invalid parameters."""
     if faults := list(_module(kind, entry["form"])):
         yield from ((("form",), text) for _, text in faults)
         return
@@ -189,13 +189,13 @@ def _form(kind: str, look: Lookup, entry: Mapping) -> Faults:
 
 
 def _text(look: Lookup, corpus: str) -> Faults:
-    """Yield a corpus that is no text."""
+    """Yield a corpus without text."""
     if "pretokenized" in look.config["corpora"].get(corpus, {}):
-        yield (), f"{corpus!r} is published as tokens; this needs text"
+        yield (), f"{corpus!r} is pretokenized; text is required"
 
 
 def _sources(look: Lookup, path: str, exclude: Iterable[str] = ()) -> Faults:
-    """Yield what is wrong with a table of files to download."""
+    """Yield faults of a list of files to download."""
     try:
         sources.read(sources.place(path, look.root), exclude)
     except InputError as error:
@@ -203,17 +203,17 @@ def _sources(look: Lookup, path: str, exclude: Iterable[str] = ()) -> Faults:
 
 
 def _responses(look: Lookup, listed: list[str]) -> Faults:
-    """Yield the responses, dataset.measure, that there are not."""
+    """Yield unknown responses (dataset.measure)."""
     for response in listed:
         dataset, _, measure = response.partition(".")
         yield from (unknown := list(look.names("datasets", dataset)))
-        known = [] if unknown else look.config["datasets"][dataset]["measures"]
-        if not unknown and measure not in known:
-            yield (), f"no measure {nearest(response, [f'{dataset}.{each}' for each in known])}"
+        measures = [] if unknown else look.config["datasets"][dataset]["measures"]
+        if not unknown and measure not in measures:
+            yield ((), f"no measure {nearest(response, [f'{dataset}.{m}' for m in measures])}")
 
 
 def _corpus(look: Lookup, corpus: Mapping) -> Faults:
-    """Yield what is wrong with a corpus's table of files, and with its readers' options."""
+    """Yield faults of a corpus's list of files, and of its readers' options."""
     readers = [corpus["reader"]] if "reader" in corpus else []
     if "sources" in corpus:
         faults = list(_sources(look, corpus["sources"], corpus.get("exclude", ())))

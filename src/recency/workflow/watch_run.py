@@ -1,4 +1,4 @@
-"""`./run --watch`: follow the run that is at work in this folder, from another terminal."""
+"""`./run --watch`: follow the run in this folder from another terminal."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from recency.errors import InputError
 from recency.workflow import costs, run_status, status_page
 from snakemake_logger_plugin_recency.terminal import Terminal
 
-#: Seconds between two looks.
+#: Seconds between updates.
 EVERY = 2.0
 
 
@@ -22,11 +22,13 @@ def read() -> dict:
         folder = Path(run_status.POINTER.read_text(encoding="utf-8"))
         return json.loads((folder / run_status.JSON).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError("nothing was run in this folder yet; ./run --cores N runs") from None
+        raise InputError(
+            "there was no run in this folder yet; start one with ./run --cores N"
+        ) from None
 
 
 def is_at_work(state: Mapping, now: float) -> bool:
-    """Say whether a run goes on: its process is there; that of another machine wrote lately."""
+    """Return whether a run is active: its process exists, or on another machine, it wrote recently."""
     if state["state"] != "running":
         return False
     if state["host"] != socket.gethostname():
@@ -41,7 +43,7 @@ def is_at_work(state: Mapping, now: float) -> bool:
 
 
 def main() -> int:
-    """Show the run's lines until it ends; return the exit status."""
+    """Print the run's state until it ends; return the exit status."""
     terminal = Terminal(sys.stdout)
     is_first = True
     try:
@@ -62,12 +64,12 @@ def main() -> int:
 
 
 def _last(state: Mapping) -> str:
-    """Say that no run is at work, and what became of the last one."""
+    """Return a line on the outcome of the last run."""
     ago = costs.duration(time.time() - state["updated"])
     was = "was killed" if state["state"] == "running" else state["state"]
     if was == "stopped":
         was = "was stopped"
-    return f"no run is at work here; the last one {was} {ago} ago: {state['page']}"
+    return f"no run is active here; the last one {was} {ago} ago: {state['page']}"
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Formats of files that parsers read: Excel's, R's, and those of one corpus."""
+"""File formats for parsers: Excel, R, and formats of individual corpora."""

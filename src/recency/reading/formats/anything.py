@@ -1,4 +1,4 @@
-"""A table as it is found, whatever its format: delimited text, Parquet, Feather, Excel, R's data."""
+"""Read a table in any format: delimited text, Parquet, Feather, Excel, R's data."""
 
 import csv
 import io
@@ -20,12 +20,12 @@ from recency.reading.joins.index import plain_label
 from recency.reading.strict_tables import Table, all_visible, visible
 
 _CHOICE = "\t;,| "
-_LOOKED_AT = 30  # lines by which a separator is found
+_LOOKED_AT = 30  # lines used to detect the separator
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a file is to be read, where it does not say so itself.
+    """Reading options for a file.
 
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
     None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark. `members`
@@ -50,7 +50,7 @@ class Style:
 
 
 def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] = list) -> Table:
-    """Read the columns that `choose` picks from their names; all values are text, missing ones "".
+    """Read the columns that `choose` selects; all values are text, missing ones "".
 
     Rows are known by their lines, or their numbers in a file without lines. A name that is empty,
     as that of row names is, becomes `unnamed_1`, by its place. Raises InputError, in one line with
@@ -71,7 +71,7 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
 
 
 def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
-    """Read the chosen columns of a table that is no archive; a large one without other rows."""
+    """Read the selected columns of a single table; from a large one, only the selected rows."""
     if rda.is_r_data(path):
         _whole(path)
         with rda.any_as_csv(path, style.frame) as table:
@@ -105,7 +105,7 @@ def _is_columnar(path: Path) -> bool:
 
 
 class _Choice:
-    """A choice of columns that also has those of `rows` and `parts`, and knows what was chosen."""
+    """Selection of columns that includes those of `rows` and `parts`, and records the result."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Choice:
         if rows is not None and not isinstance(rows, Mapping):
             raise InputError(f"options → rows: {rows!r} is not a mapping of columns and values")
         values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
-        self.rows = {name: [str(each) for each in listed] for name, listed in values.items()}
+        self.rows = {name: [str(value) for value in listed] for name, listed in values.items()}
         self.path, self.choose, self.picked = path, choose, []
         self.parts = {column: archives.compiled(pattern) for column, pattern in parts.items()}
         self.seen: dict[str, dict[str, None]] = {name: {} for name in self.rows}
@@ -130,13 +130,13 @@ class _Choice:
                     f"{self.path} has no column {lost[0]} (options → {option}); "
                     f"{hint(lost[0], header)}It has: {listed}"
                 )
-        made = [name for pattern in self.parts.values() for name in pattern.groupindex]
-        self.picked = list(self.choose([*header, *(n for n in made if n not in header)]))
-        own = [name for name in self.picked if name in header]
-        return list(dict.fromkeys([*own, *self.rows, *self.parts]))
+        parts = [name for pattern in self.parts.values() for name in pattern.groupindex]
+        self.picked = list(self.choose([*header, *(n for n in parts if n not in header)]))
+        picked = [name for name in self.picked if name in header]
+        return list(dict.fromkeys([*picked, *self.rows, *self.parts]))
 
     def select(self, table: Table) -> Table:
-        """Return the rows that have a wanted value in each column of `rows`, and the chosen columns.
+        """Return the rows with a permitted value in each column of `rows`, and the selected columns.
 
         Whole numbers are compared as labels: "01" is 1.
         """
@@ -151,18 +151,18 @@ class _Choice:
         return replace(table, frame=frame[[name for name in frame if name in self.picked]])
 
     def _parts(self, table: Table, labels: pd.Series, pattern: re.Pattern) -> dict[str, pd.Series]:
-        """Return the parts of labels; InputError for a label that the pattern does not fit."""
-        found = {label: pattern.fullmatch(label) for label in labels.unique()}
-        if wrong := [label for label, match in found.items() if match is None]:
+        """Return the parts of labels; InputError for a label that does not match the pattern."""
+        matches = {label: pattern.fullmatch(label) for label in labels.unique()}
+        if wrong := [label for label, match in matches.items() if match is None]:
             line = labels.index[int(np.argmax(labels == wrong[0]))]
             table.fail(line, f"{labels.name} is {wrong[0]!r}, which options → parts does not fit")
         return {
-            name: labels.map({label: match[name] for label, match in found.items()}).astype("str")
+            name: labels.map({label: match[name] for label, match in matches.items()}).astype("str")
             for name in pattern.groupindex
         }
 
     def check(self) -> None:
-        """Raise InputError for a value of `rows` that no table had."""
+        """Raise InputError for a value of `rows` that no table has."""
         for name, values in self.rows.items():
             there = self.seen[name]
             for value in values:
@@ -175,7 +175,7 @@ class _Choice:
 
 
 def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Table:
-    """Read the tables of a zip archive as one, with the labels of their names as columns."""
+    """Read and concatenate the tables of a zip archive, with labels from file names as columns."""
     tables = []
     for member in archives.members(path, pattern):
         selected = choice.select(_of_member(member, style, choice))
@@ -188,7 +188,7 @@ def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Tabl
 
 
 def _of_member(member: archives.Member, style: Style, choice: _Choice) -> Table:
-    """Read the chosen columns of one table of an archive; a large one without other rows."""
+    """Read the selected columns of one table of an archive; from a large one, only selected rows."""
     stated: list[str] = []
 
     def own(header: list[str]) -> list[str]:
@@ -206,15 +206,15 @@ def _of_member(member: archives.Member, style: Style, choice: _Choice) -> Table:
 
 
 def named(header: Iterable[str]) -> list[str]:
-    """Give a header's names as they are called here: visible, and none empty."""
+    """Return normalised column names: visible characters, none empty."""
     names = [visible(name) for name in header]
-    return [name or f"unnamed_{place}" for place, name in enumerate(names, start=1)]
+    return [name or f"unnamed_{number}" for number, name in enumerate(names, start=1)]
 
 
 def separator_of(text: str) -> str:
-    """Find the separator of a delimited text: that which cuts all of its first lines alike."""
+    """Detect the separator of a delimited text: all first lines have the same number of fields."""
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
-    found = {}
+    cuts = {}
     for separator in _CHOICE:
         try:
             rows = list(csv.reader(lines, delimiter=separator))
@@ -222,12 +222,12 @@ def separator_of(text: str) -> str:
             continue
         counts = [len(row) for row in rows]
         if counts and counts[0] > 1:
-            found[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
-    return max(found, key=found.get) if found else ","
+            cuts[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
+    return max(cuts, key=cuts.get) if cuts else ","
 
 
 def _whole(path: Path) -> None:
-    """Raise InputError for a file that is not there or has no bytes."""
+    """Raise InputError for a missing or empty file."""
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -237,7 +237,7 @@ def _whole(path: Path) -> None:
 
 
 def _picked(path: Path, header: list[str], choose: Callable) -> list[str]:
-    """Give the columns that are chosen; InputError where one of them stands twice."""
+    """Return the selected columns; InputError if one is duplicate."""
     chosen = list(dict.fromkeys(choose(header)))
     for name in chosen:
         if header.count(name) > 1:
@@ -260,7 +260,7 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
     except csv.Error as error:
         raise InputError(f"{path}, line 1: {error}; get the file again") from None
     header = named(row)
-    if any(not visible(name) for name in row):  # the table is read by names, so all have one
+    if any(not visible(name) for name in row):  # every column needs a name
         line = io.StringIO()
         csv.writer(line, delimiter=separator, lineterminator="").writerow(header)
         text = text.replace(first, line.getvalue(), 1)
@@ -271,7 +271,7 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
 
 
 def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]]) -> Table | None:
-    """Read the rows of a Parquet file that have certain texts in its columns; None if that is not all to do.
+    """Read the rows of a Parquet file with given texts in columns; None if more processing is needed.
 
     So a file of many LMs is not read whole. Lines are numbers of these rows, from 1.
     """
@@ -296,7 +296,7 @@ def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]
 
 
 def _columnar(path: Path, data: bytes, choose: Callable) -> Table:
-    """Read Parquet or Feather; its `lines` are the numbers of its rows, from 1."""
+    """Read Parquet or Feather; lines are numbers of rows, from 1."""
     kind = "Parquet" if data[:4] == b"PAR1" else "Feather"
     try:
         reader = pd.read_parquet if kind == "Parquet" else pd.read_feather

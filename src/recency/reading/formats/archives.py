@@ -1,7 +1,7 @@
-"""Tables inside a zip archive: one member, or many with the same columns, as one per reader or text.
+"""Tables in a zip archive: one member, or many with the same columns, such as one per reader or text.
 
-A pattern names the members by the end of their paths: `*` stands for any part of a name, and
-`{name}` for a part that becomes the column `name` of the member's rows
+A pattern matches the end of members' paths: `*` is any part of a name, and `{name}` a part that becomes
+the column `name` of the member's rows
 (`{text}/lett{subject}/reading_measures.csv`).
 """
 
@@ -24,7 +24,7 @@ _HIDDEN = ("__MACOSX/", "/._")
 
 @dataclass(frozen=True)
 class Member:
-    """A table of an archive: its name, size in bytes, and the labels that its name states."""
+    """A table in an archive: name, size in bytes, and labels in its name."""
 
     archive: Path
     name: str
@@ -33,7 +33,7 @@ class Member:
 
     @property
     def path(self) -> Path:
-        """What errors call the member."""
+        """Name of the member in errors."""
         return Path(f"{self.archive}/{self.name}")
 
     def open(self) -> io.BufferedIOBase:
@@ -55,7 +55,7 @@ def is_archive(path: Path) -> bool:
 
 
 def members(path: Path, pattern: str) -> list[Member]:
-    """List the members of a zip archive that a pattern names, in the order of their names.
+    """List the members of a zip archive that match a pattern, sorted by name.
 
     Parameters
     ----------
@@ -72,28 +72,30 @@ def members(path: Path, pattern: str) -> list[Member]:
     expression = compiled(pattern)
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [each for each in archive.infolist() if not each.is_dir()]
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     except (zipfile.BadZipFile, OSError) as error:
         raise InputError(f"{path} is no whole zip archive ({error}); get it again") from error
-    entries = [each for each in entries if not any(part in f"/{each.filename}" for part in _HIDDEN)]
-    matches = [(each, expression.fullmatch(each.filename)) for each in entries]
-    found = [
-        Member(path, each.filename, each.file_size, match.groupdict())
-        for each, match in matches
+    entries = [
+        entry for entry in entries if not any(part in f"/{entry.filename}" for part in _HIDDEN)
+    ]
+    matches = [(entry, expression.fullmatch(entry.filename)) for entry in entries]
+    paths = [
+        Member(path, entry.filename, entry.file_size, match.groupdict())
+        for entry, match in matches
         if match is not None
     ]
-    if not found:
-        names = [each.filename for each in entries]
+    if not paths:
+        names = [entry.filename for entry in entries]
         listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
         raise InputError(
             f"{path} has no member {pattern} (options → members); {hint(pattern, names)}"
             f"It has: {listed or 'none'}"
         )
-    return sorted(_distinct(found, pattern), key=lambda each: _natural(each.name))
+    return sorted(_distinct(paths, pattern), key=lambda entry: _natural(entry.name))
 
 
 def compiled(pattern: str) -> re.Pattern:
-    """Return a pattern of members as a regular expression."""
+    """Convert a pattern of members to a regular expression."""
     parts = [
         "[^/]*" if part == "*" else f"(?P<{part[1:-1]}>[^/]+?)" if index % 2 else re.escape(part)
         for index, part in enumerate(_PART.split(pattern))
@@ -105,7 +107,7 @@ def compiled(pattern: str) -> re.Pattern:
 
 
 def _distinct(found: list[Member], pattern: str) -> Iterator[Member]:
-    """Yield members; InputError where two have the same labels."""
+    """Yield members; InputError if two have the same labels."""
     seen: dict[tuple, str] = {}
     for member in found:
         key = tuple(member.labels.values()) or (member.name,)

@@ -1,8 +1,8 @@
-"""CoNLL-U, as Universal Dependencies are published: syntactic words with their heads and relations.
+"""CoNLL-U, the format of Universal Dependencies: syntactic words with heads and relations.
 
-Of a multiword token ("don't" over "do" and "n't") the words are kept, which have the heads; they
-are written without a space between them where that gives the token as it stands in the text. Empty
-nodes ("8.1") belong to the enhanced graph, have no place in the text, and are left out.
+Multiword tokens ("don't" for "do" and "n't") are split into their syntactic words, without a space
+between them if their concatenation is the surface token. Empty nodes ("8.1") belong to the enhanced
+graph and are skipped.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ WAY_OUT = "correct the line, or get the file again"
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """Read sentence, position, word, head, relation, upos and space_after, a row a word; gzipped or not.
+    """Read sentence, position, word, head, relation, upos and space_after, one row per word.
 
     Sentences count from 1, positions from 1 within a sentence; `head` is a position, 0 for the root;
     `space_after` is false within a multiword token and before what is written next to the word.
@@ -63,50 +63,50 @@ def _sentence(path: Path, lines: list[tuple[int, list[str]]]) -> list[tuple]:
     for number, fields in lines:
         if len(fields) != FIELDS:
             fail(number, f"{len(fields)} columns instead of {FIELDS}, apart by tabs")
-        place, form, upos, head, relation, misc = (fields[i] for i in (0, 1, 3, 6, 7, 9))
+        position, form, upos, head, relation, misc = (fields[i] for i in (0, 1, 3, 6, 7, 9))
         space = "SpaceAfter=No" not in misc.split("|")
-        if "." in place:
+        if "." in position:
             continue
-        if "-" in place:
-            ends = place.split("-")
+        if "-" in position:
+            ends = position.split("-")
             if not all(end.isdecimal() for end in ends) or len(ends) != 2:
-                fail(number, f"ID {place!r} is no range of words")
+                fail(number, f"ID {position!r} is no range of words")
             ranges.append((number, int(ends[0]), int(ends[1]), form, space))
             continue
-        if place != str(len(words) + 1):
-            fail(number, f"ID {place!r} where {len(words) + 1} is expected")
+        if position != str(len(words) + 1):
+            fail(number, f"ID {position!r} where {len(words) + 1} is expected")
         if not head.isdecimal():
-            fail(number, f"head {head!r} of word {place} ({form!r}) is no number")
+            fail(number, f"head {head!r} of word {position} ({form!r}) is no number")
         if not form.strip():
-            fail(number, f"word {place} is empty")
-        words.append([int(place), form, int(head), relation, upos, space])
+            fail(number, f"word {position} is empty")
+        words.append([int(position), form, int(head), relation, upos, space])
         numbers.append(number)
     if not words:
         fail(lines[0][0], "a sentence without words")
     for number, first, last, form, space in ranges:
         if not 1 <= first < last <= len(words):
             fail(number, f"a token over words {first} to {last} of {len(words)}")
-        own = words[first - 1 : last]
-        for word in own[:-1]:
-            word[-1] = "".join(each[1] for each in own) != form
-        own[-1][-1] = space
+        parts = words[first - 1 : last]
+        for word in parts[:-1]:
+            word[-1] = "".join(part[1] for part in parts) != form
+        parts[-1][-1] = space
     wrong = _not_a_tree([word[2] for word in words])
     if wrong is not None:
-        place, problem = wrong
-        fail(numbers[place], f"word {place + 1} ({words[place][1]!r}): {problem}")
+        position, problem = wrong
+        fail(numbers[position], f"word {position + 1} ({words[position][1]!r}): {problem}")
     return [tuple(word) for word in words]
 
 
 def _not_a_tree(heads: list[int]) -> tuple[int, str] | None:
-    """Say at which word (from 0) and why heads are not those of a tree; None if they are."""
+    """Return the word (from 0) and the reason if heads do not form a tree, else None."""
     above = np.array([0, *heads])
     outside = np.flatnonzero(above >= len(above))
     if len(outside):
         return outside[0] - 1, f"its head {above[outside[0]]} is outside the sentence"
     roots = np.flatnonzero(above[1:] == 0)
     if len(roots) > 1:
-        return roots[1], f"a second root beside word {roots[0] + 1}"
-    for _ in range(len(above).bit_length()):  # twice as far up each time
+        return roots[1], f"a second root in addition to word {roots[0] + 1}"
+    for _ in range(len(above).bit_length()):  # pointer doubling
         above = above[above]
     below_none = np.flatnonzero(above)
     if len(roots) == 0:

@@ -1,4 +1,4 @@
-"""A table of fixations, of any size: labels as codes, numbers as numbers, rows in their order."""
+"""Read large tables of fixations: labels as codes, numbers as arrays, rows in their order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from recency.reading.strict_tables import Table, warn
 
 #: Further spellings of a missing number in eye trackers' reports.
 UNDEFINED = ("UNDEFINEDnull", "UNDEFINED")
-# Windows' quotes and dashes that were read as Latin-1: control characters that no text has.
+# Windows quotes and dashes decoded as Latin-1, which are control characters.
 _CONTROLS = {
     code: bytes([code]).decode("cp1252")
     for code in range(0x80, 0xA0)
@@ -29,7 +29,7 @@ _CONTROLS = {
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of labels: its distinct values, and of each row the number of its value, -1 for none."""
+    """A column of labels as distinct values and codes, -1 for missing."""
 
     values: list[str]
     codes: np.ndarray
@@ -77,18 +77,18 @@ def read(
     parts = [_part(source, style, wanted, set(numbers.values()), missing) for source in _sources(path, style)]  # fmt: skip
     columns = {name: _joined([part[0][name] for part in parts]) for name in wanted}
     lines, before = [], 0
-    for _, own in parts:
-        lines.append(own + before)
-        before = int(lines[-1][-1]) if len(own) else before
-    found = {name: _one_label(path, [columns[c] for c in cs]) for name, cs in named.items()}
+    for _, part_labels in parts:
+        lines.append(part_labels + before)
+        before = int(lines[-1][-1]) if len(part_labels) else before
+    joined = {name: _one_label(path, [columns[c] for c in cs]) for name, cs in named.items()}
     line = np.concatenate(lines)
     if not len(line):
         raise InputError(f"{path}: no row is left; check options → rows")
-    return found, {name: columns[c] for name, c in numbers.items()}, line
+    return joined, {name: columns[c] for name, c in numbers.items()}, line
 
 
 def _sources(path: Path, style: Style) -> list:
-    """Return the file, or the members of the archive that it is."""
+    """Return the file, or the members of an archive."""
     if not path.is_file():
         raise InputError(f"{path} cannot be read: no such file")
     if style.members and archives.is_archive(path):
@@ -109,10 +109,10 @@ def _part(
     header, separator, quoted = streamed.header_of(path, open_, style.separator, style.encoding)
     stated = {n: v for n, v in (member.labels if member else {}).items() if n not in header}
     rows = _rows(style)
-    own = [n for n in present(path, [*header, *stated], [*wanted, *rows]) if n not in stated]
+    in_header = [n for n in present(path, [*header, *stated], [*wanted, *rows]) if n not in stated]
     text = pa.dictionary(pa.int32(), pa.string())
-    types = {n: pa.float64() if n in numbers and n not in rows else text for n in own}
-    streamed.once(path, header, own)
+    types = {n: pa.float64() if n in numbers and n not in rows else text for n in in_header}
+    streamed.once(path, header, in_header)
     columns: dict[str, list] = {name: [] for name in wanted}
     lines = []
     arguments = (path, open_, header, separator, quoted, style.encoding, types, missing)
@@ -122,8 +122,8 @@ def _part(
             if name in stated:
                 keep &= stated[name] in values
                 continue
-            known = batch[name].dictionary.to_pylist()
-            good = np.array([value.strip() in values for value in known], dtype=bool)
+            labels_there = batch[name].dictionary.to_pylist()
+            good = np.array([value.strip() in values for value in labels_there], dtype=bool)
             keep &= good[batch[name].indices.to_numpy()] if len(good) else False
         lines.append(line + np.flatnonzero(keep))
         for name in wanted:
@@ -148,55 +148,57 @@ def _block(
 
 
 def _joined(parts: list) -> object:
-    """Put the blocks of a column together."""
+    """Concatenate the blocks of a column."""
     if not parts or isinstance(parts[0], np.ndarray):
         return np.concatenate(parts) if parts else np.empty(0)
-    known: dict[str, int] = {}
+    codes_of: dict[str, int] = {}
     codes = []
     for part in parts:
-        place = np.array([known.setdefault(v, len(known)) for v in part.values], dtype=np.int32)
-        codes.append(place[part.codes] if len(place) else part.codes)
-    return Labels(list(known), np.concatenate(codes))
+        new_codes = np.array(
+            [codes_of.setdefault(v, len(codes_of)) for v in part.values], dtype=np.int32
+        )
+        codes.append(new_codes[part.codes] if len(new_codes) else part.codes)
+    return Labels(list(codes_of), np.concatenate(codes))
 
 
 def _one_label(path: Path, parts: list[Labels]) -> Labels:
-    """Return several columns as one label, as `own.columns.labels` writes it; "" is -1."""
+    """Combine several columns to one label, as in `own.columns.labels`; "" is -1."""
     codes = parts[0].codes.astype(np.int64)
     for part in parts[1:]:
         codes = codes * max(len(part.values), 1) + part.codes
     numbers, unique = pd.factorize(codes)
     texts: list[list[str]] = []
     for part in reversed(parts):
-        unique, place = np.divmod(unique, max(len(part.values), 1))
-        texts.append([part.values[each] for each in place])
+        unique, part_codes = np.divmod(unique, max(len(part.values), 1))
+        texts.append([part.values[code] for code in part_codes])
     texts.reverse()
     gone = np.array([any(t in MISSING_LABELS for t in row) for row in zip(*texts, strict=True)])
     columns = []
-    for each in texts:
-        table = Table(path, pd.DataFrame({"label": [t for t, g in zip(each, gone, strict=True) if not g]}, dtype="str"))  # fmt: skip
+    for code in texts:
+        table = Table(path, pd.DataFrame({"label": [t for t, g in zip(code, gone, strict=True) if not g]}, dtype="str"))  # fmt: skip
         columns.append(labels(table, "label").tolist() if len(table.frame) else [])
     values = [" ".join(row).translate(_CONTROLS) for row in zip(*columns, strict=True)]
-    known: dict[str, int] = {}
-    kept = [known.setdefault(value, len(known)) for value in values]
-    place = np.full(len(gone), -1, dtype=np.int32)
-    place[~gone] = kept
-    return Labels(list(known), place[numbers])
+    code_of: dict[str, int] = {}
+    kept = [code_of.setdefault(value, len(code_of)) for value in values]
+    part_codes = np.full(len(gone), -1, dtype=np.int32)
+    part_codes[~gone] = kept
+    return Labels(list(code_of), part_codes[numbers])
 
 
 def _of_text(table: Table, wanted: list[str], numbers: set[str], missing: list[str]) -> dict:
     """Return the columns of a table of text as Labels or arrays."""
-    found: dict[str, object] = {}
+    columns: dict[str, object] = {}
     for name in wanted:
         if name in numbers:
-            found[name] = table.numbers(name, minimum=None, missing=missing).to_numpy("float64")
+            columns[name] = table.numbers(name, minimum=None, missing=missing).to_numpy("float64")
         else:
             codes, values = pd.factorize(table[name])
-            found[name] = Labels([str(v) for v in values], codes.astype(np.int32))
-    return found
+            columns[name] = Labels([str(v) for v in values], codes.astype(np.int32))
+    return columns
 
 
 def present(path: Path, header: list[str], wanted: list[str]) -> list[str]:
-    """Return the wanted columns; InputError for the first that is not there."""
+    """Return the requested columns; InputError for the first missing one."""
     for name in wanted:
         if name not in header:
             listed = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
@@ -208,9 +210,9 @@ def present(path: Path, header: list[str], wanted: list[str]) -> list[str]:
 
 
 def _rows(style: Style) -> dict[str, list[str]]:
-    """Return the option `rows` as column → the values to keep."""
+    """Return the option `rows` as column → values to keep."""
     values = {n: v if isinstance(v, list) else [v] for n, v in (style.rows or {}).items()}
-    return {str(name): [str(each) for each in listed] for name, listed in values.items()}
+    return {str(name): [str(value) for value in listed] for name, listed in values.items()}
 
 
 def _is_columnar(path: Path) -> bool:
@@ -226,7 +228,7 @@ def in_order(
     trial: np.ndarray | None,
     onset: np.ndarray | None,
 ) -> np.ndarray:
-    """Return fixations by reading, and within a reading by trial and onset, or as they stand."""
+    """Return the order of fixations by reading, then by trial and onset if given."""
     reading = subject.astype(np.int64) * (int(item.max(initial=0)) + 1) + item
     rank = pd.factorize(reading)[0]
     keys = [np.arange(len(rank)), rank]
@@ -247,7 +249,7 @@ def in_order(
 
 
 def once(path: Path, order: np.ndarray, line: np.ndarray, *keys: np.ndarray | None) -> np.ndarray:
-    """Drop fixations that repeat another of the same reading, trial and onset; say how many."""
+    """Drop and report repeated fixations of the same reading, trial and onset."""
     again = np.ones(max(len(order) - 1, 0), dtype=bool)
     for key in keys:
         if key is not None:

@@ -1,12 +1,11 @@
-"""Provo's own summary by interest area, Provo_Corpus-Eyetracking_Data.csv: a row a subject and word.
+"""Provo's summary by interest area, Provo_Corpus-Eyetracking_Data.csv: one row per subject and word.
 
 Columns (EyeLink Data Viewer): Participant_ID, Text_ID, TRIAL_INDEX, IA_ID (the area's number in the
 text), IA_LABEL (its word), IA_SKIP (1: no fixation in first-pass reading),
 IA_FIRST_FIXATION_DURATION, IA_FIRST_RUN_DWELL_TIME, IA_REGRESSION_PATH_DURATION, IA_DWELL_TIME (ms;
-NA or . where there is none). Its "first run" is the first visit whenever it came: after IA_SKIP
-first-pass measures are 0 here. What the file says of a word (Word_Number, Word …) is absent for
-the first word of a text and wrong in a few: words are found by their areas, which must follow the
-text in order.
+NA or . if missing). Its "first run" is the first visit, even after later words: with IA_SKIP,
+first-pass measures are set to 0. The file's columns for words (Word_Number, Word …) are missing for
+the first word of a text and wrong for some others, so words are matched by areas, in text order.
 """
 
 import difflib
@@ -65,7 +64,7 @@ def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> p
 
 
 def parts_of_speech(path: Path, words: pd.DataFrame, encoding: str) -> pd.Series:
-    """Read Word_POS of each word: noun, verb or other; missing where its area's rows tell of another word."""
+    """Read Word_POS of each word: noun, verb or other; missing if its area's rows have another word."""
     names = ["Text_ID", "IA_ID", "IA_LABEL", "Word", "Word_POS"]
     table = read(path, names, separator=None, encoding=encoding)
     table = table.without(table["Text_ID"].isin(_MISSING), "without a text")
@@ -73,9 +72,9 @@ def parts_of_speech(path: Path, words: pd.DataFrame, encoding: str) -> pd.Series
     for name, column in {"text": "Text_ID", "area": "IA_ID"}.items():
         frame[name] = table.numbers(column, integer=True, minimum=1)
     frame["word_id"] = _places(path, frame, words)
-    told = np.array(_letters(frame.label)) == np.array(_letters(table["Word"]))
-    told &= frame.word_id.notna() & ~table["Word_POS"].isin(_MISSING)
-    tags = frame[told].groupby("word_id").tag.agg(lambda tags: tags.mode().iloc[0])
+    is_same = np.array(_letters(frame.label)) == np.array(_letters(table["Word"]))
+    is_same &= frame.word_id.notna() & ~table["Word_POS"].isin(_MISSING)
+    tags = frame[is_same].groupby("word_id").tag.agg(lambda tags: tags.mode().iloc[0])
     if lacking := {"noun", "verb"} - set(tags):
         raise InputError(
             f"{path}: Word_POS has no {' and no '.join(sorted(lacking))}, but "
@@ -85,7 +84,7 @@ def parts_of_speech(path: Path, words: pd.DataFrame, encoding: str) -> pd.Series
 
 
 def _shown_first(table: Table) -> Table:
-    """Keep a text's first reading by a subject; a row twice within one is dropped and reported."""
+    """Keep each subject's first reading of a text; drop and report repeated rows."""
     trial = table.numbers("TRIAL_INDEX", integer=True)
     pairs = [table["Participant_ID"], table["Text_ID"]]
     again = trial != trial.groupby(pairs).transform("min")
@@ -93,32 +92,34 @@ def _shown_first(table: Table) -> Table:
 
 
 def _places(path: Path, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
-    """Give each row's word_id; NA where its area holds another word than the text in that place."""
+    """Return each row's word_id; NA if its area has another word than the text there."""
     areas = frame.groupby(["text", "area"]).label.agg(lambda labels: labels.mode().iloc[0])
-    known = {}
+    positions = {}
     texts = {int(item): text for item, text in words.groupby("item", sort=False)}
-    for text, own in areas.groupby(level="text"):
+    for text, text_areas in areas.groupby(level="text"):
         if text not in texts:
             raise InputError(
                 f"{path}: there is no text {text} in the words, only 1 to {len(texts)}"
             )
-        ours, theirs = _letters(texts[text].word), _letters(own)
+        ours, theirs = _letters(texts[text].word), _letters(text_areas)
         matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
-        ids = np.full(len(own), -1)
+        ids = np.full(len(text_areas), -1)
         for start, to, size in matcher.get_matching_blocks():
             ids[start : start + size] = texts[text].word_id.iloc[to : to + size]
         if (ids >= 0).mean() < 0.5:
             raise InputError(
                 f"{path}: the areas of text {text} are not its words, but {theirs[:5]}…"
             )
-        known |= {key: word_id for key, word_id in zip(own.index, ids, strict=True) if word_id >= 0}
-    found = [known.get(key) for key in zip(frame.text, frame.area, strict=True)]
-    found = pd.Series(found, frame.index, dtype="Int32")
-    # A row with another label than most of its area's is another word.
+        positions |= {
+            key: word_id for key, word_id in zip(text_areas.index, ids, strict=True) if word_id >= 0
+        }
+    word_ids = [positions.get(key) for key in zip(frame.text, frame.area, strict=True)]
+    word_ids = pd.Series(word_ids, frame.index, dtype="Int32")
+    # Rows with another label than most of the area's rows belong to another word.
     usual = areas.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).to_numpy()
-    return found.mask(np.array(_letters(frame.label)) != np.array(_letters(pd.Series(usual))))
+    return word_ids.mask(np.array(_letters(frame.label)) != np.array(_letters(pd.Series(usual))))
 
 
 def _letters(labels: pd.Series) -> list[str]:
-    """Spell words by letters and digits of ASCII: the rest is spelled in more than one way."""
+    """Reduce words to ASCII letters and digits, because other characters vary."""
     return labels.str.replace(r"[^A-Za-z0-9]", "", regex=True).str.casefold().tolist()

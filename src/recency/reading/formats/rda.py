@@ -1,4 +1,4 @@
-"""R's own data files (.rda, .RData, .rds), by R itself: a data frame is written out as CSV.
+"""Read R's data files (.rda, .RData, .rds) by R, which writes a data frame as CSV.
 
 The package rdata 1.1.0 reads the same values without R, but takes 30 s and 1.1 GB for 300,000 rows
 of 50 columns, R 6 s and 0.25 GB. MECO's file is larger, and several jobs read it at a time.
@@ -52,7 +52,7 @@ write.csv(frame, args[2], row.names = FALSE, fileEncoding = "UTF-8")
 
 @contextmanager
 def any_as_csv(path: Path, frame: str | None = None) -> Iterator[Path]:
-    """Give a CSV file of the data frame of R's data, of several the one called `frame` or the largest.
+    """Yield a CSV file of a data frame in R's data: the one called `frame`, or the largest.
 
     Factors are written as their levels' names. Raises InputError, also in place of those that name
     the CSV file, which is gone afterwards.
@@ -63,7 +63,7 @@ def any_as_csv(path: Path, frame: str | None = None) -> Iterator[Path]:
 
 @contextmanager
 def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
-    """Give `path`, or, for R's data, a CSV file of its data frame with the column `has`.
+    """Yield `path`, or, for R's data, a CSV file of its data frame with the column `has`.
 
     Of that the rows are written whose column `by` is `value`, all if none is. Raises InputError,
     also in place of those that name the CSV file, which is gone afterwards.
@@ -77,21 +77,23 @@ def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
 
 @contextmanager
 def _written(path: Path, code: str, *arguments: str) -> Iterator[Path]:
-    """Give the CSV file that R's `code` writes of `path`, if nothing in it would run as it is read."""
+    """Yield the CSV file that R's `code` writes, after checking that loading runs no code."""
     serialized.refuse_code(path)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / f"{path.stem}.csv"
         command = ["Rscript", "--vanilla", "-e", code, path, table, *arguments]
         try:
             unicode = os.environ | {"LC_ALL": "C.UTF-8"}
-            made = subprocess.run(command, capture_output=True, text=True, env=unicode, check=False)
+            process = subprocess.run(
+                command, capture_output=True, text=True, env=unicode, check=False
+            )
         except FileNotFoundError:
             raise InputError(
                 f"{path} is R's data, and Rscript is not on the PATH: `make setup` brings R, or "
                 "write the data frame out as CSV in R and name that file"
             ) from None
-        if made.returncode:
-            reason = " ".join(made.stderr.split()) or f"status {made.returncode}"
+        if process.returncode:
+            reason = " ".join(process.stderr.split()) or f"status {process.returncode}"
             raise InputError(f"{path} cannot be read by R ({reason}); get the file again")
         try:
             yield table
@@ -100,7 +102,7 @@ def _written(path: Path, code: str, *arguments: str) -> Iterator[Path]:
 
 
 def is_r_data(path: Path) -> bool:
-    """Say whether a file is R's, by its name or, unzipped, by its first bytes."""
+    """Return whether a file is R's, by its name or its first decompressed bytes."""
     if path.suffix.lower() in (".rda", ".rdata", ".rds"):
         return True
     try:
@@ -109,5 +111,5 @@ def is_r_data(path: Path) -> bool:
         with opener(path, "rb") as stream:
             begin = stream.read(4)
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
-        return False  # whoever reads it says what is wrong with it
+        return False  # reported when the file is read
     return begin[:3] == b"RDX" or begin in (b"X\n\0\0", b"A\n3\n", b"A\n2\n")

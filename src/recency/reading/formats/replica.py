@@ -1,16 +1,16 @@
-"""The layout of REPLICA's predictor store: Parquet files of values by dataset, tag and predictor.
+"""Layout of REPLICA's predictor store: Parquet files of values by dataset, tag and predictor.
 
-A file `<dataset>.parquet` has a row a predictor and word (`WORDS`), `tokens/<dataset>.parquet` one a
-token (`TOKENS`), `tags.parquet` one a tag, predictor and file (`INDEX`). A tag is
-`<model>_<method>_<dataset>`; `stimulus_id` names the text, `unit_index` counts its words from 0, and
-`text_unit` is the word. Facts are those of predictor_store/layout.py of replicaverse 0.0.1.
+`<dataset>.parquet` has one row per predictor and word (`WORDS`), `tokens/<dataset>.parquet` one per
+token (`TOKENS`), `tags.parquet` one per tag, predictor and file (`INDEX`). A tag is
+`<model>_<method>_<dataset>`; `stimulus_id` is the text, `unit_index` the number of the word from 0, and
+`text_unit` the word. Source: predictor_store/layout.py of replicaverse 0.0.1.
 """
 
 from collections.abc import Mapping
 
 _IDENTITY = {"dataset": "string", "tag": "string", "predictor": "string", "stimulus_id": "string"}
 _VALUE = {"value": "double", "value_unit": "string"}
-#: Columns of words, in order: name → type, as Arrow calls it.
+#: Columns of words, in order: name → Arrow type.
 WORDS = _IDENTITY | {"unit_index": "int32", "text_unit": "string"} | _VALUE
 WORDS |= {"layer": "int32", "storage_class": "string", "unit_rule": "string"}
 #: Columns of tokens.
@@ -34,7 +34,7 @@ INDEX |= dict.fromkeys(
     "string",
 )
 INDEX |= {"verification": "string", "verification_file": "string"}
-#: Predictors that are surprisals: what their column of values holds here, and the unit.
+#: Predictors that are surprisals → quantity and unit.
 PREDICTORS = {"surprisal": ("surprisal", "bits"), "log_p_observed": ("logprob", "nats")}
 
 
@@ -48,7 +48,7 @@ def schema(columns: Mapping[str, str]):
 
 
 def settings(replica: Mapping) -> dict:
-    """Return the settings of `surprisals` that an entry `replica` stands for.
+    """Return the settings of `surprisals` for an entry `replica`.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""R's serialised data, walked through without R, for anything that would run as it is read.
+"""Scan R's serialised data, without R, for code that would run on loading.
 
-A promise, an expression that R evaluates when its value is looked at, can be saved unevaluated
-(`delayedAssign`), alone or inside other data: whoever reads such a file runs what a stranger wrote
-(CVE-2024-27322). No data frame needs one. Functions and expressions without a promise lie still: nothing here
-calls them. The format is that of "R Internals", section 1.8.
+A promise, an expression that R evaluates when its value is accessed, can be saved unevaluated
+(`delayedAssign`), alone or inside other data, so that loading a file runs its author's code
+(CVE-2024-27322). Data frames need no promises. Functions and expressions are harmless, because they are
+not called. The format is that of "R Internals", section 1.8.
 """
 
 import bz2
@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from recency.errors import InputError
 
-#: Types of R (SEXPTYPE) by what follows them in the stream.
+#: R types (SEXPTYPE) by their representation in the stream.
 SYMBOL, PAIRLIST, CLOSURE, ENVIRONMENT, PROMISE, LANGUAGE = 1, 2, 3, 4, 5, 6
 SPECIAL, BUILTIN, CHARACTERS, DOTS, STRINGS, LIST, EXPRESSIONS = 7, 8, 9, 17, 16, 19, 20
 BYTECODE, POINTER, WEAK, RAW, S4 = 21, 22, 23, 24, 25
@@ -27,7 +27,7 @@ BLOCK = 1 << 20
 
 
 def refuse_code(path: Path) -> None:
-    """Raise InputError if a file of R's data holds a promise, or cannot be walked through.
+    """Raise InputError if a file of R's data has a promise, or cannot be scanned.
 
     The line names the variable that holds it. Files saved as ASCII are refused with the way out.
     """
@@ -47,11 +47,11 @@ class _Walk:
 
     def __init__(self, stream: BinaryIO, path: Path):
         self.stream, self.path = stream, path
-        self.references: list[str] = []  # what later elements may refer to: symbols by their names
+        self.references: list[str] = []  # symbols that later elements may refer to
         self.variable = ""
 
     def all(self) -> None:
-        """Walk over the header and all that follows."""
+        """Scan the header and all elements."""
         begin = self.read(2)
         if begin == b"RD":  # save(); saveRDS() has no such line
             self.read(3)
@@ -71,10 +71,10 @@ class _Walk:
         self.item(top=True)
 
     def read(self, size: int) -> bytes:
-        found = self.stream.read(size)
-        if len(found) != size:
+        chunk = self.stream.read(size)
+        if len(chunk) != size:
             raise EOFError
-        return found
+        return chunk
 
     def integer(self) -> int:
         return int.from_bytes(self.read(4), "big", signed=True)
@@ -91,7 +91,7 @@ class _Walk:
             size -= len(self.read(min(size, BLOCK)))
 
     def item(self, top: bool = False) -> str:
-        """Walk over one element; return the name that it is, if it is a symbol or characters."""
+        """Scan one element; return its name if it is a symbol or a string."""
         while True:  # over the rest of a pairlist, which may be long
             flags = self.integer()
             kind = flags & 0xFF
@@ -110,15 +110,15 @@ class _Walk:
             self.item()
 
     def other(self, kind: int, flags: int) -> str:
-        """Walk over an element that is no pair."""
+        """Scan an element other than a pair."""
         name = ""
         if kind in ALONE:
             pass
         elif kind == REFERENCE:
-            place = flags >> 8 or self.integer()
-            if not 0 < place <= len(self.references):
+            number = flags >> 8 or self.integer()
+            if not 0 < number <= len(self.references):
                 raise EOFError("a reference to nothing")
-            return self.references[place - 1]
+            return self.references[number - 1]
         elif kind == SYMBOL:
             name = self.item()
             self.references.append(name)

@@ -1,4 +1,4 @@
-"""Delimited text that is too large to be held whole: its chosen columns and rows, block by block."""
+"""Read selected columns and rows of large delimited text, block by block."""
 
 import csv
 import gzip
@@ -17,7 +17,7 @@ from recency.errors import InputError
 from recency.reading.joins.index import plain_label
 from recency.reading.strict_tables import Table, visible, warn
 
-#: Bytes from which on a table is read block by block.
+#: Minimum bytes of a table that is read block by block.
 LARGE = 128 << 20
 _BLOCK = 16 << 20
 _LOOKED_AT = 1 << 16
@@ -32,7 +32,7 @@ class _Tail:
         self.stream, self.last = stream, b"\n"
 
     def read(self, size: int = -1) -> bytes:
-        """Read so many bytes."""
+        """Read up to `size` bytes."""
         data = self.stream.read(size)
         self.last = bytes(data[-1:]) or self.last
         return data
@@ -48,7 +48,7 @@ class _Tail:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a file as a binary stream, unzipped if it is gzipped."""
+    """Open a file as a binary stream, decompressed if gzipped."""
     try:
         stream = open(path, "rb")  # noqa: SIM115
     except OSError as error:
@@ -59,7 +59,7 @@ def opened(path: Path) -> BinaryIO:
 def header_of(
     path: Path, open_: Callable[[], BinaryIO], separator: str | None, encoding: str
 ) -> tuple[list[str], str, bool]:
-    """Return the columns' names, the separator, and whether fields may stand in quotes."""
+    """Return column names, separator, and whether fields may be quoted."""
     with open_() as stream:
         begin = stream.read(_LOOKED_AT)
     if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -90,7 +90,7 @@ def read(
     choose: Callable[[list[str]], Iterable[str]],
     rows: Mapping[str, Sequence[str]],
 ) -> Table:
-    """Read the chosen columns of a large table as text, and of its rows those that `rows` keeps.
+    """Read the selected columns of a large table as text, with only the rows that `rows` keeps.
 
     Parameters
     ----------
@@ -116,7 +116,9 @@ def read(
         for name, values in rows.items():
             labels = batch[name].dictionary_encode()
             wanted = {plain_label(value) for value in values}
-            kept = np.array([plain_label(each) in wanted for each in labels.dictionary.to_pylist()])
+            kept = np.array(
+                [plain_label(label) in wanted for label in labels.dictionary.to_pylist()]
+            )
             keep &= kept[labels.indices.to_numpy(zero_copy_only=False)]
         lines.append(line + np.flatnonzero(keep))
         batches.append(batch.select(chosen).filter(pa.array(keep)))
@@ -127,7 +129,7 @@ def read(
 
 
 def once(path: Path, header: list[str], chosen: Iterable[str]) -> list[str]:
-    """Return the chosen columns, each once; InputError where the header has one twice."""
+    """Return the distinct selected columns; InputError if the header repeats one."""
     chosen = list(dict.fromkeys(chosen))
     for name in chosen:
         if header.count(name) > 1:
@@ -145,7 +147,7 @@ def blocks(
     types: Mapping[str, pa.DataType],
     missing: Sequence[str] | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield the columns of `types`, block by block, each with the line of its first row.
+    """Yield the columns of `types` by block, each with the line of its first row.
 
     `missing` are spellings of null, of numbers; None: there are none. Raises InputError at a row with
     more or fewer fields than the header, and at a value that is not of its type.
@@ -175,17 +177,14 @@ def blocks(
                 yield batch, line
                 line += batch.num_rows
         if tail.last not in (b"\n", b"\r"):
-            warn(
-                path,
-                f"line {line - 1} has no end of line; if the file was cut off, get it again",
-            )
+            warn(path, f"line {line - 1} has no end of line; if the file was cut off, get it again")
     except (pa.ArrowInvalid, pa.ArrowKeyError, EOFError, OSError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:200]
         match = _ROW.search(reason)
-        place = f"line {match[1]}" if match else f"after line {line}"
+        where = f"line {match[1]}" if match else f"after line {line}"
         reason = match[2] if match else reason
         way = "correct the line or get the file again"
         if "UTF8" in reason or isinstance(error, UnicodeError):
             reason = f"a byte is not {encoding}"
             way = f"save the file as {encoding}, or state its encoding in the options"
-        raise InputError(f"{path}, {place}: {reason}; {way}") from None
+        raise InputError(f"{path}, {where}: {reason}; {way}") from None

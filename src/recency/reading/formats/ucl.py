@@ -1,4 +1,4 @@
-"""What the two studies of the UCL corpus share (Frank et al., 2013): sentences and trials."""
+"""Sentences and trials of both studies of the UCL corpus (Frank et al., 2013)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,18 +23,18 @@ def sentences(path: Path) -> pd.Series:
 
 
 def words(files: Mapping[str, Path], what: str, used: Callable) -> pd.DataFrame:
-    """Read the sentences that a study `used`, and with the role `tags`, of stimuli_pos.txt, words' `pos`."""
+    """Read the sentences that a study `used`; with the role `tags` (stimuli_pos.txt), also `pos`."""
     files = dict(files)
     tags = files.pop("tags", None)
     path = only(files, what)
     chosen = used(sentences(path), path)
-    made = single_sentences(chosen)
-    return made if tags is None else made.assign(pos=_parts_of_speech(tags, chosen))
+    table = single_sentences(chosen)
+    return table if tags is None else table.assign(pos=_parts_of_speech(tags, chosen))
 
 
 def _parts_of_speech(path: Path, chosen: pd.Series) -> list[str]:
     """Find the part of speech of each word of the sentences, by number."""
-    tags, found = {}, []
+    tags, parts_found = {}, []
     for line, text in enumerate(content(path).decode(ENCODING).splitlines()[1:], start=2):
         number, *tagged = text.split() or [""]
         if not number.isdecimal():
@@ -54,23 +54,23 @@ def _parts_of_speech(path: Path, chosen: pd.Series) -> list[str]:
                 f"clitics and marks: {sentence!r}"
             )
         ends = np.cumsum(parts)
-        found += [parts_of_speech.of(tagged[end - n : end]) for n, end in zip(parts, ends)]
-    return found
+        parts_found += [parts_of_speech.of(tagged[end - n : end]) for n, end in zip(parts, ends)]
+    return parts_found
 
 
 def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd.DataFrame]:
-    """Read a file of reading times, its words checked against `words`.
+    """Read a file of reading times, and check its words against `words`.
 
     The frame has subject, word_id and correct, row by row as in the file.
     """
     table = read(path, [*KEYS, "correct", "word", *times], encoding=ENCODING).once(KEYS)
     frame = pd.DataFrame({key: table.numbers(key, integer=True, minimum=1) for key in KEYS})
-    found = look_up(words, ("sentence", "position"), frame.sent_nr, frame.word_pos)
-    wrong = found.word.to_numpy() != table["word"].to_numpy()
+    matched = look_up(words, ("sentence", "position"), frame.sent_nr, frame.word_pos)
+    wrong = matched.word.to_numpy() != table["word"].to_numpy()
     if wrong.any():
         line = frame.index[wrong][0]
         sentence, position = frame.loc[line, ["sent_nr", "word_pos"]]
-        expected = found.word[line]
+        expected = matched.word[line]
         there = f"there is {expected!r}" if isinstance(expected, str) else "there is no such word"
         table.fail(
             line,
@@ -84,6 +84,6 @@ def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd
     lengths = words.groupby("sentence").size()
     check_complete(path, frame.subj_nr, frame.sent_nr, lengths, "sentence")
     frame["subject"] = padded(frame.subj_nr.astype("str"))
-    frame["word_id"] = found.word_id.astype("int32")
+    frame["word_id"] = matched.word_id.astype("int32")
     frame["correct"] = answers
     return table, frame[["subject", "word_id", "correct"]]

@@ -1,4 +1,4 @@
-"""Read one sheet of an Excel workbook as text, by openpyxl.
+"""Read a sheet of an Excel workbook as text, by openpyxl.
 
 openpyxl streams rows: GECO's 760,000 rows of 60 columns fit in any memory. python-calamine is ten
 times as fast, but holds the sheet, 80 bytes a cell, which would be 4 GB.
@@ -22,19 +22,17 @@ _DAMAGE = (
 
 
 def is_workbook(path: Path) -> bool:
-    """Say whether a file is an .xlsx workbook, whatever it is called."""
+    """Return whether a file is an .xlsx workbook, independent of its name."""
     try:
         return zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
     except (*_DAMAGE, OSError):
-        return False  # whoever reads it says what is wrong with it
+        return False  # reported when the file is read
 
 
 def read(
-    path: Path,
-    sheet: str | None,
-    columns: Iterable[str] | Callable[[list[str]], Iterable[str]],
+    path: Path, sheet: str | None, columns: Iterable[str] | Callable[[list[str]], Iterable[str]]
 ) -> Table:
-    """Read `columns` of `sheet`, whose first row names them; rows stand for lines.
+    """Read `columns` of `sheet`, whose first row is the header; lines are row numbers.
 
     `sheet` None is the first one; `columns` may be chosen from their names by a function. Raises
     InputError for an absent sheet or column, a sheet without rows and a damaged file.
@@ -50,7 +48,7 @@ def read(
                     f"{path} has no sheet {sheet}; it has: {', '.join(book.sheetnames)}"
                 )
             page = book[sheet]
-            page.reset_dimensions()  # some programs write wrong ones, and openpyxl believes them
+            page.reset_dimensions()  # openpyxl trusts them, but some programs write wrong ones
             return _table(path, sheet, page.iter_rows(values_only=True), columns)
     except InputError:
         raise
@@ -61,16 +59,20 @@ def read(
 
 
 def _table(path: Path, sheet: str, rows: Iterable[tuple], columns) -> Table:
-    """Pick the columns of a sheet's rows; empty rows are left out."""
+    """Select the columns of a sheet's non-empty rows."""
     rows = enumerate(rows, start=1)
     _, header = next(rows, (0, ()))
-    names = [(visible(_text(name)), place) for place, name in enumerate(header) if name is not None]
-    places = dict(reversed(names))  # of a name that stands twice, the first
+    names = [
+        (visible(_text(name)), column_number)
+        for column_number, name in enumerate(header)
+        if name is not None
+    ]
+    places = dict(reversed(names))  # the first of duplicate names
     columns = list(columns([name for name, _ in names]) if callable(columns) else columns)
     for name in columns:
         if name not in places:
-            known = f"{hint(name, places)}It has: {', '.join(places)}"
-            raise InputError(f"{path}, sheet {sheet}, has no column {name}; {known}")
+            way_out = f"{hint(name, places)}It has: {', '.join(places)}"
+            raise InputError(f"{path}, sheet {sheet}, has no column {name}; {way_out}")
     wanted = [places[name] for name in columns]
     lines, records = [], []
     for number, row in rows:
@@ -83,7 +85,7 @@ def _table(path: Path, sheet: str, rows: Iterable[tuple], columns) -> Table:
 
 
 def _text(cell: object) -> str:
-    """Spell a cell as Excel shows it: an empty one as nothing, a truth value in capitals."""
+    """Format a cell as Excel shows it: empty cells as "", booleans in capitals."""
     if cell is None:
         return ""
     return str(cell).upper() if isinstance(cell, bool) else str(cell).strip()

@@ -1,8 +1,8 @@
-"""ZuCo's own results files: results<reader>_<task>.mat, one sentence an element of `sentenceData`.
+"""ZuCo's results files, results<reader>_<task>.mat, with one sentence per element of `sentenceData`.
 
 An element has `content`, the sentence, and `word`: for each word `content` and FFD, GD (first pass),
-GPT (go past), TRT (total) in ms, empty where the word was not fixated; `word` is NaN where the
-reader has no data of the sentence. Readers Z… are of ZuCo 1.0, Y… of 2.0; the tasks are SR (film
+GPT (go past), TRT (total) in ms, empty if the word was not fixated; `word` is NaN if the reader has no
+data for the sentence. Readers Z… are of ZuCo 1.0, Y… of 2.0; the tasks are SR (film
 reviews), NR (Wikipedia) and TSR (task-specific reading). All readers of a task have its sentences
 in the same order.
 
@@ -34,7 +34,7 @@ COLUMNS = {"FFD": "FFD", "FP": "GD", "GP": "GPT", "TFT": "TRT"}
 TASKS = ("zuco1_SR", "zuco1_NR", "zuco1_TSR", "zuco2_NR", "zuco2_TSR")
 
 _NAME = re.compile(r"results([ZY][A-Z]{2})_(SR|NR|TSR)\.mat")
-# Two words that the source's own export spoiled.
+# Two words that the source's export garbled.
 _SPOILED = {"emp11111ty": "empty", "film.1": "film."}
 
 Sentence = tuple[tuple[str, ...], np.ndarray]
@@ -42,7 +42,7 @@ Sentence = tuple[tuple[str, ...], np.ndarray]
 
 
 def are_results(files: Mapping[str, str | Path]) -> bool:
-    """Say whether files are results, or zips of them, by their first bytes."""
+    """Return whether files are results, or zips of them, by their first bytes."""
     return all(_begin(Path(path)).startswith((b"MATLAB", b"PK")) for path in files.values())
 
 
@@ -84,7 +84,7 @@ def responses(
 def _texts(
     readings: Mapping[tuple[str, str], Mapping[int, Sentence]],
 ) -> dict[tuple[str, int], tuple[str, ...]]:
-    """Give each sentence's words, as most of its readers have them (of as many, the first)."""
+    """Return each sentence's most frequent version among readers (of ties, the first)."""
     versions: dict[tuple[str, int], dict[tuple[str, ...], int]] = {}
     for (task, _), sentences in readings.items():
         for number, (tokens, _) in sentences.items():
@@ -97,7 +97,7 @@ def _texts(
 def _read(
     files: Mapping[str, str | Path], tasks: Sequence[str]
 ) -> dict[tuple[str, str], dict[int, Sentence]]:
-    """Read what is of these tasks: (task, reader) → number → sentence, in the order of names."""
+    """Read (task, reader) → number → sentence for these tasks, sorted by name."""
     for task in tasks:
         one_of("tasks", task, TASKS)
     readings, seen = {}, {}
@@ -123,7 +123,7 @@ def _read(
 
 
 def _found(files: Mapping[str, str | Path]) -> Iterator[tuple[Path, str | None]]:
-    """Give each results file: its path, and of a zip the path and the name of each within."""
+    """Yield each results file: its path, or the path and member name in a zip."""
     for path in map(Path, files.values()):
         if not zipfile.is_zipfile(path):
             yield path, None
@@ -142,7 +142,7 @@ def _found(files: Mapping[str, str | Path]) -> Iterator[tuple[Path, str | None]]
 
 
 def _sentences(where: str, path: Path, member: str | None) -> dict[int, Sentence]:
-    """Read a results file: number (from 1) → sentence, without those the reader has no data of.
+    """Read a results file: number (from 1) → sentence, without sentences that lack data.
 
     A process of its own reads it, since scipy may crash on a damaged one and take this one along.
     """
@@ -164,7 +164,7 @@ def _sentences(where: str, path: Path, member: str | None) -> dict[int, Sentence
 def _parse(
     where: str, path: Path, member: str | None
 ) -> tuple[dict[int, Sentence], list[tuple[int, str]]]:
-    """Read a results file's sentences, and the numbers of those with an odd word, and that word."""
+    """Read a results file's sentences, and number → word for garbled words."""
     sentences, odd = {}, []
     for number, element in enumerate(_sentence_data(where, path, member), start=1):
         words = np.atleast_1d(_field(element, "word", f"{where}, sentence {number}"))
@@ -189,7 +189,7 @@ def _sentence_data(where: str, path: Path, member: str | None) -> np.ndarray:
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InputError(f"{path} is damaged ({error}); get it again") from error
     try:
-        found = loadmat(
+        loaded = loadmat(
             file, squeeze_me=True, struct_as_record=False, variable_names=["sentenceData"]
         )
     except NotImplementedError as error:
@@ -197,30 +197,30 @@ def _sentence_data(where: str, path: Path, member: str | None) -> np.ndarray:
             f"{where} is of MATLAB 7.3 (HDF5), which is not read here: save it in MATLAB by "
             f"save('{PurePosixPath(where).name}', 'sentenceData', '-v7'), or take ZuCo 1.0"
         ) from error
-    except Exception as error:  # scipy raises whatever the damage led to
+    except Exception as error:  # scipy raises various errors for damaged files
         raise InputError(f"{where} is damaged ({error}); get it again") from error
-    if "sentenceData" not in found:
+    if "sentenceData" not in loaded:
         raise InputError(f"{where} has no sentenceData; take the results… files of ZuCo")
-    return np.atleast_1d(found["sentenceData"])
+    return np.atleast_1d(loaded["sentenceData"])
 
 
 def _words(words: np.ndarray, where: str) -> Sentence:
     """Read the words of one sentence."""
     tokens, times = [], np.zeros((len(words), len(COLUMNS)))
-    for place, word in enumerate(words):
-        here = f"{where}, word {place + 1}"
+    for number, word in enumerate(words):
+        here = f"{where}, word {number + 1}"
         token = _field(word, "content", here)
         token = token.strip() if isinstance(token, str) else ""
         for spoiled, right in _SPOILED.items():
             token = token.replace(spoiled, right)
         tokens.append(token)
         for column, name in enumerate(COLUMNS.values()):
-            times[place, column] = _time(_field(word, name, here), f"{here}, {name}")
+            times[number, column] = _time(_field(word, name, here), f"{here}, {name}")
     return tuple(tokens), times
 
 
 def _time(value: Any, where: str) -> float:
-    """Give a time in ms; 0 where there is none: empty, or NaN."""
+    """Return a time in ms, 0 if it is empty or NaN."""
     number = np.asarray(value)
     if number.size == 0:
         return 0.0
@@ -246,4 +246,4 @@ def _begin(path: Path) -> bytes:
         with open(path, "rb") as file:
             return file.read(6)
     except OSError:
-        return b""  # whoever reads it says what is wrong with it
+        return b""  # reported when the file is read

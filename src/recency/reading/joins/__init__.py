@@ -1,1 +1,1 @@
-"""The join engine: which word each row of a table belongs to, verified or refused."""
+"""The join engine: match each row of a table to a word, with verification."""

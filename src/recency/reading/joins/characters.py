@@ -1,4 +1,4 @@
-"""Rows of a table against the words of a text, by their characters: words, or tokens of any kind.
+"""Align rows of a table (words, or tokens of any kind) with the words of a text by characters.
 
 Tokens are taken as vocabularies and APIs write them: byte-level BPE (`Ġ`), SentencePiece (`▁`,
 `<0xE2>`), WordPiece (`##`), or the text itself with its white space (with `bytes:` and the bytes in
@@ -14,22 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Characters that must be the same behind a difference, for the texts to be in step again; and that
-#: are enough where a word and a row begin, so near to the difference, and as far as so many more.
+#: Number of equal characters required after a difference; smaller number that suffices if a word and a
+#: row begin there, within these distances.
 ANCHOR, SHORT, NEAR, FARTHER = 16, 5, 40, 8
 _PARTIAL = re.compile(r" ?bytes:(.*\\x[0-9a-fA-F]{2}.*)")
 _ESCAPED = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _PUNCTUATION = re.compile(r"[\W_]")
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")"}
-#: Kana and syllables of Hangul, whose first part alone is another letter.
+#: Kana and Hangul syllables, whose decomposed first part is another letter.
 _WHOLE = (("\u3040", "\u30ff"), ("\uac00", "\ud7a3"))
 _SHAPES = str.maketrans("‘’‚‛“”„‟–—―−", "''''\"\"\"\"----")
 
 
 @dataclass
 class Found:
-    """Where a table's rows are in a text: `row` (rows,) is the word that each belongs to, or -1.
+    """Alignment of a table's rows with a text: `row` (rows,) is the word of each, or -1.
 
     `whole` (words,) says of which words every character is there, and nothing else within them.
     """
@@ -47,33 +47,35 @@ def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     given, row_of, first = characters(as_bytes(rows))
     bare = not _PUNCTUATION.search(given)  # a table without punctuation: only letters are compared
     text, word_of, _ = characters([word.encode() for word in words], bare)
-    # of each character of the rows, its place in the text
-    place = matched(text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0)
-    word = np.where(place >= 0, np.append(word_of, -1)[place], -1)
+    # position in the text of each character of the rows
+    positions = matched(
+        text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0
+    )
+    word = np.where(positions >= 0, np.append(word_of, -1)[positions], -1)
     row = np.append(word, -1)[np.minimum(first, len(given))]
     last = len(given) - 1
-    if last >= 0:  # white space at the end has nothing behind it
+    if last >= 0:  # ignore white space at the end
         row[first > last] = word[last]
     whole = np.ones(len(words), bool)
     there = np.zeros(len(text), bool)
-    there[place[place >= 0]] = True
+    there[positions[positions >= 0]] = True
     whole[word_of[~there]] = False
-    strange = np.flatnonzero(place < 0)
+    strange = np.flatnonzero(positions < 0)
     if len(strange) and len(given):
-        known = np.flatnonzero(place >= 0)
+        matched_rows = np.flatnonzero(positions >= 0)
         # A row with a character too many spoils the words that it touches; so does what stands
         # between two characters of one word.
-        spoiled = np.isin(row_of, row_of[strange]) & (place >= 0)
+        spoiled = np.isin(row_of, row_of[strange]) & (positions >= 0)
         whole[word[spoiled]] = False
-        behind = np.searchsorted(known, strange)
-        within = (behind > 0) & (behind < len(known))
-        before, after = word[known[behind[within] - 1]], word[known[behind[within]]]
+        behind = np.searchsorted(matched_rows, strange)
+        within = (behind > 0) & (behind < len(matched_rows))
+        before, after = word[matched_rows[behind[within] - 1]], word[matched_rows[behind[within]]]
         whole[before[before == after]] = False
     return Found(row, whole)
 
 
 def characters(texts: Sequence[bytes], bare: bool = False) -> tuple[str, np.ndarray, np.ndarray]:
-    """Return the visible characters of texts put together, and the text in which each begins.
+    """Return the concatenated visible characters of texts, and the text of each.
 
     Without punctuation if `bare`.
 
@@ -96,7 +98,7 @@ def characters(texts: Sequence[bytes], bare: bool = False) -> tuple[str, np.ndar
 
 
 def _plain(character: str) -> str:
-    """Return one character for one, without case and accents, of the plainest shape."""
+    """Normalise characters one by one: no case and accents, plain quotes and dashes."""
     if character < "\x80":
         return character.lower()
     if any(low <= character <= high for low, high in _WHOLE):
@@ -106,12 +108,12 @@ def _plain(character: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a word as words are compared: visible characters without case and accents."""
+    """Normalise a word for comparison: visible characters without case and accents."""
     return characters([text.encode("utf-8", "surrogateescape")])[0]
 
 
 def as_bytes(tokens: Sequence[str]) -> list[bytes]:
-    """Return the bytes of a text that tokens stand for, of how the vocabulary writes them."""
+    """Return the text bytes of tokens, by the vocabulary's notation."""
     if any("Ġ" in token for token in tokens):
         table = _byte_of()
         return [b"".join(table[c] if c in table else c.encode() for c in token) for token in tokens]
@@ -133,7 +135,7 @@ def as_bytes(tokens: Sequence[str]) -> list[bytes]:
 
 
 def _byte_of() -> dict[str, bytes]:
-    """Return GPT-2's characters for bytes: what is printable stands for itself, the rest from 256."""
+    """Return GPT-2's byte-to-character map: printable bytes unchanged, others from 256."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {chr(byte): bytes([byte]) for byte in shown}
     rest = [byte for byte in range(256) if byte not in shown]
@@ -141,36 +143,36 @@ def _byte_of() -> dict[str, bytes]:
 
 
 def matched(text: str, given: str, word_begins: np.ndarray, row_begins: np.ndarray) -> np.ndarray:
-    """Return the place in `text` of each character of `given` (int64), -1 where it has none.
+    """Return the position in `text` of each character of `given` (int64), -1 without a match.
 
     The two are walked in step. Where they differ, they go back to where a word and a row begin (the
     next word may begin with the letter of one that is missing), and go on at the nearest place from
     which `ANCHOR` characters are the same: what is skipped on either side is without a match.
     """
-    place = np.full(len(given), -1, np.int64)
+    positions = np.full(len(given), -1, np.int64)
     i = j = 0
     while i < len(text) and j < len(given):
         same = _common(text, given, i, j)
-        place[j : j + same] = np.arange(i, i + same)
+        positions[j : j + same] = np.arange(i, i + same)
         i, j = i + same, j + same
         if i < len(text) and j < len(given):
             for back in range(min(same + 1, ANCHOR)):
                 if word_begins[i - back] and row_begins[j - back]:
-                    place[j - back : j] = -1
+                    positions[j - back : j] = -1
                     i, j = i - back, j - back
                     break
-        found = _in_step_again(text, given, i, j, word_begins, row_begins)
-        if found is None:
+        step = _in_step_again(text, given, i, j, word_begins, row_begins)
+        if step is None:
             break
-        i, j = found
-    return place
+        i, j = step
+    return positions
 
 
 def _in_step_again(
     text: str, given: str, i: int, j: int, word_begins: np.ndarray, row_begins: np.ndarray
 ) -> tuple[int, int] | None:
-    """Return the nearest places behind two that differ from which the texts are the same."""
-    best, skipped, found = len(text) + len(given), 0, None
+    """Return the nearest positions after a difference from which the texts agree."""
+    best, skipped, step = len(text) + len(given), 0, None
     while j + skipped < len(given) and skipped < best:
         start = j + skipped
         for size in (ANCHOR, SHORT):
@@ -184,15 +186,15 @@ def _in_step_again(
                 sure = len(anchor) == ANCHOR or at + len(anchor) == len(text)
                 sure = sure or (word_begins[at] and row_begins[start])
                 if sure and skipped + at > i and skipped + at - i + more < best:
-                    best, found = skipped + at - i + more, (at, start)
+                    best, step = skipped + at - i + more, (at, start)
                     break
                 at = text.find(anchor, at + 1, i + most + size)
         skipped += 1
-    return found
+    return step
 
 
 def _common(text: str, given: str, i: int, j: int) -> int:
-    """Return how many characters are the same from two places on."""
+    """Return the number of equal characters from two positions on."""
     same, step = 0, 1024
     while step:
         while text[i + same : i + same + step] == given[j + same : j + same + step]:

@@ -1,8 +1,8 @@
-"""Join the rows of a table to words: try the candidate alignments, accept the one that is verified.
+"""Join the rows of a table to words: test candidate alignments, and accept a verified one.
 
-An alignment is verified by identical words, else by identical lengths, else by texts of the same
-sizes, else by correlations of the values with word length and frequency. Joins that several
-alignments fit, or that nothing verifies, are refused with the candidates.
+An alignment is verified by identical words, else by identical lengths, else by texts of the same sizes,
+else by correlations of the values with word length and frequency. Ambiguous and unverified joins are
+refused with a list of candidates.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _MISPLACED = 0.1
 
 @dataclass(frozen=True)
 class Join:
-    """Which word each row of a table belongs to.
+    """Result of a join: the word of each row.
 
     Attributes
     ----------
@@ -93,37 +93,37 @@ def join(
         If no alignment is verified, or several are.
     """
     chosen = _checked(chosen)
-    known = labels.index(words)
+    index = labels.index(words)
     distinct, inverse = _distinct(rows)
-    allowed = (c for c in readings.candidates(known, distinct) if c.fits(chosen))
-    found = _merged([c for c in allowed if _is_injective(distinct, c)])
-    if not found:
+    allowed = (c for c in readings.candidates(index, distinct) if c.fits(chosen))
+    candidates = _merged([c for c in allowed if _is_injective(distinct, c)])
+    if not candidates:
         refusals.no_candidate(where, rows, chosen)
     texts = None
     if "token" in distinct:
-        texts = next((c.row for c in found if "words" in c.keys), None)
-    weighed = [(c, evidence.of(known, distinct, c, texts)) for c in found]
-    problem = refusals.Problem(where, known, distinct, weighed)
-    if any(each.same is not None for _, each in weighed):
-        best, weight, wrong = _by_words(known, distinct, weighed, problem, bool(chosen), partial)
+        texts = next((c.row for c in candidates if "words" in c.keys), None)
+    weighed = [(c, evidence.of(index, distinct, c, texts)) for c in candidates]
+    problem = refusals.Problem(where, index, distinct, weighed)
+    if any(candidate.same is not None for _, candidate in weighed):
+        best, weight, wrong = _by_words(index, distinct, weighed, problem, bool(chosen), partial)
         verified = "lengths" if "spelled" not in distinct and "token" not in distinct else "words"
     else:
         best, weight, verified = _by_structure(
-            known, distinct, weighed, problem, bool(chosen), kind, partial
+            index, distinct, weighed, problem, bool(chosen), kind, partial
         )
         wrong = []
-    if kind == "surprisal" and evidence.follows_neighbour(known, distinct, best):
+    if kind == "surprisal" and evidence.follows_neighbour(index, distinct, best):
         problem.refuse("the values follow the lengths of neighbouring words", [(best, weight)])
     misplaced, differ = np.zeros(len(distinct), bool), np.zeros(len(distinct), bool)
     misplaced[wrong], differ[weight.differ] = True, True
-    report = refusals.report(known, distinct, best, weight, verified)
+    report = refusals.report(index, distinct, best, weight, verified)
     return Join(
         best.row[inverse], misplaced[inverse], differ[inverse], best.whole, verified, report
     )
 
 
 def _checked(chosen: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the option `join`; raise InputError for a key or setting that there is not."""
+    """Return the option `join`; InputError for an unknown key or interpretation."""
     if problem := join_keys.problem(chosen):
         raise InputError(problem)
     return dict(chosen or {})
@@ -137,7 +137,7 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     keys = [name for name in rows if name != "value"]
     if "token" in rows or not rows.columns.isin(_ORDERING).any():
         inverse = np.arange(len(rows))
-        made = rows[keys].reset_index(names="line")
+        table = rows[keys].reset_index(names="line")
     else:
         code = np.zeros(len(rows), np.int64)
         for name in keys:
@@ -145,18 +145,18 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
             code = pd.factorize(code * (len(unique) + 1) + codes)[0].astype(np.int64)
         first = np.unique(code, return_index=True)[1]
         inverse = code
-        made = rows[keys].iloc[first].reset_index(names="line")
-    made["rows"] = np.bincount(inverse, minlength=len(made))
+        table = rows[keys].iloc[first].reset_index(names="line")
+    table["rows"] = np.bincount(inverse, minlength=len(table))
     if "value" in rows:
         value = rows["value"].to_numpy(dtype=float)
         has = np.isfinite(value)
-        total = np.bincount(inverse[has], value[has], len(made))
-        count = np.bincount(inverse[has], minlength=len(made))
+        total = np.bincount(inverse[has], value[has], len(table))
+        count = np.bincount(inverse[has], minlength=len(table))
         with np.errstate(invalid="ignore", divide="ignore"):
-            made["value"] = total / count
-    if "word" in made:
-        made["spelled"] = labels.spellings(made["word"])
-    return made, inverse
+            table["value"] = total / count
+    if "word" in table:
+        table["spelled"] = labels.spellings(table["word"])
+    return table, inverse
 
 
 def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
@@ -169,7 +169,7 @@ def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
 
 
 def _merged(candidates: list[Candidate]) -> list[Candidate]:
-    """Return the candidates whose alignments differ, the first of each."""
+    """Return the first candidate of each distinct alignment."""
     kept: dict[bytes, Candidate] = {}
     for candidate in candidates:
         key = candidate.row.tobytes()
@@ -188,7 +188,7 @@ def _by_words(
     is_chosen: bool,
     partial: bool,
 ) -> tuple[Candidate, Evidence, list[int]]:
-    """Return the alignment under which most rows have their own word, and rows that have not."""
+    """Return the alignment with the most matching words, and the rows that do not match."""
     best, weight = max(weighed, key=lambda each: (round(each[1].identical, 9), each[1].found))
     if weight.same is None or weight.same < _SAME:
         problem.refuse("no alignment gives the rows their own words")
@@ -227,14 +227,14 @@ def _by_words(
 
 
 def _texts_in(rows: pd.DataFrame, has: np.ndarray) -> np.ndarray:
-    """Return which rows are of texts (items of the table) that the words have: half of their rows."""
+    """Return the rows of texts (items of the table) of which at least half of the rows match."""
     if "item" not in rows:
         return np.ones(len(rows), bool)
     return pd.Series(has).groupby(rows["item"].to_numpy()).transform("mean").to_numpy() >= 0.5
 
 
 def _whole_texts(rows: pd.DataFrame, candidate: Candidate) -> Candidate:
-    """Leave out scattered rows of texts that the words do not have."""
+    """Drop scattered rows of texts that the words lack."""
     inside = _texts_in(rows, candidate.row >= 0)
     return Candidate(candidate.keys, np.where(inside, candidate.row, -1), candidate.whole)
 
@@ -253,23 +253,23 @@ def _by_structure(
     kind: str | None,
     partial: bool,
 ) -> tuple[Candidate, Evidence, str]:
-    """Return the alignment that the sizes of texts or the values verify, and which of them did."""
-    pool = [each for each in weighed if each[1].found == 1]
+    """Return the alignment verified by sizes of texts or by values, and the kind of evidence."""
+    pool = [pair for pair in weighed if pair[1].found == 1]
     if not pool and partial:
-        pool = [each for each in weighed if _whole_texts_missing(rows, *each)]
+        pool = [pair for pair in weighed if _whole_texts_missing(rows, *pair)]
     if not pool:
-        problem.unmatched(max(weighed, key=lambda each: each[1].found)[0])
-    fits = [each for each in pool if each[1].is_complete and "rows" not in each[0].keys]
-    ids = [each for each in pool if _has_names(rows, each[0])]
+        problem.unmatched(max(weighed, key=lambda pair: pair[1].found)[0])
+    fits = [pair for pair in pool if pair[1].is_complete and "rows" not in pair[0].keys]
+    ids = [pair for pair in pool if _has_names(rows, pair[0])]
     if ids and not any(_contradict(c.row, ids[0][0].row) for c, _ in fits):
         return *ids[0], "ids"
     if len(fits) == 1:
         return *fits[0], "sizes"
-    counted = [each for each in pool if each[1].is_complete]  # k-th row, k-th word: sizes are given
+    counted = [pair for pair in pool if pair[1].is_complete]  # k-th row, k-th word: sizes are given
     if kind is not None and counted:
         passed = evidence.decided(words, rows, [c for c, _ in counted], kind)
         if len(passed) == 1:
-            return *next(each for each in counted if each[0] is passed[0]), "correlation"
+            return *next(pair for pair in counted if pair[0] is passed[0]), "correlation"
     if is_chosen and len(pool) == 1:
         return *pool[0], "join"
     several = fits or pool
@@ -278,7 +278,7 @@ def _by_structure(
 
 
 def _has_names(rows: pd.DataFrame, candidate: Candidate) -> bool:
-    """Return whether an alignment is by ids that are names: numbers may be counted otherwise."""
+    """Return whether an alignment is by ids that are names, unlike numbers."""
     return "unique_id" in candidate.keys and labels.numbers(rows["unique_id"].unique()) is None
 
 

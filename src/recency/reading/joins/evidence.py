@@ -1,4 +1,4 @@
-"""What speaks for a candidate alignment: the same words, their lengths, complete texts, correlations."""
+"""Evidence for a candidate alignment: identical words, lengths, complete texts, correlations."""
 
 import difflib
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _WORDS = 20
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for one candidate.
+    """Evidence for one candidate.
 
     Attributes
     ----------
@@ -50,19 +50,19 @@ class Evidence:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the texts are as long as in the table, and enough to say so."""
+        """Return whether texts have the same lengths as in the table, for sufficiently many texts."""
         return self.complete == 1 and (self.sizes > 1 or self.covered >= _WORDS)
 
     @property
     def fits(self) -> bool:
-        """Return whether every row has a word, and the texts are as long as in the table."""
+        """Return whether every row has a word, and texts have the same lengths as in the table."""
         return self.found == 1 and self.is_complete
 
 
 def of(
     words: Index, rows: pd.DataFrame, candidate: Candidate, texts: np.ndarray | None
 ) -> Evidence:
-    """Weigh a candidate by words, lengths and the sizes of texts.
+    """Compute the evidence for a candidate from words, lengths and sizes of texts.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def of(
     """
     row, weight = candidate.row, rows["rows"].to_numpy()
     has = row >= 0
-    found = float(weight[has].sum() / max(weight.sum(), 1))
+    share = float(weight[has].sum() / max(weight.sum(), 1))
     comparable, equal = np.zeros(len(row), bool), np.zeros(len(row), bool)
     if texts is not None:
         comparable, equal = texts >= 0, row == texts
@@ -91,12 +91,12 @@ def of(
         same, identical = alike / weight[compared].sum(), alike / weight[comparable].sum()
     complete, sizes, covered = _complete(words, row[has], "sentence" in rows)
     return Evidence(
-        found, same, identical, complete, sizes, covered, np.flatnonzero(compared & ~equal)
+        share, same, identical, complete, sizes, covered, np.flatnonzero(compared & ~equal)
     )
 
 
 def _complete(words: Index, row: np.ndarray, sentences: bool) -> tuple[float, int, int]:
-    """Return the share of complete texts, how many sizes these have, and the words covered."""
+    """Return the share of complete texts, the number of distinct sizes, and of words covered."""
     if not len(row):
         return 0.0, 0, 0
     unit = words.sentence if sentences else words.item
@@ -110,17 +110,17 @@ def _complete(words: Index, row: np.ndarray, sentences: bool) -> tuple[float, in
 
 
 def misplaced(words: Index, rows: pd.DataFrame, candidate: Candidate, differ: np.ndarray) -> list:
-    """Return the rows, of those that differ, that are not a spelling of their word.
+    """Return the differing rows that are not a variant spelling of their word.
 
     A row is a spelling of its word if the two are similar, and its own word is none of the dataset.
     """
     if not len(differ) or "spelled" not in rows:
         return differ.tolist()
-    theirs, ours, known = rows["spelled"].to_numpy(), words.spelled, set(words.spelled)
+    theirs, ours, spellings = rows["spelled"].to_numpy(), words.spelled, set(words.spelled)
 
     def is_spelling(row: int) -> bool:
         matcher = difflib.SequenceMatcher(None, theirs[row], ours[candidate.row[row]])
-        return theirs[row] not in known and matcher.ratio() >= SIMILAR
+        return theirs[row] not in spellings and matcher.ratio() >= SIMILAR
 
     return [row for row in differ.tolist() if not is_spelling(row)]
 
@@ -128,7 +128,7 @@ def misplaced(words: Index, rows: pd.DataFrame, candidate: Candidate, differ: np
 def decided(
     words: Index, rows: pd.DataFrame, candidates: list[Candidate], kind: str
 ) -> list[Candidate]:
-    """Return the candidates under which the values follow their own word, not a neighbour.
+    """Return the candidates under which values correlate with their own word, not a neighbour.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def decided(
 
 
 def follows_neighbour(words: Index, rows: pd.DataFrame, candidate: Candidate) -> bool:
-    """Return whether surprisals follow a neighbour's length and frequency, not their own word's."""
+    """Return whether surprisals correlate with a neighbour's length and frequency instead of their word's."""
     return surprisal_profile(words, _mean(words, rows, candidate)) is False
 
 
 def _mean(words: Index, rows: pd.DataFrame, candidate: Candidate) -> pd.Series:
-    """Return the mean value of each word's rows; NaN where there is none."""
+    """Return the mean value of each word's rows, NaN without rows."""
     value, weight = rows["value"].to_numpy(), rows["rows"].to_numpy(dtype=float)
     has = (candidate.row >= 0) & np.isfinite(value)
     total = np.bincount(candidate.row[has], value[has] * weight[has], len(words.words))
@@ -160,7 +160,7 @@ def _mean(words: Index, rows: pd.DataFrame, candidate: Candidate) -> pd.Series:
 
 
 def time_profile(words: Index, mean: pd.Series) -> bool | None:
-    """Return whether mean times follow their own word's length; None if too few words tell."""
+    """Return whether mean times correlate with their word's length, None with too few words."""
     table = checks.alignment(words.words.reset_index(drop=True), mean)
     r = table.set_index("offset").r
     if int(table.n.iloc[0]) < FEWEST or r.isna().all() or r[0] < 3 / np.sqrt(table.n.iloc[0]):
@@ -170,7 +170,7 @@ def time_profile(words: Index, mean: pd.Series) -> bool | None:
 
 
 def surprisal_profile(words: Index, mean: pd.Series) -> bool | None:
-    """Return whether surprisals follow their own word's length and frequency; None if unclear.
+    """Return whether surprisals correlate with their word's length and frequency, None if unclear.
 
     The frequency is that of the word in the texts themselves.
     """
@@ -199,5 +199,7 @@ def _correlated(words: Index, value: np.ndarray, with_: tuple, lag: int) -> floa
     rows = rows[(words.item[rows] == words.item[rows + lag]) & np.isfinite(value[rows])]
     if len(rows) < 3 or np.ptp(value[rows]) == 0:
         return float("nan")
-    found = [np.corrcoef(value[rows], x[rows + lag])[0, 1] for x in with_ if np.ptp(x[rows + lag])]
-    return float(np.mean(found)) if found else float("nan")
+    correlations = [
+        np.corrcoef(value[rows], x[rows + lag])[0, 1] for x in with_ if np.ptp(x[rows + lag])
+    ]
+    return float(np.mean(correlations)) if correlations else float("nan")

@@ -1,4 +1,4 @@
-"""The words of a dataset, indexed by item, sentence and position; and labels as the two files write them."""
+"""Index of a dataset's words by item, sentence and position, and comparison of labels."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ class Index:
 
     @cached_property
     def spelled(self) -> np.ndarray:
-        """Return each word as words are compared (`spelling`), shape (W,)."""
+        """Return each word normalised by `spelling`, shape (W,)."""
         return spellings(self.words["word"])
 
     @cached_property
@@ -83,18 +83,18 @@ def spelling(word: str) -> str:
 
 
 def spellings(words: pd.Series) -> np.ndarray:
-    """Return `spelling` of each word (ndarray of str); each different word is converted once."""
+    """Return `spelling` of each word (ndarray of str), computed once per distinct word."""
     codes, unique = pd.factorize(words)
     return np.array([spelling(word) for word in unique], dtype=object)[codes]
 
 
 def plain_label(label: str) -> str:
-    """Return a label without leading zeros, a whole number without decimals: "01", "1.0" → "1"."""
+    """Normalise a label: no leading zeros, integers without decimals ("01", "1.0" → "1")."""
     return re.sub(r"^(\D*?)0*(\d+)(?:\.0+)?$", r"\1\2", label.strip())
 
 
 def numbers(labels: Iterable[str]) -> np.ndarray | None:
-    """Return labels as whole numbers (int64), or None if one is no whole number."""
+    """Return labels as int64, or None if one is not an integer."""
     labels = list(labels)
     if not all(_NUMBER.fullmatch(label) for label in labels):
         return None
@@ -102,23 +102,23 @@ def numbers(labels: Iterable[str]) -> np.ndarray | None:
 
 
 def look_up(asked: pd.Series, known: list[str]) -> np.ndarray:
-    """Return the number of each label among those known, -1 if it is none (int64).
+    """Return the number of each label among known ones, -1 if unknown (int64).
 
     "01", "1" and "1.0" are the same label unless one of the two sides distinguishes them.
     """
     codes, unique = pd.factorize(asked.astype(str))
     plain = [plain_label(label) for label in known], [plain_label(label) for label in unique]
     if len(set(plain[0])) == len(set(known)) and len(set(plain[1])) == len(unique):
-        place = {label: number for number, label in reversed(list(enumerate(plain[0])))}
-        found = [place.get(label, -1) for label in plain[1]]
+        number_of = {label: number for number, label in reversed(list(enumerate(plain[0])))}
+        numbers = [number_of.get(label, -1) for label in plain[1]]
     else:
-        place = {label: number for number, label in reversed(list(enumerate(known)))}
-        found = [place.get(label, -1) for label in unique]
-    return np.array(found, dtype=np.int64)[codes]
+        number_of = {label: number for number, label in reversed(list(enumerate(known)))}
+        numbers = [number_of.get(label, -1) for label in unique]
+    return np.array(numbers, dtype=np.int64)[codes]
 
 
 def renamed(labels: pd.Series, names: Mapping | str | None, option: str) -> pd.Series:
-    """Rename labels as the option `items`, `sentences` or `subjects` says: label → label.
+    """Rename labels by the option `items`, `sentences` or `subjects` (label → label).
 
     Raises InputError if a name of the option is not among the labels.
     """

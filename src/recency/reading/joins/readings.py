@@ -1,7 +1,7 @@
-"""Candidate alignments: what the keys of a table may mean, and the word that each row then has.
+"""Candidate alignments: interpretations of a table's keys, and the resulting word of each row.
 
-A key is read in several ways: its labels may be those of the words, be numbers from 0, 1 or 2, or
-stand for texts in order of appearance. A candidate combines one reading of each key.
+A key has several interpretations: its labels may be those of the words, numbers from 0, 1 or 2, or
+refer to texts in order of appearance. A candidate combines one interpretation of each key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class Candidate:
         return "join: {" + ", ".join(f"{key}: {names[0]}" for key, names in self.keys.items()) + "}"
 
     def fits(self, chosen: Mapping[str, str]) -> bool:
-        """Return whether the option `join` allows this candidate."""
+        """Return whether the option `join` permits this candidate."""
         return all(setting in self.keys.get(key, ()) for key, setting in chosen.items())
 
 
@@ -49,7 +49,7 @@ Reading = tuple[tuple[str, ...], np.ndarray]
 
 
 def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
-    """Yield the alignments that the keys of `rows` allow, the plainest first.
+    """Yield the possible alignments by the keys of `rows`, the simplest first.
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
 
 
 def _distinct(readings: list[Reading]) -> Iterator[Reading]:
-    """Yield readings that differ, each with all of its names; those that find nothing are left out."""
+    """Yield distinct interpretations with all of their names, without those that match nothing."""
     kept: list[list] = []
     for names, unit in readings:
-        same = [each for each in kept if np.array_equal(each[1], unit)]
+        same = [reading for reading in kept if np.array_equal(reading[1], unit)]
         if same:
             same[0][0] += names
         elif (unit >= 0).any():
@@ -92,37 +92,37 @@ def _bounded(unit: np.ndarray, size: int) -> np.ndarray:
 
 
 def _items(words: Index, rows: pd.DataFrame) -> Iterator[Reading]:
-    """Yield what the items of the rows may mean; of one text, there may be no column of it."""
+    """Yield interpretations of the rows' items; a single text needs no column."""
     if "item" not in rows:
         if len(words.items) == 1:
             yield (), np.zeros(len(rows), np.int64)
         return
     size, codes, unique = len(words.items), *pd.factorize(rows["item"])
-    found: list[Reading] = [(("labels",), labels.look_up(rows["item"], words.items))]
+    readings: list[Reading] = [(("labels",), labels.look_up(rows["item"], words.items))]
     if (number := labels.numbers(unique)) is not None:
-        found += [
+        readings += [
             ((f"from {base}",), _bounded(number - base, size)[codes])
             for base in BASES
             if number.min() >= base
         ]
-    if len(unique) == size and not (found[0][1] >= 0).all():
-        found.append((("order",), codes.astype(np.int64)))
+    if len(unique) == size and not (readings[0][1] >= 0).all():
+        readings.append((("order",), codes.astype(np.int64)))
     if "word" in rows:
         best = sequences.most_similar(words, words.item, rows, codes, len(unique))
-        found.append((("words",), best[codes]))
-    yield from _distinct(found)
+        readings.append((("words",), best[codes]))
+    yield from _distinct(readings)
 
 
 def _sentences(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterator[tuple]:
-    """Yield what the sentences of the rows may mean, with the reading of the items it needs."""
+    """Yield interpretations of the rows' sentences, with the required interpretation of items."""
     size, codes, unique = len(words.sentences), *pd.factorize(rows["sentence"])
     number = labels.numbers(unique)
     bases = [base for base in BASES if number is not None and number.min() >= base]
     plain: list[Reading] = []
     if len(set(words.sentences)) == size:
         plain.append((("labels",), labels.look_up(rows["sentence"], words.sentences)))
-    own = words.words["sentence"].astype(str).iloc[words.sentence_start[:-1]].tolist()
-    plain.append((("labels",), labels.look_up(rows["sentence"], own)))
+    own_labels = words.words["sentence"].astype(str).iloc[words.sentence_start[:-1]].tolist()
+    plain.append((("labels",), labels.look_up(rows["sentence"], own_labels)))
     plain += [((f"from {base}",), _bounded(number - base, size)[codes]) for base in bases]
     pairs = pd.factorize(rows["item"] + "\n" + rows["sentence"])[0] if "item" in rows else None
     groups = codes if pairs is None else pairs
@@ -151,20 +151,22 @@ def _sentences(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterat
 
 
 def _label_in_item(words: Index, rows: pd.DataFrame, item: np.ndarray) -> np.ndarray:
-    """Return the sentence of each row by its label, which may be used again in other items."""
+    """Return the sentence of each row by its label, which may recur in other items."""
     of = np.repeat(np.arange(len(words.items)), np.diff(words.first_sentence))
-    known = {}
+    row_of = {}
     plain = [labels.plain_label(label) for label in words.sentences]
     if len(set(zip(of.tolist(), plain))) < len(plain):
         plain = words.sentences
     for number, key in reversed(list(enumerate(zip(of.tolist(), plain)))):
-        known[key] = number
+        row_of[key] = number
     codes, unique = pd.factorize(rows["sentence"])
     asked = unique if plain is words.sentences else [labels.plain_label(u) for u in unique]
     pair = item * len(unique) + codes
     pair_codes, pairs = pd.factorize(pair)
-    found = [known.get((p // len(unique), asked[p % len(unique)]), -1) for p in pairs.tolist()]
-    return np.where(item >= 0, np.array(found, np.int64)[pair_codes], -1)
+    rows_found = [
+        row_of.get((p // len(unique), asked[p % len(unique)]), -1) for p in pairs.tolist()
+    ]
+    return np.where(item >= 0, np.array(rows_found, np.int64)[pair_codes], -1)
 
 
 def _rank_within(item: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -178,7 +180,7 @@ def _rank_within(item: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def _by_number(words: Index, number: np.ndarray) -> Iterator[Candidate]:
-    """Yield what `word_id` may mean: the number of the word in the dataset."""
+    """Yield interpretations of `word_id` as the number of the word in the dataset."""
     for base in (0, 1, 2):
         if number.min() >= base:
             row = _bounded(number - base, len(words.words))
@@ -187,18 +189,18 @@ def _by_number(words: Index, number: np.ndarray) -> Iterator[Candidate]:
 
 def _by_id(words: Index, ids: pd.Series) -> Iterator[Candidate]:
     """Yield the alignment by the words' ids in their corpus, if these are unique."""
-    known = words.words["unique_id"].reset_index(drop=True)
-    known = known[known.notna()].astype(str)
-    if known.is_unique:
-        place = pd.Series(known.index, index=known)
-        row = ids.astype(str).map(place).fillna(-1).to_numpy(dtype=np.int64)
+    unique_ids = words.words["unique_id"].reset_index(drop=True)
+    unique_ids = unique_ids[unique_ids.notna()].astype(str)
+    if unique_ids.is_unique:
+        row_of = pd.Series(unique_ids.index, index=unique_ids)
+        row = ids.astype(str).map(row_of).fillna(-1).to_numpy(dtype=np.int64)
         yield Candidate({"unique_id": ("labels",)}, row)
 
 
 def _by_position(
     words: Index, position: np.ndarray, items: list[Reading], sentences: list
 ) -> Iterator[Candidate]:
-    """Yield what positions may mean, within sentences and within items."""
+    """Yield interpretations of positions, within sentences and within items."""
     units = [(keys, unit, words.sentence_start, "") for keys, unit in sentences]
     units += [
         ({"item": names} if names else {}, unit, words.item_start, " in item")
@@ -212,29 +214,29 @@ def _by_position(
 
 
 def _by_offset(words: Index, offset: np.ndarray, items: list[Reading]) -> Iterator[Candidate]:
-    """Yield what character offsets may mean: where a word begins in its item's text."""
+    """Yield interpretations of character offsets as starts of words in their item's text."""
     begins = sequences.offsets(words)
     for (names, item), base in product(items, (0, 1)):
         keys = {"item": names} if names else {}
-        known = pd.MultiIndex.from_arrays([words.item, begins])
-        row = known.get_indexer(pd.MultiIndex.from_arrays([item, offset - base]))
+        offsets = pd.MultiIndex.from_arrays([words.item, begins])
+        row = offsets.get_indexer(pd.MultiIndex.from_arrays([item, offset - base]))
         yield Candidate(keys | {"offset": (f"from {base}",)}, row.astype(np.int64))
 
 
 def _by_row_order(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterator[Candidate]:
-    """Yield the k-th row of a text as its k-th word, for tables that divide it into other sentences."""
+    """Yield the alignment of a text's k-th row with its k-th word, for tables with other sentences."""
     order = sequences.reading_order(rows)
     whole = [*items, ((), np.zeros(len(rows), np.int64))] if "item" not in rows else items
     for names, item in whole:
         single = "item" not in rows
         size = np.array([len(words.words)]) if single else np.diff(words.item_start)
         start = np.array([0]) if single else words.item_start[:-1]
-        place = np.empty(len(rows), np.int64)
-        place[order] = pd.Series(item[order]).groupby(item[order]).cumcount().to_numpy()
+        positions = np.empty(len(rows), np.int64)
+        positions[order] = pd.Series(item[order]).groupby(item[order]).cumcount().to_numpy()
         count = np.bincount(item[item >= 0], minlength=len(size))
         legal = (item >= 0) & (count == size)[item]
         keys = {"item": names} if names else {}
-        row = np.where(legal, start[item] + place, -1)
+        row = np.where(legal, start[item] + positions, -1)
         yield Candidate(keys | {"rows": ("in order",)}, row)
 
 

@@ -1,4 +1,4 @@
-"""The join report, and the errors of joins: the nearest key, the candidates, the line that selects each."""
+"""The join report, and errors of joins with nearest keys, candidates, and lines that select them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _VERIFIED = {
     "join": "selected by `join`, not verified",
 }
 
-#: Texts of which an error shows the first row with another word than its own.
+#: Maximum number of texts whose first mismatch an error shows.
 _TEXTS = 3
 _MAP_WORD = "; map `word`, so that the join can be verified"
 
@@ -49,9 +49,9 @@ def no_candidate(where: object, rows: pd.DataFrame, chosen: Mapping[str, str]) -
     """Raise InputError: no alignment is possible at all."""
     keys = [k for k in ("item", "sentence", "position", "word_id", "offset", "word") if k in rows]
     if chosen:
-        said = ", ".join(f"{key}: {value}" for key, value in chosen.items())
+        chosen_keys = ", ".join(f"{key}: {value}" for key, value in chosen.items())
         raise InputError(
-            f"{where}: no row has a word under `join: {{{said}}}`; keys in the table: "
+            f"{where}: no row has a word under `join: {{{chosen_keys}}}`; keys in the table: "
             f"{', '.join(keys)}"
         )
     raise InputError(
@@ -62,7 +62,7 @@ def no_candidate(where: object, rows: pd.DataFrame, chosen: Mapping[str, str]) -
 
 @dataclass(frozen=True)
 class Problem:
-    """What an error about a join needs to know."""
+    """Data for errors about a join."""
 
     where: object
     words: Index
@@ -82,10 +82,10 @@ class Problem:
         raise InputError(f"{self.where}: {why}{example}. Candidates: {shown}{way}")
 
     def _differing(self, best: Candidate, weight: Evidence) -> str:
-        """Describe the first row with another word than its own, and that of each further text."""
+        """Describe the first mismatching row of each text."""
         rows = np.sort(np.asarray(weight.differ))
-        known = self.words.words.iloc[best.row[rows]]
-        first = rows[~known["item"].duplicated().to_numpy()]
+        matched = self.words.words.iloc[best.row[rows]]
+        first = rows[~matched["item"].duplicated().to_numpy()]
         described = [
             f"line {self.rows['line'].iloc[row]}: {self.rows['word'].iloc[row]!r}, the words have "
             f"{self.words.words['word'].iloc[best.row[row]]!r} there"
@@ -96,7 +96,7 @@ class Problem:
         return "; ".join(described)
 
     def unmatched(self, candidate: Candidate) -> NoReturn:
-        """Raise InputError about the first row without a word, with the nearest key."""
+        """Raise InputError for the first row without a word, with the nearest key."""
         missing = candidate.row < 0
         row = int(np.argmax(missing))
         count = int(self.rows["rows"].to_numpy()[missing].sum())
@@ -116,7 +116,7 @@ class Problem:
         raise InputError(text)
 
     def _place(self, row: int) -> str:
-        """Describe where a row stands by its keys."""
+        """Describe a row by its keys."""
         keys = [k for k in ("item", "sentence", "position", "word_id") if k in self.rows]
         parts = []
         for key in keys:
@@ -125,21 +125,24 @@ class Problem:
         return ", ".join(parts) or f"{self.rows['word'].iloc[row]!r}"
 
     def _nearest(self, row: int) -> str:
-        """Say which labels or sizes the words have instead."""
-        for key, known in (("item", self.words.items), ("sentence", self.words.sentences)):
+        """Describe the labels or sizes of the words."""
+        for key, labels_of_words in (
+            ("item", self.words.items),
+            ("sentence", self.words.sentences),
+        ):
             if key not in self.rows:
                 continue
             asked = self.rows[key].iloc[[row]]
-            if (labels.look_up(asked, known) < 0).all():
-                text = f"{key}s of the words are {labels.span(known)}"
+            if (labels.look_up(asked, labels_of_words) < 0).all():
+                text = f"{key}s of the words are {labels.span(labels_of_words)}"
                 if labels.numbers(asked) is None:
-                    text += f"; `{key}s: {{{asked.iloc[0]}: {known[0]}, …}}` maps {key}s"
+                    text += f"; `{key}s: {{{asked.iloc[0]}: {labels_of_words[0]}, …}}` maps {key}s"
                     text += self._by_order(key)
                 return text
         return f"the words have {self._size(row)}"
 
     def _by_order(self, key: str) -> str:
-        """Return what the order of appearance would give."""
+        """Describe the alignment by order of appearance."""
         ordered = [(c, e) for c, e in self.weighed if "order" in c.keys.get(key, ())]
         if not ordered:
             return ""
@@ -151,18 +154,18 @@ class Problem:
 
     def _size(self, row: int) -> str:
         """Return the number of words of a row's sentence or item, or of all."""
-        for key, known, start in (
+        for key, labels_of_words, start in (
             ("sentence", self.words.sentences, self.words.sentence_start),
             ("item", self.words.items, self.words.item_start),
         ):
             if key in self.rows:
-                unit = int(labels.look_up(self.rows[key].iloc[[row]], known)[0])
-                return f"{start[unit + 1] - start[unit]} words in {key} {known[unit]}"
+                unit = int(labels.look_up(self.rows[key].iloc[[row]], labels_of_words)[0])
+                return f"{start[unit + 1] - start[unit]} words in {key} {labels_of_words[unit]}"
         return f"{len(self.words.words):,} words"
 
 
 def _shares(weight: Evidence) -> str:
-    """Return the shares of a candidate in words."""
+    """Describe the shares of a candidate."""
     text = f"{_percent(weight.found)} of rows have a word"
     if weight.same is not None:
         text += f", {_percent(weight.same)} of them the same"

@@ -1,4 +1,4 @@
-"""Alignments by the words themselves: character by character in reading order, and texts by their words."""
+"""Align rows with words by characters in reading order, and texts by their words."""
 
 from collections.abc import Sequence
 
@@ -52,14 +52,14 @@ def aligned(
         shown = given[at].tolist()
         key = (int(first), tuple(shown))
         if key not in sequence:
-            found = characters.find(ours[first:last], shown)
-            doubt = ambiguous(words.spelled[first:last], shown, found.row)
-            found.row[np.isin(found.row, doubt)] = -1
-            found.whole[doubt] = False
-            sequence[key] = found
-        found = sequence[key]
-        row[at] = np.where(found.row >= 0, found.row + first, -1)
-        whole[first:last] &= found.whole
+            match = characters.find(ours[first:last], shown)
+            doubt = ambiguous(words.spelled[first:last], shown, match.row)
+            match.row[np.isin(match.row, doubt)] = -1
+            match.whole[doubt] = False
+            sequence[key] = match
+        match = sequence[key]
+        row[at] = np.where(match.row >= 0, match.row + first, -1)
+        whole[first:last] &= match.whole
         touched[first:last] = True
     if "token" not in rows:  # white space is a token, but no word
         row[rows["word"].str.strip().to_numpy() == ""] = -1
@@ -67,7 +67,7 @@ def aligned(
 
 
 def ambiguous(spelled: Sequence[str], rows: Sequence[str], row: np.ndarray) -> list[int]:
-    """Return the words whose rows could be those of another word as well.
+    """Return the words whose rows could also belong to another word.
 
     Where words or rows are missing, a neighbour of the gap may be spelled as what is missing: of
     "the old, the new" and one row "the", nothing says which of the two it is.
@@ -101,21 +101,21 @@ def ambiguous(spelled: Sequence[str], rows: Sequence[str], row: np.ndarray) -> l
 
 
 def _movable(spelled: Sequence[str], words: list[int], gap: list[str]) -> set[int]:
-    """Return the words, from the gap on, that could stand within it, in the same order."""
-    found, place, gap = set(), 0, list(gap)
+    """Return the words after a gap that could be within it, in the same order."""
+    movable, position, gap = set(), 0, list(gap)
     for word in words:
-        if spelled[word] not in gap[place:]:
+        if spelled[word] not in gap[position:]:
             break
-        place = gap.index(spelled[word], place) + 1
-        gap.append(spelled[word])  # which is free for the next word, if this one moves
-        found.add(word)
-    return found
+        position = gap.index(spelled[word], position) + 1
+        gap.append(spelled[word])  # free for the next word if this one moves
+        movable.add(word)
+    return movable
 
 
 def reading_order(rows: pd.DataFrame) -> np.ndarray:
-    """Return the order of rows within their texts: by offset or by sentence and position, or as they are."""
-    place = np.arange(len(rows))
-    keys: list[np.ndarray] = [place]
+    """Return the order of rows within texts: by offset, by sentence and position, or unchanged."""
+    positions = np.arange(len(rows))
+    keys: list[np.ndarray] = [positions]
     if "offset" in rows:
         keys.append(rows["offset"].to_numpy())
     elif "word_id" in rows:
@@ -132,7 +132,7 @@ def reading_order(rows: pd.DataFrame) -> np.ndarray:
 
 
 def offsets(words: Index) -> np.ndarray:
-    """Return where each word begins in its item's text, in characters from 0; shape (W,)."""
+    """Return the start of each word in its item's text, characters from 0; shape (W,)."""
     size = words.lengths.astype(np.int64)
     if "space_after" in words.words:
         size = size + words.words["space_after"].to_numpy(dtype=np.int64)
@@ -145,7 +145,7 @@ def offsets(words: Index) -> np.ndarray:
 def most_similar(
     words: Index, unit: np.ndarray, rows: pd.DataFrame, group: np.ndarray, groups: int
 ) -> np.ndarray:
-    """Return the text that has most pairs of neighbouring words in common with each group of rows.
+    """Return the text that shares most word bigrams with each group of rows.
 
     No two groups get the same text.
 
@@ -188,6 +188,6 @@ def most_similar(
 
 
 def _pairs(codes: np.ndarray, unit: np.ndarray, size: int) -> np.ndarray:
-    """Return a number for each word and the one before it in its text (0: none)."""
+    """Return a number for each word bigram in a text (0: none)."""
     before = np.where(np.append(True, unit[1:] != unit[:-1]), 0, np.append(0, codes[:-1]) + 1)
     return before * (size + 1) + codes

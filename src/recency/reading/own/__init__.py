@@ -1,1 +1,1 @@
-"""Tables of one's own: which column is what, the texts that rows make up, the words that rows are of."""
+"""Users' tables: roles of columns, texts of rows, and words of responses."""

@@ -1,4 +1,4 @@
-"""The entry of `datasets:` to begin from, for a table of one's own: guessed, and tried."""
+"""Draft an entry of `datasets:` for a user's table, by guesses that are tested."""
 
 import contextlib
 import io
@@ -23,13 +23,13 @@ from recency.reading.sentences import FINAL
 from recency.reading.strict_tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
-_FEW = 20  # lists or tasks that a corpus may have
+_FEW = 20  # maximum number of lists or tasks of a corpus
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 @dataclass
 class Described:
-    """A table and what its columns are likely to be."""
+    """A table and the likely roles of its columns."""
 
     path: Path
     table: Table
@@ -41,7 +41,7 @@ class Described:
 
 @dataclass
 class Entry:
-    """A dataset's entry: options as the parser takes them, and what was found when they were tried."""
+    """A dataset's entry: the parser's options, and the result of testing them."""
 
     name: str
     options: dict
@@ -49,12 +49,12 @@ class Entry:
     means: bool
     notes: list[str] = field(default_factory=list)
     problem: str = ""
-    unused: str = ""  # why positions that there seem to be are not used
-    language: str = ""  # ISO 639 code, where it is not English
+    unused: str = ""  # why apparent positions are not used
+    language: str = ""  # ISO 639 code, except for English
 
 
 def entry_name(path: Path, taken: Collection[str]) -> str:
-    """Return a name for the entry of a file: the file's, without its endings, and not taken."""
+    """Return an unused name for a file's entry: the file name without extensions."""
     stem = re.sub(r"(\.\w{1,7})+$", "", path.name)
     name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
     return f"my_{name}" if name in taken else name
@@ -76,7 +76,7 @@ def entry(
     known: pd.DataFrame | None = None,
     taken: Collection[str] = (),
 ) -> Entry:
-    """Return the entry of a table of times; the words are in it, in another, or another dataset's.
+    """Return the entry of a table of times; words are in it, in another table, or another dataset's.
 
     Guesses are tried in the likeliest order, and the first that the parser reads is returned; if
     none, the first with the parser's `problem`.
@@ -112,28 +112,28 @@ def entry(
     means = "subject" not in times.roles.of and not times.roles.wide
     tried, code = [], _language(texts) if dataset is None else ""
     for options in _choices(times, words, dataset):
-        found = Entry(name, options, list(times.roles.measures), means, language=code)
+        result = Entry(name, options, list(times.roles.measures), means, language=code)
         if dataset is not None:
             if known is not None:
-                found.problem = _tried(found, times.path, None, known)
-            return found
-        found.problem = _tried(found, times.path, texts.path)
-        if not found.problem:
+                result.problem = _tried(result, times.path, None, known)
+            return result
+        result.problem = _tried(result, times.path, texts.path)
+        if not result.problem:
             if texts.roles.positions and options["columns"].get("position", "") is None:
-                found.unused = tried[0].problem
-            return found
-        tried.append(found)
+                result.unused = tried[0].problem
+            return result
+        tried.append(result)
     return tried[0]
 
 
 def _language(texts: Described) -> str:
-    """Return the code of the likely language of a table's words; "" for English or an unknown one."""
+    """Return the code of the likely language of a table's words, "" if English or unknown."""
     code = language.code_of(texts.table[texts.roles.of["word"]].head(5000))
     return "" if code in (None, languages.DEFAULT) else code
 
 
 def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
-    """Write an entry as YAML; `files` are those of the words and of the times."""
+    """Format an entry as YAML; `files` are those of the words and of the times."""
     options = dict(made.options)
     columns = options.pop("columns")
     words, times = files
@@ -190,7 +190,7 @@ def _comment(name: str, column: str | None, made: Entry) -> str:
 
 
 def _choices(times: Described, words: Described | None, dataset: str | None) -> Iterator[dict]:
-    """Give options to try, the likeliest first."""
+    """Yield options to test, the most likely first."""
     texts, base = words or times, _style(times, words)
     if dataset is not None:
         yield _options(times, words, dataset, {}, None, base)
@@ -218,51 +218,51 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
 def words_of(texts: Described) -> pd.DataFrame | None:
     """Return the words of a table of words, None if no guess reads them."""
     for options in _choices(texts, None, None):
-        own = {k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")}
+        kept = {k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")}
         with contextlib.suppress(InputError), contextlib.redirect_stderr(io.StringIO()):
-            return check_words(parser.words({"table": texts.path}, measures=(), **own), "words")
+            return check_words(parser.words({"table": texts.path}, measures=(), **kept), "words")
     return None
 
 
 def _cuts(texts: Described) -> list[str]:
-    """Give columns that may tell texts of the same number apart, as a list or a task does."""
+    """Return columns that may distinguish texts with the same number, such as a list or task."""
     used = {*texts.roles.of.values(), *texts.roles.measures.values()}
     return [
-        each.name
-        for each in texts.columns
-        if each.name not in used
-        and not each.missing
-        and each.kind in ("text", "whole number")
-        and 2 <= each.distinct <= _FEW
+        column.name
+        for column in texts.columns
+        if column.name not in used
+        and not column.missing
+        and column.kind in ("text", "whole number")
+        and 2 <= column.distinct <= _FEW
     ][:4]
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
-    """Put options together: one mapping, or one of both files where they call a thing otherwise."""
+    """Merge options of both files, with separate mappings where names differ."""
     of = times.roles.of
     if rule is not None:
         columns = {n: c for n, c in columns.items() if n != "sentence"}
-        if "sentence" in (each.name for each in (words or times).columns):
+        if "sentence" in (column.name for column in (words or times).columns):
             columns["sentence"] = None
-    own = {name: of[name] for name in ("subject",) if name in of}
-    if times.roles.wide or not own:
-        own = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
-    own |= times.roles.measures
+    own_columns = {name: of[name] for name in ("subject",) if name in of}
+    if times.roles.wide or not own_columns:
+        own_columns = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
+    own_columns |= times.roles.measures
     mine = {"position": None} | {
         n: of[n] for n in ("item", "sentence", "position", "word") if n in of
     }
     if dataset is not None:
-        return {"columns": _trimmed(mine | own) | times.roles.others} | base
+        return {"columns": _trimmed(mine | own_columns) | times.roles.others} | base
     if words is None:
         extra = {"space_after": of["space_after"]} if "space_after" in of else {}
-        mapped = _trimmed({**columns, **extra, **own}) | times.roles.others
+        mapped = _trimmed({**columns, **extra, **own_columns}) | times.roles.others
         return {"columns": mapped} | _rule(rule) | base
     theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
     return (
         {
             "columns": {
                 "words": theirs | words.roles.others,
-                "responses": mine | own | times.roles.others,
+                "responses": mine | own_columns | times.roles.others,
             }
         }
         | _rule(rule)
@@ -275,7 +275,7 @@ def _rule(rule: str | None) -> dict:
 
 
 def _trimmed(columns: dict) -> dict:
-    """Leave out what is called so in the file, and a position that is not there."""
+    """Omit columns mapped to their own name, and a missing position."""
     return {
         n: c
         for n, c in columns.items()
@@ -284,7 +284,7 @@ def _trimmed(columns: dict) -> dict:
 
 
 def _rules(texts: Described, item: str) -> list[str]:
-    """Say how sentences are found where no column says, by how many end within a text."""
+    """Return the option `sentences`, by the number of sentence ends within texts."""
     words, items = texts.table[texts.roles.of["word"]], texts.table[item]
     last = items != items.shift(-1)
     inside = words[~last].map(lambda word: bool(FINAL.search(word))).sum()
@@ -293,71 +293,73 @@ def _rules(texts: Described, item: str) -> list[str]:
 
 
 def style_options(times: Described, words: Described | None) -> dict:
-    """Return the options of encoding and decimal mark, where they are not the usual ones.
+    """Return the options of encoding and decimal mark if they are not the defaults.
 
     Parameters
     ----------
     times, words : Described
         The table, and that of the words if it is another.
     """
-    found: dict = {}
-    for each in filter(None, (words, times)):
-        if each.style.encoding != "utf-8":
-            found["encoding"] = each.style.encoding
-        if each.style.decimal != ".":
-            found["decimal"] = each.style.decimal
-    return found
+    styles: dict = {}
+    for described in filter(None, (words, times)):
+        if described.style.encoding != "utf-8":
+            styles["encoding"] = described.style.encoding
+        if described.style.decimal != ".":
+            styles["decimal"] = described.style.decimal
+    return styles
 
 
 def _style(times: Described, words: Described | None) -> dict:
-    """Give the options of how the files are read."""
-    found = style_options(times, words)
+    """Return the reading options of the files."""
+    styles = style_options(times, words)
     texts = words or times
     if (
         "word" in texts.roles.of
         and texts.table[texts.roles.of["word"]].str.contains(" ").mean() > 0.05
     ):
-        found["phrases"] = True
+        styles["phrases"] = True
     if times.roles.seconds:
-        found["unit"] = "s"
+        styles["unit"] = "s"
     by = {column.name: column for column in times.columns}
     measures = times.roles.measures.items()
     eyes = [by[column] for name, column in measures if name in EYES and column in by]
     if eyes and "subject" in times.roles.of:
-        found["eye_tracking"] = True
-        if all(each.missing and not each.zeros for each in eyes):
-            found["skipped"] = True
-    return found
+        styles["eye_tracking"] = True
+        if all(c.missing and not c.zeros for c in eyes):
+            styles["skipped"] = True
+    return styles
 
 
 def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None) -> str:
-    """Parse with the options of an entry; return what is wrong, or nothing."""
+    """Parse with the options of an entry; return the problem, or ""."""
     both = ("columns", "encoding", "decimal")
     text = {k: v for k, v in made.options.items() if k in (*both, "sentences", "phrases")}
-    own = {k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")}
+    kept = {
+        k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
+    }
     try:
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as messages:
             if known is None:
                 known = parser.words({"table": words}, measures=made.measures, **text)
                 known = check_words(known, "words")
             for measure in made.measures[:1]:  # the others are columns of numbers of the same rows
-                found = parser.responses({"table": times}, known, measure, **own)
-                check_responses(found, known, measure)
+                responses = parser.responses({"table": times}, known, measure, **kept)
+                check_responses(responses, known, measure)
     except InputError as error:
         return " ".join(str(error).split())
-    made.notes = list(dict.fromkeys(said.getvalue().splitlines()))
+    made.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
     made.notes.insert(
         0,
         f"read as: {len(known):,} words, {known.sentence.nunique():,} sentences, "
-        f"{known['item'].nunique():,} texts; {found.subject.nunique():,} "
+        f"{known['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if made.means else 'subjects'}".replace("1 means", "means"),
     )
-    made.notes += rows_as_read(known, found, made.measures[0])
+    made.notes += rows_as_read(known, responses, made.measures[0])
     return ""
 
 
 def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[str]:
-    """Return three rows in words: from the beginning, the middle and the end of the table."""
+    """Describe three rows, from the beginning, middle and end of the table."""
     column = next(c for c in (*RESPONSES, "surprisal_bits") if c in values)
     unit = {"time_ms": "ms", "amplitude_uv": "µV", "surprisal_bits": "bits"}.get(column, "")
     given = values[values[column].notna()]
@@ -374,7 +376,7 @@ def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[s
 
 
 def plain(value: object) -> str:
-    """Write a value as YAML reads it back."""
+    """Format a value as YAML."""
     if isinstance(value, list):
         return f"[{', '.join(map(plain, value))}]"
     if isinstance(value, dict):

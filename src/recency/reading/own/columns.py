@@ -1,4 +1,4 @@
-"""Which column of a table of one's own is what, and what stands in it."""
+"""Mapped columns of a user's table, and conversion of their values."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,12 +32,12 @@ SPACES = r"[ \xa0\u2000-\u200a\u202f\u3000]"
 """Spaces of any kind, between words."""
 _WHOLE = re.compile(r"-?\d+\.0+")
 _NUMBER = re.compile(r"\d{1,9}")
-_EXACT = 2**53  # the largest whole number up to which float64 has all
+_EXACT = 2**53  # integers up to here are exact in float64
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one file: `of` is what → column, None where there is none to be; `said`: named in `columns:`.
+    """Columns of a file: `of` maps name → column (None: none); `said` are the names in `columns:`.
 
     `given` is what `columns:` names for this file alone; `several` has columns that are made of others.
     `rows` has column → the values whose rows are read, none: all.
@@ -49,16 +49,16 @@ class Columns:
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def name(self, what: str) -> str | None:
-        """Give the column of something: as mapped, or of that very name, if it is nothing else."""
+        """Return the column of a name: the mapped one, or one of that name that is not mapped otherwise."""
         return self.of.get(what, None if what in self.of.values() else what)
 
     def find(self, what: str, there: Iterable[str]) -> str | None:
-        """Give the column of something if it is there; InputError if one is mapped and is not."""
+        """Return the column of a name if it exists; InputError if a mapped column does not."""
         name = self.name(what)
         return name if name in there else None
 
     def needed(self, what: str, path: Path, there: Sequence[str], else_: str = "") -> str:
-        """Give the column of something that must be there."""
+        """Return the column of a required name."""
         name = self.name(what)
         if name is None:
             raise InputError(f"options → columns → {what}: a column is needed here")
@@ -67,30 +67,30 @@ class Columns:
         return name
 
     def others(self) -> dict[str, str]:
-        """Give what is mapped beyond the names that the parser knows: columns to keep."""
-        own = WORDS + RESPONSES
-        return {n: c for n, c in self.of.items() if n not in own and c is not None}
+        """Return the mapped names unknown to the parser: columns to keep."""
+        own_names = WORDS + RESPONSES
+        return {n: c for n, c in self.of.items() if n not in own_names and c is not None}
 
 
 def columns_of(
     columns: Mapping | None, part: str, rows: Mapping | None = None, more: Iterable[str] = ()
 ) -> Columns:
-    """Read the options `columns` and `rows`: for both files, and under `words` and `responses` for one.
+    """Parse the options `columns` and `rows`, common or under `words` and `responses`.
 
     Several columns in a list are one: their labels together. `more` are columns that are read as
     well. Raises InputError where a value is no name of a column (or null: there is none).
     """
     columns = dict(columns or {})
-    own = {}
-    for each in ("words", "responses"):
-        if isinstance(columns.get(each), Mapping):
-            found = columns.pop(each)
-            own = dict(found) if each == part else own
+    by_table = {}
+    for table_name in ("words", "responses"):
+        if isinstance(columns.get(table_name), Mapping):
+            part_columns = columns.pop(table_name)
+            by_table = dict(part_columns) if table_name == part else by_table
     several = {}
-    for name, column in {**columns, **own}.items():
+    for name, column in {**columns, **by_table}.items():
         if isinstance(column, list) and column and all(isinstance(c, str) for c in column):
             several[TOGETHER.join(column)] = tuple(column)
-            (own if name in own else columns)[name] = TOGETHER.join(column)
+            (by_table if name in by_table else columns)[name] = TOGETHER.join(column)
         elif column is not None and (not isinstance(column, str) or not column.strip()):
             raise InputError(
                 f"options → columns → {name}: {column!r} is no column's name; put it in quotes, or "
@@ -101,7 +101,7 @@ def columns_of(
                 f"options → columns → {name}: the project uses this name; take another"
             )
     chosen = dict.fromkeys(more, ()) | _rows_of(rows, part)
-    return Columns({**columns, **own}, frozenset(own), several, chosen)
+    return Columns({**columns, **by_table}, frozenset(by_table), several, chosen)
 
 
 def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
@@ -124,18 +124,18 @@ def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
 
 
 def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
-    """Read the columns that `pick` chooses of those that are there (None: not there).
+    """Read the columns that `pick` selects from the existing ones (None: missing).
 
     Several columns that are one, and all there, are there for it as well.
     """
 
     def choose(there: list[str]) -> list[str]:
         whole = {n: c for n, c in columns.several.items() if set(c) <= set(there)}
-        found = [name for name in pick([*there, *whole]) if name is not None]
+        picked = [name for name in pick([*there, *whole]) if name is not None]
         for name in columns.rows:
             if name not in there:
                 raise lacking(path, name, there)
-        return [*(each for name in found for each in whole.get(name, (name,))), *columns.rows]
+        return [*(column for name in picked for column in whole.get(name, (name,))), *columns.rows]
 
     rows = {name: list(values) for name, values in columns.rows.items() if values}
     table = anything.read(path, replace(style, rows=rows), choose)
@@ -150,27 +150,27 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
 
 
 def lacking(path: Path, name: str, there: Iterable[str], else_: str = "") -> InputError:
-    """Make the error of a column that is not there."""
+    """Return the error for a missing column."""
     there = list(there)
     listed = ", ".join(there[:20]) + (", …" if len(there) > 20 else "")
     return InputError(f"{path} has no column {name}; {else_ or hint(name, there)}It has: {listed}")
 
 
 def matching(pattern: str, there: Iterable[str]) -> dict[str, str]:
-    """Give the columns that a pattern with one `*` names: column → what stands for the star."""
+    """Return column → part matched by the star, for a pattern with one `*`."""
     if "*" not in pattern or pattern.count("*") > 1:
         return {}
     head, _, tail = pattern.partition("*")
-    found = {}
+    matches = {}
     for name in there:
         inside = name[len(head) : len(name) - len(tail)]
         if fnmatchcase(name, re.sub(r"([\[?])", r"[\1]", pattern)) and inside:
-            found[name] = inside
-    return found
+            matches[name] = inside
+    return matches
 
 
 def labels(table: Table, column: str, names: object = None, option: str = "") -> pd.Series:
-    """Return a column as labels: whole numbers without `.0`, nothing invisible, none missing.
+    """Return a column as labels: integers without `.0`, no invisible characters, none missing.
 
     `names` (label → label) renames them, as the option of that name says. Raises InputError for a
     missing label, and for one label in two spellings ("1", "1.0" and "01").
@@ -189,7 +189,7 @@ def labels(table: Table, column: str, names: object = None, option: str = "") ->
 
 
 def _one_spelling(table: Table, column: str, text: pd.Series) -> None:
-    """Raise InputError where a label is written in two ways, as 1, 1.0 and 01."""
+    """Raise InputError for a label with several spellings, such as 1, 1.0 and 01."""
     seen: dict[str, str] = {}
     for label in text.unique():
         other = seen.setdefault(plain_label(label) if label[:1].isdigit() else label, label)
@@ -203,7 +203,7 @@ def _one_spelling(table: Table, column: str, text: pd.Series) -> None:
 
 
 def whole(text: pd.Series) -> pd.Series | None:
-    """Give labels as whole numbers, int64, or None where one is none."""
+    """Return labels as int64, or None if one is not an integer."""
     unique = pd.Series(text.unique())
     if not unique.str.fullmatch(_NUMBER).all():
         return None
@@ -211,7 +211,7 @@ def whole(text: pd.Series) -> pd.Series | None:
 
 
 def natural(text: pd.Series) -> pd.Series | None:
-    """Give labels' order by the number that ends them, if all begin alike; else None."""
+    """Return the rank of labels by their final number if they share a prefix, else None."""
     unique = pd.Series(text.unique())
     parts = unique.str.extract(r"^(.*?)(\d{1,9})$")
     if parts.isna().any().any() or parts[0].nunique() > 1:
@@ -221,12 +221,12 @@ def natural(text: pd.Series) -> pd.Series | None:
 
 
 def positions(table: Table, column: str) -> pd.Series:
-    """Give a column of positions as whole numbers from 0, int64."""
+    """Return a column of positions as int64, from 0."""
     return table.numbers(column, integer=True)
 
 
 def decimal(table: Table, column: str, mark: str) -> Table:
-    """Give the table with the numbers of a column written with a point."""
+    """Return the table with decimal points in a column of numbers."""
     if mark == ".":
         return table
     frame = table.frame.assign(**{column: table[column].str.replace(mark, ".", regex=False)})
@@ -234,9 +234,9 @@ def decimal(table: Table, column: str, mark: str) -> Table:
 
 
 def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = ".") -> pd.Series:
-    """Give numbers as numbers, true and false as such, anything else as text; what is missing as such.
+    """Convert a column to numbers or booleans if possible, else text; missing values stay missing.
 
-    Whole numbers that float64 cannot tell apart are names, and stay text. Raises InputError at an
+    Integers that float64 cannot represent exactly are names, and stay text. Raises InputError at an
     infinity among numbers.
     """
     text = table[column]
@@ -260,14 +260,14 @@ def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = 
 
 
 def _spread(values: pd.Series, absent: pd.Series) -> pd.Series:
-    """Give the values at their places among missing ones, float64."""
+    """Return float64 values at their rows, with NaN elsewhere."""
     full = np.full(len(absent), np.nan)
     full[~absent.to_numpy()] = values.to_numpy(dtype="float64")
     return pd.Series(full, index=absent.index)
 
 
 def truths(table: Table, name: str) -> pd.Series:
-    """Give a column of true and false, bool; InputError at another value."""
+    """Return a column of true and false as bool; InputError for another value."""
     folded = table[name].str.casefold()
     wrong = ~folded.isin(["true", "false"])
     if wrong.any():

@@ -16,19 +16,19 @@ LABEL = re.compile(r"critical|(?:spillover|precritical)_[1-9]\d*")
 
 @dataclass(frozen=True)
 class Region:
-    """Words of a text that belong together: the first one's place, from 0, and their number."""
+    """A region of a text: position of the first word (from 0), and number of words."""
 
     start: int
     size: int
 
     @property
     def end(self) -> int:
-        """The place behind the last word."""
+        """The position after the last word."""
         return self.start + self.size
 
 
 def require_marker(marker: str) -> None:
-    """Raise InputError unless a marker has an opening and a closing sign.
+    """Raise InputError unless a marker has an opening and a closing character.
 
     Parameters
     ----------
@@ -125,14 +125,14 @@ def find_words(words: Sequence[str], critical: Sequence[str]) -> Region:
     InputError
         If they do not occur, or occur more than once.
     """
-    found = occurrences(words, critical)
-    if len(found) == 1:
-        return Region(found[0], len(critical))
+    starts = occurrences(words, critical)
+    if len(starts) == 1:
+        return Region(starts[0], len(critical))
     text = " ".join(critical)
-    if found:
-        places = ", ".join(str(place + 1) for place in found)
+    if starts:
+        places = ", ".join(str(start + 1) for start in starts)
         raise InputError(
-            f"critical {text!r} occurs {len(found)} times (words {places}); map `position`, or mark "
+            f"critical {text!r} occurs {len(starts)} times (words {places}); map `position`, or mark "
             "the region in the text (`marker`)"
         )
     inside = next(

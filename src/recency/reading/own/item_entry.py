@@ -1,4 +1,4 @@
-"""The entry of `datasets:` for an experiment's table: recognised, tried, and written as YAML."""
+"""Draft an entry of `datasets:` for an experiment's table, test it, and format it as YAML."""
 
 import contextlib
 import io
@@ -23,7 +23,7 @@ _SHARED = ("columns", "marker", "shape", "encoding", "decimal", "join")
 def entry(
     rows: Described, texts: Described | None = None, taken: Collection[str] = ()
 ) -> Entry | None:
-    """Return the entry of an experiment, tried by the parser; None if the table is of another shape.
+    """Return the tested entry of an experiment; None if the table has another shape.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def entry(
     taken : collection of str
         Names of datasets that there are.
     """
-    found = recognise(texts or rows, rows)
-    if found is None:
+    roles = recognise(texts or rows, rows)
+    if roles is None:
         return None
-    options = _options(found, rows, texts)
-    means = "subject" not in found.columns
-    made = Entry(entry_name(rows.path, taken), options, list(found.measures), means)
-    made.problem = _tried(made, rows, texts or rows)
-    return made
+    options = _options(roles, rows, texts)
+    means = "subject" not in roles.columns
+    result = Entry(entry_name(rows.path, taken), options, list(roles.measures), means)
+    result.problem = _tried(result, rows, texts or rows)
+    return result
 
 
 def _options(found: ItemRoles, rows: Described, texts: Described | None) -> dict:
@@ -69,58 +69,58 @@ def _options(found: ItemRoles, rows: Described, texts: Described | None) -> dict
         options |= {key: getattr(found, key)} if getattr(found, key) else {}
     numbers = [int(region[-1]) for region in found.regions.values()]
     options |= {"spillover": max(numbers)} if max(numbers, default=0) > 2 else {}
-    own = style_options(rows, texts)
+    styles = style_options(rows, texts)
     times = set(found.measures) - {*found.scores, *found.amplitudes}
     by_name = {column.name: column for column in rows.columns}
     if any(by_name[found.measures[m]].middle < 40 for m in times):
-        own["unit"] = "s"
-    return options | own
+        styles["unit"] = "s"
+    return options | styles
 
 
 def _further(table: Described, used: set) -> dict[str, str]:
     """Return the further columns that are kept, by name."""
-    found: dict[str, str] = {}
+    further: dict[str, str] = {}
     for column in table.columns:
         many = column.kind == "text" and column.distinct > max(50, len(table.table.frame) / 20)
         if column.name in used or column.distinct < 2 or many or column.name.startswith("unnamed_"):
             continue
         name = snake(column.name) or "column"
         name = f"own_{name}" if is_structure(name) or name[0].isdigit() else name
-        if name not in found and len(found) < _MOST:
-            found[name] = column.name
-    return found
+        if name not in further and len(further) < _MOST:
+            further[name] = column.name
+    return further
 
 
 def _tried(made: Entry, rows: Described, texts: Described) -> str:
-    """Parse with the options of an entry; return the problem, or nothing."""
+    """Parse with the options of an entry; return the problem, or ""."""
     of_words = {k: v for k, v in made.options.items() if k in (*_SHARED, "spillover")}
     of_rows = {k: v for k, v in made.options.items() if k != "spillover"}
     lines: list[str] = []
     try:
-        with contextlib.redirect_stderr(io.StringIO()) as said:
-            known = parser.words({"table": texts.path}, measures=made.measures, **of_words)
-            known = check_words(known, "words")
+        with contextlib.redirect_stderr(io.StringIO()) as messages:
+            words = parser.words({"table": texts.path}, measures=made.measures, **of_words)
+            words = check_words(words, "words")
             for measure in made.measures:
-                found = parser.responses({"table": rows.path}, known, measure, **of_rows)
-                found = check_responses(found, known, measure)
-                lines = lines or regions_as_read(known, found, measure)
+                responses = parser.responses({"table": rows.path}, words, measure, **of_rows)
+                responses = check_responses(responses, words, measure)
+                lines = lines or regions_as_read(words, responses, measure)
     except InputError as error:
         return " ".join(str(error).split())
-    stimuli = known.stimulus.nunique()
-    conditions = known.condition.drop_duplicates().tolist() if "condition" in known else []
+    stimuli = words.stimulus.nunique()
+    conditions = words.condition.drop_duplicates().tolist() if "condition" in words else []
     shown = f" × {len(conditions)} conditions ({', '.join(conditions[:6])})" if conditions else ""
-    readers = "means" if made.means else f"{found.subject.nunique():,} subjects"
-    texts_read = f"{known['item'].nunique():,} texts, {len(known):,} words"
+    readers = "means" if made.means else f"{responses.subject.nunique():,} subjects"
+    texts_read = f"{words['item'].nunique():,} texts, {len(words):,} words"
     made.notes = [
         f"read as an experiment: {stimuli:,} stimuli{shown}, {texts_read}; {readers}",
         *lines,
-        *dict.fromkeys(said.getvalue().splitlines()),
+        *dict.fromkeys(messages.getvalue().splitlines()),
     ]
     return ""
 
 
 def regions_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) -> list[str]:
-    """Return three responses in words: the first, the middle and the last one.
+    """Describe three responses: the first, the middle and the last one.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def written(made: Entry, files: tuple[str, str]) -> str:
     ]
     shared = f"&{made.name} " if texts == rows else ""
     lines.append(f"    words: {{table: {shared}{{local: {plain(texts)}}}}}")
-    own = f"*{made.name}" if shared else f"{{local: {plain(rows)}}}"
-    lines.append(f"    responses: {{table: {own}}}")
+    reference = f"*{made.name}" if shared else f"{{local: {plain(rows)}}}"
+    lines.append(f"    responses: {{table: {reference}}}")
     unlike = {*made.options.get("scores", ()), *made.options.get("amplitudes", ())}
     timed = [] if made.means else [m for m in made.measures if m not in unlike]
     listed = ", ".join(

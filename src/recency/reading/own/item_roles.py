@@ -1,4 +1,4 @@
-"""What the columns of an experiment's table are: recognised by values, then by names."""
+"""Recognise the roles of columns in an experiment's table, by values, then by names."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class ItemRoles:
 
     def used(self) -> set[str]:
         """Return the columns that have a role."""
-        found = {*self.measures.values()}
+        columns = {*self.measures.values()}
         for column in self.columns.values():
-            found |= {column} if isinstance(column, str) else set(column)
-        return found
+            columns |= {column} if isinstance(column, str) else set(column)
+        return columns
 
 
 def recognise(texts: Described, rows: Described) -> ItemRoles | None:
-    """Return the columns of an experiment; None if the table is of another shape.
+    """Return the columns of an experiment; None if the table has another shape.
 
     An experiment has a column of texts of several words each, one text per item and condition, and
     a critical region: a column of words that occur in the text, a marker, or a position. A table of
@@ -102,13 +102,13 @@ def recognise(texts: Described, rows: Described) -> ItemRoles | None:
     }
     long = [name for name, median in words.items() if median >= _WORDS]
     short = [name for name, median in words.items() if 0 < median <= _SHORT]
-    for found in _regions(frame, columns, long, short):
-        if _with_cells(found, frame, columns):
+    for roles in _regions(frame, columns, long, short):
+        if _with_cells(roles, frame, columns):
             subject = rows.roles.of.get("subject")
-            if subject is not None and subject not in found.used():
-                found.columns["subject"] = subject
-            _responses(found, rows)
-            return found if found.measures else None
+            if subject is not None and subject not in roles.used():
+                roles.columns["subject"] = subject
+            _responses(roles, rows)
+            return roles if roles.measures else None
     return None
 
 
@@ -119,7 +119,7 @@ def _median_words(column: pd.Series) -> float:
 def _regions(
     frame: pd.DataFrame, columns: list[Column], long: list[str], short: list[str]
 ) -> Iterator[ItemRoles]:
-    """Yield the ways to name text and critical region, the surest first."""
+    """Yield combinations of columns for text and critical region, the most reliable first."""
     by_name = {column.name: column for column in columns}
     for sentence in long:
         for marker in MARKERS:
@@ -170,21 +170,25 @@ def shared_columns(
     for name in ("stimulus", "condition", "sentence", CRITICAL):
         column = found.columns.get(name)
         parts = [column] if isinstance(column, str) else column or []
-        own = [_same_column(each, rows, texts) for each in parts]
-        if own and all(own):
-            shared[name] = own[0] if isinstance(column, str) else own
+        same = [_same_column(part, rows, texts) for part in parts]
+        if same and all(same):
+            shared[name] = same[0] if isinstance(column, str) else same
     return shared
 
 
 def _same_column(name: str, rows: Described, texts: Described) -> str | None:
     """Return the column of responses that has the labels of a column of texts."""
-    known = set(texts.table[name].map(plain_label))
+    labels_of_texts = set(texts.table[name].map(plain_label))
     overlap = {}
     for column in rows.columns:
         labels = set(rows.table[column.name].drop_duplicates().map(plain_label))
-        if snake(column.name) == snake(name) and labels & known:
+        if snake(column.name) == snake(name) and labels & labels_of_texts:
             return column.name
-        if labels <= known and len(labels) > len(known) / 2 and column.kind != "number":
+        if (
+            labels <= labels_of_texts
+            and len(labels) > len(labels_of_texts) / 2
+            and column.kind != "number"
+        ):
             overlap[column.name] = len(labels)
     return max(overlap, key=overlap.get) if overlap else None
 
@@ -206,12 +210,12 @@ def _occurs(text: pd.Series, critical: pd.Series) -> float:
     """Return the share of distinct texts in which the words of another column occur."""
     pairs = pd.DataFrame({"text": text, "critical": critical}).drop_duplicates()
     pairs = pairs[pairs.critical.map(spelling) != ""]
-    found = [bool(occurrences(t.split(), c.split())) for t, c in zip(pairs.text, pairs.critical)]
-    return sum(found) / len(found) if found else 0.0
+    within = [bool(occurrences(t.split(), c.split())) for t, c in zip(pairs.text, pairs.critical)]
+    return sum(within) / len(within) if within else 0.0
 
 
 def _context(frame: pd.DataFrame, long: list[str], sentence: str) -> dict[str, str]:
-    """Return the column of contexts before the sentences, if one is called so."""
+    """Return the column of contexts before the sentences, by its name, if any."""
     for name in long:
         if name != sentence and re.search(r"context|preamble", snake(name)):
             inside = [a in b for a, b in zip(frame[name], frame[sentence])]
@@ -280,7 +284,9 @@ def _responses(found: ItemRoles, rows: Described) -> None:
         if kind is not None:
             kind.append(measure)
     scores = [m for m in found.scores if _CLOZE.search(snake(found.measures[m]))]
-    if len(found.measures) > len(scores):  # cloze is a property of the text where readers respond
+    if len(found.measures) > len(
+        scores
+    ):  # with readers' responses, cloze is a property of the text
         for measure in scores:
             del found.measures[measure]
             found.scores.remove(measure)
@@ -288,7 +294,7 @@ def _responses(found: ItemRoles, rows: Described) -> None:
 
 
 def _region_of(name: str) -> str | None:
-    """Return the region that the name of a column of responses says."""
+    """Return the region in the name of a column of responses."""
     for region, pattern in _REGION:
         if match := re.search(pattern, name):
             return match.expand(region)

@@ -1,4 +1,4 @@
-"""Which region of which text each row of an experiment's responses belongs to."""
+"""Match rows of an experiment's responses to regions of texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from recency.reading.strict_tables import Table, warn
 
 @dataclass(frozen=True)
 class Cells:
-    """The texts of contract 1, as rows of responses name them.
+    """Texts of contract 1, with the labels used in responses.
 
     Attributes
     ----------
@@ -65,8 +65,8 @@ def cells_of(words: pd.DataFrame) -> Cells:
     names = [name for name in ("stimulus", "condition") if name in words]
     in_critical = words.region == CRITICAL
     critical = words.word[in_critical].groupby(number[in_critical]).agg(list)
-    known = words.region.notna()
-    regions = words[known].groupby([number[known], "region"]).word_id.agg(["min", "size"])
+    has_region = words.region.notna()
+    regions = words[has_region].groupby([number[has_region], "region"]).word_id.agg(["min", "size"])
     plain = words.word.map(spelling).groupby(number).agg(" ".join)
     return Cells(
         first["item"].tolist(),
@@ -130,8 +130,8 @@ def find(
         raise InputError(f"{table.path}: no row belongs to a text of the words; {_known(cells)}")
     label = _region_labels(table, columns, measure, regions or {})
     asked = pd.MultiIndex.from_arrays([cell, label])
-    found = cells.regions.reindex(asked).set_axis(table.frame.index)
-    absent = found["min"].isna() & there
+    regions_asked = cells.regions.reindex(asked).set_axis(table.frame.index)
+    absent = regions_asked["min"].isna() & there
     if (wrong := absent & values.notna()).any():
         line = wrong.index[int(np.argmax(wrong))]
         at = int(np.argmax(wrong))
@@ -144,21 +144,21 @@ def find(
     kept = there & ~absent.to_numpy()
     if (~there).any():
         warn(table.path, f"{(~there).sum():,} rows dropped, of no text of the words")
-    if _require_same_words(table, columns, words, found[kept]):
+    if _require_same_words(table, columns, words, regions_asked[kept]):
         evidence += ", and the words of each row"
     lacking = len(cells.names) - len(set(cell[there]))
     note = f"; {lacking:,} texts have no response" if lacking else ""
     warn(table.path, f"{there.sum():,} of {len(cell):,} rows joined by {evidence}{note}")
-    found = found[kept]
-    return Found(found["min"].astype("int32"), found["size"].astype("int32"), kept)
+    regions_asked = regions_asked[kept]
+    return Found(regions_asked["min"].astype("int32"), regions_asked["size"].astype("int32"), kept)
 
 
 def _cells(
     table: Table, columns: Columns, cells: Cells, options: Options, drop: bool
 ) -> tuple[np.ndarray, str]:
-    """Return each row's text, -1 for none, and what the join was verified by."""
-    own = cell_labels(table, columns, options)
-    by_label = _by_label(table, own, cells)
+    """Return each row's text (-1: none), and the verification of the join."""
+    row_labels = cell_labels(table, columns, options)
+    by_label = _by_label(table, row_labels, cells)
     read = _texts(table, columns, options)
     by_text = None if read is None else _by_text(read, cells)
     if by_label is None and by_text is None:
@@ -173,7 +173,7 @@ def _cells(
         table.fail(line, "its text is that of several items; map `stimulus` and `condition`")
     if not drop and (lost := cell < 0).any():
         line = table.frame.index[int(np.argmax(lost))]
-        what = ", ".join(f"{n} {v!r}" for n, v in own.loc[line].items()) or "its text"
+        what = ", ".join(f"{n} {v!r}" for n, v in row_labels.loc[line].items()) or "its text"
         table.fail(
             line,
             f"there is no text of {what} ({lost.sum():,} such rows); {_known(cells)}. Correct the labels, "
@@ -181,7 +181,7 @@ def _cells(
         )
     evidence = []
     if by_label is not None:
-        evidence.append(" and ".join(own.columns))
+        evidence.append(" and ".join(row_labels.columns))
         if by_text is not None:
             _require_same_text(table, read, cells, cell, by_text)
     if by_text is not None:
@@ -195,14 +195,14 @@ def _cells(
 
 
 def _by_label(table: Table, own: pd.DataFrame, cells: Cells) -> np.ndarray | None:
-    """Return each row's text by stimulus and condition; None if the rows lack one that texts need."""
+    """Return each row's text by stimulus and condition; None if the rows lack a required one."""
     shared = [name for name in cells.labels if name in own]
     if "stimulus" not in shared or cells.labels.duplicated(shared).any():
         return None
     codes = [look_up(own[name], cells.labels[name].drop_duplicates().tolist()) for name in shared]
-    known = [pd.factorize(cells.labels[name])[0] for name in shared]
-    place = {key: number for number, key in enumerate(zip(*known, strict=True))}
-    return np.array([place.get(key, -1) for key in zip(*codes, strict=True)], dtype=np.int64)
+    label_codes = [pd.factorize(cells.labels[name])[0] for name in shared]
+    number_of = {key: number for number, key in enumerate(zip(*label_codes, strict=True))}
+    return np.array([number_of.get(key, -1) for key in zip(*codes, strict=True)], dtype=np.int64)
 
 
 def _texts(table: Table, columns: Columns, options: Options) -> Texts | None:
@@ -216,24 +216,24 @@ def _texts(table: Table, columns: Columns, options: Options) -> Texts | None:
 
 
 def _by_text(read: Texts, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row's text by its words, -1 for none, and whether several texts have these."""
-    place: dict[str, list[int]] = {}
+    """Return each row's text by its words (-1: none), and whether several texts match."""
+    numbers_of: dict[str, list[int]] = {}
     for number, text in enumerate(cells.plain):
-        place.setdefault(text, []).append(number)
-    found, several = [], []
+        numbers_of.setdefault(text, []).append(number)
+    numbers, several = [], []
     for words in read.plain():
         plain = " ".join(" ".join(map(spelling, words)).split())
-        fits = place.get(plain, [])
+        fits = numbers_of.get(plain, [])
         if not fits and plain:  # a text without its context
             fits = [n for n, text in enumerate(cells.plain) if f" {plain} " in f" {text} "]
         if (
             len(fits) > 1
-        ):  # texts that punctuation alone distinguishes, as the comma of a garden path
+        ):  # texts that differ only in punctuation, such as the comma of a garden path
             text = " ".join(words)
             fits = [n for n in fits if cells.exact[n] == text] or fits
-        found.append(fits[0] if fits else -1)
+        numbers.append(fits[0] if fits else -1)
         several.append(len(fits) > 1)
-    return np.array(found, dtype=np.int64)[read.codes], np.array(several)[read.codes]
+    return np.array(numbers, dtype=np.int64)[read.codes], np.array(several)[read.codes]
 
 
 def _require_same_text(
@@ -243,15 +243,17 @@ def _require_same_text(
     cell: np.ndarray,
     by_text: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Raise InputError where a row's labels name one text and its words are another's."""
-    found, several = by_text
+    """Raise InputError if a row's labels and words belong to different texts."""
+    numbers, several = by_text
     plain = [" ".join(" ".join(map(spelling, words)).split()) for words in read.plain()]
-    at = np.flatnonzero((cell >= 0) & ((found != cell) | several))
+    at = np.flatnonzero((cell >= 0) & ((numbers != cell) | several))
     wrong = [n for n in at if f" {plain[read.codes[n]]} " not in f" {cells.plain[cell[n]]} "]
     if not wrong:
         return
     first = wrong[0]
-    other = f"which is that of {cells.names[found[first]]!r}" if found[first] >= 0 else "of no item"
+    other = (
+        f"which is that of {cells.names[numbers[first]]!r}" if numbers[first] >= 0 else "of no item"
+    )
     table.fail(
         table.frame.index[first],
         f"its labels are those of {cells.names[cell[first]]!r}, and its text is "
@@ -261,22 +263,22 @@ def _require_same_text(
 
 
 def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: np.ndarray) -> bool:
-    """Raise InputError where a row's critical words are another text's; return whether it has any."""
+    """Raise InputError if a row's critical words are another text's; return whether it has any."""
     name = columns.find("critical", table.frame.columns)
     if name is None:
         return False
     pairs = pd.DataFrame({"cell": cell, "own": table[name]}).query("cell >= 0").drop_duplicates()
-    for line, number, own in pairs.itertuples():
-        if not is_same(own.split(), cells.critical[number]):
+    for line, number, row_critical in pairs.itertuples():
+        if not is_same(row_critical.split(), cells.critical[number]):
             others = [
                 cells.names[n]
                 for n, words in enumerate(cells.critical)
-                if is_same(own.split(), words)
+                if is_same(row_critical.split(), words)
             ]
             of = f", as of {others[0]!r}" if others else ""
             table.fail(
                 line,
-                f"{name} is {own!r}{of}; the critical region of {cells.names[number]!r} is "
+                f"{name} is {row_critical!r}{of}; the critical region of {cells.names[number]!r} is "
                 f"{' '.join(cells.critical[number])!r}; correct the labels or the words",
             )
     return True
@@ -285,7 +287,7 @@ def _require_same_critical(table: Table, columns: Columns, cells: Cells, cell: n
 def _require_same_words(
     table: Table, columns: Columns, words: pd.DataFrame, of_rows: pd.DataFrame
 ) -> bool:
-    """Raise InputError where a row's words are not those of its region; return whether rows have any."""
+    """Raise InputError if a row's words are not those of its region; return whether rows have any."""
     if (name := columns.of.get("word")) is None or name not in table:
         return False
     shown_words = table[name][of_rows.index]
@@ -306,7 +308,7 @@ def _require_same_words(
 def _region_labels(
     table: Table, columns: Columns, measure: str, regions: Mapping[str, str]
 ) -> pd.Series:
-    """Return each row's region, as words call it."""
+    """Return each row's region, as labelled in the words."""
     for label, region in regions.items():
         if not LABEL.fullmatch(str(region)):
             raise InputError(
@@ -317,21 +319,21 @@ def _region_labels(
     if measure in regions or name is None:
         return pd.Series(regions.get(measure, CRITICAL), index=table.frame.index)
     names = {str(label): region for label, region in regions.items()}
-    found = labels(table, name).map(lambda label: names.get(label, label))
-    if (wrong := ~found.str.fullmatch(LABEL.pattern)).any():
-        line = found.index[int(np.argmax(wrong))]
+    region_labels = labels(table, name).map(lambda label: names.get(label, label))
+    if (wrong := ~region_labels.str.fullmatch(LABEL.pattern)).any():
+        line = region_labels.index[int(np.argmax(wrong))]
         table.fail(
             line,
-            f"{name} is {found[line]!r}, no region ({wrong.sum():,} such rows); map it: "
-            f"`regions: {{{found[line]}: spillover_1}}`, or `columns: {{region: null}}`",
+            f"{name} is {region_labels[line]!r}, no region ({wrong.sum():,} such rows); map it: "
+            f"`regions: {{{region_labels[line]}: spillover_1}}`, or `columns: {{region: null}}`",
         )
-    return found
+    return region_labels
 
 
 _EXAMPLES = (CRITICAL, "spillover_1", "spillover_2", "precritical_1")
 
 
 def _known(cells: Cells) -> str:
-    """Return a sentence on the texts that there are."""
+    """Return a sentence that lists existing texts."""
     shown = ", ".join(map(repr, cells.names[:3]))
     return f"texts are {shown}{' …' if len(cells.names) > 3 else ''} ({len(cells.names):,})"

@@ -28,9 +28,9 @@ STRUCTURE = (
     *("stimulus", "condition", "context", "critical", "continuation"),
     *("item", "sentence", "position", "last_position", "span", "region", "subject", "word"),
 )
-"""Names of `columns:` that say what a text and its region are, and are no columns to keep."""
+"""Names of `columns:` that refer to a text or its region, and are not columns to keep."""
 KEYS = ("condition", "context", "critical", "continuation")
-"""Those that rows of responses may have, beside the names of all tables."""
+"""Those for rows of responses, in addition to the names of all tables."""
 PARTS = ("context", "sentence", "critical", "continuation")
 SPILLOVER = "spillover_"
 _NUMBERS = ("position", "last_position", "span")
@@ -72,7 +72,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Text:
-    """A text's words, its critical region, and the regions after it that the table gives."""
+    """A text's words, its critical region, and the later regions in the table."""
 
     words: tuple[str, ...]
     critical: Region
@@ -80,29 +80,29 @@ class Text:
 
     def regions(self, options: Options) -> dict[str, Region]:
         """Return label → region: critical, spillover_1 …, precritical_1 …."""
-        found = {"critical": self.critical, **dict(self.further)}
-        end = max(region.end for region in found.values())
+        by_name = {"critical": self.critical, **dict(self.further)}
+        end = max(region.end for region in by_name.values())
         for number in range(len(self.further) + 1, options.spillover + 1):
             if end < len(self.words):
-                found[f"{SPILLOVER}{number}"] = Region(end, 1)
+                by_name[f"{SPILLOVER}{number}"] = Region(end, 1)
                 end += 1
         for number in range(1, options.precritical + 1):
             if self.critical.start - number >= 0:
-                found[f"precritical_{number}"] = Region(self.critical.start - number, 1)
-        return found
+                by_name[f"precritical_{number}"] = Region(self.critical.start - number, 1)
+        return by_name
 
 
 def is_structure(name: str) -> bool:
-    """Return whether a name of `columns:` says what a text and its regions are."""
+    """Return whether a name of `columns:` refers to a text or its regions."""
     return name in STRUCTURE or name.startswith(SPILLOVER)
 
 
 def spillover_columns(columns: Columns, there: list[str]) -> list[str]:
     """Return the columns of the texts of spillover regions, in order: spillover_1, spillover_2 …."""
-    found = []
-    while (name := f"{SPILLOVER}{len(found) + 1}") in columns.of:
-        found.append(name)
-    return [columns.needed(name, "the table", there) for name in found]
+    names_there = []
+    while (name := f"{SPILLOVER}{len(names_there) + 1}") in columns.of:
+        names_there.append(name)
+    return [columns.needed(name, "the table", there) for name in names_there]
 
 
 def stimulus_column(columns: Columns, there: list[str]) -> str | None:
@@ -115,13 +115,13 @@ def stimulus_column(columns: Columns, there: list[str]) -> str | None:
 
 def part_columns(columns: Columns, there: list[str]) -> dict[str, str]:
     """Return part → column of the texts' parts that are in a table; contexts only where mapped."""
-    own = ("sentence", "critical")
-    found = {n: columns.find(n, there) for n in PARTS if n in own or n in columns.of}
-    return {name: column for name, column in found.items() if column is not None}
+    required = ("sentence", "critical")
+    mapped = {n: columns.find(n, there) for n in PARTS if n in required or n in columns.of}
+    return {name: column for name, column in mapped.items() if column is not None}
 
 
 def needed_columns(columns: Columns, path: object, there: list[str]) -> list[str | None]:
-    """Return the columns that a table of texts is read from.
+    """Return the columns of a table of texts.
 
     Parameters
     ----------
@@ -199,12 +199,12 @@ class Texts:
         self.codes, self.first = _distinct(self.frame)
 
     def read(self) -> list[Text]:
-        """Return the texts, by `codes`; raise InputError naming the row of a region not found."""
+        """Return the texts by `codes`; InputError, with the row, for a region that is not found."""
         base = self._base() if "position" in self.numbers and not self.options.marker else None
         return [self._text(line, base) for line in self.first]
 
     def has_text(self) -> bool:
-        """Return whether rows have whole texts, and not the critical words alone."""
+        """Return whether rows have whole texts, not only critical words."""
         return "sentence" in self.parts or len(self.parts) > 1
 
     def plain(self) -> list[list[str]]:
@@ -220,7 +220,7 @@ class Texts:
         return self.frame.at[line, self.parts[part]] if part in self.parts else ""
 
     def _split(self, line: int) -> tuple[list[str], int, int, Region | None]:
-        """Return the words, where the sentence begins and ends among them, and a marked region."""
+        """Return the words, the limits of the sentence among them, and a marked region."""
         context = self._value(line, "context").split()
         body = self._value(line, "sentence" if "sentence" in self.parts else "critical")
         words, marked = body.split(), None
@@ -266,10 +266,10 @@ class Texts:
             )
         elif critical:
             try:
-                found = find_words(words[begin:end], critical)
+                first_word = find_words(words[begin:end], critical)
             except InputError as problem:
                 self._fail(line, problem)
-            region = Region(begin + found.start, found.size)
+            region = Region(begin + first_word.start, first_word.size)
         elif "critical" in self.columns.of:  # null: the response is to the whole sentence
             region = Region(begin, end - begin)
         else:
@@ -285,32 +285,32 @@ class Texts:
         self, line: int, words: list[str], region: Region
     ) -> tuple[tuple[str, Region], ...]:
         """Return the spillover regions whose texts the table has; each must follow the one before."""
-        found, end = [], region.end
+        regions, end = [], region.end
         for number, column in enumerate(self.spillover, start=1):
-            own = self.frame.at[line, column].split()
-            if own and not is_same(words[end : end + len(own)], own):
-                there = " ".join(words[end : end + len(own)])
+            region_words = self.frame.at[line, column].split()
+            if region_words and not is_same(words[end : end + len(region_words)], region_words):
+                there = " ".join(words[end : end + len(region_words)])
                 self._fail(
                     line,
-                    f"{column} is {' '.join(own)!r}, and {there!r} follows; correct one of them",
+                    f"{column} is {' '.join(region_words)!r}, and {there!r} follows; correct one of them",
                 )
-            if not own:
+            if not region_words:
                 break
-            found.append((f"{SPILLOVER}{number}", Region(end, len(own))))
-            end += len(own)
-        return tuple(found)
+            regions.append((f"{SPILLOVER}{number}", Region(end, len(region_words))))
+            end += len(region_words)
+        return tuple(regions)
 
     def _agree(
         self, line: int, words: list[str], region: Region, critical: list[str], what: str
     ) -> None:
-        """Raise InputError unless the region has the critical words, where these are given."""
-        own = words[region.start : region.end]
-        if critical and not is_same(own, critical):
-            at = ", ".join(str(place + 1) for place in occurrences(words, critical))
+        """Raise InputError unless the region has the given critical words."""
+        region_words = words[region.start : region.end]
+        if critical and not is_same(region_words, critical):
+            at = ", ".join(str(start + 1) for start in occurrences(words, critical))
             stands = f"stands at word {at}" if at else "does not occur"
             self._fail(
                 line,
-                f"{what} is {' '.join(own)!r}, and critical is {' '.join(critical)!r}, which {stands}; "
+                f"{what} is {' '.join(region_words)!r}, and critical is {' '.join(critical)!r}, which {stands}; "
                 "correct one of them, or leave out the column that is wrong",
             )
 
@@ -368,11 +368,11 @@ def _distinct(frame: pd.DataFrame) -> tuple[np.ndarray, list[int]]:
     """Return each row's number among the distinct rows, and the lines of these."""
     codes = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy()
     _, first = np.unique(codes, return_index=True)
-    return codes, [frame.index[place] for place in first]
+    return codes, [frame.index[position] for position in first]
 
 
 def cell_labels(table: Table, columns: Columns, options: Options) -> pd.DataFrame:
-    """Return each row's labels: stimulus and condition, those that the table has.
+    """Return each row's labels: stimulus and condition, if in the table.
 
     Parameters
     ----------

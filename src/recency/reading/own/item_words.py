@@ -63,9 +63,9 @@ def build(
         If a critical region is not found, or a cell has two texts.
     """
     cells = cell_labels(table, columns, options)
-    found = Texts(table, columns, options)
-    texts = found.read()
-    text = pd.Series(found.codes, index=cells.index)
+    item_texts = Texts(table, columns, options)
+    texts = item_texts.read()
+    text = pd.Series(item_texts.codes, index=cells.index)
     if "stimulus" not in cells:
         numbers = (text + 1).astype(str)
         cells.insert(0, "stimulus", numbers.str.zfill(len(str(len(texts)))))
@@ -77,15 +77,15 @@ def build(
     parts = []
     for line in order:
         parts.append(_words_of(first.loc[line], texts[text[line]], options))
-    made = pd.concat(parts, ignore_index=True)
-    items, words = made["item"].to_numpy(), made["word"].to_numpy()
+    word_rows = pd.concat(parts, ignore_index=True)
+    items, words = word_rows["item"].to_numpy(), word_rows["word"].to_numpy()
     sentence = np.cumsum(items != np.roll(items, 1)) if len(order) > 1 else np.ones(len(items), int)
     if rule == "punctuation":
         sentence = sentence_numbers(words, items)
-    found = word_table(items, np.asarray(sentence), words)
+    item_texts = word_table(items, np.asarray(sentence), words)
     lines = np.repeat(order, [len(part) for part in parts])
     extra = kept.loc[lines].reset_index(drop=True)
-    return pd.concat([found, made.drop(columns=["item", "word"]), extra], axis=1)
+    return pd.concat([item_texts, word_rows.drop(columns=["item", "word"]), extra], axis=1)
 
 
 def _words_of(labels: pd.Series, text: Text, options: Options) -> pd.DataFrame:
@@ -104,19 +104,19 @@ def _words_of(labels: pd.Series, text: Text, options: Options) -> pd.DataFrame:
 def _one_text_per_cell(
     table: Table, cells: pd.DataFrame, key: pd.Series, text: pd.Series, texts: list[Text]
 ) -> None:
-    """Raise InputError, naming both rows, where a cell has two texts or two critical regions."""
+    """Raise InputError, with both rows, if a cell has two texts or two critical regions."""
     first = text.groupby(key, sort=False).transform("first")
     differs = np.array([texts[a] != texts[b] for a, b in zip(text, first, strict=True)])
     if not differs.any():
         return
     line = text.index[int(np.argmax(differs))]
     before = key.index[int(np.argmax(key == key[line]))]
-    own, other = texts[text[line]], texts[text[before]]
+    this_text, other = texts[text[line]], texts[text[before]]
     cell = ", ".join(f"{name} {label}" for name, label in cells.loc[line].items())
-    if own.words != other.words:
-        what = f"has the text {' '.join(own.words)!r}, and {' '.join(other.words)!r}"
+    if this_text.words != other.words:
+        what = f"has the text {' '.join(this_text.words)!r}, and {' '.join(other.words)!r}"
     else:
-        what = f"has the region {_region(own)!r}, and {_region(other)!r}"
+        what = f"has the region {_region(this_text)!r}, and {_region(other)!r}"
     table.fail(
         line,
         f"{cell} {what} in line {before} ({differs.sum():,} such rows); correct one of them, or map the "
@@ -129,7 +129,7 @@ def _region(text: Text) -> str:
 
 
 def _order(first: pd.DataFrame) -> list[int]:
-    """Return the cells' first lines, by the number of the stimulus if it has one, then as they come."""
+    """Return the cells' first lines, sorted by the number of the stimulus if there is one."""
     numbers = whole(first.stimulus)
     numbers = natural(first.stimulus) if numbers is None else numbers
     if numbers is None:
@@ -148,7 +148,7 @@ def _kept(
     missing: Sequence[str] | None,
     decimal: str,
 ) -> pd.DataFrame:
-    """Return the further columns in which all rows of a cell agree; the others are of responses."""
+    """Return the further columns that are constant within cells; others belong to responses."""
     kept = pd.DataFrame(index=key.index)
     for name, column in others.items():
         if column not in table:
@@ -174,7 +174,7 @@ def read_words(
     missing: Sequence[str] | None,
     drop: bool,
 ) -> pd.DataFrame:
-    """Read the words of a table of items; rows that lack labels are fillers if these are dropped."""
+    """Read the words of a table of items; rows without labels are fillers if these are dropped."""
     others = {n: c for n, c in others.items() if not is_structure(n)}
 
     def pick(there: list[str]) -> list[str | None]:
@@ -190,7 +190,7 @@ def read_words(
 
 
 def refuse(**options: bool) -> None:
-    """Raise InputError for an option that items do not have."""
+    """Raise InputError for an option that does not apply to items."""
     for name, value in options.items():
         if value:
             raise InputError(f"options → {name}: it does not go with `shape: items`; leave it out")

@@ -44,7 +44,7 @@ def code_of(words: Iterable[str]) -> str | None:
 
 
 def guess(words: Iterable[str]) -> str | None:
-    """Return the likely language of running words, None if too few say.
+    """Return the likely language of running words, None if there is too little evidence.
 
     Parameters
     ----------

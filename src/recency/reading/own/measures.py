@@ -1,4 +1,4 @@
-"""Measures that values reveal: nested durations of eye movements, the slow times of a maze."""
+"""Recognise measures by their values: nested eye-movement durations, slow maze times."""
 
 import itertools
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _NESTED = 0.995
 
 
 def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
-    """Correct guesses of measures by their values; return notes on what was decided.
+    """Correct guessed measures by their values; return notes on the decisions.
 
     First fixation ≤ first pass ≤ go-past: columns of times without a known name are ordered so.
     Times of which nine of ten exceed 300 ms are of a maze.
@@ -45,7 +45,7 @@ def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list
 
 
 def _by_order(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
-    """Name columns of times without a known name by which of them is never longer than which."""
+    """Name unnamed columns of times by their order: which is never longer than which."""
     used = {*roles.of.values(), *roles.measures.values()}
     free = [c for c in columns if c.name not in used and is_time(c) and c.kind != "text"]
     weak = [c for c in columns if c.name == roles.measures.get("SPR")]
@@ -66,7 +66,7 @@ def _contradictions(roles: Roles, frame: pd.DataFrame) -> list[str]:
     notes = []
     for short, long in (("FFD", "FP"), ("FP", "GP"), ("FP", "TFT")):
         if short in roles.measures and long in roles.measures and not roles.wide:
-            one, other = (_numbers(frame[roles.measures[each]]) for each in (short, long))
+            one, other = (_numbers(frame[roles.measures[measure]]) for measure in (short, long))
             both = (one > 0) & (other > 0)
             if both.any() and (share := float((one > other)[both].mean())) > 1 - _NESTED:
                 notes.append(

@@ -1,4 +1,4 @@
-"""Which word each row of responses belongs to, and how many words on it goes."""
+"""Match rows of responses to words, and determine their spans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from recency.reading.strict_tables import Table, warn
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a table that say how its rows are joined to words."""
+    """Options of a table for joining its rows to words."""
 
     join: Mapping[str, str] = field(default_factory=dict)
     items: Mapping | None = None
@@ -25,7 +25,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Found:
-    """Of each row (its line the index): word_id and span, in words from there on.
+    """word_id and span (number of words from there) of each row, indexed by line.
 
     `kept` (n,) says of all rows which these are.
     """
@@ -76,10 +76,10 @@ def find(
     else:
         units = _phrases(words) if "phrase" in words else words
         joined = _by_keys(table, columns, units, subject, values, options)
-        place = pd.Series(joined.row, index=table.frame.index)
-        place = place.where((joined.row >= 0) & ~joined.misplaced)
-        first = place.map(units.word_id.reset_index(drop=True))
-        span = place.map(units.span) if "phrase" in words else None
+        rows = pd.Series(joined.row, index=table.frame.index)
+        rows = rows.where((joined.row >= 0) & ~joined.misplaced)
+        first = rows.map(units.word_id.reset_index(drop=True))
+        span = rows.map(units.span) if "phrase" in words else None
     kept = first.notna().to_numpy()
     if not drop or not kept.any():
         _all_there(table, first)
@@ -94,12 +94,12 @@ def find(
 
 
 def _phrases(words: pd.DataFrame) -> pd.DataFrame:
-    """Give the phrases that words were shown in as if each were a word; and word_id, span of its words."""
+    """Return phrases as if they were words, with the word_id and span of their words."""
     groups = words.groupby("phrase", sort=False)
-    found = groups.first()
-    found["word"], found["span"] = groups.word.agg(" ".join), groups.size()
-    found["position"] = found.groupby("sentence", sort=False).cumcount() + 1
-    return found.reset_index()
+    first_rows = groups.first()
+    first_rows["word"], first_rows["span"] = groups.word.agg(" ".join), groups.size()
+    first_rows["position"] = first_rows.groupby("sentence", sort=False).cumcount() + 1
+    return first_rows.reset_index()
 
 
 def _by_keys(
@@ -147,28 +147,28 @@ def _by_keys(
     if values is not None:
         rows["value"] = values
     kind = None if values is None else "time"
-    found = engine.join(
+    joined = engine.join(
         words, rows, table.path, chosen=chosen, kind=kind, partial=options.unmatched == "dropped"
     )
-    if found.misplaced.any() and options.unmatched != "dropped":
-        at = int(np.argmax(found.misplaced))
+    if joined.misplaced.any() and options.unmatched != "dropped":
+        at = int(np.argmax(joined.misplaced))
         table.fail(
             rows.index[at],
             f"{columns.find('word', there)} is {rows['word'].iloc[at]!r}, the words have "
-            f"{words.word.iloc[found.row[at]]!r} there ({found.misplaced.sum():,} such rows); correct "
+            f"{words.word.iloc[joined.row[at]]!r} there ({joined.misplaced.sum():,} such rows); correct "
             "the file, or leave these rows out: `unmatched: dropped`",
         )
-    warn(table.path, f"joined by {found.report}")
-    return found
+    warn(table.path, f"joined by {joined.report}")
+    return joined
 
 
 def _whole_texts(table: Table, words: pd.DataFrame, rows: pd.DataFrame, subject: pd.Series) -> None:
-    """Raise InputError unless each reading has as many rows as its text, where nothing orders the rows."""
+    """Raise InputError unless each reading has as many rows as its text, if only their order aligns them."""
     parts = [name for name in ("item", "sentence") if name in rows]
-    known = words[parts].astype(str)
+    labels = words[parts].astype(str)
     if "sentence" in parts and "sentence_label" in words:
-        known = known.assign(sentence=words.sentence_label)
-    length = known.groupby(parts, sort=False).size().rename("size").reset_index()
+        labels = labels.assign(sentence=words.sentence_label)
+    length = labels.groupby(parts, sort=False).size().rename("size").reset_index()
     spelled = rows[parts].apply(lambda column: column.map(plain_label))
     length[parts] = length[parts].apply(lambda column: column.map(plain_label))
     expected = spelled.merge(length, on=parts, how="left")["size"].set_axis(rows.index)
@@ -176,17 +176,17 @@ def _whole_texts(table: Table, words: pd.DataFrame, rows: pd.DataFrame, subject:
     got = subject.groupby(text, sort=False).transform("size")
     wrong = got != expected
     if wrong.any():
-        place = int(np.argmax(wrong))
-        full = "no" if np.isnan(expected.iloc[place]) else f"{expected.iloc[place]:.0f}"
+        first_wrong = int(np.argmax(wrong))
+        full = "no" if np.isnan(expected.iloc[first_wrong]) else f"{expected.iloc[first_wrong]:.0f}"
         table.fail(
-            rows.index[place],
-            f"subject {subject.iloc[place]} has {got.iloc[place]} rows of a text of {full} words, and "
+            rows.index[first_wrong],
+            f"subject {subject.iloc[first_wrong]} has {got.iloc[first_wrong]} rows of a text of {full} words, and "
             "no position says which; map `position`, or `word`",
         )
 
 
 def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series) -> pd.Series:
-    """Give how many words on a response goes, 1 if nothing says so."""
+    """Return each response's span in words, default 1."""
     there = list(table.frame.columns)
     if (name := columns.find("span", there)) is not None:
         span = table.numbers(name, integer=True, minimum=1)
@@ -200,10 +200,10 @@ def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series
     inside = (first.to_numpy(dtype=int) + span.to_numpy() <= len(words)) & (span.to_numpy() > 0)
     wrong = ~inside | (item[last] != item[first.to_numpy(dtype=int)])
     if wrong.any():
-        place = int(np.argmax(wrong))
+        first_wrong = int(np.argmax(wrong))
         table.fail(
-            first.index[place],
-            f"{name} is {table[name].iloc[place]!r}: the region ends before it begins, or beyond its text",
+            first.index[first_wrong],
+            f"{name} is {table[name].iloc[first_wrong]!r}: the region ends before it begins, or beyond its text",
         )
     return span.astype("int32")
 
@@ -211,55 +211,55 @@ def _spans(table: Table, columns: Columns, words: pd.DataFrame, first: pd.Series
 def _regions(
     table: Table, columns: Columns, words: pd.DataFrame, name: str, options: Options
 ) -> tuple[pd.Series, pd.Series]:
-    """Find regions by item, sentence and label: the first word of each row's, and how many words.
+    """Find regions by item, sentence and label: first word and number of words per row.
 
     Labels must be those of the words. Only rows of whole items that the words lack may have no
     region: a sentence that is missing says that sentences are numbered otherwise.
     """
     there = list(table.frame.columns)
-    rows, known = pd.DataFrame(index=table.frame.index), pd.DataFrame(index=words.index)
+    rows, word_keys = pd.DataFrame(index=table.frame.index), pd.DataFrame(index=words.index)
     sentence = "sentence_label" if "sentence_label" in words else "sentence"
-    for key, own, names in (
+    for key, label, names in (
         ("item", "item", options.items),
         ("sentence", sentence, options.sentences),
     ):
         if (column := columns.find(key, there)) is not None:
             rows[key] = labels(table, column, names, f"{key}s").map(plain_label)
-            known[key] = words[own].astype(str).map(plain_label)
+            word_keys[key] = words[label].astype(str).map(plain_label)
     if rows.empty and words["item"].nunique() > 1:
         raise InputError(
             f"{table.path}: regions are labels within a text; options → columns must name the item"
         )
     rows["region"] = labels(table, name).map(plain_label)
-    known["region"] = words.region.astype("str").map(plain_label)
+    word_keys["region"] = words.region.astype("str").map(plain_label)
     inside = words.region.notna().to_numpy()
-    groups = words[inside].groupby([known[key][inside] for key in known], sort=False)
-    found = groups.agg(first=("word_id", "min"), last=("word_id", "max"), size=("word", "size"))
-    split = found["last"] - found["first"] + 1 != found["size"]
+    groups = words[inside].groupby([word_keys[key][inside] for key in word_keys], sort=False)
+    spans = groups.agg(first=("word_id", "min"), last=("word_id", "max"), size=("word", "size"))
+    split = spans["last"] - spans["first"] + 1 != spans["size"]
     if split.any():
         where = " ".join(np.atleast_1d(split.index[int(np.argmax(split))]))
         raise InputError(
             f"the words of region {where} do not stand side by side in the words' table"
         )
     asked = rows["region"] if len(rows.columns) == 1 else pd.MultiIndex.from_frame(rows)
-    found = found.assign(text=groups.word.agg(" ".join)).reindex(asked).set_axis(rows.index)
-    absent = found["first"].isna()
-    items = rows["item"].isin(known["item"]) if "item" in rows else pd.Series(True, rows.index)
+    spans = spans.assign(text=groups.word.agg(" ".join)).reindex(asked).set_axis(rows.index)
+    absent = spans["first"].isna()
+    items = rows["item"].isin(word_keys["item"]) if "item" in rows else pd.Series(True, rows.index)
     if (wrong := absent & items).any():
         line = wrong.index[int(np.argmax(wrong))]
         row = ", ".join(f"{key} {value!r}" for key, value in rows.loc[line].items())
         table.fail(line, f"{row}: there is no such region in the words ({wrong.sum():,} such rows)")
     if (column := columns.find("word", there)) is not None:
         shown = table[column].map(spelling)
-        other = (shown != found["text"].fillna("").map(spelling)) & ~absent & (shown != "")
+        other = (shown != spans["text"].fillna("").map(spelling)) & ~absent & (shown != "")
         if other.any():
             line = other.index[int(np.argmax(other))]
             table.fail(
                 line,
-                f"{column} is {table[column][line]!r}, the region has {found['text'][line]!r} "
+                f"{column} is {table[column][line]!r}, the region has {spans['text'][line]!r} "
                 f"({other.sum():,} such rows)",
             )
-    return found["first"], found["size"]
+    return spans["first"], spans["size"]
 
 
 def _all_there(table: Table, ids: pd.Series) -> None:

@@ -1,6 +1,5 @@
-"""What the columns of a table hold: types, what is missing, ranges, examples."""
+"""Profiles of a table's columns: types, missing values, ranges, examples."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +13,13 @@ from recency.reading.formats.anything import Style
 from recency.reading.own.columns import MISSING
 from recency.reading.strict_tables import Table
 
-_COMMA = re.compile(r"-?\d+,\d+")
 _EXAMPLES = 3
-_SHOWN = 40  # characters of the examples
+_SHOWN = 40  # maximum characters of the examples
 
 
 @dataclass(frozen=True)
 class Column:
-    """What one column holds; `kind` is number, whole number, true or false, text or nothing.
+    """Profile of a column; `kind` is number, whole number, true or false, text or nothing.
 
     `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
     0, the median and the largest; `zeros` and `missing` are rows.
@@ -40,12 +38,12 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Say whether it holds numbers."""
+        """Return whether the column has numbers."""
         return self.kind in ("number", "whole number")
 
 
 def read(path: Path) -> tuple[Table, Style]:
-    """Read all columns of a table, and give how it was read: encoding and decimal mark are guessed."""
+    """Read all columns of a table; return it with the detected encoding and decimal mark."""
     style = Style(encoding=_encoding(path))
     table = anything.read(path, style)
     if any(_has_comma(table[name]) for name in table.frame.columns):
@@ -59,15 +57,15 @@ def columns(table: Table, mark: str = ".") -> list[Column]:
 
 
 def shown(found: list[Column]) -> list[str]:
-    """Give a line a column: name, kind, missing, distinct, range, examples."""
+    """Return one line per column: name, kind, missing, distinct, range, examples."""
     head = ("column", "holds", "missing", "distinct", "least … median … largest", "examples")
     rows = [head]
-    for each in found:
-        span = f"{each.low:g} … {each.middle:g} … {each.high:g}" if each.numeric else ""
-        examples = ", ".join(each.examples)
+    for c in found:
+        span = f"{c.low:g} … {c.middle:g} … {c.high:g}" if c.numeric else ""
+        examples = ", ".join(c.examples)
         examples = examples if len(examples) <= _SHOWN else f"{examples[: _SHOWN - 1]}…"
-        counts = (f"{each.missing:,}", f"{each.distinct:,}")
-        rows.append((each.name, each.kind, *counts, span, examples))
+        counts = (f"{c.missing:,}", f"{c.distinct:,}")
+        rows.append((c.name, c.kind, *counts, span, examples))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -99,7 +97,7 @@ def _column(name: str, text: pd.Series, mark: str) -> Column:
 
 
 def _has_comma(text: pd.Series) -> bool:
-    """Say whether a column's numbers are written with a decimal comma."""
+    """Return whether a column's numbers have a decimal comma."""
     given = pd.Series(text[~text.isin(MISSING)].unique())
     if given.empty or not given.str.contains(",").any():
         return False
@@ -107,7 +105,7 @@ def _has_comma(text: pd.Series) -> bool:
 
 
 def _encoding(path: Path) -> str:
-    """Guess a text's encoding: UTF-8 if it is, else that of Windows, which most others are."""
+    """Guess a text's encoding: UTF-8 if valid, else Windows-1252, the most common alternative."""
     if path.is_dir() or rda.is_r_data(path) or xlsx.is_workbook(path):
         return "utf-8"
     data = strict_tables.content(path)
@@ -117,6 +115,6 @@ def _encoding(path: Path) -> str:
         try:
             strict_tables.decode(path, data, "cp1252")
         except InputError:
-            return "utf-8"  # and whoever reads it says what is wrong with it
+            return "utf-8"  # errors are reported when the file is read
         return "cp1252"
     return "utf-8"

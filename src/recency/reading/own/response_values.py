@@ -1,4 +1,4 @@
-"""Values of a user's table of responses: read, checked, and put into reading order."""
+"""Read, check and sort the values of a user's table of responses."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ def value_column(measure: str, amplitudes: Collection[str], scores: Collection[s
 
 
 def long_table(table: Table, wide: Mapping[str, str], pattern: str) -> Table:
-    """Give a row a word and subject of a table with a column a subject; columns time_ms, subject."""
+    """Convert a table with one column per subject to one row per word and subject."""
     if "subject" in table or "time_ms" in table:
         raise InputError(
             f"{table.path} has a column a subject ({pattern}), and a column subject, too"
@@ -48,7 +48,7 @@ def long_table(table: Table, wide: Mapping[str, str], pattern: str) -> Table:
 
 
 def read_subjects(table: Table, mapped: Columns, names: Mapping | None) -> pd.Series:
-    """Give each row's subject, `mean` where no column has one."""
+    """Return each row's subject, `mean` without a column of subjects."""
     column = "subject" if "time_ms" in table and "subject" in table else None
     column = column or mapped.find("subject", table.frame.columns)
     if column is None:
@@ -59,7 +59,7 @@ def read_subjects(table: Table, mapped: Columns, names: Mapping | None) -> pd.Se
 def read_values(
     table: Table, column: str, missing: Sequence[str] | None, mark: str, value: str
 ) -> pd.Series:
-    """Give the responses as numbers, NaN where there is none; InputError if there is none at all."""
+    """Return the responses as numbers, NaN if missing; InputError if all are missing."""
     table = decimal(table, column, mark)
     absent = MISSING if missing is None else ("", *map(str, missing))
     minimum = 0 if value == "time_ms" else None
@@ -72,7 +72,7 @@ def read_values(
 def without_later_passes(
     table: Table, values: pd.Series, measure: str, skipped: Mapping[str, object] | None
 ) -> pd.Series:
-    """Return times with 0 for words that were skipped in first pass; total times (TFT) as they are.
+    """Set times of words skipped in first pass to 0, except total times (TFT).
 
     `skipped` is the option `not_first_pass`: column → the value of a skipped word.
     """
@@ -85,15 +85,15 @@ def without_later_passes(
 def require_agreement(
     table: Table, name: str, kept: pd.Series, words: pd.DataFrame, word_id: pd.Series
 ) -> None:
-    """Raise InputError where a column of the responses is another than the words' of that name."""
-    known = words[name].to_numpy()[word_id.to_numpy()]
-    own = kept.to_numpy()
-    differs = (own != known) & ~(pd.isna(own) & pd.isna(known))
+    """Raise InputError if a column of the responses differs from the words' column of that name."""
+    in_words = words[name].to_numpy()[word_id.to_numpy()]
+    in_responses = kept.to_numpy()
+    differs = (in_responses != in_words) & ~(pd.isna(in_responses) & pd.isna(in_words))
     if differs.any():
-        place = int(np.argmax(differs))
+        first_wrong = int(np.argmax(differs))
         table.fail(
-            word_id.index[place],
-            f"{name} is {own[place]}, in the words {known[place]}; keep it under another name: "
+            word_id.index[first_wrong],
+            f"{name} is {in_responses[first_wrong]}, in the words {in_words[first_wrong]}; keep it under another name: "
             "columns → responses",
         )
 
@@ -149,11 +149,11 @@ def averaged(
 def require_one_response(
     table: Table, mapped: Columns, made: pd.DataFrame, subject: pd.Series
 ) -> None:
-    """Raise InputError where a subject responds to a word twice."""
+    """Raise InputError if a subject responds to a word twice."""
     again = made.duplicated(["subject", "word_id"]).to_numpy()
     if again.any():
-        place = int(np.argmax(again))
-        line = made.index[place]
+        first_repeated = int(np.argmax(again))
+        line = made.index[first_repeated]
         if (subject == "mean").all():
             table.fail(
                 line,
@@ -162,13 +162,13 @@ def require_one_response(
             )
         table.fail(
             line,
-            f"subject {subject.iloc[place]} has a response to this word already "
+            f"subject {subject.iloc[first_repeated]} has a response to this word already "
             f"({again.sum():,} such rows)",
         )
 
 
 def sort_by_word(path: Path, made: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
-    """Sort each subject's words of a text, texts and subjects as they come; say if it was needed."""
+    """Sort each subject's words within a text; report if the order changed."""
     item = words["item"].to_numpy()[made.word_id.to_numpy()]
     rank = made.groupby("subject", sort=False).ngroup().to_numpy()
     text = pd.DataFrame({"subject": rank, "item": item})
@@ -181,7 +181,7 @@ def sort_by_word(path: Path, made: pd.DataFrame, words: pd.DataFrame) -> pd.Data
 
 
 def add_fixation_history(made: pd.DataFrame, words: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Add words_since_fixation and previous_fixated where they are not there.
+    """Add words_since_fixation and previous_fixated if missing.
 
     A column `first_pass` says which words were fixated; without it, those with a response above 0.
     """
@@ -202,15 +202,15 @@ def add_fixation_history(made: pd.DataFrame, words: pd.DataFrame, value: str) ->
     rows["words_since_fixation"] = since_fixation(fixated)
     rows["previous_fixated"] = previous_fixated(fixated, [rows.subject, rows["item"]])
     new = [n for n in ("words_since_fixation", "previous_fixated") if n not in made]
-    found = rows.set_index(["subject", "word_id"])[new]
+    history = rows.set_index(["subject", "word_id"])[new]
     index = pd.MultiIndex.from_frame(made[["subject", "word_id"]])
-    return made.assign(**{name: found[name].reindex(index).to_numpy() for name in new})
+    return made.assign(**{name: history[name].reindex(index).to_numpy() for name in new})
 
 
 def drop_missing(
     path: Path, made: pd.DataFrame, value: str, measure: str, skipped: bool
 ) -> pd.DataFrame:
-    """Drop responses without a value, and say how many; or take them for words not fixated."""
+    """Drop and report responses without a value, or treat them as unfixated words."""
     gone = made[value].isna()
     if not gone.any():
         return made
@@ -221,5 +221,5 @@ def drop_missing(
         return made.assign(time_ms=made.time_ms.fillna(0.0))
     warn(path, f"{gone.sum():,} of {len(made):,} responses of {measure} dropped, without a value")
     kept = made[~gone].reset_index(drop=True)
-    kept.attrs["missing"] = int(gone.sum())  # counts.csv has it
+    kept.attrs["missing"] = int(gone.sum())  # for counts.csv
     return kept

@@ -1,4 +1,4 @@
-"""What the columns of a table are likely to be: guessed from their names and what they hold."""
+"""Guess the roles of a table's columns from names and values."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _NAMES = {
     "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
     "space_after": r"space_after",
 }
-# A measure's usual names, parts of which a space stands between; the surest first.
+# Usual names of measures, with parts separated by spaces; the most reliable first.
 _MEASURES = {
     "FFD": (r"\bffd\b", r"first ?fix(ation)?( ?dur| ?time|$)"),
     "RB": (r"right ?bound",),
@@ -38,14 +38,14 @@ _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
-_LONGEST = 1e6  # ms
+_LONGEST = 1e6  # maximum time, ms
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
-_MOST = 24  # further columns that are kept
+_MOST = 24  # maximum number of further columns to keep
 
 
 @dataclass
 class Roles:
-    """Guesses: what → column; measures → column or pattern; further columns, name → column."""
+    """Guessed roles: role → column, measure → column or pattern, and further columns to keep."""
 
     of: dict[str, str] = field(default_factory=dict)
     measures: dict[str, str] = field(default_factory=dict)
@@ -57,39 +57,39 @@ class Roles:
 
 def guess(columns: Sequence[Column], rows: int) -> Roles:
     """Guess the roles of a table's columns."""
-    found = Roles()
+    roles = Roles()
     for role in ("subject", "sentence", "item", "position", "space_after", "word"):
-        _role(found, role, columns, rows)
-    _wide(found, columns)
-    if not found.wide:
-        _times(found, columns)
-    used = {*found.of.values(), *found.measures.values()}
-    for pattern in found.measures.values():
-        used |= set(matching(pattern, [each.name for each in columns]))
-    for each in columns:
-        if each.name in used or each.distinct < 2 or each.name.startswith("unnamed_"):
+        _role(roles, role, columns, rows)
+    _wide(roles, columns)
+    if not roles.wide:
+        _times(roles, columns)
+    used = {*roles.of.values(), *roles.measures.values()}
+    for pattern in roles.measures.values():
+        used |= set(matching(pattern, [column.name for column in columns]))
+    for column in columns:
+        if column.name in used or column.distinct < 2 or column.name.startswith("unnamed_"):
             continue
-        if each.kind == "text" and each.distinct > max(50, rows / 20):
+        if column.kind == "text" and column.distinct > max(50, rows / 20):
             continue
-        if len(found.others) < _MOST:
-            found.others[_own_name(each.name, found)] = each.name
-    return found
+        if len(roles.others) < _MOST:
+            roles.others[_own_name(column.name, roles)] = column.name
+    return roles
 
 
 def snake(name: str) -> str:
-    """Write a name in lower case, its parts joined by `_`."""
+    """Return a name in lower case with parts joined by `_`."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return re.sub(r"\W+|_+", "_", name).strip("_").lower()
 
 
 def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
-    """Find the column of a role: the first whose name fits and that holds what it must."""
+    """Return the column of a role: the first with a matching name and valid values."""
     taken = set(found.of.values())
     fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
     named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
     if role == "item" and len(named) > 1:  # trials are items only if nothing else is
         named = [c for c in named if not snake(c.name).startswith("trial")]
-    if role == "position":  # the most particular: word_in_sentence before zone
+    if role == "position":  # prefer specific names: word_in_sentence before zone
         named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
         found.positions = [c.name for c in named]
     if not named and role == "word":
@@ -100,7 +100,7 @@ def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None
 
 
 def _can_be(role: str, column: Column, rows: int) -> bool:
-    """Say whether what a column holds can be of a role."""
+    """Return whether a column's values are valid for a role."""
     if role == "word":
         return column.kind == "text" and column.distinct > 2
     if role == "position":
@@ -113,27 +113,27 @@ def _can_be(role: str, column: Column, rows: int) -> bool:
 
 
 def _looks_like_words(column: Column) -> bool:
-    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", each) for each in column.examples]
+    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", example) for example in column.examples]
     return all(letters) and column.distinct > 10
 
 
 def _times(found: Roles, columns: Sequence[Column]) -> None:
-    """Find the columns of reading times, by name and by size."""
+    """Return the columns of reading times, by name and magnitude."""
     for measure in _MEASURES:
         free = [
-            each
-            for each in columns
-            if each.name not in {*found.of.values(), *found.measures.values()} and is_time(each)
+            column
+            for column in columns
+            if column.name not in {*found.of.values(), *found.measures.values()} and is_time(column)
         ]
-        rank = {each.name: _names_measure(each.name, measure) for each in free}
-        named = sorted((each for each in free if rank[each.name]), key=lambda c: rank[c.name])
+        rank = {column.name: _names_measure(column.name, measure) for column in free}
+        named = sorted((column for column in free if rank[column.name]), key=lambda c: rank[c.name])
         if named:
             found.measures[measure] = named[0].name
             found.seconds |= named[0].middle < _MILLISECONDS[0] and named[0].high <= _SECONDS[1]
 
 
 def _names_measure(name: str, measure: str) -> int:
-    """Say by which of a measure's usual names a column is called, from 1; 0: by none."""
+    """Return the number (from 1) of the usual name of a measure that a column has, 0 for none."""
     spaced = snake(name).replace("_", " ")
     for number, pattern in enumerate(_MEASURES[measure], start=1):
         if re.search(pattern, spaced):
@@ -142,7 +142,7 @@ def _names_measure(name: str, measure: str) -> int:
 
 
 def measure_of_name(name: str) -> str | None:
-    """Return the measure whose usual names a column's name is one of; None if there is none.
+    """Return the measure that has a column's name among its usual names, None without one.
 
     Parameters
     ----------
@@ -153,10 +153,10 @@ def measure_of_name(name: str) -> str | None:
 
 
 def is_time(column: Column) -> bool:
-    """Say whether numbers can be reading times, in ms or s, 0 where a word was not fixated."""
+    """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
     if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
         return False
-    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # as timestamps are
+    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # such as timestamps
         return False
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
@@ -165,15 +165,15 @@ def is_time(column: Column) -> bool:
 
 
 def _wide(found: Roles, columns: Sequence[Column]) -> None:
-    """Find a column a subject: three or more of times whose names differ by a number alone."""
+    """Find one column per subject: three or more columns of times whose names differ only in a number."""
     groups: dict[tuple[str, str], list[Column]] = {}
-    for each in columns:
-        match = re.fullmatch(r"(\D*)(\d+)(\D*)", each.name)
-        if match and is_time(each):
-            groups.setdefault((match[1], match[3]), []).append(each)
+    for column in columns:
+        match = re.fullmatch(r"(\D*)(\d+)(\D*)", column.name)
+        if match and is_time(column):
+            groups.setdefault((match[1], match[3]), []).append(column)
     for (head, tail), group in groups.items():
         pattern = f"{head}*{tail}"
-        names = {each.name for each in group}
+        names = {column.name for column in group}
         if len(group) < 3 or set(matching(pattern, [c.name for c in columns])) != names:
             continue
         if "subject" in found.of:
@@ -185,7 +185,7 @@ def _wide(found: Roles, columns: Sequence[Column]) -> None:
 
 
 def _own_name(name: str, found: Roles) -> str:
-    """Give a name under which a column is kept: none that means something else here."""
+    """Return a name for a kept column that has no other meaning here."""
     plain = snake(name) or "column"
     plain = f"column_{plain}" if plain[0].isdigit() else plain
     reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in _MEASURES)}

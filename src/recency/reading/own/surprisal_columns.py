@@ -1,4 +1,4 @@
-"""Which columns of a table are surprisals, in which unit, and whose they are."""
+"""Recognise columns of surprisals, their unit, and their LMs."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _WORD_ID = re.compile(r"word_?id|wordid|word_index_in_corpus")
 
 @dataclass
 class Scores:
-    """A table of surprisals: LM → column, what a column holds, the unit, and the keys."""
+    """A table of surprisals: LM → column, quantity, unit, and join keys."""
 
     columns: dict[str, str]
     value: str
@@ -35,7 +35,7 @@ class Scores:
 
 
 def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores | None:
-    """Return the surprisals of a table, by names and values; None if there are none.
+    """Return the surprisals of a table by names and values, None if there are none.
 
     A value below 0 is a log-probability, one of 0 to 1 a probability. A unit that no name states is
     estimated from the mean (natural text has more than 6.5 bits or 4.5 nats a word), and
@@ -54,13 +54,13 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     values = pd.to_numeric(table[chosen[0].name], errors="coerce")
     mean = float(values.abs().mean())
     unit, is_stated = _unit(chosen, mean)
-    found = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
-    found.keys = _keys(columns, roles, table)
-    return found
+    scores = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
+    scores.keys = _keys(columns, roles, table)
+    return scores
 
 
 def _can_be(column: Column) -> bool:
-    """Return whether numbers without a name can be surprisals."""
+    """Return whether numbers in an unnamed column can be surprisals."""
     return (
         column.low >= 0 and 0.5 < column.middle < 25 and column.high < 100 and column.distinct > 20
     )
@@ -81,7 +81,7 @@ def _unit(columns: Sequence[Column], mean: float) -> tuple[str, bool]:
 
 
 def _lm(name: str, columns: Sequence[Column]) -> str:
-    """Return a name for the LM of a column: the column's, without what all of them share."""
+    """Return a name for the LM of a column: the column's, without the part that all share."""
     short = re.sub(
         r"_?(surprisals?|surp|logprobs?|log_prob|bits|nats)_?", "", name, flags=re.IGNORECASE
     )
@@ -96,7 +96,7 @@ def _lm(name: str, columns: Sequence[Column]) -> str:
 
 
 def _keys(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> dict[str, str]:
-    """Return key → column: what says whose a value is."""
+    """Return join key → column."""
     keys = {
         key: roles.of[key] for key in ("item", "sentence", "position", "word") if key in roles.of
     }

@@ -1,4 +1,4 @@
-"""The texts that a table's rows make up: their words in reading order, their sentences."""
+"""Build texts from a table's rows: words in reading order, and sentences."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ RULES = ("punctuation", "item")
 
 @dataclass(frozen=True)
 class Rows:
-    """What is known of each row; the frame's index is its line.
+    """Columns that describe each row's word; the frame's index is the line.
 
     Columns of `frame`: item, word, perhaps sentence (labels), position (whole numbers), subject,
     space_after.
@@ -26,7 +26,7 @@ class Rows:
     frame: pd.DataFrame
 
     def has(self, name: str) -> bool:
-        """Say whether a column is there."""
+        """Return whether a column exists."""
         return name in self.frame
 
 
@@ -50,7 +50,7 @@ def by_row_order(rows: Rows) -> Rows:
 def build(
     rows: Rows, rule: str | None, extras: pd.DataFrame, phrases: bool = False
 ) -> pd.DataFrame:
-    """Build contract 1 of rows that have positions; rows that repeat a word must agree.
+    """Build contract 1 from rows with positions; rows that repeat a word must agree.
 
     `rule` says how sentences are found where there is no column of them: by punctuation, or one an
     item. `extras` (the rows' index) are kept. With `phrases` a row's word is split at spaces, and
@@ -71,17 +71,17 @@ def build(
             numbers = sentence_numbers(words, items)
     else:
         numbers, label = _numbered(ordered)
-    made = word_table(items, np.asarray(numbers), words)
+    words_table = word_table(items, np.asarray(numbers), words)
     for name in [name for name in ("space_after", "phrase") if name in ordered]:
-        made[name] = ordered[name].to_numpy()
+        words_table[name] = ordered[name].to_numpy()
     if label is not None:
-        made["sentence_label"] = pd.Series(label, dtype="str")
+        words_table["sentence_label"] = pd.Series(label, dtype="str")
     lines = ordered.index
-    return pd.concat([made, extras.loc[lines].reset_index(drop=True)], axis=1)
+    return pd.concat([words_table, extras.loc[lines].reset_index(drop=True)], axis=1)
 
 
 def _words(rows: Rows) -> pd.DataFrame:
-    """Give the first row of each word."""
+    """Return the first row of each word."""
     frame, table = rows.frame, rows.table
     keys = [name for name in ("item", "sentence", "position") if name in frame]
     same = [name for name in ("word", "space_after") if name in frame]
@@ -101,12 +101,12 @@ def _words(rows: Rows) -> pd.DataFrame:
 
 
 def table_name(rows: Rows, what: str) -> str:
-    """Give what an error calls a column: its own name, kept in the frame's attributes."""
+    """Return a column's original name for errors, from the frame's attributes."""
     return rows.frame.attrs.get(what, what)
 
 
 def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
-    """Put words into reading order, and check that none is left out between two others."""
+    """Sort words in reading order, and check that none is missing between two others."""
     unit = _unit(rows, first)
     first = first.copy()
     first["_item"] = _order(rows, first, "item", ["item"])
@@ -118,7 +118,7 @@ def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
             if split.any():
                 rows.table.fail(
                     split.index[split][0],
-                    f"sentence {runs.sentence[split.index[split][0]]} stands in two places of its text",
+                    f"sentence {runs.sentence[split.index[split][0]]} is in two places of its text",
                 )
             first["_sentence"] = 0
         else:
@@ -132,7 +132,7 @@ def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
                 inside = first.assign(n=number, b=begin).sort_values(["b", "item", "n"])
                 if (
                     inside.n.is_monotonic_increasing
-                ):  # numbers that go through all texts order these
+                ):  # numbers that continue across texts determine their order
                     first["_item"] = begin
         keys = ["_item", "item", "_sentence", "position"]
     else:
@@ -143,7 +143,7 @@ def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unit(rows: Rows, first: pd.DataFrame) -> str:
-    """Say whether positions run through a sentence or an item; InputError where words lack."""
+    """Return whether positions count within sentences or items; InputError if words are missing."""
     units = (["sentence"] if "sentence" in first else []) + ["item"]
     base = min(int(first.position.min()), 1)
     problems = []
@@ -165,21 +165,21 @@ def _unit(rows: Rows, first: pd.DataFrame) -> str:
 
 
 def _order(rows: Rows, first: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:
-    """Give the rank of a text or sentence: by its number, or else by where its rows stand."""
+    """Return the rank of texts or sentences, by number, or by the order of their rows."""
     by = whole(first[name])
     by = natural(first[name]) if by is None else by
     if by is not None:
         return by
     frame = rows.frame
-    place = pd.Series(np.arange(len(frame)), index=frame.index)
+    positions = pd.Series(np.arange(len(frame)), index=frame.index)
     if name == "sentence":
         _contiguous(rows)
-    begin = place.groupby([frame[key] for key in keys], sort=False).min().rename("_begin")
+    begin = positions.groupby([frame[key] for key in keys], sort=False).min().rename("_begin")
     return first.join(begin, on=keys)["_begin"]
 
 
 def _contiguous(rows: Rows) -> None:
-    """Raise InputError unless rows order sentences without numbers: in pieces, or not all alike."""
+    """Raise InputError unless the order of rows determines the order of unnumbered sentences."""
     frame = rows.frame
     reader = frame["subject"] if "subject" in frame else pd.Series("", index=frame.index)
     key = pd.DataFrame({"reader": reader, "item": frame["item"], "sentence": frame.sentence})
@@ -204,11 +204,11 @@ def _contiguous(rows: Rows) -> None:
 
 
 def _numbered(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
-    """Count sentences through the file: by their own numbers, or from 1 with their labels kept."""
+    """Return sentence numbers across the file: the given ones, or from 1 with labels kept."""
     new = (ordered.sentence != ordered.sentence.shift()) | (
         ordered["item"] != ordered["item"].shift()
     )
-    own = whole(ordered.sentence)
-    if own is not None and not ordered.sentence[new].duplicated().any():
-        return own.to_numpy(), None
+    sentence_numbers = whole(ordered.sentence)
+    if sentence_numbers is not None and not ordered.sentence[new].duplicated().any():
+        return sentence_numbers.to_numpy(), None
     return np.cumsum(new.to_numpy()), ordered.sentence.to_numpy()

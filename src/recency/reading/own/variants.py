@@ -1,4 +1,4 @@
-"""Texts that some readers were shown in other words, or cut into other areas, than the rest."""
+"""Texts with several versions between readers, in words or areas."""
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ _MARK = "variant"
 
 
 def separate(table: Table, columns: Columns, rule: str) -> Table:
-    """Make each version of a text an item of its own, if the option `variants` says so.
+    """Make each version of a text a separate item, with the option `variants`.
 
     A version is a sequence of words that one or more subjects read under one label of the item. The
     one that most subjects read keeps the label; the others are called `<item> variant 2` and so on.
@@ -70,13 +70,13 @@ def separate(table: Table, columns: Columns, rule: str) -> Table:
 
 
 def one_language(table: Table, columns: Columns) -> None:
-    """Raise InputError where the rows of a dataset have several languages (`columns: {language: …}`)."""
+    """Raise InputError if the rows of a dataset have several languages (`columns: {language: …}`)."""
     name = columns.of.get("language")
     if name is None or name not in table:
         return
-    known = sorted(table[name].unique())
-    if len(known) > 1:
+    codes = sorted(table[name].unique())
+    if len(codes) > 1:
         raise InputError(
-            f"{table.path} has several languages in {name} ({', '.join(known[:20])}); a dataset has "
-            f"one: choose it with `rows: {{{name}: {known[0]}}}` in its options"
+            f"{table.path} has several languages in {name} ({', '.join(codes[:20])}); a dataset has "
+            f"one: choose it with `rows: {{{name}: {codes[0]}}}` in its options"
         )

@@ -1,14 +1,14 @@
-"""Reading-time corpora, one module each; `parser` finds a module by the name in the config.
+"""Parsers of reading-time corpora, one module each, selected by name in the config.
 
-A parser module gives `MEASURES` (the measures it can give; None: any that the options map to a
-column; its `words` are told the dataset's, as `measures`), `words(files, **options)` and `responses(files, words, measure, **options)`. It reads and
-checks, and filters nothing: the filters stand in the config, and `recency.reading.observations` counts them.
+A parser module defines `MEASURES` (its measures; None: any that the options map to a column, in which
+case `words` gets the dataset's as `measures`), `words(files, **options)` and
+`responses(files, words, measure, **options)`. It reads and checks but does not filter: filters are in
+the config, and `recency.reading.observations` applies and counts them.
 
-Literals say what the config may ask for, and are read without importing the module: `COLUMNS`, every
-column of its words and responses beyond the contract (`recency.reading.declared_columns` says how),
-`CHOICES` (option → its values, where they are a few), and `AMPLITUDES`, the measures that are no
-times. An option `offset` of `responses`, 0 unless given, is the number of words that times are moved by; the
-check of alignment names the right one.
+Literals that are read without importing the module: `COLUMNS`, all columns of words and responses
+beyond the contract (see `recency.reading.declared_columns`), `CHOICES` (option → permitted values), and
+`AMPLITUDES`, the measures that are amplitudes. An option `offset` of `responses` (default 0) shifts the
+times by a number of words; the check of alignment reports the correct one.
 """
 
 import inspect
@@ -19,34 +19,34 @@ from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
 
-_NO_OPTIONS = {"measures"}  # what the workflow itself tells a parser
+_NO_OPTIONS = {"measures"}  # set by the workflow
 
 
 def names() -> list[str]:
-    """List the parsers there are."""
+    """Return the names of the parsers."""
     return plugins.names("recency.reading.parsers")
 
 
 def parser(name: str) -> ModuleType:
-    """Load the parser `name`; raise an InputError with the nearest name if there is none."""
+    """Load the parser `name`; InputError, with the nearest name, if there is none."""
     return plugins.load("recency.reading.parsers", name)
 
 
 def accepted(module: ModuleType, function: Callable, options: dict) -> dict:
-    """Pick the options that `function` takes; an option that no function of the parser takes fails.
+    """Return the options that `function` takes; InputError for options that no function takes.
 
     A dataset's options serve both functions of its parser, and each takes what it names.
     """
-    own = _keywords(function) - _NO_OPTIONS
-    known = sorted((_keywords(module.words) | _keywords(module.responses)) - _NO_OPTIONS)
+    keywords = _keywords(function) - _NO_OPTIONS
+    all_keywords = sorted((_keywords(module.words) | _keywords(module.responses)) - _NO_OPTIONS)
     for key in options:
-        if key not in known:
+        if key not in all_keywords:
             parser_name = module.__name__.rpartition(".")[2]
             raise InputError(
-                f"options: {parser_name} has no option {nearest(key, known)}; it has: "
-                f"{', '.join(known) or 'none'}"
+                f"options: {parser_name} has no option {nearest(key, all_keywords)}; it has: "
+                f"{', '.join(all_keywords) or 'none'}"
             )
-    return {key: value for key, value in options.items() if key in own}
+    return {key: value for key, value in options.items() if key in keywords}
 
 
 def _keywords(function: Callable) -> set[str]:

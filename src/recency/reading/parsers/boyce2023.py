@@ -1,14 +1,14 @@
 """Natural Stories read in an A-maze (Boyce & Levy, 2023): a reader chooses between word and distractor.
 
-words and responses: cleaned.rds of github.com/vboyce/natural-stories-maze, or the same as a table: a
-row a reader and word, with type (the story, or practice), sentence (its text), word_num (from 0 in
+words and responses: cleaned.rds of github.com/vboyce/natural-stories-maze, or the same as a table: one
+row per reader and word, with type (the story, or practice), sentence (its text), word_num (from 0 in
 the sentence), word, distractor, correct (yes or no), rt (ms, to the first choice), native (the
-reader's answer), num_correct (of 6 questions), subject. A reader's rows stand in the order of reading.
+reader's answer), num_correct (of 6 questions), subject. A reader's rows are in the order of reading.
 
-In this error-correction maze a trial goes on after a wrong choice. Responses carry `correct` (a
-flag), `words_since_error` (from the reader's last wrong choice in the sentence; 0 of a word before
-which there is none), `accuracy` (the reader's share of right choices under 5 s, without practice),
-`native` and `questions`. The first word of a sentence stands next to x-x-x, and has no foil.
+In this error-correction maze a trial continues after a wrong choice. Responses have `correct` (a flag),
+`words_since_error` (distance from the reader's last wrong choice in the sentence; 0 without one),
+`accuracy` (the reader's share of correct choices under 5 s, without practice), `native` and
+`questions`. The first word of a sentence is paired with x-x-x, and has no foil.
 
 Words are the stories' own, or those of another dataset (`words: {dataset: natural_stories}`), to
 which rows are joined by the words.
@@ -51,13 +51,13 @@ _SLOW_MS = 5000
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the stories, an item each, with each word's foil (null next to x-x-x)."""
+    """Read the stories, one item each, with each word's foil (null for x-x-x)."""
     _, rows = _rows(only(files, "words of boyce2023"))
     return _words(rows)
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Read the time of each first choice, right or wrong, in ms."""
+    """Read the time of each first choice, correct or not, in ms."""
     table, rows = _rows(only(files, "responses of boyce2023"))
     stories = _words(rows)
     keys = ["type", "number", "word_num"]
@@ -73,13 +73,13 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     out["native"] = rows.native.mask(rows.native.isin(["", "NA"]), None)
     out["questions"] = rows.questions
     if (lost := out.word_id.isna()).any():
-        warn(table.path, f"{lost.sum():,} rows dropped, to words that there are not")
+        warn(table.path, f"{lost.sum():,} rows of unknown words dropped")
     kept = out[~lost].astype({"word_id": "int32"})
     return kept.sort_values(["subject", "word_id"], kind="stable").reset_index(drop=True)
 
 
 def _rows(path: Path) -> tuple[Table, pd.DataFrame]:
-    """Read the rows without practice; number is that of the sentence in the reader's story, from 0."""
+    """Read the rows without practice; `number` is the sentence's in the reader's story, from 0."""
 
     def choose(there: list[str]) -> list[str]:
         if lacking := [name for name in _NAMES if name not in there]:
@@ -112,7 +112,7 @@ def _rows(path: Path) -> tuple[Table, pd.DataFrame]:
         table.fail(
             line,
             f"word {rows.word_num[line]} of subject {rows.subject[line]} does not follow the word before "
-            f"it ({wrong.sum():,} such rows); rows must stand in the order of reading",
+            f"it ({wrong.sum():,} such rows); rows must be in the order of reading",
         )
     _refuse_repeated_starts(table, rows)
     keys = ["type", "number", "word_num"]
@@ -128,7 +128,7 @@ def _rows(path: Path) -> tuple[Table, pd.DataFrame]:
 
 
 def _refuse_repeated_starts(table: Table, rows: pd.DataFrame) -> None:
-    """Refuse a first word that stands twice, which would part its sentence in two."""
+    """Raise InputError for a repeated first word, which would split its sentence."""
     sentences = rows.groupby(["subject", "type", "number"], sort=False).sentence
     other = rows.sentence != sentences.transform("first")
     first = sentences.first()
@@ -140,12 +140,12 @@ def _refuse_repeated_starts(table: Table, rows: pd.DataFrame) -> None:
         table.fail(
             line,
             f"the sentence {rows.sentence[line]!r} of subject {rows.subject[line]} begins twice, or "
-            f"within another ({odd.sum():,} such rows); rows must stand in the order of reading, each once",
+            f"within another ({odd.sum():,} such rows); rows must be in the order of reading, each once",
         )
 
 
 def _words(rows: pd.DataFrame) -> pd.DataFrame:
-    """Build contract 1, with foil; stories stand in the order of their names."""
+    """Build contract 1 with foils; stories are sorted by name."""
     keys = ["type", "number", "word_num"]
     first = rows.drop_duplicates(keys).sort_values(keys, kind="stable")
     sentence = (first.word_num == 0).cumsum()
@@ -157,14 +157,14 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys(stories: pd.DataFrame) -> pd.MultiIndex:
-    """Return story, sentence in the story (from 0) and place in the sentence (from 0) of words."""
+    """Return story, sentence in the story (from 0) and position in the sentence (from 0) of words."""
     first = stories.groupby("item", sort=False).sentence.transform("first")
     labels = stories["item"], stories.sentence - first, stories.position - 1
     return pd.MultiIndex.from_arrays(labels)
 
 
 def _joined(path: Path, stories: pd.DataFrame, words: pd.DataFrame) -> np.ndarray:
-    """Return the word_id of each of the file's words among `words`, NaN where there is none."""
+    """Return the word_id of each of the file's words, NaN without a match."""
     rows = stories[["item", "word"]].assign(position=stories.groupby("item").cumcount() + 1)
     joined = engine.join(words, rows, path)
     warn(path, f"joined by {joined.report}")

@@ -1,8 +1,8 @@
 """Brown corpus, self-paced reading (Smith & Levy, 2013): brown_spr.csv.
 
-35 subjects read 13 passages. One row a subject and word: subject, text_id, text_pos (the word's
-place in its passage), word, time (ms). words: the same file, and optionally `sentences`, one
-sentence per line over all passages; without it, the rule of `sentences.ends` finds them.
+35 subjects read 13 passages. One row per subject and word: subject, text_id, text_pos (the word's
+position in its passage), word, time (ms). words: the same file, and optionally `sentences`, one
+sentence per line for all passages; by default `sentences.ends` finds them.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ _KEYS = ["text_id", "text_pos"]
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the words that any subject was shown, each passage an item; inner spaces are closed."""
+    """Read the words shown to any subject, one item per passage; spaces within words are removed."""
     files = dict(files)
     given = files.pop("sentences", None)
     path = only(files, "words of brown")
@@ -39,22 +39,22 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Read reading times in ms; a subject's repeat of a word is dropped and reported."""
+    """Read reading times in ms; repeated words of a subject are dropped and reported."""
     path = only(files, "responses of brown")
     frame = _rows(path, times=True)
     places = frame[_KEYS].drop_duplicates().sort_values(_KEYS)
     if len(places) > len(words):
         raise InputError(f"{path} has {len(places):,} words, its words were read from another file")
     rank = frame.groupby("text_id").text_pos.rank(method="dense").astype("int64")
-    found = look_up(words, ("item", "place"), frame.text_id, rank)
-    wrong = found.word.to_numpy() != frame.word.to_numpy()
+    matched = look_up(words, ("item", "place"), frame.text_id, rank)
+    wrong = matched.word.to_numpy() != frame.word.to_numpy()
     if wrong.any():
         at = frame[wrong].iloc[0]
         raise InputError(
             f"{path}, line {frame.index[wrong][0]}: word {at.text_pos} of text {at.text_id} is "
-            f"{at.word!r}, in the words it is {found.word[wrong].iloc[0]!r}"
+            f"{at.word!r}, in the words it is {matched.word[wrong].iloc[0]!r}"
         )
-    frame["word_id"] = found.word_id.astype("int32")
+    frame["word_id"] = matched.word_id.astype("int32")
     return frame[["subject", "word_id", "time_ms"]].reset_index(drop=True)
 
 

@@ -1,11 +1,11 @@
 """De Varda, Marelli & Amenta (2024): mean reading times and ERPs of 205 sentences of UCL.
 
-all_measures.csv, one row a word but the first of each sentence: sentence, context_length (the
-word's place from 0), word, sent_id, and the measures, means over readers: reading times in ms
+all_measures.csv, one row per word except the first of each sentence: sentence, context_length (the
+word's position from 0), word, sent_id, and the measures, means over readers: reading times in ms
 (Frank et al., 2013; words that a reader did not fixate count as 0) and amplitudes in microvolts
 (Frank et al., 2015). The subject is `mean`.
 
-An amplitude is no time: responses have `amplitude_uv` in place of `time_ms`, and it may be < 0.
+Responses to ERP components have `amplitude_uv` instead of `time_ms`, possibly negative.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ COLUMNS = {}
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the sentences, an item each, with their first words, which have no responses."""
+    """Read the sentences, one item each, including first words, which have no responses."""
     _, frame = _rows(only(files, "words of devarda2024"))
     sentences = frame.drop_duplicates("sent_id").set_index("sent_id").sentence
     return single_sentences(sentences.sort_index())
@@ -40,14 +40,14 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     path = only(files, "responses of devarda2024")
     column = _TIMES.get(measure, measure)
     table, frame = _rows(path, [column])
-    found = look_up(words, ("sentence", "position"), frame.sent_id, frame.place + 1)
-    if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
+    matched = look_up(words, ("sentence", "position"), frame.sent_id, frame.place + 1)
+    if (wrong := matched.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
         raise InputError(
             f"{path}, line {line}: {frame.word[line]!r} is not in the words; they were read from "
             "another file"
         )
-    out = pd.DataFrame({"subject": "mean", "word_id": found.word_id.astype("int32")})
+    out = pd.DataFrame({"subject": "mean", "word_id": matched.word_id.astype("int32")})
     if measure in AMPLITUDES:
         out["amplitude_uv"] = table.numbers(column, minimum=None)
     else:

@@ -1,9 +1,9 @@
-"""The six corpora of de Varda & Marelli (2024): one mean time a word, over readers.
+"""The six corpora of de Varda & Marelli (2024): one mean time per word, over readers.
 
-One row a word: sent_id, word_pos (from 1), word, rt (ms), and what they took for its length and its
-frequency (`length`, in characters; `log_freq`, the logarithm of a count). All but the words are NA
-at the first word of each sentence or text, whose surprisal they left out. Whether the times are
-self-paced or of first pass is the corpus's: the config's measure says it. The subject is `mean`.
+One row per word: sent_id, word_pos (from 1), word, rt (ms), and their predictors `length` (characters)
+and `log_freq` (logarithm of a count). All but the words are NA for the first word of each sentence or
+text, whose surprisal they omitted. Whether times are self-paced or first-pass depends on the corpus and
+is the measure in the config. The subject is `mean`.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ _GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
 
 
 def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True) -> pd.DataFrame:
-    """Read the words, with given_length and log_frequency where the file has them.
+    """Read the words, with given_length and log_frequency if the file has them.
 
     An item is a document (docid) if there is that column, else a sent_id; without `documents`
     always a sent_id, which they scored by itself. `texts` says that each sent_id is a whole text
@@ -36,19 +36,19 @@ def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True
     by_document = documents and "docid" in table
     items = table["docid"] if by_document else padded(frame.sent_id.astype("str"))
     sentences = sentence_numbers(frame.word, frame.sent_id) if texts else frame.sent_id
-    made = word_table(items.to_numpy(), sentences, frame.word.to_numpy())
+    result = word_table(items.to_numpy(), sentences, frame.word.to_numpy())
     given = {
         name: table.numbers(column, minimum=None, missing=["NA"]).to_numpy("float64")
         for name, column in _GIVEN.items()
         if column in table
     }
-    return made.assign(**given)
+    return result.assign(**given)
 
 
 def responses(
     files: dict[str, Path], words: pd.DataFrame, measure: str, *, offset: int = 0
 ) -> pd.DataFrame:
-    """Read the mean times in ms; words without one are left out and counted.
+    """Read the mean times in ms; words without one are dropped and counted.
 
     `offset`: words by which times move within their sentence. 0 is as they were released; Natural
     Stories' stand one word too early there (its authors' correction of May 2025): 1.

@@ -1,14 +1,15 @@
 """Dundee corpus, eye tracking (Kennedy et al., 2003): 10 subjects read 20 newspaper texts.
 
 Files: a folder or zip of the distribution's `.dat` files, or single ones. words: `tx01wrdp.dat` …,
-no header, 13 or more fields between spaces: word, text, screen, line, place in line, place in
-screen, …, place in text (the 13th). Optionally `sentences`: one sentence per line over all texts.
-responses: `sa01ma1p.dat` … (subject, text), with a header: WORD … WNUM (place in text; 0 is off
-the text), FDUR (ms); `*Blink` and `*Off-screen` stand for words. A blink's time counts to the word
+no header, 13 or more fields between spaces: word, text, screen, line, position in line, position in
+screen, …, position in text (the 13th). Optionally `sentences`: one sentence per line for all texts.
+
+responses: `sa01ma1p.dat` … (subject, text), with a header: WORD … WNUM (position in text; 0: off the
+text), FDUR (ms); `*Blink` and `*Off-screen` replace words. The time of a blink is added to the word
 fixated before; a glance off the screen ends all sums (as in the paper's pipeline).
 
-Responses carry `words_since_fixation` (the saccade's length in words), `previous_fixated` (it is 1)
-and `line_first`, `line_last`, `screen_first`, `screen_last`: the word's place on the page.
+Responses have `words_since_fixation` (the saccade's length in words), `previous_fixated` (it is 1) and
+`line_first`, `line_last`, `screen_first`, `screen_last`: the word's position on the page.
 """
 
 import re
@@ -35,7 +36,7 @@ COLUMNS = {
         "line_last": ("flag", "whether the word is the last of its line"),
         "screen_first": ("flag", "whether the word is the first of its screen"),
         "screen_last": ("flag", "whether the word is the last of its screen"),
-    },
+    }
 }
 CHOICES = {"scan_path": ("fixation", "visit")}
 
@@ -99,9 +100,9 @@ def _with_edges(frame: pd.DataFrame, pages: pd.DataFrame) -> pd.DataFrame:
     """Flag the words at the starts and ends of lines and screens."""
     line = pages.text + "/" + pages.screen + "/" + pages.line
     screen = pages.text + "/" + pages.screen
-    for name, place in {"line": line, "screen": screen}.items():
-        frame[f"{name}_first"] = frame.word_id.map(place != place.shift())
-        frame[f"{name}_last"] = frame.word_id.map(place != place.shift(-1))
+    for name, position in {"line": line, "screen": screen}.items():
+        frame[f"{name}_first"] = frame.word_id.map(position != position.shift())
+        frame[f"{name}_last"] = frame.word_id.map(position != position.shift(-1))
     return frame
 
 
@@ -109,7 +110,7 @@ def _pages(files: dict[str, Path]) -> pd.DataFrame:
     """Read all texts' words in order: text, place, word, screen, line."""
     rows = []
     for name, data in _members(files):
-        if (found := _WORD_FILE.search(name)) is None:
+        if (match := _WORD_FILE.search(name)) is None:
             continue
         for number, line in enumerate(data.decode(_ENCODING).splitlines(), start=1):
             fields = line.split()
@@ -119,8 +120,8 @@ def _pages(files: dict[str, Path]) -> pd.DataFrame:
                 raise InputError(
                     f"{name}, line {number}: {len(fields)} fields, expected 13 or more"
                 )
-            row = {key: fields[place] for key, place in _FIELDS.items()}
-            row |= {"text": found[1], "place": _whole(name, number, row["place"], "the place")}
+            row = {key: fields[column] for key, column in _FIELDS.items()}
+            row |= {"text": match[1], "place": _whole(name, number, row["place"], "the place")}
             expected = rows[-1]["place"] + 1 if rows and rows[-1]["text"] == row["text"] else 1
             if row["place"] != expected:
                 raise InputError(
@@ -134,10 +135,10 @@ def _pages(files: dict[str, Path]) -> pd.DataFrame:
 
 
 def _sequence(files: dict[str, Path]) -> pd.DataFrame:
-    """Read fixations on words in order, the times of blinks added to the one before."""
+    """Read fixations on words in order, with times of blinks added to the previous one."""
     rows = []
     for name, data in _members(files):
-        if (found := _FIXATION_FILE.search(name)) is None:
+        if (match := _FIXATION_FILE.search(name)) is None:
             continue
         lines = data.decode(_ENCODING).splitlines()
         header = lines[0].split() if lines else []
@@ -145,7 +146,7 @@ def _sequence(files: dict[str, Path]) -> pd.DataFrame:
             if column not in header:
                 raise InputError(f"{name} has no column {column}; it has: {', '.join(header)}")
         places = [header.index(column) for column in ("WORD", "WNUM", "FDUR")]
-        own, off_screen = [], False
+        fixations, off_screen = [], False
         usual = Counter(len(line.split()) for line in lines[1:] if line.strip()).most_common(1)
         for number, line in enumerate(lines[1:], start=2):
             fields = line.split()
@@ -156,50 +157,53 @@ def _sequence(files: dict[str, Path]) -> pd.DataFrame:
                     f"{name}, line {number}: {len(fields)} fields, the header has {len(header)}, "
                     f"most lines have {usual[0][0]}; the file may be cut off"
                 )
-            word, place, time = (fields[i] for i in places)
-            place, time = _whole(name, number, place, "WNUM"), _whole(name, number, time, "FDUR")
+            word, position, time = (fields[i] for i in places)
+            position, time = (
+                _whole(name, number, position, "WNUM"),
+                _whole(name, number, time, "FDUR"),
+            )
             if word == _OFF_SCREEN:
                 off_screen = True
             elif word == _BLINK:
-                if own and not off_screen:
-                    own[-1]["duration"] += time
+                if fixations and not off_screen:
+                    fixations[-1]["duration"] += time
             elif word.startswith("*"):
                 raise InputError(
                     f"{name}, line {number}: {word} is neither {_BLINK} nor {_OFF_SCREEN}"
                 )
-            elif place > 0:
-                key = {"subject": found[1].lower(), "text": found[2], "file": name, "line": number}
-                own.append(
+            elif position > 0:
+                key = {"subject": match[1].lower(), "text": match[2], "file": name, "line": number}
+                fixations.append(
                     {
                         **key,
                         "word": word,
-                        "place": place,
+                        "place": position,
                         "duration": time,
                         "off_screen": off_screen,
                     }
                 )
                 off_screen = False
-        rows += own
+        rows += fixations
     return pd.DataFrame(rows)
 
 
 def _members(files: dict[str, Path]) -> list[tuple[str, bytes]]:
-    """Give all files by name, sorted, out of folders and zips."""
-    found = []
+    """Return all files in folders and zips, sorted by name."""
+    members = []
     for path in map(Path, files.values()):
         if path.is_dir():
-            found += [(f"{path}/{p.name}", p.read_bytes()) for p in path.rglob("*.dat")]
+            members += [(f"{path}/{p.name}", p.read_bytes()) for p in path.rglob("*.dat")]
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 names = [name for name in archive.namelist() if name.lower().endswith(".dat")]
-                found += [(f"{path}/{name}", archive.read(name)) for name in names]
+                members += [(f"{path}/{name}", archive.read(name)) for name in names]
         else:
-            found.append((str(path), content(path)))
-    for name, data in found:
+            members.append((str(path), content(path)))
+    for name, data in members:
         if data.strip() and not data.endswith((b"\n", b"\r")):
             warn(name, "the last line has no end; if the file was cut off, get it again")
-    found = [(name, data.removeprefix(b"\xef\xbb\xbf")) for name, data in found]
-    return sorted(found, key=lambda pair: Path(pair[0]).name.lower())
+    members = [(name, data.removeprefix(b"\xef\xbb\xbf")) for name, data in members]
+    return sorted(members, key=lambda pair: Path(pair[0]).name.lower())
 
 
 def _whole(name: str, line: int, text: str, what: str) -> int:

@@ -1,23 +1,23 @@
-"""Fixations and areas of interest of any corpus: reading measures per word, computed here.
+"""Compute reading measures per word from fixations and areas of interest of any corpus.
 
-A row is a fixation, in the order of time. `columns` maps what is needed to the columns of the table:
-`subject`; `item` (the text; several columns are one label together); `duration`; and the word that is
-fixated, either `position` (its number in the text, from `first`) or `x` and `y` (pixels), where the
-areas have `left`, `right`, `top` and `bottom`. Further: `word` (the fixated word: verifies the
-alignment), `onset` (orders fixations), `trial` (a text that is looked at again: first-pass times
-count the first time alone).
+Rows are fixations in temporal order. `columns` maps to the columns of the table: `subject`; `item` (the
+text; several columns form one label); `duration`; and the fixated word, either `position` (its number
+in the text, from `first`) or `x` and `y` (pixels; the areas have `left`, `right`, `top` and `bottom`).
+Optional: `word` (the fixated word, verifies the alignment), `onset` (orders fixations), `trial` (for
+texts that are read again: first-pass times are of the first trial only).
 
-words: role `areas`, a table of the words of each text, read as the parser `table` reads its words, with
-the options under `areas:`; without it, the words of the fixations' own column `word`.
-responses: role `fixations`; `areas` again where words are found by pixels.
+words: role `areas`, a table of the words of each text, read as by the parser `table` with the options
+under `areas:`; by default, words of the fixations' column `word`.
 
-Options: `first`: the number of a text's first word; `ignored`: labels of `word` that are no words
-(buttons); `unit`: ms or s; `unmatched: dropped`: fixations on words or texts that there are not; `rows`,
-`members`, `separator`, `encoding`, `missing`, `frame`, `sheet` as of `table`. Fixations without a word
-(off the text) are left out and end no pass, as in pymovements.
+responses: role `fixations`; also `areas` if words are found by pixels.
+
+Options: `first`: number of a text's first word; `ignored`: labels of `word` that are not words
+(buttons); `unit`: ms or s; `unmatched: dropped`: drop fixations on unknown words or texts; `rows`,
+`members`, `separator`, `encoding`, `missing`, `frame`, `sheet` as in `table`. Fixations off the text
+are dropped and do not end a pass, as in pymovements.
 
 Responses have every word of a text that a subject read (0 ms: not fixated), `words_since_fixation` and
-`previous_fixated`, counted over words in reading order by first pass.
+`previous_fixated`, computed over words in reading order by first pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ COLUMNS = {
     "responses": {
         "words_since_fixation": ("number", "distance from the word fixated before, words"),
         "previous_fixated": ("flag", "whether the word before was fixated"),
-    },
+    }
 }
 CHOICES = {"unit": ("ms", "s"), "unmatched": ("refused", "dropped")}
 
@@ -56,7 +56,7 @@ _NAMED, _NUMBERS = KEYS[:4], KEYS[4:]
 _BOX = ("left", "right", "top", "bottom")
 _UNITS = {"ms": 1.0, "s": 1000.0}
 _SHOWN = 5
-#: Share of a text that the last reading must have reached.
+#: Minimum share of a text that the last reading must reach.
 _FAR = 2 / 3
 
 
@@ -76,7 +76,7 @@ def words(
     members: str | None = None,
     rows: Mapping | None = None,
 ) -> pd.DataFrame:
-    """Read the texts from the table of areas, or from the words that fixations name."""
+    """Read the texts from the table of areas, or from the fixations' words."""
     if "areas" in files:
         options = dict(areas or {})
         mapped = {n: c for n, c in (options.pop("columns", None) or {}).items() if n not in _BOX}
@@ -89,10 +89,10 @@ def words(
             "fixations; map `word` and `position` in options → columns"
         )
     style = Style(separator, encoding, sheet, frame, members=members, rows=rows)
-    found, values, line = fixation_table.read(path, style, named, numbers, missing)
-    places, item, word = values["position"], found["item"], found["word"]
+    labels, values, line = fixation_table.read(path, style, named, numbers, missing)
+    places, item, word = values["position"], labels["item"], labels["word"]
     there = _on_text(places, first) & (item.codes >= 0) & ~_is_ignored(word, ignored)
-    made = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "item": item.codes[there],
             "position": places[there].astype("int64") - first + 1,
@@ -100,10 +100,10 @@ def words(
         },
         index=line[there],
     ).drop_duplicates()
-    made["item"] = np.array([*item.values, ""], dtype=object)[made["item"]]
-    made["word"] = np.array([*word.values, ""], dtype=object)[made.word]
-    made = made.astype({"item": "str", "word": "str"})
-    return texts.build(texts.Rows(Table(path, made), made), sentences, made[[]])
+    table["item"] = np.array([*item.values, ""], dtype=object)[table["item"]]
+    table["word"] = np.array([*word.values, ""], dtype=object)[table.word]
+    table = table.astype({"item": "str", "word": "str"})
+    return texts.build(texts.Rows(Table(path, table), table), sentences, table[[]])
 
 
 def responses(
@@ -136,36 +136,39 @@ def responses(
     if by_pixels and not {"x", "y"} <= numbers.keys():
         raise InputError(f"{path}: map `position`, or `x` and `y`, in options → columns")
     style = Style(separator, encoding, sheet, frame, members=members, rows=rows)
-    found, values, line = fixation_table.read(path, style, named, numbers, missing)
+    labels, values, line = fixation_table.read(path, style, named, numbers, missing)
     size = words.groupby("item", sort=False).size()
-    item = _items(path, found["item"], size, line, unmatched)
+    item = _items(path, labels["item"], size, line, unmatched)
     if by_pixels:
-        place = _places_of_pixels(files, areas, item, size, values)
+        positions = _places_of_pixels(files, areas, item, size, values)
     else:
-        place = values["position"] - first
-        place[~_on_text(values["position"], first)] = -1
-    place = np.where(np.isfinite(place), place, -1).astype(np.int64)
-    if "word" in found:
-        place[_is_ignored(found["word"], ignored)] = -1
-    place = _within(path, place, item, size, line, unmatched)
-    on_text = (place >= 0) & (item >= 0) & (found["subject"].codes >= 0)
+        positions = values["position"] - first
+        positions[~_on_text(values["position"], first)] = -1
+    positions = np.where(np.isfinite(positions), positions, -1).astype(np.int64)
+    if "word" in labels:
+        positions[_is_ignored(labels["word"], ignored)] = -1
+    positions = _within(path, positions, item, size, line, unmatched)
+    on_text = (positions >= 0) & (item >= 0) & (labels["subject"].codes >= 0)
     off = int((~on_text).sum())
     if off:
         warn(
-            path, f"{off:,} of {len(place):,} fixations are on no word of a text, and are left out"
+            path,
+            f"{off:,} of {len(positions):,} fixations are on no word of a text, and are left out",
         )
-    if off == len(place):
+    if off == len(positions):
         raise InputError(f"{path}: no fixation is on a word of the texts")
-    if "word" in found:
-        _same_words(path, words, size, item[on_text], place[on_text], found["word"].take(on_text))
+    if "word" in labels:
+        _same_words(
+            path, words, size, item[on_text], positions[on_text], labels["word"].take(on_text)
+        )
     duration = values["duration"][on_text] * _UNITS[unit]
     if not (np.isfinite(duration) & (duration >= 0)).all():
         at = int(np.argmax(~(np.isfinite(duration) & (duration >= 0))))
         raise InputError(
             f"{path}, line {line[on_text][at]}: {numbers['duration']} is {duration[at]}, which is no duration"
         )
-    subject = found["subject"].take(on_text)
-    trial = found["trial"].codes[on_text] if "trial" in found else None
+    subject = labels["subject"].take(on_text)
+    trial = labels["trial"].codes[on_text] if "trial" in labels else None
     onset = values["onset"][on_text] if "onset" in values else None
     order = fixation_table.in_order(path, subject.codes, item[on_text], trial, onset)
     if onset is not None:
@@ -176,7 +179,7 @@ def responses(
     breaks = np.zeros(len(order), dtype=bool)
     if trial is not None:
         breaks[1:] = trial[order][1:] != trial[order][:-1]
-    arrays = (codes, text, place[on_text][order], duration[order])
+    arrays = (codes, text, positions[on_text][order], duration[order])
     _warn_of_a_cut(path, size, subject.values, *arrays[:3])
     return _of_words(measure, subject.values, size, *arrays, breaks)
 
@@ -209,7 +212,7 @@ def _of_words(
     duration: np.ndarray,
     breaks: np.ndarray,
 ) -> pd.DataFrame:
-    """Return a row for each word of each text that a subject read, in reading order."""
+    """Return one row per word of each text that a subject read, in reading order."""
     sums = fixations.measure(subject, text, place, duration, breaks)
     starts = np.ones(len(text), dtype=bool)
     starts[1:] = (subject[1:] != subject[:-1]) | (text[1:] != text[:-1])
@@ -217,7 +220,7 @@ def _of_words(
     offset = np.concatenate([[0], np.cumsum(lengths)])
     cell = offset[np.cumsum(starts) - 1] + place
     total = int(offset[-1])
-    # Each measure stands at the fixation where its sum starts, the only one of its word that has it.
+    # Each measure is in the row of the fixation that starts its sum, once per word.
     times = np.bincount(cell, sums[measure], total)
     passed = times > 0 if measure == "FP" else np.bincount(cell, sums.FP, total) > 0
     reading = pd.Series(np.repeat(np.arange(len(lengths), dtype=np.int32), lengths))
@@ -247,7 +250,7 @@ def _fixation_file(files: Mapping[str, Path]) -> Path:
 
 
 def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
-    """Return name → columns of labels and name → column of numbers, as `columns` maps them."""
+    """Return name → columns of labels and name → column of numbers, from `columns`."""
     columns = dict(columns or {})
     if wrong := [name for name in columns if name not in KEYS]:
         raise InputError(f"options → columns: fixations have no {nearest(wrong[0], KEYS)}")
@@ -257,12 +260,12 @@ def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
 
 
 def _on_text(position: np.ndarray, first: int) -> np.ndarray:
-    """Return whether fixations have the number of a word."""
+    """Return whether fixations have a word number."""
     return np.isfinite(position) & (position >= first)
 
 
 def _is_ignored(word: Labels, ignored: Sequence[str]) -> np.ndarray:
-    """Return whether fixations are on a label that is no word."""
+    """Return whether fixations are on an ignored label."""
     left_out = np.array([value in ignored for value in word.values] + [False], dtype=bool)
     return left_out[word.codes]
 
@@ -270,10 +273,10 @@ def _is_ignored(word: Labels, ignored: Sequence[str]) -> np.ndarray:
 def _items(
     path: Path, item: Labels, size: pd.Series, line: np.ndarray, unmatched: str
 ) -> np.ndarray:
-    """Return the number of each fixation's text among the words' texts, -1 for none."""
-    place = size.index.get_indexer(pd.Index(item.values, dtype="str"))
-    found = np.append(place, -1)[item.codes]
-    lost = (found < 0) & (item.codes >= 0)
+    """Return the number of each fixation's text, -1 for unknown texts."""
+    codes = size.index.get_indexer(pd.Index(item.values, dtype="str"))
+    item_codes = np.append(codes, -1)[item.codes]
+    lost = (item_codes < 0) & (item.codes >= 0)
     if lost.any() and unmatched != "dropped":
         at = int(np.argmax(lost))
         raise InputError(
@@ -281,7 +284,7 @@ def _items(
             f"({lost.sum():,} such fixations); the texts are {', '.join(map(str, size.index[:_SHOWN]))}"
             f"{', …' if len(size) > _SHOWN else ''}; `unmatched: dropped` leaves them out"
         )
-    return found
+    return item_codes
 
 
 def _within(
@@ -292,7 +295,7 @@ def _within(
     line: np.ndarray,
     unmatched: str,
 ) -> np.ndarray:
-    """Return places, those beyond their text refused or -1."""
+    """Return positions; those beyond their text are refused or -1."""
     beyond = (place >= np.append(size.to_numpy(), 0)[item]) & (item >= 0)
     if beyond.any() and unmatched != "dropped":
         at = int(np.argmax(beyond))
@@ -311,22 +314,22 @@ def _same_words(
     place: np.ndarray,
     word: Labels,
 ) -> None:
-    """Raise InputError with the first word of each text that fixations call otherwise."""
+    """Raise InputError with the first word of each text that differs in the fixations."""
     begin = np.concatenate([[0], np.cumsum(size.to_numpy())])
     keys = pd.DataFrame({"item": item, "place": place, "word": word.codes}).drop_duplicates()
     keys = keys[keys.word >= 0]
-    known = words.word.to_numpy()[begin[keys["item"]] + keys.place.to_numpy()]
+    expected = words.word.to_numpy()[begin[keys["item"]] + keys.place.to_numpy()]
     named = np.array([*word.values, ""], dtype=object)[keys.word]
-    differs = [spelling(str(a)) != spelling(str(b)) for a, b in zip(known, named, strict=True)]
+    differs = [spelling(str(a)) != spelling(str(b)) for a, b in zip(expected, named, strict=True)]
     if not any(differs):
         return
-    wrong = keys.assign(known=known, named=named)[differs].sort_values(["item", "place"])
-    each = wrong.drop_duplicates("item")
+    wrong = keys.assign(known=expected, named=named)[differs].sort_values(["item", "place"])
+    first_wrong = wrong.drop_duplicates("item")
     shown = "; ".join(
         f"text {size.index[row.item]}: word {row.place + 1} is {row.named!r}, in the text {row.known!r}"
-        for row in each.head(_SHOWN).itertuples()
+        for row in first_wrong.head(_SHOWN).itertuples()
     )
-    more = f" and {len(each) - _SHOWN} more texts" if len(each) > _SHOWN else ""
+    more = f" and {len(first_wrong) - _SHOWN} more texts" if len(first_wrong) > _SHOWN else ""
     raise InputError(
         f"{path}: fixations and texts do not align: {shown}{more}; check options → first and the "
         "columns of the texts"
@@ -340,31 +343,31 @@ def _places_of_pixels(
     size: pd.Series,
     values: Mapping,
 ) -> np.ndarray:
-    """Return the place of the area that each fixation's pixel is in, from 0; NaN outside of all."""
+    """Return the position of the area that contains each fixation's pixel, from 0; NaN if none."""
     if "areas" not in files:
         raise InputError(
             "fixations by pixels (x, y) need the table of areas: responses → areas, as of the words"
         )
     boxes = _boxes(Path(files["areas"]), dict(areas or {}), size)
-    place = np.full(len(item), np.nan)
+    positions = np.full(len(item), np.nan)
     x, y = values["x"], values["y"]
     order = np.argsort(item, kind="stable")
     bounds = np.searchsorted(item[order], np.arange(len(size) + 1))
-    for code, own in boxes.groupby("code", sort=False):
+    for code, item_boxes in boxes.groupby("code", sort=False):
         rows = order[bounds[code] : bounds[code + 1]]
-        left, right, top, bottom = (own[name].to_numpy() for name in _BOX)
+        left, right, top, bottom = (item_boxes[name].to_numpy() for name in _BOX)
         for number, box in enumerate(zip(left, right, top, bottom, strict=True)):
             inside = (
                 (x[rows] >= box[0]) & (x[rows] < box[1]) & (y[rows] >= box[2]) & (y[rows] < box[3])
             )
-            place[rows[inside & np.isnan(place[rows])]] = number
-    return place
+            positions[rows[inside & np.isnan(positions[rows])]] = number
+    return positions
 
 
 def _boxes(path: Path, options: dict, size: pd.Series) -> pd.DataFrame:
     """Read the areas' edges in pixels, in the order of the words of each text."""
     mapped = dict(options.get("columns") or {})
-    own = {name: str(mapped.get(name, name)) for name in _BOX}
+    columns = {name: str(mapped.get(name, name)) for name in _BOX}
     item = mapped.get("item", "item")
     parts = item if isinstance(item, list) else [item]
     position = mapped.get("position", "position")
@@ -372,16 +375,16 @@ def _boxes(path: Path, options: dict, size: pd.Series) -> pd.DataFrame:
         options.get("separator"), options.get("encoding", "utf-8"), options.get("sheet"),
         options.get("frame"), members=options.get("members"), rows=options.get("rows"),
     )  # fmt: skip
-    wanted = [*parts, *own.values(), *([position] if position else [])]
-    found = anything.read(path, style, lambda header: fixation_table.present(path, header, wanted))
-    label = labels(found, parts[0])
+    wanted = [*parts, *columns.values(), *([position] if position else [])]
+    table = anything.read(path, style, lambda header: fixation_table.present(path, header, wanted))
+    label = labels(table, parts[0])
     for part in parts[1:]:
-        label = label + " " + labels(found, part)
+        label = label + " " + labels(table, part)
     frame = pd.DataFrame({"code": size.index.get_indexer(pd.Index(label, dtype="str"))})
-    for name, column in own.items():
-        frame[name] = found.numbers(column, minimum=None).to_numpy()
+    for name, column in columns.items():
+        frame[name] = table.numbers(column, minimum=None).to_numpy()
     if position:
-        frame["position"] = found.numbers(position, integer=True).to_numpy()
+        frame["position"] = table.numbers(position, integer=True).to_numpy()
         frame = frame.drop_duplicates(["code", "position"]).sort_values(["code", "position"])
     frame = frame[frame.code >= 0]
     counts = frame.groupby("code").size().reindex(range(len(size)), fill_value=0)

@@ -4,7 +4,7 @@ words: EnglishMaterial.xlsx (sheet ALL), or the same as a table: WORD_ID, SENTEN
 responses: MonolingualReadingData.xlsx (sheet DATA), or the same as a table; for TFT, also a table
 of WORD_ID and one column a subject (pp21 …). A WORD_ID is part-trial-word; a trial is a page.
 
-Responses carry `words_since_fixation` (words from the one that was fixated before, in first pass
+Responses have `words_since_fixation` (distance in words from the previously fixated word, in first pass
 on the same page; 0 for the page's first) and `previous_fixated` (it is 1).
 """
 
@@ -40,13 +40,13 @@ _SUBJECTS = [f"pp{number:02d}" for number in range(1, 100)]
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the novel's words, an item a part; a word without a sentence joins the one before."""
+    """Read the novel's words, one item per part; a word without a sentence joins the previous one."""
     table, _ = _words(only(files, "words of geco"))
     return table
 
 
 def _words(path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    """Give the words and, by word_id, their WORD_IDs."""
+    """Return the words, and their WORD_IDs by word_id."""
     table = _read(path, "ALL", ["WORD_ID", "SENTENCE_ID", "WORD"]).once(["WORD_ID"])
     table = table.without(table["WORD"] == "", "without a word")
     ids = _places(table)
@@ -56,8 +56,8 @@ def _words(path: Path) -> tuple[pd.DataFrame, pd.Series]:
     frame = ids.assign(sentence=sentence.ffill(), word=table["WORD"], key=table["WORD_ID"])
     frame = frame.sort_values(["part", "trial", "word_in_trial"], kind="stable")
     starts = (frame.sentence != frame.sentence.shift()) | (frame.part != frame.part.shift())
-    made = word_table(frame.part.astype("str").to_numpy(), starts.cumsum(), frame.word.to_numpy())
-    return made, frame.key.reset_index(drop=True)
+    result = word_table(frame.part.astype("str").to_numpy(), starts.cumsum(), frame.word.to_numpy())
+    return result, frame.key.reset_index(drop=True)
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -69,8 +69,8 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     files = dict(files)
     if "material" not in files:
         raise InputError("responses of geco: name the file of the words as `material`, too")
-    known, keys = _words(Path(files.pop("material")))
-    same_words(known.word, words, "responses of geco, `material`")
+    words_of_material, keys = _words(Path(files.pop("material")))
+    same_words(words_of_material.word, words, "responses of geco, `material`")
     ids = pd.Series(keys.index, index=keys)
     path = only(files, "responses of geco")
     if not xlsx.is_workbook(path) and _WIDE.search(header(path)):

@@ -1,4 +1,4 @@
-"""Reports by interest area of EyeLink Data Viewer, as three corpora have them, distinguished by their columns.
+"""Interest-area reports of EyeLink Data Viewer in three corpora, distinguished by their columns.
 
 - CELER (Berzak et al., 2022), sent_ia.tsv: DATA_FILE (the reader), list (the reader's number),
   sentenceid, IA_ID (the word's number), IA_LABEL (the word), shared_text;
@@ -10,12 +10,12 @@
 
 And in each IA_SKIP (1: no fixation in first-pass reading), IA_FIRST_FIXATION_DURATION,
 IA_FIRST_RUN_DWELL_TIME, IA_REGRESSION_PATH_DURATION and IA_DWELL_TIME in ms (NA or . where there is
-none). Their "first run" is the first visit whenever it came: after IA_SKIP first-pass measures are
-0 here. An area of two words (no-break space) is two words, and the response has a span of 2.
+none). Their "first run" is the first visit, even after later words: with IA_SKIP, first-pass measures
+are set to 0. An area of two words (no-break space) becomes two words, and its response has a span of 2.
 
-Responses carry `words_since_fixation` and `previous_fixated`, as counted over the words in reading
-order by first pass. With a role `readers` (CELER's participant_metadata/metadata.tsv: List, L1) they
-carry `native`, the reader's first language.
+Responses have `words_since_fixation` and `previous_fixated`, computed over words in reading order by
+first pass. With a role `readers` (CELER's participant_metadata/metadata.tsv: List, L1) they have
+`native`, the reader's first language.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _NO_BREAK = "\u00a0"
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a corpus: reader, what says which text and word a row is of, and the words."""
+    """Columns of a corpus: reader, keys of text and word, and the words."""
 
     subject: str
     text: str
@@ -64,7 +64,7 @@ _LAYOUTS = {
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the texts, an item each: sentences of CELER and RSC, paragraphs of RastrOS."""
+    """Read the texts, one item each: sentences of CELER and RSC, paragraphs of RastrOS."""
     corpus, _, frame = _rows(only(files, "words of interest_areas"))
     return _words(corpus, _areas(corpus, frame))
 
@@ -106,11 +106,11 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 
 
 def _rows(path: Path, columns: list[str] | None = None) -> tuple[str, Table, pd.DataFrame]:
-    """Read the rows: which corpus, the table, and subject, text, area (from 1), label."""
+    """Return the corpus, its table, and subject, text, area (from 1) and label per row."""
     there = header(path).rstrip("\r\n").split("\t")
     corpus = next((name for name, layout in _LAYOUTS.items() if layout.text in there), None)
     if corpus is None:
-        decode(path, content(path), "utf-8")  # another encoding is named as such
+        decode(path, content(path), "utf-8")  # raises for another encoding
         names = ", ".join(layout.text for layout in _LAYOUTS.values())
         raise InputError(
             f"{path} is no tab-separated report by interest area of CELER, RastrOS or RSC: it has no "
@@ -150,7 +150,7 @@ def _rows(path: Path, columns: list[str] | None = None) -> tuple[str, Table, pd.
 
 
 def _areas(corpus: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the areas of all texts in order: text, area, label, size (words); texts as numbered."""
+    """Return text, area, label and size (words) of the areas of all texts, in order."""
     if corpus == "rsc":
         areas = frame.drop_duplicates("text")[["text", "label", "shared_text"]]
         areas = areas.assign(label=areas.label.str.split()).explode("label")
@@ -193,7 +193,7 @@ def _with_commas(label: str, word: str) -> str:
 
 
 def _without_controls(text: str) -> str:
-    """Return a text with the characters that Windows has at 0x80 to 0x9F, which its export lost."""
+    """Restore Windows characters at 0x80 to 0x9F, which the export garbled."""
     return "".join(
         bytes([ord(c)]).decode("cp1252", "ignore") if 0x80 <= ord(c) <= 0x9F else c for c in text
     ).strip(" ")

@@ -6,15 +6,15 @@ Two formats, distinguished by their columns:
   reader skipped counted as 0;
 - the corpus's own word report, `joint.data` of joint_data_trimmed.rda, that file or a CSV of it:
   uniform_id, lang, itemid or trialid (text), sentnum, ianum and ia (or wordnum and word), dur, firstrun.skip,
-  firstrun.dur, firstrun.gopast, firstfix.dur; NA where a word was not fixated. Its "first run" is
-  the first visit whenever it came: after `firstrun.skip` first-pass times are 0 here.
+  firstrun.dur, firstrun.gopast, firstfix.dur; NA if a word was not fixated. Its "first run" is the
+  first visit, even after later words: with `firstrun.skip`, first-pass times are set to 0.
 
-Of the word report, responses carry `words_since_fixation` and `previous_fixated`, as counted over
-the words in reading order by first pass. Words are those that most readers have at a place; rows
-with another word, and rows without one (double spaces in the texts), are dropped and reported; of a
-reading whose words are mostly others (a text under another's number), all rows are. `itemid` names the
-text, where there is one: `trialid` runs behind it for some readers. MECO L2 has English texts alone, and
-in `lang` the readers' first language: `language: null` reads all rows.
+Responses of the word report have `words_since_fixation` and `previous_fixated`, computed over words in
+reading order by first pass. Words are those of most readers at a position; rows with another word or
+without one (double spaces in the texts) are dropped and reported, as are readings with mostly other
+words (a text under another's number). `itemid` identifies the text, if present, because `trialid` lags
+behind it for some readers. MECO L2 has only English texts, and in `lang` the readers' first language:
+`language: null` reads all rows.
 """
 
 from collections.abc import Iterable
@@ -37,19 +37,19 @@ COLUMNS = {
     "responses": {
         "words_since_fixation": ("number", "distance from the word fixated before, words"),
         "previous_fixated": ("flag", "whether the word before was fixated"),
-    },
+    }
 }
 
 _MISSING = ("NA", "")
-#: Share of a reading's words that must be those of its text.
+#: Minimum share of a reading's words that match its text.
 _ALIGNED = 0.5
-# The column that tells the data frame, and the one that its rows are chosen by.
+# The column that identifies the data frame, and the column that selects its rows.
 _FRAME = ("uniform_id", "lang")
 _AREA = (("ianum", "ia"), ("wordnum", "word"))
 
 
 def words(files: dict[str, Path], *, language: str | None = "en") -> pd.DataFrame:
-    """Read the texts, one item each; item means have no sentences: `sentences.ends` finds them."""
+    """Read the texts, one item each; sentences of item means are found by `sentences.ends`."""
     with rda.as_csv(only(files, "words of meco"), *_FRAME, language or "") as path:
         return _words(path, language)
 
@@ -62,8 +62,8 @@ def _words(path: Path, language: str | None) -> pd.DataFrame:
     _, frame = _report(path, language)
     first = _agreed(frame)
     if (back := first.groupby("text").sentnum.diff() < 0).any():
-        text, place = first[back].iloc[0][["text", "place"]]
-        raise InputError(f"{path}: in text {text} the sentence numbers go back at place {place}")
+        text, position = first[back].iloc[0][["text", "place"]]
+        raise InputError(f"{path}: in text {text} the sentence numbers go back at place {position}")
     new = (first.text != first.text.shift()) | (first.sentnum != first.sentnum.shift())
     return word_table(padded(first.text.astype("str")), new.cumsum(), first.word)
 
@@ -97,7 +97,7 @@ def _is_report(path: Path) -> bool:
 
 
 def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
-    """Read text, place (from 0) and word of item means, in reading order."""
+    """Read text, position (from 0) and word of item means, in reading order."""
     names = ["StimulusID", "ContextLength"]
     table = read(path, [*names, "Region", *columns], separator=",").once(names)
     frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
@@ -120,8 +120,8 @@ def _report(path: Path, language: str | None, column: str = "dur") -> tuple[Tabl
     )
     there = table["lang"].unique()
     if language is not None and language not in there:
-        known = f"{hint(language, there)}There are: {', '.join(sorted(there))}"
-        raise InputError(f"options → language: {path} has no {language!r}; {known}")
+        way_out = f"{hint(language, there)}There are: {', '.join(sorted(there))}"
+        raise InputError(f"options → language: {path} has no {language!r}; {way_out}")
     if language is not None:
         table = Table(path, table.frame[table["lang"] == language])
     table = table.without(table[word].isin(_MISSING), "interest areas without a word")
@@ -136,7 +136,7 @@ def _report(path: Path, language: str | None, column: str = "dur") -> tuple[Tabl
 def _aligned(
     table: Table, frame: pd.DataFrame, languages: Iterable[str]
 ) -> tuple[Table, pd.DataFrame]:
-    """Drop readings of a text that have mostly other words than the rest; refuse if most do."""
+    """Drop readings of a text with mostly other words than the rest; InputError if most have."""
     first = _agreed(frame).set_index(["text", "area"]).word
     same = frame.word.to_numpy() == first.reindex(
         pd.MultiIndex.from_frame(frame[["text", "area"]])
@@ -160,7 +160,7 @@ def _aligned(
 
 
 def _agreed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Give the words that most readers have: text, area, place (from 1), word, sentnum."""
+    """Return the words of most readers: text, area, position (from 1), word, sentnum."""
     counts = frame.groupby(["text", "area", "word", "sentnum"]).size().rename("n").reset_index()
     counts = counts.sort_values(["text", "area", "n"], ascending=[True, True, False], kind="stable")
     first = counts.drop_duplicates(["text", "area"]).reset_index(drop=True)
@@ -174,17 +174,19 @@ def _of_readers(
     table, frame = _report(path, language, _REPORT[measure])
     first = _agreed(frame)
     same_words(first.word, words, path)
-    known = first.assign(word_id=range(len(first))).set_index(["text", "area"])
-    found = known.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(frame.index)
-    frame["word_id"] = found.word_id.astype("int32")
+    by_area = first.assign(word_id=range(len(first))).set_index(["text", "area"])
+    matched = by_area.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(
+        frame.index
+    )
+    frame["word_id"] = matched.word_id.astype("int32")
     times = table.numbers(_REPORT[measure], missing=_MISSING)
     skipped = table.numbers("firstrun.skip", missing=_MISSING).fillna(1) != 0
     if measure != "TFT":
         times = times.mask(skipped, 0)
     frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times
     frame["fixated"] = ~skipped
-    frame = frame[(frame.word == found.word).to_numpy()]
-    if other := len(found) - len(frame):
+    frame = frame[(frame.word == matched.word).to_numpy()]
+    if other := len(matched) - len(frame):
         warn(path, f"{other:,} rows dropped, with another word than most readers' there")
     frame = frame.assign(subject=padded(frame.subject))
     frame = frame.sort_values(["subject", "word_id"], kind="stable")

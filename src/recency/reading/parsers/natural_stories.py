@@ -3,14 +3,14 @@
 words: all_stories.tok (word, zone, item). responses, distinguished by their columns:
 - processed_RTs.tsv (WorkerId, correct, item, zone, RT, word …), zones of all_stories.tok;
 - batch files (WorkerId or subject, correct, item, zone, RT), zones of the experiment: two screens
-  stand before each story, and story 3 had one more word, its 229th, that the text lacks.
+  precede each story, and story 3 had an additional word, its 229th, that is not in the text.
 
-In May 2025 the authors moved the times of processed_RTs.tsv by one word. The paper used the
-alignment before, which processed_wordinfo.tsv still has: given in the role `readers`, its
-counts of readers per word tell how far a file was moved, and the times are moved back.
+In May 2025 the authors shifted the times of processed_RTs.tsv by one word. The paper used the previous
+alignment, which processed_wordinfo.tsv still has: from this file, in the role `readers`, the shift is
+determined by the numbers of readers per word, and reversed.
 
-With a role `trees` among the words' files (all-parses-aligned.txt.penn) each word has a part of
-speech: noun, verb (modals and auxiliaries among them) or other.
+With a role `trees` of the words (all-parses-aligned.txt.penn) each word has a part of speech: noun,
+verb (including modals and auxiliaries) or other.
 """
 
 import re
@@ -43,7 +43,7 @@ _LEAF = re.compile(r"\(([^\s()]+) [^\s()]+/(\d+)\.(\d+)(?:\.\w+)*\)")
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the stories, one item each, and find their sentences by the rule of `sentences.ends`."""
+    """Read the stories, one item each, with sentences found by `sentences.ends`."""
     files = dict(files)
     trees = files.pop("trees", None)
     path = only(files, "words of natural_stories")
@@ -62,23 +62,23 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
             "count from 1 without a gap",
         )
     sentences = sentence_numbers(frame.word, frame["item"])
-    made = word_table(padded(frame["item"].astype("str")), sentences, frame.word)
-    return made if trees is None else made.assign(pos=_parts_of_speech(trees, frame))
+    result = word_table(padded(frame["item"].astype("str")), sentences, frame.word)
+    return result if trees is None else result.assign(pos=_parts_of_speech(trees, frame))
 
 
 def _parts_of_speech(trees: Path, frame: pd.DataFrame) -> list[str]:
     """Find the part of speech of each word of `frame` (item, zone)."""
-    found: dict[tuple[int, int], list[str]] = {}
+    tags: dict[tuple[int, int], list[str]] = {}
     for tag, story, zone in _LEAF.findall(content(trees).decode()):
-        found.setdefault((int(story), int(zone)), []).append(tag)
+        tags.setdefault((int(story), int(zone)), []).append(tag)
     keys = list(zip(frame["item"], frame.zone, strict=True))
-    lost = [key for key in keys if key not in found]
+    lost = [key for key in keys if key not in tags]
     if lost:
         raise InputError(
             f"{trees}: no leaf is word {lost[0][1]} of story {lost[0][0]}, nor are {len(lost) - 1:,} "
             "others; the trees are to be all-parses-aligned.txt.penn of the same stories"
         )
-    return [parts_of_speech.of(found[key]) for key in keys]
+    return [parts_of_speech.of(tags[key]) for key in keys]
 
 
 def responses(
@@ -109,15 +109,15 @@ def responses(
         )
         frame = frame[~again]
     frame["zone"] += offset
-    found = look_up(words, ("item", "place"), frame["item"], frame.zone)
-    outside = found.word_id.isna()
+    matched = look_up(words, ("item", "place"), frame["item"], frame.zone)
+    outside = matched.word_id.isna()
     if outside.any():
         warn("responses", f"{outside.sum():,} times dropped, of zones outside the stories' words")
     kept = frame[~outside.to_numpy()]
     return pd.DataFrame(
         {
             "subject": padded(kept.subject),
-            "word_id": found.word_id[~outside].astype("int32").to_numpy(),
+            "word_id": matched.word_id[~outside].astype("int32").to_numpy(),
             "time_ms": kept.time_ms,
             "correct": kept.correct,
         }
@@ -166,7 +166,7 @@ def _from_raw(path: Path, frame: pd.DataFrame, file_offset: int) -> pd.DataFrame
 
 
 def _moved(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
-    """Find by how many words the file's times stand after those of the readers' counts."""
+    """Return the shift in words of the file's times relative to the readers' counts."""
     if readers is None:
         raise InputError(
             f"{path}: whether its times are those of the paper or were moved (May 2025) shows in "

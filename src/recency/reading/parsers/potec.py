@@ -6,12 +6,12 @@ responses: `times` with reader, itemid, WordIndexInText, FFD, FPRT, RPD_inc, RBR
 fixated); optionally `readers` (reader, itemid, expert_status, meanAccTQ, meanAccBQ), whose columns
 filters may use as `expert_status`, `text_accuracy` and `background_accuracy`.
 
-Each may be a table, or the corpus's own zip of a file for each reader and text,
-`reader<number>_<text>_merged.tsv` (or .txt), which has all of these; there the columns are called
-reader_id, text_id, word_index_in_text and so on, or as above.
+Each may be a table, or the corpus's zip with a file per reader and text,
+`reader<number>_<text>_merged.tsv` (or .txt), which has all columns, named reader_id, text_id,
+word_index_in_text and so on, or as above.
 
-Responses carry `first_pass` (the word was fixated before any to its right; where it was not, TFT
-alone can be above 0), and, counted by it, `words_since_fixation` and `previous_fixated`.
+Responses have `first_pass` (the word was fixated before any to its right; otherwise only TFT can be
+above 0) and, based on it, `words_since_fixation` and `previous_fixated`.
 """
 
 import re
@@ -43,7 +43,7 @@ COLUMNS = {
 
 _PLACE = ["itemid", "WordIndexInText"]
 _MEMBER = re.compile(r"reader(\d+)_([a-z]\d+)_merged\.(?:tsv|txt)")
-# As the files of osf.io/dn5hp call the columns now; the earlier release had the names used here.
+# Column names of the current files of osf.io/dn5hp → names of the earlier release, used here.
 _NAMES = {
     "reader": "reader_id",
     "itemid": "text_id",
@@ -90,16 +90,16 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     column = _COLUMNS[measure]
     keys = ["reader", *_PLACE]
     table = _table(path, dict.fromkeys([*keys, "FPRT", column])).once(keys)
-    place = table.numbers("WordIndexInText", integer=True, minimum=1)
-    found = look_up(words, ("item", "place"), table["itemid"], place).word_id
-    if (lost := found.isna().to_numpy()).any():
+    position = table.numbers("WordIndexInText", integer=True, minimum=1)
+    word_ids = look_up(words, ("item", "place"), table["itemid"], position).word_id
+    if (lost := word_ids.isna().to_numpy()).any():
         line = table.frame.index[lost][0]
         table.fail(
             line,
-            f"text {table['itemid'][line]} has no word {place[line]} ({lost.sum():,} such rows)",
+            f"text {table['itemid'][line]} has no word {position[line]} ({lost.sum():,} such rows)",
         )
     frame = pd.DataFrame({"subject": padded(table["reader"]), "text": table["itemid"]})
-    frame["word_id"] = found.astype("int32").to_numpy()
+    frame["word_id"] = word_ids.astype("int32").to_numpy()
     frame["time_ms"] = table.numbers(column)
     frame["first_pass"] = table.numbers("FPRT") > 0
     check_complete(path, frame.subject, frame.text, words.groupby("item").size(), "text")
@@ -114,17 +114,17 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 
 
 def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.DataFrame:
-    """Add what is known of each reading of a text."""
+    """Add the columns of each reading of a text."""
     keys = ["reader", "itemid"]
     table = _table(path, [*keys, *_READERS], each=keys).once(keys)
-    known = pd.DataFrame(
+    readers = pd.DataFrame(
         {new: table.numbers(old, minimum=None, missing=_UNKNOWN) for old, new in _READERS.items()}
     )
-    known = known.set_index(pd.MultiIndex.from_arrays([table["reader"], table["itemid"]]))
+    readers = readers.set_index(pd.MultiIndex.from_arrays([table["reader"], table["itemid"]]))
     pairs = pd.MultiIndex.from_arrays([reader.reindex(frame.index), frame.text])
-    if (lost := ~pairs.isin(known.index)).any():
+    if (lost := ~pairs.isin(readers.index)).any():
         raise InputError(f"{path} has no row for reader {pairs[lost][0][0]}, {pairs[lost][0][1]}")
-    return pd.concat([frame, known.reindex(pairs).set_axis(frame.index)], axis=1)
+    return pd.concat([frame, readers.reindex(pairs).set_axis(frame.index)], axis=1)
 
 
 def _table(path: Path, columns: Iterable[str], each: list[str] | None = None) -> Table:
@@ -154,20 +154,20 @@ def _members(
     path: Path, archive: zipfile.ZipFile, columns: list[str], each: list[str] | None
 ) -> Iterator[tuple[str, Table]]:
     """Read the files of a zip, by reader and text; their columns get the names used here."""
-    found = {}
+    members = {}
     for name in archive.namelist():
         if (match := _MEMBER.fullmatch(PurePosixPath(name).name)) and "__MACOSX" not in name:
-            if (key := (int(match[1]), match[2])) in found:
+            if (key := (int(match[1]), match[2])) in members:
                 raise InputError(
-                    f"{path} has reader {key[0]}, {key[1]} twice: {found[key]}, {name}"
+                    f"{path} has reader {key[0]}, {key[1]} twice: {members[key]}, {name}"
                 )
-            found[key] = name
-    if not found:
+            members[key] = name
+    if not members:
         raise InputError(
             f"{path} has no file reader<number>_<text>_merged.tsv: take reading_measures_merged of "
             "PoTeC, osf.io/dn5hp"
         )
-    for (reader, text), name in sorted(found.items()):
+    for (reader, text), name in sorted(members.items()):
         data = archive.read(name)
         header = data.split(b"\n", 1)[0].decode("utf-8-sig", "replace").strip().split("\t")
         theirs = [new if (new := _NAMES.get(c, c)) in header else c for c in columns]

@@ -3,13 +3,13 @@
 words: Provo_Corpus-Predictability_Norms.csv, or a table of words (text_id, word_number, word).
 responses, distinguished by their columns: Provo_Corpus-Additional_Eyetracking_Data-Fixation_Report.csv,
 a table of fixations (subject, text_id, trial_order, fix_num, fix_dur, word_text), or the summary
-Provo_Corpus-Eyetracking_Data.csv (`formats.provo_areas`). A passage that a subject was shown twice counts
-the first time.
+Provo_Corpus-Eyetracking_Data.csv (`formats.provo_areas`). If a subject was shown a passage twice, the
+first reading is used.
 
-Of fixations, responses carry `words_since_fixation` (the length of the saccade that brought the fixation, in
-words; 0 at the start of a page), `previous_fixated` (it is 1), `page_first` and `page_last` (the
-page's first and last fixation on a word), and `word_matches`: the paper's pipeline joins two
-files by their words and loses those that they spell differently, with quotes or apostrophes.
+Responses from fixations have `words_since_fixation` (the length in words of the saccade to the
+fixation; 0 at the start of a page), `previous_fixated` (it is 1), `page_first` and `page_last` (the
+page's first and last fixation on a word), and `word_matches`: the paper's pipeline joins two files by
+words and loses those with different spellings of quotes or apostrophes.
 """
 
 from pathlib import Path
@@ -49,7 +49,7 @@ CHOICES = {
     "durations": ("fixation", "onset"),
 }
 
-# The table of words has ? for characters that its source lost: apostrophes, and one dash.
+# The table of words has ? for apostrophes, and one dash, that its source lost.
 _LOST = {"?": "—", "doesn?t": "doesn’t", "women?s": "women’s", "bonds?": "bonds’"}
 _REPORT = {
     "subject": "RECORDING_SESSION_LABEL",
@@ -81,13 +81,13 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     path = only(files, "words of provo")
     encoding = _encoding(path)
     if "Word_Number" in header(path):
-        own = ["Word_Unique_ID", "Word_Number", "Word"]
-        table = read(path, ["Text_ID", "Text"], optional=own, separator=",", encoding=encoding)
+        columns = ["Word_Unique_ID", "Word_Number", "Word"]
+        table = read(path, ["Text_ID", "Text"], optional=columns, separator=",", encoding=encoding)
         ids = table.numbers("Text_ID", integer=True, minimum=1)
         texts = table["Text"].groupby(ids).first().str.split()
     else:
-        own = ["word_unique_id", "word_number", "word"]
-        table = read(path, ["text_id", *own[1:]], optional=own[:1], encoding=encoding)
+        columns = ["word_unique_id", "word_number", "word"]
+        table = read(path, ["text_id", *columns[1:]], optional=columns[:1], encoding=encoding)
         frame = pd.DataFrame(
             {c: table.numbers(c, integer=True) for c in ["text_id", "word_number"]}
         )
@@ -100,13 +100,15 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
                 line, f"text {frame.text_id[line]} has no word before {frame.word_number[line]}"
             )
         texts = frame.groupby("text_id").word.agg(list)
-    found = texts.explode()
-    items = padded(found.index.astype("str").to_series())
-    made = word_table(items.to_numpy(), sentence_numbers(found, found.index), found.to_numpy())
-    made = _with_ids(made, table, *own)
+    split_words = texts.explode()
+    items = padded(split_words.index.astype("str").to_series())
+    result = word_table(
+        items.to_numpy(), sentence_numbers(split_words, split_words.index), split_words.to_numpy()
+    )
+    result = _with_ids(result, table, *columns)
     if tags is None:
-        return made
-    return made.assign(pos=provo_areas.parts_of_speech(tags, made, _encoding(tags)))
+        return result
+    return result.assign(pos=provo_areas.parts_of_speech(tags, result, _encoding(tags)))
 
 
 def _with_ids(words: pd.DataFrame, table: Table, ids: str, number: str, word: str) -> pd.DataFrame:
@@ -119,14 +121,14 @@ def _with_ids(words: pd.DataFrame, table: Table, ids: str, number: str, word: st
     text = "Text_ID" if "Text_ID" in table else "text_id"
     rows = table.frame[[text, number, word, ids]].drop_duplicates()
     rows = rows[~rows[ids].isin(_OFF_TEXT)]
-    known = words.assign(place=words.groupby("item").cumcount() + 1)
-    key = pd.MultiIndex.from_arrays([known["item"].astype(int), known.place])
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
+    key = pd.MultiIndex.from_arrays([numbered["item"].astype(int), numbered.place])
     asked = pd.MultiIndex.from_arrays([rows[text].astype(int), rows[number].astype(int)])
     at = key.get_indexer(asked)
     same = words.word.map(spelling).to_numpy()[at] == rows[word].map(spelling).to_numpy()
-    found = pd.Series(rows[ids].to_numpy(), index=at)[(at >= 0) & same]
-    found = found[~found.index.duplicated()]
-    return words.assign(unique_id=found.reindex(range(len(words))).astype("str").to_numpy())
+    unique_ids = pd.Series(rows[ids].to_numpy(), index=at)[(at >= 0) & same]
+    unique_ids = unique_ids[~unique_ids.index.duplicated()]
+    return words.assign(unique_id=unique_ids.reindex(range(len(words))).astype("str").to_numpy())
 
 
 def responses(
@@ -160,9 +162,9 @@ def responses(
     if areas:
         return provo_areas.responses(path, words, measure, _encoding(path))
     frame, labels = _fixations(path, durations)
-    known = words.assign(place=words.groupby("item").cumcount() + 1)
-    known["text"] = known["item"].astype("int64")
-    frame = frame.merge(known, on=["text", "place"], how="left")
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
+    numbered["text"] = numbered["item"].astype("int64")
+    frame = frame.merge(numbered, on=["text", "place"], how="left")
     if (lost := frame.word_id.isna()).any():
         at = frame[lost].iloc[0]
         more = f"({lost.sum():,} such rows)"
@@ -197,7 +199,7 @@ def responses(
 
 
 def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series) -> pd.DataFrame:
-    """Drop fixations on areas that hold another word than the text has there (text 55, mostly)."""
+    """Drop fixations on areas with another word than the text (mostly text 55)."""
     other = (label != word).to_numpy()
     if other.any():
         example = f"{label[other].iloc[0]} for {word[other].iloc[0]}"
@@ -239,7 +241,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
 
 
 def _turned(frame: pd.DataFrame, order: list[str]) -> bool:
-    """Say whether a passage's fixations are not in their order, or its rows not beside each other."""
+    """Return whether a passage's fixations are out of order, or its rows not contiguous."""
     *keys, onset = order
     new = (frame[keys] != frame[keys].shift()).any(axis=1)
     back = ~new & (frame[onset].diff() < 0)
@@ -247,7 +249,7 @@ def _turned(frame: pd.DataFrame, order: list[str]) -> bool:
 
 
 def _encoding(path: Path) -> str:
-    """Tell the corpus as saved on a Macintosh from later copies in UTF-8."""
+    """Return the encoding: Macintosh for the original, UTF-8 for later copies."""
     try:
         content(path).decode("utf-8")
     except UnicodeDecodeError:

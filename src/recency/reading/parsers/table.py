@@ -1,37 +1,37 @@
-"""Bring your own corpus: tables as they are found, their columns named in the config, no code.
+"""Parser for your own tables, whose columns are mapped in the config.
 
 A file is CSV, TSV or other delimited text, gzipped or not, Parquet, Feather, Excel's .xlsx or R's
-.rda and .rds. The option `columns` maps what is needed to the columns of the file; a name left out
-is a column of that very name, null says that there is none. One file may hold words and responses;
-of two, `columns: {words: {…}, responses: {…}}` maps what they call otherwise.
+.rda and .rds. The option `columns` maps names to the columns of the file; an omitted name is a column
+of the same name, null means that there is none. Words and responses may be in one file; for two files,
+`columns: {words: {…}, responses: {…}}` maps columns with different names.
 
-- `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
-  sentence or the text, from 0 or 1; null: the order of the rows), `word`: of the words.
-- `space_after`, if there is one: true or false, whether a space follows the word in the text.
-- `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position` with
-  `item` or `sentence`; and each measure (`SPR: my_rt`; `time_ms` serves a measure that is not
-  mapped): of the responses. A measure is a time, 0 for a word that was not fixated. With a star
-  (`SPR: "rt_*"`) each column that fits is a subject's, called by what the star stands for.
-- `span`, `last_position` or `region` (a label that words have, too): a response to several words,
-  from its own on.
-- any other name: a column that is kept, as numbers if it holds nothing else; with the words if
-  all rows of a word agree, with the responses if not.
+- words: `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
+  sentence or the text, from 0 or 1; null: the order of the rows), `word`.
+- words: `space_after` (optional): true or false, whether a space follows the word in the text.
+- responses: `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position`
+  with `item` or `sentence`; and each measure (`SPR: my_rt`; default `time_ms`). A measure is a time, 0
+  for a word that was not fixated. With a star (`SPR: "rt_*"`) each matching column is a subject, named
+  by the part matched by the star.
+- responses: `span`, `last_position` or `region` (a label that words have too) for a response to several
+  words, beginning with its own.
+- any other name: a column to keep, as numbers if possible; with the words if all rows of a word agree,
+  otherwise with the responses.
 
-`shape: items` is of experiments: one text per item and condition (`stimulus`, `condition`, and
+`shape: items` is for experiments: one text per item and condition (`stimulus`, `condition`, and
 `sentence`, or `context`, `critical`, `continuation`), with a critical region (`critical`: its words;
 `position`; or `marker`) that responses are to; docs/corpora.md.
 
-Further options: `phrases: true`: a row's `word` is several words, to all of which it responds;
-`sentences`: punctuation, or item (one each), where no column says; `missing`: the
-spellings of a missing value; `skipped: true`: a missing time is of a word that was not fixated,
-0 ms; `unmatched: dropped`: rows to words that there are not, as of practice; `rows`: column → the
-values whose rows are read; `average`: columns, as of electrodes, over which responses are averaged;
-`unit`: ms or s; `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`,
-`encoding`, `decimal`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
-`P{subject}.csv`, all as one table); `parts`: columns in a label, as
-`{stimulus: "{story}.page{page}"}`; `variants: separate`: a text that some subjects read in other
-words is an item of its own; a column mapped to `language` has one value; `not_first_pass:
-{IA_SKIP: "1"}`: words that were skipped in first pass have 0 ms of all times but TFT.
+Further options: `phrases: true`: a row's `word` is several words, with one response to all;
+`sentences`: punctuation, or item (one sentence each), without a column of sentences; `missing`:
+spellings of missing values; `skipped: true`: a missing time means that the word was not fixated, 0 ms;
+`unmatched: dropped`: drop rows of unknown words, such as practice; `rows`: column → values of the rows
+to read; `average`: columns, such as electrodes, over which responses are averaged; `unit`: ms or s;
+`amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`,
+`decimal`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
+`P{subject}.csv`, concatenated); `parts`: columns within a label, such as
+`{stimulus: "{story}.page{page}"}`; `variants: separate`: versions of a text with different words are
+separate items; a column mapped to `language` must have one value; `not_first_pass:
+{IA_SKIP: "1"}`: words skipped in first pass have 0 ms in all times except TFT.
 """
 
 from collections.abc import Mapping, Sequence
@@ -134,7 +134,7 @@ def words(
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
     def pick(there: list[str]) -> list[str]:
-        found = [mapped.find(name, there) for name in wanted]
+        columns = [mapped.find(name, there) for name in wanted]
         mapped.needed("word", path, there)
         if mapped.name("position") is not None:
             rows = "or map `position: null`, to count the rows as they stand. "
@@ -150,7 +150,7 @@ def words(
         for name, column in others.items():
             if name in mapped.given and column not in there:
                 raise lacking(path, column, there)
-        return [*found, *(column for column in others.values() if column in there)]
+        return [*columns, *(column for column in others.values() if column in there)]
 
     table = of_versions.separate(read(path, style, mapped, pick), mapped, variants)
     of_versions.one_language(table, mapped)
@@ -193,7 +193,7 @@ def responses(
     variants: str = "refused",
     not_first_pass: Mapping | None = None,
 ) -> pd.DataFrame:
-    """Read `measure` in its unit, the subject and what else is mapped, in reading order.
+    """Read `measure` in its unit, subject and other mapped columns, in reading order.
 
     Rows without a value are dropped, and counted on stderr. With `eye_tracking`,
     words_since_fixation and previous_fixated are counted over each subject's words of a text
@@ -219,36 +219,38 @@ def responses(
         item_words.refuse(eye_tracking=eye_tracking)
         others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
         of_items = item_texts.Options(marker, items=items)
-        found = item_rows.find(table, mapped, words, measure, values, of_items, regions, unmatched)
+        matched = item_rows.find(
+            table, mapped, words, measure, values, of_items, regions, unmatched
+        )
     else:
         options = places.Options(
             places.selected(join, items, sentences), items, sentences, unmatched
         )
         times = values if value == TIME else None
-        found = places.find(table, mapped, words, subject, times, options)
-    table, subject = Table(table.path, table.frame[found.kept]), subject[found.kept]
-    made = pd.DataFrame({"subject": padded(subject), "word_id": found.word_id})
-    made[value] = values[found.kept]
-    if (found.span > 1).any():
-        made["span"] = found.span
+        matched = places.find(table, mapped, words, subject, times, options)
+    table, subject = Table(table.path, table.frame[matched.kept]), subject[matched.kept]
+    result = pd.DataFrame({"subject": padded(subject), "word_id": matched.word_id})
+    result[value] = values[matched.kept]
+    if (matched.span > 1).any():
+        result["span"] = matched.span
     for name, column in others.items():
         kept = typed(table, column, missing, decimal)
         if name in words:
-            response_values.require_agreement(table, name, kept, words, found.word_id)
+            response_values.require_agreement(table, name, kept, words, matched.word_id)
         else:
-            made[name] = kept.to_numpy()
+            result[name] = kept.to_numpy()
     if average:
-        made = response_values.averaged(table, average, made, value)
+        result = response_values.averaged(table, average, result, value)
     else:
-        response_values.require_one_response(table, mapped, made, subject)
-    made = response_values.sort_by_word(path, made, words)
+        response_values.require_one_response(table, mapped, result, subject)
+    result = response_values.sort_by_word(path, result, words)
     if eye_tracking:
-        made = response_values.add_fixation_history(made, words, value)
-    return response_values.drop_missing(path, made, value, measure, skipped)
+        result = response_values.add_fixation_history(result, words, value)
+    return response_values.drop_missing(path, result, value, measure, skipped)
 
 
 def _rule(sentences: str | Mapping | None) -> str | None:
-    """Return how the words' sentences are found; a mapping or `order` is of the responses."""
+    """Return the option `sentences` for words; a mapping or `order` applies to responses."""
     if sentences is None or isinstance(sentences, Mapping) or sentences == ORDER:
         return None
     one_of("sentences", sentences, (*texts.RULES, ORDER))
@@ -256,7 +258,7 @@ def _rule(sentences: str | Mapping | None) -> str | None:
 
 
 def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None) -> texts.Rows:
-    """Give what a table's rows say of their words."""
+    """Return the columns of a table that describe words."""
     there = list(table.frame.columns)
     frame = pd.DataFrame(index=table.frame.index)
     for name in ("subject", "item", "sentence"):
@@ -290,7 +292,7 @@ def _of_words(
     missing: Sequence[str] | None,
     mark: str,
 ) -> pd.DataFrame:
-    """Give the columns in which all rows of a word agree; InputError where one must and does not."""
+    """Return the columns in which all rows of a word agree; InputError if a required one differs."""
     frame, kept = rows.frame, pd.DataFrame(index=rows.frame.index)
     keys = [frame[name] for name in ("item", "sentence", "position") if name in frame]
     if (region := mapped.find("region", table.frame.columns)) is not None:
@@ -318,7 +320,7 @@ def _read(
     shape: str,
     more: Sequence[str],
 ) -> tuple[Table, str, dict[str, str]]:
-    """Read the responses' columns; give the table, the column of times, and name → column to keep."""
+    """Read the responses; return the table, the column of times, and name → column to keep."""
     wide: dict[str, str] = {}
     chosen: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -333,16 +335,16 @@ def _read(
             elif shape == "items" and item_texts.is_structure(name):
                 continue
             elif name != measure and name not in words and not matching(column, there):
-                known = hint(column, there)
+                way_out = hint(column, there)
                 raise InputError(
-                    f"{path} has no column {column}, which options → columns → {name} names; {known}"
+                    f"{path} has no column {column}, which options → columns → {name} names; {way_out}"
                 )
         of_items = [
             item_texts.stimulus_column(mapped, there) if shape == "items" else None,
             *(mapped.find(name, there) for name in item_texts.KEYS if shape == "items"),
         ]
         keys = ["subject", "word_id", "item", "sentence", "position", "word", "last_position"]
-        found = [mapped.find(name, there) for name in (*keys, "span", "region", "length")]
+        columns = [mapped.find(name, there) for name in (*keys, "span", "region", "length")]
         for name in ("subject", *keys[2:5]):
             if name in mapped.given and mapped.of[name] is not None:
                 mapped.needed(name, path, there)
@@ -350,7 +352,7 @@ def _read(
             mapped.needed("subject", path, there)
         if lost := [name for name in more if name not in there]:
             raise lacking(path, lost[0], there, "options → not_first_pass names it. ")
-        return [*found, *of_items, *(wide or [chosen["time"]]), *others.values(), *more]
+        return [*columns, *of_items, *(wide or [chosen["time"]]), *others.values(), *more]
 
     table = read(path, style, mapped, pick)
     time = chosen["time"]
@@ -361,7 +363,7 @@ def _read(
 
 
 def _time_column(path: Path, mapped: Columns, measure: str, there: list[str]) -> str:
-    """Give the column of a measure, or the pattern of its subjects' columns."""
+    """Return the column of a measure, or the pattern of its subjects' columns."""
     for name in (measure, "time_ms"):
         if mapped.of.get(name) is not None:
             column = mapped.of[name]

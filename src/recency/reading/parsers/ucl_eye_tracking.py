@@ -1,8 +1,8 @@
 """UCL corpus, eye tracking (Frank et al., 2013): eyetracking.RT.txt.
 
-43 subjects read, in isolation, the 205 sentences that fitted on one line. One row a word; a time of
-0 means that the word was not fixated before a word to its right. Responses carry `correct` (c, e
-or -), `words_since_fixation` (the paper's wdelta) and `previous_fixated`.
+43 subjects read, in isolation, the 205 sentences that fitted on one line. One row per word; a time of 0
+means that the word was not fixated before a word to its right. Responses have `correct` (c, e or -),
+`words_since_fixation` (the paper's wdelta) and `previous_fixated`.
 """
 
 from pathlib import Path
@@ -40,7 +40,7 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
 
 
 def _used(sentences: pd.Series, path: Path) -> pd.Series:
-    """Give the shortest; ties in length go by number."""
+    """Return the shortest sentences; ties are resolved by number."""
     shortest = sentences.str.len().sort_values(kind="stable").index[:_SENTENCES]
     return sentences[shortest].sort_index()
 

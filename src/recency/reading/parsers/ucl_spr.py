@@ -1,7 +1,7 @@
 """UCL corpus, self-paced reading (Frank et al., 2013): selfpacedreading.RT.txt.
 
-117 subjects read 361 sentences in isolation. Responses carry `correct`, the answer to the trial's
-question: c right, e wrong, - none asked.
+117 subjects read 361 sentences in isolation. Responses have `correct`, the answer to the trial's
+question: c correct, e wrong, - no question.
 """
 
 from pathlib import Path

@@ -1,19 +1,18 @@
 """English G-maze and self-paced reading (Witzel, Witzel & Forster, 2012): single sentences.
 
-words: for the maze a table of sentences (list, item, sentence), for self-paced reading its own
-times, since three sentences there are spelled otherwise. A sentence that both lists of materials
-have is one item. Words say in which `frame` they stand, the item's number that its versions share,
-and at which `offset`: the words from the first one in which the versions differ, null in an item of
-one version. With the maze's times in a role `foils`, each word has its `foil`, the distractor (null
-where it is x-x-x, no word), with the length of that, foil_length, in characters, and its item's
-`condition`, the times' type. responses, distinguished by their columns:
-- maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was
-  chosen, and the trial ends). They carry `correct` (a flag) and `type` (practice, filler, …);
-- self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They carry
-  `answer`: c right, e wrong, - none asked.
+words: for the maze a table of sentences (list, item, sentence), for self-paced reading its times,
+because three sentences are spelled differently there. A sentence in both lists of materials is one
+item. Words have `frame`, the item number shared by its versions, and `offset`, the distance in words
+from the first word in which versions differ (null in an item with one version). With the maze's times
+in a role `foils`, each word has its `foil`, the distractor (null for x-x-x), its length foil_length in
+characters, and `condition`, the type in the times. responses, distinguished by their columns:
+- maze: list, subject, item, type, word_num (from 0), word, rt, correct (0: the distractor was chosen,
+  and the trial ended). They have `correct` (a flag) and `type` (practice, filler, …);
+- self-paced: list, subject, item, word_num (from 1), word, rt, question_correct. They have `answer`: c
+  correct, e wrong, - no question.
 
-Raw times in ms, none removed: slow ones and the maze's first word, which has no real alternative,
-are for the filters.
+Times are raw, in ms: filters should exclude slow ones and the maze's first word, which has no real
+alternative.
 """
 
 import math
@@ -41,14 +40,14 @@ COLUMNS = {
         "answer": ("text", "the answer: c right, e wrong, - no question", {"measures": ("SPR",)}),
     },
 }
-NO_WORD = "x-x-x"  # beside the first word, which has no alternative
+NO_WORD = "x-x-x"  # the alternative of the first word
 
 _KEYS = ["list", "item"]
 _ANSWERS = {"1": "c", "0": "e", "NA": "-"}
 
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
-    """Read the sentences, one item each, by number and, where the lists differ, by list."""
+    """Read the sentences, one item each, by number and, if the lists differ, by list."""
     files = dict(files)
     foils = files.pop("foils", None)
     path = only(files, "words of witzel")
@@ -66,22 +65,22 @@ def words(files: dict[str, Path]) -> pd.DataFrame:
     frame = frame.drop_duplicates("name")
     apart = frame.groupby("item").words.agg(_first_apart)
     frame = frame.assign(sentence=range(1, len(frame) + 1), frame=names).explode("words")
-    made = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
-    made["frame"] = frame.frame.to_numpy("str")
-    made["offset"] = made.position.to_numpy() - frame["item"].map(apart).to_numpy(float)
+    result = word_table(frame.name.to_numpy(), frame.sentence.to_numpy(), frame.words.to_numpy())
+    result["frame"] = frame.frame.to_numpy("str")
+    result["offset"] = result.position.to_numpy() - frame["item"].map(apart).to_numpy(float)
     if foils is None:
-        return made
-    keys = [frame.list.to_numpy(), frame["item"].to_numpy(), made.position.to_numpy() - 1]
-    return made.assign(**_foils(foils, pd.MultiIndex.from_arrays(keys)))
+        return result
+    keys = [frame.list.to_numpy(), frame["item"].to_numpy(), result.position.to_numpy() - 1]
+    return result.assign(**_foils(foils, pd.MultiIndex.from_arrays(keys)))
 
 
 def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Read the time of each choice (Maze) or key press (SPR), ms."""
     path = only(files, "responses of witzel")
     maze = measure == "Maze"
-    own = ["type", "correct"] if maze else ["question_correct"]
+    columns = ["type", "correct"] if maze else ["question_correct"]
     keys = ["subject", "item", "word_num"]
-    table = read(path, ["list", *keys, "word", "rt", *own]).once(keys)
+    table = read(path, ["list", *keys, "word", "rt", *columns]).once(keys)
     frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in (*_KEYS, "word_num")})
     frame["position"] = frame.word_num + maze
     frame["word"] = table["word"]
@@ -105,15 +104,15 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 
 
 def _first_apart(versions: pd.Series) -> float:
-    """Return the first place, from 1, at which the words of some versions differ; NaN of one version."""
+    """Return the first position (from 1) at which versions differ, NaN for a single version."""
     places = zip(*versions)
     return next((n for n, words in enumerate(places, 1) if len(set(words)) > 1), math.nan)
 
 
 def _foils(path: Path, keys: pd.MultiIndex) -> dict[str, np.ndarray]:
     """Find each word's distractor, its characters and its condition, by list, item and word_num."""
-    own = ["type"] if "type" in header(path).rstrip("\r\n").split("\t") else []
-    table = read(path, [*_KEYS, "word_num", "distractor", *own])
+    type_column = ["type"] if "type" in header(path).rstrip("\r\n").split("\t") else []
+    table = read(path, [*_KEYS, "word_num", "distractor", *type_column])
     names = [table.numbers(key, integer=True).rename(key) for key in (*_KEYS, "word_num")]
     foils = table["distractor"].groupby(names)
     if (many := foils.nunique() > 1).any():
@@ -121,21 +120,21 @@ def _foils(path: Path, keys: pd.MultiIndex) -> dict[str, np.ndarray]:
         raise InputError(
             f"{path}: word {at[2]} of item {at[1]}, list {at[0]}, has several distractors"
         )
-    found = foils.first().reindex(keys)
-    if found.isna().any():
-        at = keys[found.isna().argmax()]
+    first_foils = foils.first().reindex(keys)
+    if first_foils.isna().any():
+        at = keys[first_foils.isna().argmax()]
         raise InputError(f"{path}: no row is word {at[2]} of item {at[1]}, list {at[0]}")
-    made = {
-        "foil_length": found.str.len().to_numpy(),
-        "foil": found.where(found != NO_WORD).to_numpy(),
+    columns = {
+        "foil_length": first_foils.str.len().to_numpy(),
+        "foil": first_foils.where(first_foils != NO_WORD).to_numpy(),
     }
-    if own:
-        made["condition"] = table["type"].groupby(names).first().reindex(keys).to_numpy()
-    return made
+    if type_column:
+        columns["condition"] = table["type"].groupby(names).first().reindex(keys).to_numpy()
+    return columns
 
 
 def _spoken(path: Path) -> pd.Series:
-    """Put sentences together from times: lists of words by list and item."""
+    """Reconstruct sentences from times: lists of words by list and item."""
     table = read(path, [*_KEYS, "word_num", "word"])
     frame = pd.DataFrame({key: table.numbers(key, integer=True) for key in (*_KEYS, "word_num")})
     frame["word"] = table["word"]
@@ -152,7 +151,7 @@ def _spoken(path: Path) -> pd.Series:
 
 
 def _subjects(names: pd.Series) -> pd.Series:
-    """Spell `1_2` (list, number) as `1_02`, so that readers sort by number."""
+    """Write `1_2` (list, number) as `1_02`, so that readers sort by number."""
     parts = names.str.extract(r"^(\d+)_(\d+)$")
     if parts.isna().any(axis=None):
         return names
@@ -160,25 +159,25 @@ def _subjects(names: pd.Series) -> pd.Series:
 
 
 def _word_ids(table: Table, frame: pd.DataFrame, words: pd.DataFrame) -> pd.Series:
-    """Find each row's word by list, item and place; the words must agree."""
+    """Return each row's word_id by list, item and position; the words must agree."""
     name = frame["item"].map("{:03d}".format)
-    own = name + "/" + frame.list.astype("str")
-    name = name.mask(own.isin(words["item"]), own)
-    found = look_up(words, ("item", "position"), name, frame.position)
-    if (wrong := found.word.to_numpy() != frame.word.to_numpy()).any():
+    names_in_list = name + "/" + frame.list.astype("str")
+    name = name.mask(names_in_list.isin(words["item"]), names_in_list)
+    matched = look_up(words, ("item", "position"), name, frame.position)
+    if (wrong := matched.word.to_numpy() != frame.word.to_numpy()).any():
         line = frame.index[wrong][0]
-        there = found.word[line]
+        there = matched.word[line]
         there = repr(there) if isinstance(there, str) else "no such word"
         table.fail(
             line,
             f"word {frame.word_num[line]} of item {frame['item'][line]}, list {frame.list[line]}, "
             f"is {frame.word[line]!r}; the sentences have {there} ({wrong.sum():,} such rows)",
         )
-    return found.word_id.astype("int32")
+    return matched.word_id.astype("int32")
 
 
 def _complete(path: Path, frame: pd.DataFrame, out: pd.DataFrame, words: pd.DataFrame) -> None:
-    """Refuse a file that ends within a trial; report trials that lack words for no error."""
+    """Raise InputError for a file that ends within a trial; report trials that lack words without an error."""
     trial = [frame.subject, frame["item"]]
     sentence = out.word_id.map(words.set_index("word_id").sentence)
     left = sentence.map(words.groupby("sentence").size()) - frame.position

@@ -1,6 +1,6 @@
-"""ZuCo 1.0 and 2.0, eye tracking (Hollenstein et al., 2018, 2020): sentences, one a screen.
+"""ZuCo 1.0 and 2.0, eye tracking (Hollenstein et al., 2018, 2020): sentences, one per screen.
 
-Three formats, distinguished by what is in the files:
+Three formats, distinguished by content:
 - the corpus's own results files (`formats.zuco_results`), any number of them, or zips of them: all
   measures by reader, words as displayed;
 - total reading times by reader (task, subject, sentence_id, word_id, word, TRT in ms, 0: not
@@ -10,8 +10,8 @@ Three formats, distinguished by what is in the files:
 - item means (split, sentence_num, word, first_fix_dur, first_pass_dur, total_fix_dur), words as
   displayed, skipped words counted as 0; one subject, `mean`.
 
-Of the table by reader, `previous_fixated` says whether the word before was fixated at all, since TRT is
-the only measure.
+In the table by reader, `previous_fixated` is whether the previous word was fixated at all, because TRT
+is the only measure.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ COLUMNS = {
     },
 }
 
-# Of the results files all five; those of the table by reader are `_TASKS`.
+# Tasks of the results files; those of the table by reader are `_TASKS`.
 CHOICES = {"tasks": ("zuco1_SR", "zuco1_NR", "zuco1_TSR", "zuco2_NR", "zuco2_TSR")}
 _TASKS = ("zuco1_SR", "zuco1_NR", "zuco2_NR")
 _SPLIT_OFF = r"[.,;:?!)'-]+"
@@ -58,7 +58,7 @@ def words(files: dict[str, Path], *, tasks: Sequence[str] = _TASKS) -> pd.DataFr
 def responses(
     files: dict[str, Path], words: pd.DataFrame, measure: str, *, tasks: Sequence[str] = _TASKS
 ) -> pd.DataFrame:
-    """Read `measure` in ms: TFT (total reading time), of item means FFD and FP, and GP of results."""
+    """Read `measure` in ms: TFT (total); item means also FFD and FP; results files also GP."""
     if zuco_results.are_results(files):
         return zuco_results.responses(files, words, measure, tasks)
     path = only(files, "responses of zuco")
@@ -80,8 +80,8 @@ def responses(
     parts = []
     for (task, subject), read_there in readings.groupby(["task", "subject"], sort=False):
         places = [n for n, (of, _) in enumerate(texts) if of == task]
-        found = _matched(read_there.words.tolist(), [texts[n][1] for n in places])
-        for row, sentence in zip(read_there.itertuples(), found, strict=True):
+        matches = _matched(read_there.words.tolist(), [texts[n][1] for n in places])
+        for row, sentence in zip(read_there.itertuples(), matches, strict=True):
             if sentence is not None:
                 first = firsts[places[sentence]]
                 ids = np.arange(first, first + len(row.words))
@@ -100,7 +100,7 @@ def _by_reader(path: Path) -> bool:
 
 
 def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
-    """Read sentence (numbered from 1 as they come) and word."""
+    """Read sentence (numbered from 1 in order) and word."""
     table = read(path, ["split", "sentence_num", "word", *columns])
     keys = table.frame[["split", "sentence_num"]]
     again = (table.frame == table.frame.shift()).all(axis=1)
@@ -134,12 +134,12 @@ def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
         line = frame.index[again][0]
         table.fail(line, f"sentence {frame.sentence[line]} of this reader stands above already")
     group = frame.groupby(keys, sort=False)
-    made = group.agg(words=("word", tuple), times=("time", lambda times: times.to_numpy()))
-    return made.reset_index()
+    readings = group.agg(words=("word", tuple), times=("time", lambda times: times.to_numpy()))
+    return readings.reset_index()
 
 
 def _corrected(path: Path, words: pd.Series) -> pd.Series:
-    """Put lost characters back where it is clear which they were, and say how many."""
+    """Restore lost characters that are unambiguous, and report their number."""
     lost = words.str.contains("\ufffd", regex=False)
     for pattern, character in _LOST.items():
         words = words.str.replace(pattern, character, regex=True)
@@ -176,7 +176,7 @@ def _put_back(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _texts(path: Path, readings: pd.DataFrame) -> list[tuple[str, tuple[str, ...]]]:
-    """Give the sentences as (task, words), in the order of the reader who has most of a task."""
+    """Return the sentences as (task, words), in the order of the reader with most of a task."""
     texts = []
     for task, of_task in readings.groupby("task", sort=False):
         counts = of_task.groupby("subject", sort=False).size()
@@ -198,7 +198,7 @@ def _words_of(texts: list[tuple[str, tuple[str, ...]]]) -> pd.DataFrame:
 
 
 def _matched(some: list, every: list) -> list[int | None] | None:
-    """Place the sentences of `some` in `every`, in order; None where the place is not certain.
+    """Match the sentences of `some` to `every`, in order; None if ambiguous.
 
     A place is certain if the earliest and the latest possible agree. None altogether if
     `some` is no part of `every`.
@@ -207,7 +207,7 @@ def _matched(some: list, every: list) -> list[int | None] | None:
     late = _earliest(some[::-1], every[::-1])
     if early is None or late is None:
         return None
-    late = [len(every) - 1 - place for place in late[::-1]]
+    late = [len(every) - 1 - position for position in late[::-1]]
     return [a if a == b else None for a, b in zip(early, late, strict=True)]
 
 

@@ -1,8 +1,8 @@
-"""Readers of training text: one module per kind of source file, chosen by its name.
+"""Readers of training text: one module per format, selected by name.
 
-A reader module has `read(paths, **options)`, which takes all files of a part of the corpus and
-yields (name, text) for each document in order; names are unique within the part. A literal `CHOICES`
-has the values of options that take one of a few.
+A reader module has `read(paths, **options)`, which takes all files of a part of the corpus and yields
+(name, text) for each document in order; names are unique within the part. The literal `CHOICES` has the
+permitted values of options.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,10 +13,10 @@ Reader = Callable[..., Iterator[tuple[str, str]]]
 
 
 def readers() -> list[str]:
-    """Name the readers there are."""
+    """Return the names of the readers."""
     return plugins.names("recency.text.readers")
 
 
 def reader(name: str) -> Reader:
-    """Give the `read` function of a reader."""
+    """Return the `read` function of a reader."""
     return plugins.load("recency.text.readers", name).read

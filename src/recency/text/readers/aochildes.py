@@ -1,6 +1,6 @@
 """Speech to children, from AO-CHILDES (Huebner and Willits 2021; MacWhinney 2000).
 
-The tables of transcripts (CSV, one utterance a row) are CHILDES without the target child's speech.
+The tables of transcripts (CSV, one utterance per row) are CHILDES without the target child's speech.
 """
 
 import csv
@@ -23,12 +23,12 @@ def read(
     exclude_words: Iterable[str] = ("xxx", "yyy"),
     exclude_roles: Iterable[str] = (),
 ) -> Iterator[tuple[str, str]]:
-    """Yield each transcript, an utterance a line, in order of the child's age (unknown ages last).
+    """Yield each transcript, one utterance per line, by the child's age (unknown ages last).
 
-    Each utterance ends in ` .`, ` ?` or ` !` by its type. Left out are those that are empty, have a
-    lost character or one of `exclude_words` (CHAT writes `xxx` or `yyy` for what could not be made
-    out, `www` for what was not transcribed), or whose speaker has one of `exclude_roles`, such as
-    `Child` (children other than the target child).
+    Each utterance ends in ` .`, ` ?` or ` !` by its type. Utterances are omitted if they are empty,
+    have a replacement character or one of `exclude_words` (in CHAT, `xxx` or `yyy` are unintelligible,
+    `www` not transcribed), or if the speaker has one of `exclude_roles`, such as `Child` (children
+    other than the target child).
     """
     left_out = frozenset(exclude_roles)
     words = "|".join(map(re.escape, exclude_words)) or "(?!)"

@@ -1,4 +1,4 @@
-"""BabyLM (Warstadt et al. 2023): the words a child may have met, 10 or 100 million of them.
+"""BabyLM (Warstadt et al. 2023): developmentally plausible text, 10 or 100 million words.
 
 An archive has a folder for each track, `babylm_10M/` and `babylm_100M/` in babylm_data.zip of 2023,
 `train_10M/` or `train_100M/` in the later ones, with one `<source>.train` for each source of text.
@@ -25,8 +25,8 @@ def read(
 ) -> Iterator[tuple[str, str]]:
     """Yield the documents of a track, source by source, streamed from the archive.
 
-    A line `= = = … = = =` begins a document; a source without such lines is one. A document over
-    `longest` characters is cut at a line break, the pieces being documents of their own.
+    A line `= = = … = = =` begins a document; a source without such lines is one document. Documents
+    over `longest` characters are split at line breaks.
     """
     if track not in TRACKS:
         raise InputError(f"track: {track!r} is not one of {', '.join(TRACKS)}")
@@ -44,21 +44,21 @@ def read(
 
 
 def _members(archive: zipfile.ZipFile, path: Path, words: str) -> list[str]:
-    """Return the track's files in alphabetical order; macOS adds others, which are no text."""
+    """Return the track's files in alphabetical order, without those that macOS adds."""
     members = [name for name in archive.namelist() if PurePosixPath(name).suffix == ".train"]
     folders = {m: PurePosixPath(m).parent.name for m in members if not m.startswith("__MACOSX")}
-    found = sorted(name for name, folder in folders.items() if folder.endswith(f"_{words}"))
-    if not found:
+    names = sorted(name for name, folder in folders.items() if folder.endswith(f"_{words}"))
+    if not names:
         there = ", ".join(sorted(set(folders.values()))) or "no .train file at all"
         raise InputError(
             f"{path} has no folder …_{words} with .train files, but {there}; take the archive "
             "of the track, or set `track` in the corpus's options"
         )
-    return found
+    return names
 
 
 def _documents(chunks: Iterable[str], longest: int) -> Iterator[str]:
-    """Part the text at its headings; nothing but blanks is no document."""
+    """Split the text at headings, without blank documents."""
     held: list[str] = []
     size = 0
     for line in lines(chunks, longest):

@@ -1,7 +1,7 @@
-"""Text of a treebank in CoNLL-U: its sentences as written, or their words parted by blanks.
+"""Text of a treebank in CoNLL-U: sentences as written, or words separated by blanks.
 
-Universal Dependencies have treebanks of more than 150 languages. `words: true` gives n-grams and unigrams
-of languages that are written without spaces, such as Chinese and Japanese, words as the treebank has them.
+Universal Dependencies has treebanks of more than 150 languages. `words: true` separates the treebank's
+words, for n-grams and unigrams of languages without spaces, such as Chinese and Japanese.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ _TEXT, _DOCUMENT = "# text = ", "# newdoc"
 
 
 def read(paths: list[Path], words: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield each document (`# newdoc`), a line a sentence; the whole file where it marks none.
+    """Yield each document (`# newdoc`, or the whole file), one sentence per line.
 
-    With `words` the tokens as they stand in the text are parted by blanks; without, a sentence is its
-    `# text`. A file without sentences is an error.
+    With `words` the surface tokens are separated by blanks; otherwise a sentence is its `# text`. A
+    file without sentences is an error.
     """
     for path in paths:
         name, number = path.name.removesuffix(".gz").removesuffix(".conllu"), 0
@@ -35,7 +35,7 @@ def read(paths: list[Path], words: bool = False) -> Iterator[tuple[str, str]]:
 
 
 def _sentences(path: Path, words: bool) -> Iterator[tuple[bool, str]]:
-    """Yield whether a document begins, and the text, of each sentence."""
+    """Yield (is_first_of_document, text) for each sentence."""
     tokens: list[str] = []
     text, is_new, last = "", False, 0
     for number, line in enumerate([*lines(decoded_file(path)), ""], 1):
@@ -47,9 +47,9 @@ def _sentences(path: Path, words: bool) -> Iterator[tuple[bool, str]]:
         elif line and not line.startswith("#"):
             fields = line.split("\t")
             if len(fields) < 2:
-                raise InputError(f"{path}, line {number}: no columns parted by tabs")
+                raise InputError(f"{path}, line {number}: no tab-separated columns")
             first, _, end = fields[0].partition("-")
-            if end:  # a token of several words: its own form is what is written
+            if end:  # a multiword token, whose form is the surface text
                 tokens.append(fields[1])
                 last = int(end)
             elif first.isdigit() and int(first) > last:
@@ -57,7 +57,7 @@ def _sentences(path: Path, words: bool) -> Iterator[tuple[bool, str]]:
         elif not line.strip() and (tokens or text):
             if not text and not words:
                 raise InputError(
-                    f"{path}, line {number}: the sentence before has no `# text`; take `words: true`"
+                    f"{path}, line {number}: the previous sentence has no `# text`; use `words: true`"
                 )
             yield (
                 is_new,

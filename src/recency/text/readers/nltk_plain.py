@@ -22,7 +22,7 @@ def read(paths: list[Path]) -> Iterator[tuple[str, str]]:
 
 
 def address(data: bytes, name: str) -> str:
-    """Decode UTF-8, else Big5 if all it gives beyond ASCII is punctuation, else Latin-1."""
+    """Decode UTF-8, else Big5 if all non-ASCII characters are punctuation, else Latin-1."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:

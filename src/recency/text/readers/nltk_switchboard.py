@@ -9,7 +9,7 @@ from recency.text.utf8 import decoded
 
 
 def read(paths: list[Path], labels: bool = True) -> Iterator[tuple[str, str]]:
-    """Yield each call, a turn a line; without `labels`, `A.1:` before a turn is left out."""
+    """Yield each call, one turn per line; without `labels`, remove `A.1:` before a turn."""
     for path in paths:
         with zipfile.ZipFile(path) as archive:
             name = "switchboard/transcript"

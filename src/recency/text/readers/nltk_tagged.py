@@ -1,7 +1,7 @@
 """Tagged text of NLTK's data archives, the tags removed: Brown (`/`) and MASC (`_`).
 
 Francis and Kučera (1979), A Standard Corpus of Present-Day Edited American English; Ide et al.
-(2010), The Manually Annotated Sub-Corpus. Words stay apart as the taggers parted them.
+(2010), The Manually Annotated Sub-Corpus. The taggers' tokenization is kept.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.text.utf8 import decoded
 
-# What an archive's texts are called (the rest are lists and notes), and what parts word and tag.
+# Archive → pattern of its text files, and separator of word and tag.
 ARCHIVES = {
     "brown": (r"brown/(c[a-r]\d\d)", "/"),
     "masc_tagged": (r"masc_tagged/((?:spoken|written)/.+)\.txt", "_"),
@@ -34,7 +34,7 @@ def read(paths: list[Path]) -> Iterator[tuple[str, str]]:
 
 
 def untagged(text: str, mark: str) -> str:
-    """Remove what follows the last `mark` of each word, and empty lines."""
+    """Remove the tag after the last `mark` of each word, and empty lines."""
     lines = (
         " ".join(word.rsplit(mark, 1)[0] for word in line.split()) for line in text.split("\n")
     )

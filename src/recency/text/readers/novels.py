@@ -8,7 +8,7 @@ from recency.text.utf8 import decoded
 
 
 def read(paths: list[Path]) -> Iterator[tuple[str, str]]:
-    """Yield each novel with runs of blanks, and of line breaks, made one."""
+    """Yield each novel with runs of blanks, and of line breaks, replaced by one."""
     for path in paths:
         text = decoded(path.read_bytes(), path)
         text = re.sub(r"[ \t]+", " ", text)

@@ -1,4 +1,4 @@
-"""Parquet files with a row per document, as OpenWebText's (Gokaslan and Cohen 2019)."""
+"""Parquet files with one row per document, such as OpenWebText (Gokaslan and Cohen 2019)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from recency.errors import InputError
 def read(
     paths: list[Path], column: str = "text", rows_at_once: int = 256, blanks: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield each row's text, streamed; rows that are empty are left out, but for `blanks`."""
+    """Yield each row's text, streamed; empty rows are omitted unless `blanks`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

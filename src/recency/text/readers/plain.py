@@ -7,17 +7,17 @@ from recency.errors import InputError
 from recency.text.utf8 import decoded_file
 
 CHOICES = {"documents": ("file", "blank_line", "line")}
-# Characters; a longer document is cut, so that memory stays flat.
+# Maximum characters per document, which bounds memory.
 LONGEST = 1 << 24
 
 
 def read(
     paths: list[Path], documents: str = "file", longest: int = LONGEST
 ) -> Iterator[tuple[str, str]]:
-    """Yield each document: a `file`, what `blank_line`s part, or a `line`.
+    """Yield each document: a `file`, a part between `blank_line`s, or a `line`.
 
-    A document over `longest` characters is cut at a line break (else a blank, else anywhere), the
-    pieces being documents of their own. An empty file is an error.
+    Documents over `longest` characters are split at a line break (else a blank, else anywhere). An
+    empty file is an error.
     """
     split = {"file": _cut, "blank_line": _paragraphs, "line": lines}.get(documents)
     if split is None:
@@ -46,7 +46,7 @@ def _cut(chunks: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def lines(chunks: Iterable[str], longest: int = LONGEST) -> Iterator[str]:
-    """Yield the lines of a text, without their ends; one over `longest` characters is cut."""
+    """Yield the lines of a text without line breaks; lines over `longest` characters are split."""
     text = ""
     for chunk in chunks:
         *complete, text = (text + chunk).split("\n")

@@ -1,4 +1,4 @@
-"""Text for perplexities: a sentence a line, its words parted by blanks, as PTB's of Mikolov et al. (2010)."""
+"""Text with one sentence per line and words separated by blanks, such as PTB of Mikolov et al. (2010)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,26 +7,25 @@ from recency.errors import InputError
 from recency.text.readers.plain import lines
 from recency.text.utf8 import decoded_file
 
-#: How the text writes the words that it left out of its vocabulary, and how it is read: KenLM has
-#: <unk> for itself and would drop it from the text.
+#: Token for unknown words in the text, and its replacement, because KenLM reserves <unk> and would drop
+#: it from the text.
 UNKNOWN, READ_AS = "<unk>", "[unk]"
 
 
 def read(paths: list[Path], words: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield each line that has words as a document; all of the files must have so many `words`.
+    """Yield each non-empty line as a document; the files must have `words` words in total.
 
-    Raises InputError, with both numbers, where they have others: tables of perplexities compare
-    only on the same words.
+    Raises InputError, with both numbers, otherwise: perplexities are comparable only on the same words.
     """
-    found = number = 0
+    count = number = 0
     for path in paths:
         for line in lines(decoded_file(path)):
-            own = [READ_AS if word == UNKNOWN else word for word in line.split()]
-            if own:
-                number, found = number + 1, found + len(own)
-                yield f"line-{number}", " ".join(own)
-    if words and found != words:
+            line_words = [READ_AS if word == UNKNOWN else word for word in line.split()]
+            if line_words:
+                number, count = number + 1, count + len(line_words)
+                yield f"line-{number}", " ".join(line_words)
+    if words and count != words:
         raise InputError(
-            f"{', '.join(map(str, paths))}: {found:,} words, not the {words:,} that published "
-            "perplexities are of; place the split that they name"
+            f"{', '.join(map(str, paths))}: {count:,} words, not the {words:,} of published "
+            "perplexities; supply the published split"
         )

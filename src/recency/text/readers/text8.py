@@ -1,6 +1,6 @@
-"""Text8 (Mahoney 2011): the first 100 MB of filtered Wikipedia, letters a to z and single blanks alone.
+"""Text8 (Mahoney 2011): the first 100 MB of filtered Wikipedia, only letters a to z and single blanks.
 
-The file is text8 or text8.zip; fil9, of all of enwik9, has the same form.
+The file is text8 or text8.zip; fil9, of all of enwik9, has the same format.
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.text.cuts import chunks, cut_words
 
-#: Words of a document: the text has no ends of articles.
+#: Words per document, because article boundaries are not marked.
 BLOCK = 10_000
 WRONG = re.compile(r"[^a-z ]")
 
@@ -18,10 +18,10 @@ WRONG = re.compile(r"[^a-z ]")
 def read(
     paths: list[Path], characters: int = 0, words: Sequence[int | None] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield blocks of 10,000 words; `words` is the part of them, from and to, that is read.
+    """Yield blocks of 10,000 words; `words` is the range (from, to) to read.
 
-    Raises InputError for any other character, with its offset, and where all of the files are not
-    of so many `characters`, a line end at the end not counted.
+    Raises InputError for any other character, with its offset, and if the files do not have
+    `characters` characters in total, without a final line break.
     """
     yield from cut_words(_blocks(paths, characters), words)
 
@@ -36,7 +36,7 @@ def _blocks(paths: list[Path], characters: int) -> Iterator[tuple[str, str]]:
             if wrong := WRONG.search(text):
                 raise InputError(
                     f"{path}: {wrong[0]!r} at character {offset + wrong.start():,} is not a letter a to z "
-                    "or a blank; place text8 as it is, or take another reader"
+                    "or a blank; supply the original text8, or use another reader"
                 )
             offset += len(text)
             *complete, rest = (rest + text).split(" ")

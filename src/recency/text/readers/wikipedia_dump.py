@@ -1,7 +1,7 @@
-"""Wikipedia as an XML dump, such as enwik9 (Mahoney 2011): the text that readers of its pages see.
+"""Visible text of a Wikipedia XML dump, such as enwik9 (Mahoney 2011).
 
-Written from Mahoney's description of text8: text of pages and captions of images stay; tables,
-templates, references, markup, addresses and links to other languages go.
+Written from Mahoney's description of text8: text and image captions are kept; tables, templates,
+references, markup, URLs and links to other languages are removed.
 """
 
 import html
@@ -15,7 +15,7 @@ from recency.text.readers.plain import lines
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+(?:[.,]\d+)*|[^\w\s]")
-#: What goes, innermost first where it nests.
+#: Removed markup, innermost first if nested.
 NESTED = (re.compile(r"\{\{[^{}]*\}\}"), re.compile(r"\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL))
 GONE = re.compile(r"<!--.*?-->|<ref[^>/]*>.*?</ref>|<math>.*?</math>|<[^<>]*>", re.DOTALL)
 LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
@@ -27,10 +27,10 @@ MARKS = re.compile(r"'{2,}|^[*#:;]+|={2,}|[\[\]{}|]", re.MULTILINE)
 def read(
     paths: list[Path], letters: bool = False, words: Sequence[int | None] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield each paragraph in lower case, its words and punctuation marks parted by blanks.
+    """Yield each paragraph in lower case, with words and punctuation separated by blanks.
 
-    With `letters`, as in text8: a to z alone, digits spelled out. `words` is the part of all words,
-    from and to, that is read. A page that the end of the file cuts off is read as far as it goes.
+    With `letters`, as in text8: only a to z, digits spelled out. `words` is the range (from, to) of
+    words to read. A page truncated by the end of the file is read up to there.
     """
     yield from cut_words(_paragraphs(paths, letters), words)
 
@@ -39,15 +39,15 @@ def _paragraphs(paths: list[Path], letters: bool) -> Iterator[tuple[str, str]]:
     for path in paths:
         number = 0
         for number, page in enumerate(_pages(path), 1):
-            for place, line in enumerate(visible(page).split("\n"), 1):
+            for line_number, line in enumerate(visible(page).split("\n"), 1):
                 if text := tokens(line, letters):
-                    yield f"page-{number}-{place}", text
+                    yield f"page-{number}-{line_number}", text
         if number == 0:
             raise InputError(f"{path} has no <text>; is it a dump of Wikipedia in XML?")
 
 
 def _pages(path: Path) -> Iterator[str]:
-    """Yield the wiki text of each page, redirects left out."""
+    """Yield the wiki text of each page, without redirects."""
     held: list[str] | None = None
     for line in lines(chunks(path)):
         if held is None and "<text" in line:
@@ -67,7 +67,7 @@ def _pages(path: Path) -> Iterator[str]:
 
 
 def visible(page: str) -> str:
-    """Return the text of a page that readers see, given its wiki text with XML's entities."""
+    """Return the visible text of a page, from its wiki text with XML entities."""
     text = GONE.sub(" ", html.unescape(page))
     for pattern in NESTED:
         while (shorter := pattern.sub(" ", text)) != text:
@@ -78,7 +78,7 @@ def visible(page: str) -> str:
 
 
 def _link(match: re.Match) -> str:
-    """Return what a link shows: its label or target, an image's caption, a category's name."""
+    """Return the visible text of a link: label or target, image caption, category name."""
     target, *parts = match[1].split("|")
     space, colon, name = target.partition(":")
     kind = space.strip().lower()
@@ -92,7 +92,7 @@ def _link(match: re.Match) -> str:
 
 
 def tokens(line: str, letters: bool) -> str:
-    """Return a line's words and punctuation marks in lower case; with `letters` a to z, digits spelled."""
+    """Return a line's words and punctuation in lower case; with `letters` as in text8."""
     line = line.lower()
     if not letters:
         return " ".join(TOKEN.findall(line))

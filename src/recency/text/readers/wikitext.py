@@ -1,6 +1,6 @@
 """WikiText (Merity et al. 2017): articles of Wikipedia; raw, or tokenised with rare words `<unk>`.
 
-The files are text, or Parquet with a line a row (column `text`), which may be without its end.
+The files are text, or Parquet with one line per row (column `text`), with or without line breaks.
 """
 
 import re
@@ -31,7 +31,7 @@ def _rows(path: Path) -> Iterator[str]:
 
 
 def _articles(lines: Iterable[str]) -> Iterator[str]:
-    """Part the lines at the titles: those with a blank line before and after."""
+    """Split the lines at titles, which have a blank line before and after."""
     article: list[str] = []
     size = 0
     for line in lines:
