@@ -94,7 +94,7 @@ def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeyp
         (["times.csv", "rt ~ dya + (1 | subject)"], "no column 'dya'; did you mean 'day'?"),
         (["times.csv", "rt ~ "], "formula 'rt ~ '"),
         (["times.csv", FORMULA, "--reml"], "reml=True is fitted by lme4 alone"),
-        (["times.csv", FORMULA, "--out", "fixed.xlsx"], "fixed.xlsx ends in none"),
+        (["times.csv", FORMULA, "--out", "fixed.xlsx"], "fixed.xlsx must end in .csv"),
     ],
 )
 def test_input_at_fault_is_one_line(arguments, message, data, tmp_path, monkeypatch, capsys):

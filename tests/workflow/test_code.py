@@ -205,7 +205,7 @@ def test_comments_of_r_do_not_count(tmp_path):
     ],
 )
 def test_names_that_cannot_be_followed_are_errors(found, line, why):
-    with pytest.raises(ValueError, match=rf"below\.py:\d.*can't be found.*{why}"):
+    with pytest.raises(ValueError, match=rf"below\.py:\d.*cannot be determined.*{why}"):
         found(**{"recency/deep/below.py": line + "\n"})
 
 

@@ -33,7 +33,7 @@ def test_without_trainings_downloads_alone_count():
     assert needed == Needs(disk=4196353000, disk_for="downloads")
     assert machine.shortages(needed, Machine(gpus=0, disk=5e9, memory=1e9)) == []
     (said,) = machine.shortages(needed, Machine(gpus=0, disk=4e9, memory=1e9))
-    assert said == "4.2 GB of free disk, for downloads: there are 4 GB here"
+    assert said == "4.2 GB of free disk, for downloads: this machine has 4 GB"
 
 
 def test_trainings_on_a_processor_need_no_gpu():
@@ -54,8 +54,8 @@ def test_a_machine_that_cannot_is_told_everything_at_once():
     for text in (
         "study paper, scale paper",
         "a GPU, for 4 trainings with `device: cuda` (Pythia, dVM-TI, ALiBi-mix-TI …)",
-        "60 GB of free disk, for downloads, tokens and results: there are 12.5 GB here",
-        "8 GB of memory, for unigrams → openwebtext → memory: there are 4 GB here",
+        "60 GB of free disk, for downloads, tokens and results: this machine has 12.5 GB",
+        "8 GB of memory, for unigrams → openwebtext → memory: this machine has 4 GB",
         "\n  make demo ",
         "  6 trainings of 0.8 M tokens",
         "\n  make open ",

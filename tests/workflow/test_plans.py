@@ -191,7 +191,7 @@ def test_a_name_that_a_rule_has_is_refused(project):
     mine = "experiments: {train: {title: T, lms: [Pythia], baseline: Pythia, attention: ucl_spr}}\n"
     (project / "named.yaml").write_text(mine)
     run = plan(project, "table1", configs=["named.yaml"])
-    said = "experiments → train: a rule of the workflow has this name, too"
+    said = "experiments → train: a rule of the workflow has this name too"
     assert run.returncode == 1 and said in run.stdout and "Snakefile" not in run.stdout
 
 

@@ -44,7 +44,7 @@ def test_held_out(config, corpus, refused):
     if refused:
         (line,) = said(config)
         assert line.startswith(
-            "lms → mix → held_out → corpus: '5-gram' is trained on 'train'; take"
+            "lms → mix → held_out → corpus: '5-gram' is trained on 'train'; use"
         )
 
 
