@@ -85,34 +85,14 @@ def test_each_parser_has_a_sample():
     assert {sample.parser for sample in ALL} == set(parsers()) - binary
 
 
-def documented():
-    """Return the rows of docs/corpora.md that list the columns which parsers declare."""
-    parsers_of = {}
-    for parser in parsers():
-        for part in ("words", "responses"):
-            for name, (_, text, *condition) in declared_columns.declared(parser, part).items():
-                where = f"`{parser}`"
-                for key, value in condition[0].items() if condition else ():
-                    if key == "role":
-                        where += f" with the file `{value}`"
-                    elif key == "measures":
-                        where += f" ({', '.join(value)})"
-                    elif key == "option":
-                        where += f" with `{value[0]}: {str(value[1]).lower()}`"
-                    else:
-                        where += " whose file has a column of this name"
-                parsers_of.setdefault((part, name, text), []).append(where)
-    columns = {}
-    for (part, name, text), where in sorted(parsers_of.items()):
-        columns.setdefault((", ".join(where), part), []).append(f"`{name}` ({text})")
-    return [
-        f"| {where} | {part} | {'; '.join(listed)} |"
-        for (where, part), listed in sorted(columns.items())
-    ]
-
-
-def test_the_documentation_lists_the_columns():
-    lines = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8").splitlines()
-    start = lines.index("| parser | added to | columns |")
-    assert lines[start + 2 : start + 2 + len(documented())] == documented()
-    assert not lines[start + 2 + len(documented())].startswith("|")
+def test_the_columns_that_the_documentation_lists_are_declared():
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    table = page.partition("| corpus | column | meaning |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    listed = {name for row in table.splitlines() for name in row.split("|")[2].split("`")[1::2]}
+    declared = {
+        name
+        for parser in parsers()
+        for part in ("words", "responses")
+        for name in declared_columns.declared(parser, part)
+    }
+    assert len(listed) > 15 and listed <= declared
