@@ -238,7 +238,7 @@ def test_the_table_of_endpoints_ranks_by_each(tmp_path):
     made.to_csv(second, index=False)
     out = [tmp_path / name for name in ("t.html", "t.csv", "t.tex")]
     table_endpoints.main(
-        delta_loglik=first, beside=[second], out=out, lms=LMS, responses=RESPONSES,
+        delta_loglik=first, others=[second], out=out, lms=LMS, responses=RESPONSES,
         published="data/published/clark2025_table2.csv",
     )  # fmt: skip
     found = pd.read_csv(out[1])

@@ -10,7 +10,7 @@ from pathlib import Path
 from recency.files import atomic, sha256
 
 
-def beside(out: str | Path) -> Path:
+def path_for(out: str | Path) -> Path:
     """Return where the parts of an output are kept."""
     return Path(out).with_name(f".{Path(out).name}.state.json")
 
@@ -19,12 +19,12 @@ def read(state: Path, specification: dict, what: str = "parts") -> dict[str, lis
     """Return the parts that a killed job of this specification has done; of another, none."""
     if not state.exists():
         return {}
-    found = json.loads(state.read_text())
-    if found["specification"] != json.loads(json.dumps(specification)):
+    stored = json.loads(state.read_text())
+    if stored["specification"] != json.loads(json.dumps(specification)):
         print(f"{state} is of another specification and is not used", file=sys.stderr)
         return {}
-    print(f"{len(found['done'])} {what} were done before", file=sys.stderr)
-    return found["done"]
+    print(f"{len(stored['done'])} {what} were done before", file=sys.stderr)
+    return stored["done"]
 
 
 def write(state: Path, specification: dict, done: dict[str, list]) -> None:

@@ -57,7 +57,7 @@ class Evaluation:
     key: str = ""  # of an experiment in the config; "" of what is no part of an experiment
     #: Whether it applies to an experiment, with what is here of its files.
     applies: Callable[[Any, str], bool] = lambda study, experiment: False
-    alone: bool = True  # an experiment may have nothing but this
+    standalone: bool = True  # an experiment may have nothing but this
     shares: tuple[str, ...] = ()  # keys that say more of `responses`, and of this
     uses_lms: bool = True  # it needs the experiment's LMs
     network: bool = False  # it opens networks, which tables of surprisals and n-grams have not
@@ -150,21 +150,25 @@ def key_of(table: str) -> str:
 @cache
 def products() -> tuple[Product, ...]:
     """Return every product of every evaluation, by evaluation and module."""
-    found = []
+    listed = []
     for name in evaluations():
         package = plugins.dotted(PACKAGE, name)
         for module in plugins.names(package, "PRODUCT"):
             about = plugins.constant(package, module, "PRODUCT")
             reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
             rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
-            found.append(Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest))
-    return tuple(found)
+            listed.append(
+                Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest)
+            )
+    return tuple(listed)
 
 
 @cache
 def data() -> dict[str, Data]:
     """Return key of an experiment → data, for evaluations that need files of their own."""
-    return {each.key: each.data for each in evaluations().values() if each.data}
+    return {
+        evaluation.key: evaluation.data for evaluation in evaluations().values() if evaluation.data
+    }
 
 
 def named(experiment: Mapping, key: str) -> list[str]:
@@ -184,6 +188,13 @@ def schema(name: str) -> dict:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
+def settings(key: str, config: Mapping, experiment: str) -> dict:
+    """Return the settings of an evaluation in an experiment, with the defaults of its schema.yaml."""
+    options = schema(key)["experiment"][key]["properties"].items()
+    defaults = {name: option["default"] for name, option in options if "default" in option}
+    return defaults | config["experiments"][experiment][key]
+
+
 def complete_schema(core: dict) -> dict:
     """Put the evaluations' keys and tables, the checks' and endpoints' names, into the config's schema."""
     for kind, names in (("dataset", overrides.OF_DATASET), ("lm", overrides.OF_LM)):
@@ -192,19 +203,19 @@ def complete_schema(core: dict) -> dict:
     experiment = core["$defs"]["experiment"]
     published = experiment["properties"]["published"]["properties"]
     for name in evaluations():
-        own = schema(name)
-        experiment["properties"] |= own.get("experiment", {})
-        core["properties"] |= own.get("tables", {})
-        published |= own.get("published", {})
-        core["$defs"] |= own.get("definitions", {})
-        experiment.setdefault("allOf", []).append(own.get("rules", {}))
+        part = schema(name)
+        experiment["properties"] |= part.get("experiment", {})
+        core["properties"] |= part.get("tables", {})
+        published |= part.get("published", {})
+        core["$defs"] |= part.get("definitions", {})
+        experiment.setdefault("allOf", []).append(part.get("rules", {}))
     for key, kind in data().items():
-        own = experiment["properties"][key]
-        (own["properties"][kind.within] if kind.within else own)["x-table"] = kind.table
+        part = experiment["properties"][key]
+        (part["properties"][kind.within] if kind.within else part)["x-table"] = kind.table
     experiment["x-provided"] = "evaluations"
     endpoint = {"enum": [None, *endpoints.ENDPOINTS], "x-provided": "likelihoods"}
     experiment["properties"]["endpoint"] |= endpoint
-    keys = {each.key: None for each in evaluations().values() if each.alone}
+    keys = {evaluation.key: None for evaluation in evaluations().values() if evaluation.standalone}
     experiment["anyOf"] = [{"required": [key]} for key in keys]
     stems = sorted(stem for product in products() for stem in product.stems)
     target = core["properties"]["targets"]["additionalProperties"]["properties"]

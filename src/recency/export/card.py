@@ -43,7 +43,7 @@ def text(
         _lossy(lm, about),
         _changed(about, network.config),
         _opened(lm, bias or memory, "memory" if memory else "bias"),
-        _made(about, network, training),
+        _training(about, network, training),
         _perplexities(lm, labels, perplexity),
         _fits(about.get("ranked", lm), labels, delta_loglik),
         _rights(about),
@@ -54,13 +54,13 @@ def text(
 def _what(about: Mapping, bias: Mapping | None, memory: Mapping | None) -> str:
     """Say what the LM is, and the equation of its bias or its memory."""
     what = f"A language model of the study *{about['study']}*, made by recency."
-    own = memory or bias
-    if not own:
+    parameters = memory or bias
+    if not parameters:
         return f"{what} Its attention has no bias."
-    settings = "".join(f", {key} {value}" for key, value in own.items() if key != "form")
+    settings = "".join(f", {key} {value}" for key, value in parameters.items() if key != "form")
     if memory:
-        said = plugins.docstring(MEMORIES, memory["form"]).splitlines()[0]
-        return f"{what} It has no attention: a state is carried from word to word. {said}\n\nForm `{memory['form']}`{settings}."
+        summary = plugins.docstring(MEMORIES, memory["form"]).splitlines()[0]
+        return f"{what} It has no attention: a state is carried from word to word. {summary}\n\nForm `{memory['form']}`{settings}."
     when = {"inference": "put on a trained network"}.get(
         about["applied"], "in training and inference"
     )
@@ -90,15 +90,15 @@ def _changed(about: Mapping, config) -> str:
     return f"**Its code changed while it was trained**, so that this may not hold of all steps. {' '.join(changes)}"
 
 
-def _opened(lm: str, own: Mapping | None, what: str) -> str:
-    """Show the lines that open the LM, one with a bias or a memory (`what`) of its `own`."""
-    trust = ", trust_remote_code=True" if own else ""
+def _opened(lm: str, settings: Mapping | None, what: str) -> str:
+    """Show the lines that open the LM, one with a bias or a memory (`what`) of its `settings`."""
+    trust = ", trust_remote_code=True" if settings else ""
     code = (
         "## To open it\n\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
         f'network = AutoModelForCausalLM.from_pretrained("{lm}"{trust})\n'
         f'tokenizer = AutoTokenizer.from_pretrained("{lm}"{trust})\n```'
     )
-    if not own:
+    if not settings:
         return code
     return (
         f"{code}\n\nThe code of the {what} is in `{FILE}` and needs torch and transformers (5 or later) "
@@ -107,7 +107,7 @@ def _opened(lm: str, own: Mapping | None, what: str) -> str:
     )
 
 
-def _made(about: Mapping, network, training: str | Path | None) -> str:
+def _training(about: Mapping, network, training: str | Path | None) -> str:
     """Tell how the LM was made."""
     config, rows = network.config, {}
     heads = getattr(config, "num_attention_heads", 0)
@@ -115,7 +115,7 @@ def _made(about: Mapping, network, training: str | Path | None) -> str:
     rows["network"] = (
         f"{config.model_type.removeprefix('recency_')}, {config.num_hidden_layers} layers, "
         f"{heads}width {config.hidden_size}, "
-        f"{sum(each.numel() for each in network.parameters()):,} parameters"
+        f"{sum(parameter.numel() for parameter in network.parameters()):,} parameters"
     )
     if about.get("checkpoint"):
         rows["made from"] = about["checkpoint"]
@@ -130,8 +130,8 @@ def _made(about: Mapping, network, training: str | Path | None) -> str:
         rows["last loss"] = f"{last.loss_nats:.3f} nats a token" + (
             f"; {held_out.iloc[-1]:.3f} on held-out text" if len(held_out) else ""
         )
-    made = getattr(config, history.KEY, None) or {}
-    if again := [", ".join(modules) for modules in made.get("retrained", [])]:
+    record = getattr(config, history.KEY, None) or {}
+    if again := [", ".join(modules) for modules in record.get("retrained", [])]:
         rows["trained again"] = f"by `retrain: true`, after a change of {'; '.join(again)}"
     if about.get("recipe"):
         rows["recipe"] = f"`{json.dumps(about['recipe'], sort_keys=True)}`"
@@ -158,10 +158,10 @@ def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
     rows = {}
     for table in map(pd.read_csv, tables):
         for row in table[(table.lm == lm) & table.delta_loglik.notna()].to_dict("records"):
-            known = not pd.isna(row["low"])
-            interval = f"{row['low']:.1f} to {row['high']:.1f}" if known else ""
+            has_interval = not pd.isna(row["low"])
+            interval = f"{row['low']:.1f} to {row['high']:.1f}" if has_interval else ""
             by = "subject and sentence" if row["by"] == "crossed" else row["by"]
-            interval += f", by {by}" if known else ""
+            interval += f", by {by}" if has_interval else ""
             label = f"{labels.get(row['dataset'], row['dataset'])}, {row['measure']}"
             figures = f"{row['n']:,}", f"{row['delta_loglik']:.1f}"
             of = (bases.SHORT.get(row["base"], ""), str(row["seeds"]))

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 def short_names(lms: Iterable[str]) -> dict[str, str]:
     """Return LM → its name in letters, digits and `_`, as R and Python take them; all of them differ."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for lm in lms:
         plain = name = re.sub(r"\W", "_", lm)
         number = 2
-        while name in found.values():
+        while name in names.values():
             name, number = f"{plain}_{number}", number + 1
-        found[lm] = name
-    return found
+        names[lm] = name
+    return names

@@ -55,9 +55,9 @@ def described(
     for table, frame in tables.items():
         for name in frame:
             lm, column = origins.get(name, ("", name)) if table == "words" else ("", name)
-            unit, what = _of_lm(column) if lm else KNOWN.get(name, _own(name))
+            unit, what = _of_lm(column) if lm else KNOWN.get(name, _of_dataset(name))
             rows.append((table, name, unit, what, lm))
-    filters = {s["name"]: s["keep"] for each in measures for s in each["filters"]}
+    filters = {s["name"]: s["keep"] for measure in measures for s in measure["filters"]}
     if filters:
         listed = "; ".join(f"{name}: {keep}" for name, keep in filters.items())
         rows = [
@@ -77,7 +77,7 @@ def _of_lm(column: str) -> tuple[str, str]:
     return bits + power.replace("2", "²"), name.replace("_", " ")
 
 
-def _own(name: str) -> tuple[str, str]:
+def _of_dataset(name: str) -> tuple[str, str]:
     """Return unit and meaning of a dataset's own column, by the ending that names its unit."""
     units = {"ms": "ms", "bits": "bits", "uv": "µV"}
     return units.get(name.rpartition("_")[2], ""), "the dataset's own"

@@ -62,9 +62,9 @@ def main(
     user had to place a file of it), partitioned, and `lms`: LM → what it is.
     """
     table, origins = word_table(words, unigram, dict(zip(lms, surprisal, strict=True)))
-    own = pd.read_parquet(words)
+    dataset_words = pd.read_parquet(words)
     parts = [
-        response_table(own, measure, path, scored)
+        response_table(dataset_words, measure, path, scored)
         for measure, path in zip(measures, responses, strict=True)
     ]
     tables = {"words": table, "responses": pd.concat(parts, ignore_index=True)}
@@ -84,20 +84,20 @@ def main(
     fitted = read_fit(record) if record else None
     code = lme4.script(dataset, about["label"], about["study"], lms, there, fit, fitted)
     out = Path(out)
-    made = out.with_name(f".{out.name}.{os.getpid()}")
-    made.mkdir(parents=True)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary.mkdir(parents=True)
     try:
         for name, frame in tables.items():
-            frame.to_parquet(made / f"{name}.parquet", compression="zstd", index=False)
-            for_csv(frame).to_csv(made / f"{name}.csv", index=False, lineterminator="\n")
+            frame.to_parquet(temporary / f"{name}.parquet", compression="zstd", index=False)
+            for_csv(frame).to_csv(temporary / f"{name}.csv", index=False, lineterminator="\n")
         listed = columns.described(tables, origins, measures)
-        listed.to_csv(made / "columns.csv", index=False, lineterminator="\n")
-        (made / f"{dataset}.R").write_text(code, encoding="utf-8")
-        (made / "README.md").write_text(text, encoding="utf-8")
+        listed.to_csv(temporary / "columns.csv", index=False, lineterminator="\n")
+        (temporary / f"{dataset}.R").write_text(code, encoding="utf-8")
+        (temporary / "README.md").write_text(text, encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
-        os.replace(made, out)
+        os.replace(temporary, out)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def rights(about: Mapping) -> str:

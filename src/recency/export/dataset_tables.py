@@ -72,9 +72,9 @@ def response_table(
         texts["words_since_unscored"] = since_unscored(texts, scored)
     given = pd.read_parquet(responses)
     rest = joined(texts, given)
-    own = [name for name in given if name not in ("subject", *IDS)]
-    own += [] if "previous_fixated" in own else ["previous_fixated"]
-    frame = rest[["subject", *IDS, *own]].copy()
+    columns = [name for name in given if name not in ("subject", *IDS)]
+    columns += [] if "previous_fixated" in columns else ["previous_fixated"]
+    frame = rest[["subject", *IDS, *columns]].copy()
     frame.insert(0, "measure", measure["measure"])
     frame["dropped_by"] = pd.Series(pd.NA, frame.index, dtype="string")
     for step in measure["filters"]:

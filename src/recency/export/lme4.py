@@ -79,7 +79,7 @@ def script(
         formula=str(formula),
         theta=", ".join(map(repr, record["theta"])),
         loglik=record["loglik"]["fit"],
-        effects=", ".join(f"{each['term']} {each['estimate']!r}" for each in record["fixed"]),
+        effects=", ".join(f"{effect['term']} {effect['estimate']!r}" for effect in record["fixed"]),
     )
 
 
@@ -92,12 +92,12 @@ def plain_formula(design: Mapping) -> Formula | None:
         formula = formulas.parse(design["formula"])
     except InputError:
         return None
-    known = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
-    return formula if known else None
+    is_plain = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
+    return formula if is_plain else None
 
 
 def _columns(formula: Formula, fit: Mapping, short: Mapping[str, str]) -> dict[str, str]:
     """Return predictor of the formula → column of the tables."""
     surprisal = f"{SURPRISAL[fit['design']['surprisal']]}_{short[fit['lm']]}"
-    known = RENAMED | {"surprisal": surprisal, "previous_surprisal": f"previous_{surprisal}"}
-    return {name: known.get(name, name) for name in formula.predictors}
+    renamed = RENAMED | {"surprisal": surprisal, "previous_surprisal": f"previous_{surprisal}"}
+    return {name: renamed.get(name, name) for name in formula.predictors}

@@ -26,19 +26,19 @@ from __future__ import annotations
 def source(form: str, config_class: type, model_class: type) -> str:
     """Return the text of FILE for a form of bias and a family's classes of recency.networks."""
     forms = plugins.folder(biases.__name__)
-    own = _file(biases.__name__, form)
+    form_file = _file(biases.__name__, form)
     classes = ("_NEEDS_BIAS", config_class.__name__, model_class.__name__)
     parts = [
         _part(errors.__file__),
         *(
             [_part(files.__file__, lambda node: _name(node) == "sha256")]
-            if _uses(own, files)
+            if _uses(form_file, files)
             else []
         ),
         _part(biases.__file__, lambda node: _name(node) in ("Affine", "Bias")),
-        *(_part(module.__file__) for module in (logit_lens, content) if _uses(own, module)),
-        *(_part(forms / f"{other}.py", _is_function) for other in _others(own)),
-        _part(own, lambda node: _name(node) != "PARAMETERS"),
+        *(_part(module.__file__) for module in (logit_lens, content) if _uses(form_file, module)),
+        *(_part(forms / f"{other}.py", _is_function) for other in _others(form_file)),
+        _part(form_file, lambda node: _name(node) != "PARAMETERS"),
         _part(standalone.__file__),
         _part(architectures.__file__, lambda node: _name(node) in classes),
     ]
@@ -47,14 +47,14 @@ def source(form: str, config_class: type, model_class: type) -> str:
 
 def recurrent_source(form: str) -> str:
     """Return the text of FILE for a recurrent network with this form of memory."""
-    own = _file(memories.__name__, form)
+    form_file = _file(memories.__name__, form)
     left_out = ("new", "draw")
     parts = [
         _part(errors.__file__),
         _part(recurrences.__file__),
         _part(memories.__file__, lambda node: _name(node) != "build"),
-        *(part for other, name in _other_memories(own) for part in _renamed(other, name)),
-        _part(own, lambda node: _name(node) != "PARAMETERS"),
+        *(part for other, name in _other_memories(form_file) for part in _renamed(other, name)),
+        _part(form_file, lambda node: _name(node) != "PARAMETERS"),
         _part(standalone_memories.__file__),
         _part(
             recurrent.__file__,
@@ -101,13 +101,15 @@ def _renamed(form: str, name: str) -> list[tuple]:
 def _written(parts: list[tuple], what: str, docstring: str) -> str:
     """Return parts as one file: its header, the imports that are used, the nodes in order."""
     names = {
-        each.id
+        child.id
         for _, nodes, _ in parts
         for node in nodes
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name)
+        for child in ast.walk(node)
+        if isinstance(child, ast.Name)
     }
-    imports = dict.fromkeys(line for *_, own in parts for bound, line in own if bound in names)
+    imports = dict.fromkeys(
+        line for *_, imported in parts for bound, line in imported if bound in names
+    )
     header = _HEADER.format(what=what, form=docstring.splitlines()[0])
     bodies = [_segment(text, node) for text, nodes, _ in parts for node in nodes]
     return header + "\n" + "\n".join(sorted(imports)) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
@@ -120,10 +122,10 @@ def _part(path: str | Path, keep: Callable[[ast.AST], bool] = lambda node: True)
     """
     text = Path(path).read_text(encoding="utf-8")
     nodes, imports = [], []
-    for place, node in enumerate(ast.parse(text).body):
+    for index, node in enumerate(ast.parse(text).body):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports += _lines(node)
-        elif keep(node) and not (place == 0 and isinstance(node, ast.Expr)):
+        elif keep(node) and not (index == 0 and isinstance(node, ast.Expr)):
             nodes.append(node)
     return text, nodes, imports
 
@@ -167,5 +169,7 @@ def _is_function(node: ast.AST) -> bool:
 
 def _segment(text: str, node: ast.AST) -> str:
     """Return the lines of a node, its decorators with it."""
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    first = min(
+        [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))]
+    )
     return "\n".join(text.splitlines()[first - 1 : node.end_lineno])

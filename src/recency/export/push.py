@@ -33,6 +33,6 @@ def main(folder: str | Path, out: str | Path, *, repository: str, private: bool 
         first = str(error).strip().splitlines()[0]
         raise InputError(f"{repository} could not be written on the Hub: {first}") from error
     with atomic(out) as part:
-        found = {"repository": repository, "commit": commit.oid, "url": commit.commit_url}
-        part.write_text(json.dumps(found, indent=1) + "\n")
+        record = {"repository": repository, "commit": commit.oid, "url": commit.commit_url}
+        part.write_text(json.dumps(record, indent=1) + "\n")
     print(f"{repository} is at {commit.commit_url}")

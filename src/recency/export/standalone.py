@@ -28,8 +28,8 @@ def biased_attention(
     a, b = module.recency_bias.dense(query.shape[2], key.shape[2], query.device, query.dtype)
     if attention_mask is not None:
         # Where padding hides every key of a query, the query may see itself: no NaN arises.
-        own = torch.eye(key.shape[2], dtype=torch.bool, device=query.device)[-query.shape[2] :]
-        b = b.masked_fill(~(attention_mask | own), float("-inf"))
+        diagonal = torch.eye(key.shape[2], dtype=torch.bool, device=query.device)[-query.shape[2] :]
+        b = b.masked_fill(~(attention_mask | diagonal), float("-inf"))
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     bias = module.recency_bias
     if isinstance(a, torch.Tensor) or bias.uses_width:  # the kernel takes numbers and one table
@@ -75,8 +75,8 @@ def put_on(model, spec: dict) -> None:
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
     parameters = {key: value for key, value in spec.items() if key not in ("form", "layers")}
     for number, module in enumerate(modules):
-        own = Form(*sizes, **parameters) if number in layers else _NoBias(heads)
-        module.recency_bias = own
+        attached = Form(*sizes, **parameters) if number in layers else _NoBias(heads)
+        module.recency_bias = attached
     if Form.uses_width:
         watch(model, modules)
     model.config._attn_implementation = NAME

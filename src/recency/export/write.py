@@ -52,8 +52,8 @@ def main(
     exported.save_pretrained(part)
     history.copy_passages(Path(lm.model), part)
     _write_tokenizer(*tokenizers.load(lm.model, lm.tokenizer), part)
-    if own := getattr(exported.config, "bias", None):
-        code = source(own["form"], type(exported.config), type(exported))
+    if bias := getattr(exported.config, "bias", None):
+        code = source(bias["form"], type(exported.config), type(exported))
         (part / FILE).write_text(code, encoding="utf-8")
     if memory := getattr(exported.config, "memory", None):
         (part / FILE).write_text(recurrent_source(memory["form"]), encoding="utf-8")
@@ -75,10 +75,10 @@ def _with_code(network, bias: Mapping | None):
     kind = type(network.config)
     if bias is not None and bias["form"] != "none":
         if kind not in plain:
-            known = ", ".join(each.model_type for each in plain)
+            supported = ", ".join(model_class.model_type for model_class in plain)
             raise InputError(
                 f"{type(network).__name__} with a bias put on it cannot be exported, for the code "
-                f"that it would bring is written for {known}; export the LM without its bias"
+                f"that it would bring is written for {supported}; export the LM without its bias"
             )
         settings = network.config.to_dict()
         settings = {key: settings[key] for key in settings if key not in ("model_type", "bias")}
@@ -126,8 +126,8 @@ def _compare(network, exported, folder: Path) -> None:
     )
     with torch.no_grad():
         expected = network.cpu()(input_ids=ids, use_cache=False).logits
-        found = again(input_ids=ids, use_cache=False).logits
-    off = (found - expected).abs().max().item()
+        logits = again(input_ids=ids, use_cache=False).logits
+    off = (logits - expected).abs().max().item()
     if not off <= 1e-4 * expected.abs().max().clamp(min=1).item():
         raise InputError(
             f"{folder}: opened by itself the network gives other logits than it did here, by up to "

@@ -13,10 +13,10 @@ SHORT = {"fixed": "base: fixed", "all": "base: all", "several": "bases: fixed an
 
 def of(bases: Iterable[str]) -> str:
     """Return the one base of several responses, or "several"; "" where none is known."""
-    found = set(bases)
-    return "several" if len(found) > 1 else next(iter(found), "")
+    distinct = set(bases)
+    return "several" if len(distinct) > 1 else next(iter(distinct), "")
 
 
-def over(base: str) -> str:
+def relative_to(base: str) -> str:
     """Write " relative to …", after a ΔLogLik; nothing where the baseline model is not known."""
     return f" relative to {NAMED[base]}" if base in NAMED else ""

@@ -94,7 +94,7 @@ class Comparison:
     @property
     def described(self) -> str:
         """What ΔLogLik is relative to, and of: " relative to …; log-likelihood of …"."""
-        return bases.over(self.base) + f"; log-likelihood {self.likelihood}"
+        return bases.relative_to(self.base) + f"; log-likelihood {self.likelihood}"
 
     @property
     def likelihood(self) -> str:
@@ -143,11 +143,11 @@ def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
 
 def of_seeds(things: Iterable[Thing], lms: Described) -> tuple[list[LM], dict[str, list[Thing]]]:
     """Return the LMs, each once, and LM → its things (files, say): `lms` has that of each, its seeds by one name."""
-    described, found = {}, {}
+    described, by_lm = {}, {}
     for thing, lm in zip(things, lms, strict=True):
         described.setdefault(lm["lm"], lm)
-        found.setdefault(lm["lm"], []).append(thing)
-    return records(described.values(), [])[0], found
+        by_lm.setdefault(lm["lm"], []).append(thing)
+    return records(described.values(), [])[0], by_lm
 
 
 def records(lms: Described, responses: Described) -> tuple[list[LM], list[Response]]:
@@ -348,10 +348,10 @@ def read(
             f"{delta_loglik}: ΔLogLik by {' and '.join(rows.endpoint.unique())}: not comparable; delete "
             "the file, so that the workflow makes it again"
         )
-    for response, found in rows.groupby("response", sort=False).base:
-        if found.nunique() > 1:
+    for response, response_bases in rows.groupby("response", sort=False).base:
+        if response_bases.nunique() > 1:
             raise InputError(
-                f"{delta_loglik}: {response} has a base that lacks {' and '.join(found.unique())}: not "
+                f"{delta_loglik}: {response} has a base that lacks {' and '.join(response_bases.unique())}: not "
                 "comparable; delete the file, so that the workflow makes it anew"
             )
     delta = rows.pivot(index="lm", columns="response", values="delta_loglik")

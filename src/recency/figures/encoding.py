@@ -115,10 +115,10 @@ def styles(kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     Kinds without a style of their own take the `OTHERS` in order, those first that no kind here has.
     """
     kinds = dict.fromkeys(kinds)
-    known = {name: STYLES[name] for name in kinds if name in STYLES}
-    free = [other for other in OTHERS if other not in known.values()] or OTHERS
-    rest = [name for name in kinds if name not in known]
-    return known | {name: free[place % len(free)] for place, name in enumerate(rest)}
+    assigned = {name: STYLES[name] for name in kinds if name in STYLES}
+    free = [other for other in OTHERS if other not in assigned.values()] or OTHERS
+    rest = [name for name in kinds if name not in assigned]
+    return assigned | {name: free[index % len(free)] for index, name in enumerate(rest)}
 
 
 def matches(bias: Bias, form: str, parameters: str) -> bool:
@@ -127,7 +127,7 @@ def matches(bias: Bias, form: str, parameters: str) -> bool:
     Parameters that are not named may have any value; but a bias on some layers only matches
     nothing that does not name its `layers`.
     """
-    asked = {"layers": "all"} | dict(each.split("=", 1) for each in parameters.split())
+    asked = {"layers": "all"} | dict(pair.split("=", 1) for pair in parameters.split())
     if bias["form"] != form:
         return False
     return all(_same(bias.get(key, "all" if key == "layers" else None), value)

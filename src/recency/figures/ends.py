@@ -30,9 +30,9 @@ def name(
     height = 0.16 / inches  # of a line of text, of the axes
     places = apart(points[:, 1], height)
     places -= min(0.0, places.min())  # none below the axes
-    for text, end, place, colour in zip(texts, ends, places, colours, strict=True):
+    for text, end, y, colour in zip(texts, ends, places, colours, strict=True):
         axes.annotate(
-            text, end, xytext=(1.05, place), textcoords="axes fraction",
+            text, end, xytext=(1.05, y), textcoords="axes fraction",
             va="center", size=style.SMALL, color=style.shade(colour), annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 1, "shrinkB": 0,
                         "relpos": (0, 0.5)},

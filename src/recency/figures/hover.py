@@ -69,7 +69,7 @@ def size(svg: str) -> tuple[float, float]:
 def points(svg: str) -> list[Point]:
     """Return the points with a title of an SVG that this package wrote."""
     width, height = size(svg)
-    found = POINT.finditer(svg)
+    matches = POINT.finditer(svg)
     return [
-        Point(unescape(p["text"]), float(p["x"]) / width, float(p["y"]) / height) for p in found
+        Point(unescape(p["text"]), float(p["x"]) / width, float(p["y"]) / height) for p in matches
     ]

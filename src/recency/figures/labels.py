@@ -75,7 +75,7 @@ def _covered(raster: np.ndarray, width: int, height: int) -> np.ndarray:
     )  # fmt: skip
 
 
-def place(
+def label_centres(
     points: Sequence[tuple[float, float]],
     sizes: Sequence[tuple[float, float]],
     kept: np.ndarray,
@@ -197,7 +197,7 @@ def write(
     pages = [(axes.transData.transform(points[key]) - frame.p0) * scale for key in texts]
     pages = [tuple(map(float, page)) for page in pages]
     shape = tuple(max(1, math.floor(side * scale)) for side in (frame.height, frame.width))
-    centres = place(pages, sizes, *drawn(axes, shape))
+    centres = label_centres(pages, sizes, *drawn(axes, shape))
     for text, (x, y), (cx, cy), (w, h) in zip(texts.values(), pages, centres, sizes, strict=True):
         text.set_position((cx - x, cy - y))
         near = (min(max(x, cx - w / 2), cx + w / 2), min(max(y, cy - h / 2), cy + h / 2))

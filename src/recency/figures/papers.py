@@ -25,11 +25,11 @@ def rows(path: File, lms: Iterable[LM], columns: Iterable[str] = ()) -> pd.DataF
     remedy = "data/published/README.md says what a published table must have"
     table = comparison.table(path, [*KEY, *columns], remedy)
     table["parameters"] = table.parameters.astype(object).fillna("")
-    found = [table[:0]]
+    parts = [table[:0]]
     for lm in lms:
-        own = [_is_of(lm, row) for row in table[KEY].itertuples(index=False)]
-        found.append(table[own].assign(lm=lm.lm))
-    return pd.concat(found, ignore_index=True).drop(columns=KEY[1:])
+        is_of_lm = [_is_of(lm, row) for row in table[KEY].itertuples(index=False)]
+        parts.append(table[is_of_lm].assign(lm=lm.lm))
+    return pd.concat(parts, ignore_index=True).drop(columns=KEY[1:])
 
 
 def _is_of(lm: LM, row) -> bool:
@@ -49,13 +49,13 @@ def delta(path: File | None, lms: Iterable[LM]) -> pd.DataFrame:
     """
     if path is None:
         return pd.DataFrame()
-    found = rows(path, lms, ["base", "endpoint"])
-    if found.lm.duplicated().any():
+    table = rows(path, lms, ["base", "endpoint"])
+    if table.lm.duplicated().any():
         raise InputError(f"{path}: two rows have one bias; give each its `parameters`")
-    if odd := set(found.base) - {"fixed", "all"}:
+    if odd := set(table.base) - {"fixed", "all"}:
         raise InputError(f"{path}: base is {min(map(str, odd))!r} and must be fixed or all")
-    found = found.set_index("lm")
-    return found.astype(dict.fromkeys(found.columns.drop(["base", "endpoint"]), float))
+    table = table.set_index("lm")
+    return table.astype(dict.fromkeys(table.columns.drop(["base", "endpoint"]), float))
 
 
 def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:

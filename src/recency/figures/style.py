@@ -123,13 +123,18 @@ def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
     result = {}
     for (kind, hollow), names in alike.items():
         colour, marker = styles[kind]
-        markers = [marker, *(each for each in MARKERS if each != marker)]
-        for place, name in enumerate(names):
-            own, its = colour, marker
+        markers = [marker, *(other for other in MARKERS if other != marker)]
+        for index, name in enumerate(names):
+            lm_colour, its = colour, marker
             if apart and len(names) > 1:
-                own = _lighter(colour, place / (len(names) - 1))
-                its = markers[place % len(markers)]
-            result[name] = Look(own, its, "white" if hollow else own, tint(own) if hollow else own)
+                lm_colour = _lighter(colour, index / (len(names) - 1))
+                its = markers[index % len(markers)]
+            result[name] = Look(
+                lm_colour,
+                its,
+                "white" if hollow else lm_colour,
+                tint(lm_colour) if hollow else lm_colour,
+            )
     return {lm.lm: result[lm.lm] for lm in lms}
 
 
@@ -247,11 +252,11 @@ def token_ticks(axes: Axes, first: float, last: float, steps: tuple[int, ...]) -
 def notes(figure: Figure, sentences: Iterable[str]) -> None:
     """Write sentences under a figure with constrained layout, in at most LINES lines."""
     width = figure.get_figwidth()
-    told = [sentence[:1].upper() + sentence[1:].rstrip(".") for sentence in sentences]
-    if not told:
+    capitalised = [sentence[:1].upper() + sentence[1:].rstrip(".") for sentence in sentences]
+    if not capitalised:
         return
     rest = " … (more in the tables)"
-    lines = textwrap.wrap(". ".join(told), int(width / CHARACTER))
+    lines = textwrap.wrap(". ".join(capitalised), int(width / CHARACTER))
     if len(lines) > LINES:
         last = textwrap.shorten(
             " ".join(lines[LINES - 1 :]), int(width / CHARACTER) - len(rest), placeholder=""
@@ -267,10 +272,10 @@ def notes(figure: Figure, sentences: Iterable[str]) -> None:
     )  # fmt: skip
 
 
-def dashes(place: int, count: int) -> tuple[float, tuple[float, float]]:
+def dashes(index: int, count: int) -> tuple[float, tuple[float, float]]:
     """Return the dashes of one of `count` lines: up to three of them are all seen where they coincide."""
     turns = min(max(count, 2), 3)
-    return (4.0 * ((turns - place) % turns), (4.0, 4.0 * (turns - 1)))
+    return (4.0 * ((turns - index) % turns), (4.0, 4.0 * (turns - 1)))
 
 
 def nothing_run(sentences: Iterable[str]) -> Figure:
@@ -326,8 +331,8 @@ def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
                     data.to_csv(temporary, index=False, lineterminator="\n")
                 else:
                     with hover.marked(figure) as texts:
-                        own = metadata[path.suffix]
-                        figure.savefig(temporary, format=path.suffix[1:], metadata=own)
+                        entries = metadata[path.suffix]
+                        figure.savefig(temporary, format=path.suffix[1:], metadata=entries)
                     if path.suffix == ".svg":
                         svg = hover.titled(temporary.read_text(encoding="utf-8"), texts)
                         temporary.write_text(svg, encoding="utf-8")

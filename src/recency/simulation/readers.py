@@ -42,15 +42,15 @@ class Readers:
     skipping: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        for key, known in (
+        for key, terms in (
             ("coefficients", self.terms),
             ("subject_sd", self.terms),
             ("skipping", SKIPPING),
         ):
             for name in getattr(self, key) or ():
-                if name not in known:
+                if name not in terms:
                     raise InputError(
-                        f"simulated readers: {key} has no term {name!r}; it has {', '.join(known)}"
+                        f"simulated readers: {key} has no term {name!r}; it has {', '.join(terms)}"
                     )
         many = len(self.subject_sd)
         if many > 1 and not -1 / (many - 1) < self.subject_correlation < 1:
@@ -166,7 +166,7 @@ def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame
     for name in ("item", "sentence", "position", "word"):
         table[name] = np.tile(words[name].to_numpy(), readers.subjects)
     table |= {"time_ms": time.astype(np.int32), "correct": correct, **columns}
-    made = pd.DataFrame({name: np.ravel(column) for name, column in table.items()})
+    frame = pd.DataFrame({name: np.ravel(column) for name, column in table.items()})
     item, names = pd.factorize(words["item"])
     many = len(names) if readers.items is None else readers.items
     if not 1 <= many <= len(names):
@@ -174,4 +174,4 @@ def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame
             f"simulated readers: items is {many}, but there are {len(names)} texts to read"
         )
     order = draws["items"].permuted(np.tile(np.arange(len(names)), (readers.subjects, 1)), axis=1)
-    return made[(order < many)[:, item].ravel()].reset_index(drop=True)
+    return frame[(order < many)[:, item].ravel()].reset_index(drop=True)

@@ -78,7 +78,7 @@ def main(
     x = pd.DataFrame(texts.predictors)[list(WORD_TERMS)]
     with atomic(out_responses) as part:
         readers.read(displayed, x, group).to_csv(part, index=False, lineterminator="\n")
-    known = {
+    record = {
         "reader": reader,
         "variant": variant,
         "measure": measure,
@@ -88,5 +88,5 @@ def main(
         "items": group.items,
     }
     with atomic(out_truth) as part:
-        text = json.dumps(known | truth_of(group, x), indent=1)
+        text = json.dumps(record | truth_of(group, x), indent=1)
         part.write_text(text + "\n", encoding="utf-8")

@@ -39,8 +39,13 @@ def dependencies(seed: int, stories: int, **settings: float) -> pd.DataFrame:
     )
     for story in generated:
         rows.extend(
-            (made.kind, made.head + offset, made.dependent + offset, made.feature)
-            for made in story.dependencies
+            (
+                dependency.kind,
+                dependency.head + offset,
+                dependency.dependent + offset,
+                dependency.feature,
+            )
+            for dependency in story.dependencies
         )
         offset += len(story.words)
     return pd.DataFrame(rows, columns=["kind", "head", "dependent", "feature"])

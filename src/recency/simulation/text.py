@@ -19,21 +19,21 @@ TEXT, STIMULI = 0, 1  # streams: with the same seed, no story to read is one tra
 
 def rates(**settings: float) -> Rates:
     """Make the grammar's rates from settings; InputError for one that is unknown or impossible."""
-    known = {field.name for field in fields(Rates)}
+    names = {field.name for field in fields(Rates)}
     for name, value in settings.items():
-        if name not in known:
+        if name not in names:
             raise InputError(
-                f"simulation: the grammar has no rate {name!r}; it has {', '.join(sorted(known))}"
+                f"simulation: the grammar has no rate {name!r}; it has {', '.join(sorted(names))}"
             )
         if value < 0 or (name not in ("shortest", "longest") and value > 1):
             raise InputError(f"simulation: {name} is {value}, which is not a probability")
-    made = replace(Rates(), **settings)
-    if not 1 <= made.shortest <= made.longest:
+    chosen = replace(Rates(), **settings)
+    if not 1 <= chosen.shortest <= chosen.longest:
         raise InputError(
-            f"simulation: stories of {made.shortest} (shortest) to {made.longest} (longest) "
+            f"simulation: stories of {chosen.shortest} (shortest) to {chosen.longest} (longest) "
             "sentences are impossible; give 1 <= shortest <= longest"
         )
-    return made
+    return chosen
 
 
 def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[Story]:

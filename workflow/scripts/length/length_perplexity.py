@@ -7,7 +7,7 @@ if __name__ == "__main__":
     run(
         main,
         snakemake,
-        lengths=[int(each) for each in snakemake.wildcards.lengths.split("-")],
+        lengths=[int(length) for length in snakemake.wildcards.lengths.split("-")],
         documents=None
         if snakemake.wildcards.documents == "all"
         else int(snakemake.wildcards.documents),

@@ -48,14 +48,16 @@ class Blocks:
     """Matrices of features by group: sparse, a row per entry, each column divided by its largest absolute value."""
 
     def __init__(self, entries: Sequence[str], features: pd.DataFrame, files: Sequence[File]):
-        self.rows = {entry: place for place, entry in enumerate(entries)}
+        self.rows = {entry: index for index, entry in enumerate(entries)}
         self.groups: dict[str, sparse.csr_matrix] = {}
         self.has: dict[str, np.ndarray] = {}
-        for group, own in features.groupby("group"):
-            columns = pd.factorize(own["feature"])[0]
-            rows = own["entry"].map(self.rows).to_numpy()
+        for group, group_rows in features.groupby("group"):
+            columns = pd.factorize(group_rows["feature"])[0]
+            rows = group_rows["entry"].map(self.rows).to_numpy()
             shape = (len(entries), columns.max() + 1)
-            matrix = sparse.csr_matrix((own["value"].to_numpy(float), (rows, columns)), shape)
+            matrix = sparse.csr_matrix(
+                (group_rows["value"].to_numpy(float), (rows, columns)), shape
+            )
             largest = abs(matrix).max(axis=0).toarray().ravel()
             self.groups[group] = (matrix @ sparse.diags(1 / np.maximum(largest, 1e-300))).tocsr()
             self.has[group] = matrix.getnnz(axis=1) > 0
@@ -65,25 +67,25 @@ class Blocks:
             lm = Path(path).parent.name
             vectors = np.array(table["vector"].to_list())
             unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
-            own = (table["kind"] == OWN).to_numpy()
+            has_own_vector = (table["kind"] == OWN).to_numpy()
             self.lms.append(lm)
-            for made, matrix in (("", unit * own[:, None]), ("+SWordSS", unit)):
-                self.groups[f"{EMBEDDINGS}{made}:{lm}"] = sparse.csr_matrix(matrix)
-                self.has[f"{EMBEDDINGS}{made}:{lm}"] = np.abs(matrix).sum(1) > 0
+            for suffix, matrix in (("", unit * has_own_vector[:, None]), ("+SWordSS", unit)):
+                self.groups[f"{EMBEDDINGS}{suffix}:{lm}"] = sparse.csr_matrix(matrix)
+                self.has[f"{EMBEDDINGS}{suffix}:{lm}"] = np.abs(matrix).sum(1) > 0
 
     def sets(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """Return (features, LM or "") → groups, those that are not here included."""
-        found = {(name, ""): groups for name, groups in SETS.items()}
+        feature_sets = {(name, ""): groups for name, groups in SETS.items()}
         here = tuple(group for group in ALL if group in self.groups)
         if here and here != ALL:
-            found[HERE, ""] = here
+            feature_sets[HERE, ""] = here
         for lm in self.lms:
-            for made in ("", "+SWordSS"):
-                name = EMBEDDINGS + made
-                found[name, lm] = (f"{name}:{lm}",)
+            for suffix in ("", "+SWordSS"):
+                name = EMBEDDINGS + suffix
+                feature_sets[name, lm] = (f"{name}:{lm}",)
                 if here:
-                    found[f"{HERE}+{name}", lm] = (*here, f"{name}:{lm}")
-        return found
+                    feature_sets[f"{HERE}+{name}", lm] = (*here, f"{name}:{lm}")
+        return feature_sets
 
     def matrix(self, groups: Sequence[str], entries: Sequence[str]) -> sparse.csr_matrix:
         """Return the columns of these groups, the rows of these entries."""
@@ -174,14 +176,14 @@ def agreement(table: pd.DataFrame) -> dict[str, float]:
     new = table[~table["in_base"]]
     abusive = new["published"] > 0
     count = int(abusive.sum())
-    found = {
+    scores = {
         "entries": len(new),
         "abusive_published": count,
         "abusive": int((new["score"] > 0).sum()),
     }
     top = new.nlargest(count, "score").index
     mixed = 0 < count < len(new)
-    return found | {
+    return scores | {
         "spearman": float(spearmanr(new["score"], new["published"]).statistic)
         if len(new) > 2
         else np.nan,
@@ -206,15 +208,15 @@ def main(
 
     `vectors` are files …/{lm}/….parquet. The best set is the one of the highest cross-validated F1.
     """
-    known, listed = lexicon.read_base(base), lexicon.read_expanded(expanded)
+    labelled, listed = lexicon.read_base(base), lexicon.read_expanded(expanded)
     paths = [vectors] if isinstance(vectors, str) else list(vectors)
-    blocks = Blocks(list(dict.fromkeys([*known, *listed])), pd.read_parquet(features), paths)
-    rows = evaluate(blocks, known, folds, seed)
+    blocks = Blocks(list(dict.fromkeys([*labelled, *listed])), pd.read_parquet(features), paths)
+    rows = evaluate(blocks, labelled, folds, seed)
     best = rows[rows["features"] != MAJORITY].dropna(subset="f1").nlargest(1, "f1")
     if best.empty:
         raise InputError("no LM and no features are here; place a resource or name an LM")
     (name, lm), value = best.iloc[0][["features", "lm"]], float(best.iloc[0]["f1"])
-    table = expand(blocks, known, listed, blocks.sets()[name, lm])
+    table = expand(blocks, labelled, listed, blocks.sets()[name, lm])
     write_csv(out_classification, rows)
     about = {"features": name, "lm": lm, "f1": value}
     write_csv(out_agreement, pd.DataFrame([about | agreement(table)]))

@@ -39,7 +39,7 @@ def wordnet(path: File, entries: Iterable[str]) -> dict[str, list[Row]]:
         def map_wn(self, version="wordnet"):
             """Skip the map to other versions, which other languages need and which takes NLTK's data."""
 
-    found: dict[str, list[Row]] = {"WNusage": [], "WNsuper": [], "WNgloss": []}
+    groups: dict[str, list[Row]] = {"WNusage": [], "WNsuper": [], "WNgloss": []}
     with tempfile.TemporaryDirectory() as folder:
         _extract(path, folder, "wordnet/data.noun")
         nltk.data.path.append(folder)  # NLTK opens files of these folders only
@@ -56,12 +56,12 @@ def wordnet(path: File, entries: Iterable[str]) -> dict[str, list[Row]]:
                     continue
                 domains = {name for lemma in synset.lemmas() for name in lemma.usage_domains()}
                 domains |= set(synset.usage_domains())
-                found["WNusage"] += [(entry, domain.name(), 1.0) for domain in domains]
-                found["WNsuper"].append((entry, synset.lexname(), 1.0))
+                groups["WNusage"] += [(entry, domain.name(), 1.0) for domain in domains]
+                groups["WNsuper"].append((entry, synset.lexname(), 1.0))
                 gloss = set(re.findall(r"[a-z]+", synset.definition().lower()))
-                found["WNgloss"] += [(entry, token, 1.0) for token in gloss]
+                groups["WNgloss"] += [(entry, token, 1.0) for token in gloss]
         nltk.data.path.remove(folder)
-    return found
+    return groups
 
 
 def framenet(path: File, entries: Iterable[str]) -> dict[str, list[Row]]:
@@ -116,21 +116,22 @@ def main(
     entries = list(dict.fromkeys([*lexicon.read_base(base), *lexicon.read_expanded(expanded)]))
     parts = [pd.DataFrame(columns=COLUMNS)]
     paths = iter(files)
-    for each in resources:
-        if not each["here"]:
-            print(f"{each['name']}: not run, {each['placed']}", file=sys.stderr)
+    for resource in resources:
+        if not resource["here"]:
+            print(f"{resource['name']}: not run, {resource['placed']}", file=sys.stderr)
             continue
         path = next(paths)
-        form = FORMATS.get(each["format"])
-        groups = form(path, entries) if form else {each["name"]: list(table(path, entries))}
+        form = FORMATS.get(resource["format"])
+        groups = form(path, entries) if form else {resource["name"]: list(table(path, entries))}
         for group, rows in groups.items():
-            own = pd.DataFrame(rows, columns=["entry", "feature", "value"]).drop_duplicates()
+            frame = pd.DataFrame(rows, columns=["entry", "feature", "value"]).drop_duplicates()
             print(
-                f"{group}: {own['entry'].nunique():,} of {len(entries):,} entries", file=sys.stderr
+                f"{group}: {frame['entry'].nunique():,} of {len(entries):,} entries",
+                file=sys.stderr,
             )
-            if own.empty:
+            if frame.empty:
                 raise InputError(f"{path} has features of none of the {len(entries):,} entries")
-            parts.append(own.assign(group=group))
+            parts.append(frame.assign(group=group))
     data = pd.concat(parts, ignore_index=True)[COLUMNS]
     with atomic(out) as part:
         data.astype({"value": float}).to_parquet(part, index=False, compression="zstd")

@@ -18,11 +18,11 @@ OWN, MADE, NONE = "own", "made", "none"
 
 def read_base(path: File) -> dict[str, bool]:
     """Return entry (word_pos) → whether people found it abusive. Raises InputError with the line."""
-    found = _read(path, LABELS.get, "TRUE or FALSE")
-    counts = pd.Series(found).value_counts()
+    labels = _read(path, LABELS.get, "TRUE or FALSE")
+    counts = pd.Series(labels).value_counts()
     if len(counts) < 2 or counts.min() < 2:
         raise InputError(f"{path}: a classifier needs two TRUE and two FALSE entries or more")
-    return found
+    return labels
 
 
 def read_expanded(path: File) -> dict[str, float]:
@@ -31,7 +31,7 @@ def read_expanded(path: File) -> dict[str, float]:
 
 
 def _read(path: File, value_of, expected: str) -> dict:
-    found = {}
+    entries = {}
     for number, line in lines(Path(path)):
         if not line.strip():
             continue
@@ -42,12 +42,12 @@ def _read(path: File, value_of, expected: str) -> dict:
             raise InputError(
                 f"{where}: {line.strip()[:60]!r} is not word_pos, a tab and {expected}; correct or remove it"
             )
-        if entry in found:
+        if entry in entries:
             raise InputError(f"{where}: {entry!r} is there twice; remove one")
-        found[entry] = value
-    if not found:
+        entries[entry] = value
+    if not entries:
         raise InputError(f"{path} has no entries; fetch or copy it again")
-    return found
+    return entries
 
 
 def read_features(path: File) -> pd.DataFrame:

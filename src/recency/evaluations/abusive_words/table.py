@@ -26,11 +26,11 @@ def collected(scores: File, labels: dict[str, str], published: File | None) -> p
     rows["lm"] = rows["lm"].fillna("")
     rows["label"] = rows["lm"].map(labels).fillna("")
     if published is not None:
-        known = comparison.table(published, ["features", *MEASURES])
-        known = known.rename(columns=dict(zip(MEASURES, KNOWN, strict=True)))
-        rows = rows.merge(known, on="features", how="outer", sort=False)
+        published_scores = comparison.table(published, ["features", *MEASURES])
+        published_scores = published_scores.rename(columns=dict(zip(MEASURES, KNOWN, strict=True)))
+        rows = rows.merge(published_scores, on="features", how="outer", sort=False)
         order = [*dict.fromkeys(comparison.table(scores, ["features"])["features"])]
-        rank = {name: place for place, name in enumerate(order)}
+        rank = {name: index for index, name in enumerate(order)}
         rows = rows.sort_values(
             "features", key=lambda c: c.map(rank).fillna(len(rank)), kind="stable"
         )
@@ -44,8 +44,8 @@ def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> 
     for row in data.itertuples():
         cells = [row.features, row.label, style.number(row.entries, 0)]
         for measure in MEASURES:
-            known = getattr(row, f"published_{measure}")
-            below = () if pd.isna(known) else (f"published {known:.1f}",)
+            published_value = getattr(row, f"published_{measure}")
+            below = () if pd.isna(published_value) else (f"published {published_value:.1f}",)
             value = getattr(row, measure)
             cells.append(Cell("not run" if pd.isna(value) else f"{value:.1f}", below))
         grid.append([*cells, style.number(row.f1_of_classes), style.p_value(row.p_previous)])
@@ -55,7 +55,11 @@ def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> 
         "p: paired t over folds against the row above that was run",
         "SWordSS: words without a vector have one made of those written alike, otherwise zeros",
     ]
-    notes += [f"{each['name']} not run: {each['placed']}" for each in resources if not each["here"]]
+    notes += [
+        f"{resource['name']} not run: {resource['placed']}"
+        for resource in resources
+        if not resource["here"]
+    ]
     notes += ["MICR not run: the labelled microposts of Wulczyn et al. (2017) are not read"]
     return Table(f"{title}: sets of features", header, grid, notes, left=2)
 

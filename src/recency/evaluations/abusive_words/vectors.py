@@ -19,7 +19,7 @@ def of_entries(
     A word is looked up as it is, then in lower case; words without a vector get one by SWordSS, and
     zeros where no word with a vector shares a trigram with them.
     """
-    number = {word: place for place, word in reversed(list(enumerate(words)))}
+    number = {word: row for row, word in reversed(list(enumerate(words)))}
     index, zero, rows = Index(words), np.zeros(matrix.shape[1]), {}
     for word in {lexicon.split(entry)[0] for entry in entries}:
         at = number.get(word, number.get(word.lower()))
@@ -28,9 +28,9 @@ def of_entries(
         else:
             vector = made(word.lower(), index, matrix, similarity, neighbours)
             rows[word] = (NONE, zero) if vector is None else (MADE, vector)
-    found = [rows[lexicon.split(entry)[0]] for entry in entries]
-    table = pd.DataFrame({"entry": entries, "kind": [kind for kind, _ in found]})
-    return table.assign(vector=[vector.tolist() for _, vector in found])
+    pairs = [rows[lexicon.split(entry)[0]] for entry in entries]
+    table = pd.DataFrame({"entry": entries, "kind": [kind for kind, _ in pairs]})
+    return table.assign(vector=[vector.tolist() for _, vector in pairs])
 
 
 def main(
@@ -41,8 +41,10 @@ def main(
 
     asked = list(dict.fromkeys([*lexicon.read_base(base), *lexicon.read_expanded(expanded)]))
     opened = lm.open(biased=False)
-    known = entries_of(opened.tokenizer)
+    vocabulary = entries_of(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    table = of_entries(asked, list(known), matrix[list(known.values())], similarity, neighbours)
+    table = of_entries(
+        asked, list(vocabulary), matrix[list(vocabulary.values())], similarity, neighbours
+    )
     with atomic(out) as part:
         table.to_parquet(part, index=False, compression="zstd")

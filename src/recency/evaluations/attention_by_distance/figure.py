@@ -27,7 +27,7 @@ LAYERS = 3  # columns of panels at most: the first, a middle and the last layer 
 
 def shown_layers(layers: int) -> list[int]:
     """Choose the layers that are drawn, evenly from the first to the last."""
-    return sorted({round(each) for each in np.linspace(1, layers, min(layers, LAYERS))})
+    return sorted({round(layer) for layer in np.linspace(1, layers, min(layers, LAYERS))})
 
 
 def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str]) -> Figure:

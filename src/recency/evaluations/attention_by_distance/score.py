@@ -41,12 +41,12 @@ class Totals:
         self.queries += len(query)
         self.later += int((query > 0).sum())
         # A query that sees n tokens gives each of their distances the mass 1/n.
-        own = -self.distances[0]  # the place of distance 0
+        zero = -self.distances[0]  # the place of distance 0
         nearest = query - length + 1 if self.ahead else np.zeros_like(query)
         share = 1 / (query - nearest + 1)
         shares = np.zeros(len(self.distances) + 1)
-        np.add.at(shares, own + nearest, share)
-        np.add.at(shares, own + query + 1, -share)
+        np.add.at(shares, zero + nearest, share)
+        np.add.at(shares, zero + query + 1, -share)
         self.uniform += np.cumsum(shares)[:-1]
 
     def add(self, layer: int, attention, fresh: int, unbiased=None) -> None:
@@ -67,8 +67,8 @@ class Totals:
         later = places[fresh:] > 0
         seen = torch.full_like(places[fresh:], length) if self.ahead else places[fresh:] + 1
         most = torch.log2(seen.double()).clamp(min=1e-300)
-        own = rows.diagonal(offset=fresh, dim1=1, dim2=2)
-        per_query = [entropy, (entropy / most)[:, later], own, rows[:, later, 0], ahead]
+        diagonal = rows.diagonal(offset=fresh, dim1=1, dim2=2)
+        per_query = [entropy, (entropy / most)[:, later], diagonal, rows[:, later, 0], ahead]
         if unbiased is not None:
             per_query.append((rows - unbiased[:, fresh:].double()).abs().sum(2) / 2)
         for number, values in enumerate(per_query):
@@ -98,12 +98,12 @@ def main(
     table = pd.read_parquet(words)
     opened = lm.open()
     unbiased = None if lm.bias is None else lm.open(biased=False).network
-    for each in filter(None, (opened.network, unbiased)):
-        network.with_weights(each)
+    for weights in filter(None, (opened.network, unbiased)):
+        network.with_weights(weights)
     start = None if opened.masked else begin_token(opened, lm.bos)
-    known = network.heads(opened.network)
-    layers = known[-1].layer
-    width = len(known) // layers
+    heads = network.heads(opened.network)
+    layers = heads[-1].layer
+    width = len(heads) // layers
     texts = opened.texts(table).values()
     windows = [
         window
@@ -124,7 +124,7 @@ def main(
 
         network.each_layer(opened.network, window.ids, see)
         shown.update(number)
-    rows = _summary(totals, known, unbiased is not None).assign(windows=len(windows))
+    rows = _summary(totals, heads, unbiased is not None).assign(windows=len(windows))
     with atomic(summary) as path:
         rows.to_csv(path, index=False, lineterminator="\n")
     layer, head, distance = (axis.ravel() for axis in np.indices(totals.mass.shape))
@@ -136,20 +136,20 @@ def main(
         by_distance.to_parquet(path, compression="zstd", index=False)
 
 
-def _summary(totals: Totals, known: list, compared: bool) -> pd.DataFrame:
+def _summary(totals: Totals, heads: list, compared: bool) -> pd.DataFrame:
     """Turn the sums into means, one row a head."""
-    over = {name: totals.queries for name in SUMS}
-    over |= {name: max(totals.later, 1) for name in ("relative_entropy", "first")}
+    denominators = {name: totals.queries for name in SUMS}
+    denominators |= {name: max(totals.later, 1) for name in ("relative_entropy", "first")}
     table = pd.DataFrame(
         {
-            "layer": [each.layer for each in known],
-            "head": [each.head for each in known],
-            "slope": [each.slope for each in known],
+            "layer": [head.layer for head in heads],
+            "head": [head.head for head in heads],
+            "slope": [head.slope for head in heads],
             "queries": totals.queries,
         }
     )
     for name, sums in zip(SUMS, totals.sums):
-        table[name] = sums.ravel() / over[name]
+        table[name] = sums.ravel() / denominators[name]
     table["mean_distance"] = (totals.mass @ np.abs(totals.distances)).ravel() / totals.queries
     if not compared:
         table["total_variation"] = np.nan

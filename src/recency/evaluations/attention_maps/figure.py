@@ -47,8 +47,8 @@ def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> Fi
         axes.set_ylabel(f"head {number}", size=style.SMALL)
         axes.set_yticks(places[down], names[columns[0][0].lm][down])
     for axes, (lm, _) in zip(grid[-1], columns):
-        own = names[lm.lm]
-        axes.set_xticks(places[: len(own)][right], own[right], rotation=90)
+        tick_labels = names[lm.lm]
+        axes.set_xticks(places[: len(tick_labels)][right], tick_labels[right], rotation=90)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=60, pad=0.01, shrink=0.5)
     bar.set_label("attention", size=style.SMALL)
     bar.ax.xaxis.set_major_formatter(style.tick)

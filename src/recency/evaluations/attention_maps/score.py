@@ -38,8 +38,8 @@ def main(
     network.each_layer(
         opened.network, windows[0].ids, lambda layer, seen: maps.update({layer: seen.cpu().numpy()})
     )
-    found = np.stack([maps[layer] for layer in sorted(maps)])
-    layer, head, query, key = (axis.ravel() for axis in np.indices(found.shape))
+    attention = np.stack([maps[layer] for layer in sorted(maps)])
+    layer, head, query, key = (axis.ravel() for axis in np.indices(attention.shape))
     names = np.array([_name(opened.tokenizer, number) for number in windows[0].ids], dtype=object)
     table = pd.DataFrame(
         {
@@ -49,7 +49,7 @@ def main(
             "key": key,
             "query_token": names[query],
             "key_token": names[key],
-            "attention": found.ravel(),
+            "attention": attention.ravel(),
         }
     )
     seen = table if opened.masked else table[table.key <= table["query"]]

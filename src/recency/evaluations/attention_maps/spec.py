@@ -19,18 +19,18 @@ def _problems(config, name) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → attention_maps"
     if "attention_maps" not in experiment:
         return []
-    maps, found = experiment["attention_maps"], []
+    maps, problems = experiment["attention_maps"], []
     for lm in maps["lms"]:
         if lm not in experiment["lms"]:
-            found.append(
+            problems.append(
                 f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
             )
             continue
         settings = configuration.language_model(config, lm)
         layers = config["architectures"][settings["architecture"]]["layers"]
         if "checkpoint" not in settings and maps["layers"] > layers:
-            found.append(f"{where} → layers: {maps['layers']} are more than {lm} has, {layers}")
-    return found
+            problems.append(f"{where} → layers: {maps['layers']} are more than {lm} has, {layers}")
+    return problems
 
 
 EVALUATION = Evaluation(

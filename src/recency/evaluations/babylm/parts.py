@@ -82,7 +82,7 @@ def _comps(row: Mapping[str, Any], stem: str) -> Item:
         raise KeyError(f"a file of this name; they are {', '.join(_COMPS)}")
     prefixes = (row[f"prefix_{kind}"] for kind in ("acceptable", "unacceptable"))
     phrase = row["property_phrase"]
-    return Item(_COMPS[stem], tuple((f"{each} {phrase}", len(each) + 1) for each in prefixes))
+    return Item(_COMPS[stem], tuple((f"{prefix} {phrase}", len(prefix) + 1) for prefix in prefixes))
 
 
 PARTS = {
@@ -113,14 +113,14 @@ def files(folder: str | Path, name: str) -> list[Path]:
     name : str
         One of `PARTS`.
     """
-    for place in (Path(folder, each) for each in PARTS[name].places):
-        if place.is_file():
-            return [place]
+    for path in (Path(folder, file) for file in PARTS[name].places):
+        if path.is_file():
+            return [path]
         if name == "aoa":
-            found = [place / each for each in (WORDS, CHILDREN)]
-            return found if all(each.is_file() for each in found) else []
-        if found := sorted(place.rglob("*.jsonl")):
-            return found
+            paths = [path / file for file in (WORDS, CHILDREN)]
+            return paths if all(file.is_file() for file in paths) else []
+        if paths := sorted(path.rglob("*.jsonl")):
+            return paths
     return []
 
 
@@ -162,7 +162,7 @@ def items(path: str | Path, name: str, first: int | None = None) -> Iterator[Ite
                 f"{where}: no item of {PARTS[name].label} ({error}); see {ADDRESS}"
             ) from None
         texts = [text for text, _ in item.candidates]
-        if len(texts) < 2 or not all(isinstance(each, str) and each.strip() for each in texts):
+        if len(texts) < 2 or not all(isinstance(value, str) and value.strip() for value in texts):
             raise InputError(
                 f"{where}: {len(texts)} candidates, or an empty one; two or more are needed"
             )

@@ -34,24 +34,30 @@ def scores(table: pd.DataFrame, reading: str | Path | None = None) -> pd.DataFra
         explains. A tie counts as right, as the first of equal candidates is taken.
     """
     rows = []
-    for name, own in table.groupby("part", sort=False):
+    for name, part_rows in table.groupby("part", sort=False):
         if name == "reading":
-            rows += [(name, group, value, n, 0) for group, value, n in _reading(own, reading)]
+            rows += [(name, group, value, n, 0) for group, value, n in _reading(part_rows, reading)]
             continue
-        log = own.pivot(index=["group", "item"], columns="candidate", values="log_probability")
+        log = part_rows.pivot(
+            index=["group", "item"], columns="candidate", values="log_probability"
+        )
         first, others = log[0], log.drop(columns=0).max(axis=1)
         ties = int((first == others).sum())
         if parts.PARTS[name].score == "correlation":
-            ratio = own[own.candidate == 0].set_index(["group", "item"]).ratio.reindex(log.index)
+            ratio = (
+                part_rows[part_rows.candidate == 0]
+                .set_index(["group", "item"])
+                .ratio.reindex(log.index)
+            )
             share = 1 / (1 + np.exp(log.drop(columns=0).sub(first, axis=0)).sum(axis=1))
             value = 100 * share.corr(ratio, method="spearman")
             rows.append((name, "overall", value, len(log), ties))
             continue
         right = (first >= others).groupby("group").agg(["mean", "size"])
-        each = 100 * right["mean"]
-        rows.append((name, "overall", _mean(name, each), len(log), ties))
+        accuracy = 100 * right["mean"]
+        rows.append((name, "overall", _mean(name, accuracy), len(log), ties))
         tied = (first == others).groupby("group").sum()
-        rows += [(name, g, each[g], right["size"][g], int(tied[g])) for g in each.index]
+        rows += [(name, g, accuracy[g], right["size"][g], int(tied[g])) for g in accuracy.index]
     return pd.DataFrame(rows, columns=["part", "group", "score", "items", "ties"])
 
 
@@ -63,13 +69,13 @@ def _mean(name: str, accuracy: pd.Series) -> float:
     return accuracy.groupby(split).mean().mean()
 
 
-def _reading(own: pd.DataFrame, path: str | Path | None) -> list[tuple[str, float, int]]:
+def _reading(table: pd.DataFrame, path: str | Path | None) -> list[tuple[str, float, int]]:
     """Return eye tracking and self-paced reading: name, score and number of words."""
     data = pd.read_csv(path)
     needed = [*EYE_TRACKING, SELF_PACED, *OF_WORD, "prev_length"]
     if lacking := [column for column in needed if column not in data]:
         raise InputError(f"{path} has no column {lacking[0]}; see {parts.ADDRESS}")
-    values = own.pivot(index="item", columns="candidate", values="log_probability")
+    values = table.pivot(index="item", columns="candidate", values="log_probability")
     values = -values.set_axis(values.index.astype(int)).sort_index()
     if len(values) != len(data):
         raise InputError(
@@ -77,7 +83,7 @@ def _reading(own: pd.DataFrame, path: str | Path | None) -> list[tuple[str, floa
             "are made again"
         )
     data["pred"], data["prev_pred"] = values[0].to_numpy(), values[1].to_numpy()
-    gains = [explained(data, each, OF_WORD) for each in EYE_TRACKING]
+    gains = [explained(data, response, OF_WORD) for response in EYE_TRACKING]
     spr = explained(data, SELF_PACED, (*OF_WORD, *OF_WORD_BEFORE))
     return [
         ("eye tracking", float(np.mean(gains)), len(data)),
@@ -96,7 +102,7 @@ def explained(data: pd.DataFrame, response: str, predictors: tuple[str, ...]) ->
     pairs = [a * b for n, a in enumerate(columns) for b in columns[n + 1 :]]
     design = np.column_stack([np.ones(len(used)), *columns, *pairs])
     design = design / np.linalg.norm(design, axis=0)
-    left = [_residual(each, used[response].to_numpy()) for each in (
+    left = [_residual(controls, used[response].to_numpy()) for controls in (
         design, np.column_stack([design, used.pred / np.linalg.norm(used.pred)])
     )]  # fmt: skip
     return 100 * (1 - left[1] / left[0])
@@ -135,13 +141,13 @@ def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> t
     if "word" not in table or not months:
         raise InputError(f"{children} has no columns word and 16 to 30; see {parts.ADDRESS}")
     table = table.drop_duplicates("word").set_index("word")
-    points = pd.concat([own.assign(read=read) for read, own in curves.items()])
+    points = pd.concat([curve.assign(read=read) for read, curve in curves.items()])
     ages = []
-    for word, own in points.groupby("word", sort=False):
+    for word, curve in points.groupby("word", sort=False):
         if word not in table.index:
             continue
         child = age_of_children(np.array(months, float), table.loc[word, months].to_numpy(float))
-        model = age_of_model(own.read.to_numpy(float), own.surprisal_nats.to_numpy())
+        model = age_of_model(curve.read.to_numpy(float), curve.surprisal_nats.to_numpy())
         if child is not None and model is not None:
             ages.append((model, child))
     if len(ages) < 3:

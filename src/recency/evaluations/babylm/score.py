@@ -98,11 +98,11 @@ def log_probabilities(
         model, texts, bos, metric="original", future="seen", **more,
         report=lambda done, total: report(done * len(texts) / total),
     )  # fmt: skip
-    found = {
-        candidate: each.log_probability[slice(*stretch)].sum()
-        for candidate, each, stretch in zip(distinct, scores, stretches, strict=True)
+    by_candidate = {
+        candidate: scored.log_probability[slice(*stretch)].sum()
+        for candidate, scored, stretch in zip(distinct, scores, stretches, strict=True)
     }
-    return np.array([found[candidate] for candidate in candidates])
+    return np.array([by_candidate[candidate] for candidate in candidates])
 
 
 def _text(ids: Sequence[int]) -> alignment.Text:
@@ -115,18 +115,18 @@ def _reading(model: Model, lm: LMSpec, path: str | Path) -> pd.DataFrame:
     table = pd.read_csv(path, dtype=dict.fromkeys(READING, str), keep_default_na=True)
     if lacking := [column for column in READING if column not in table]:
         raise InputError(f"{path} has no column {lacking[0]}; see {parts.ADDRESS}")
-    known = table.prev_item.notna()
+    has_previous = table.prev_item.notna()
     pairs = list(zip(table["item"].fillna("None"), table.word, strict=True))
-    pairs += list(zip(table.prev_item[known], table.prev_word[known], strict=True))
+    pairs += list(zip(table.prev_item[has_previous], table.prev_word[has_previous], strict=True))
     values = next_words(model, pairs, lm.bos)
     before = np.full(len(table), np.nan)
-    before[known.to_numpy()] = values[len(table) :]
+    before[has_previous.to_numpy()] = values[len(table) :]
     rows = {"part": "reading", "group": "all", "item": [str(n) for n in range(len(table))]}
     both = [(0, values[: len(table)]), (1, before)]
-    found = [
+    frames = [
         pd.DataFrame(rows | {"candidate": n, "ratio": None, "log_probability": v}) for n, v in both
     ]
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def next_words(
@@ -163,11 +163,11 @@ def next_words(
         values = [_at_first_mask(model, context, token) for context, token in distinct]
     else:
         texts = [_text([*context, token]) for context, token in distinct]
-        values = [each.log_probability[-1] for each in score_texts(model, texts, bos)]
+        values = [scored.log_probability[-1] for scored in score_texts(model, texts, bos)]
     value_of = dict(zip(distinct, values, strict=True))
-    found = np.zeros(len(pairs))
-    np.add.at(found, owners, [value_of[each] for each in zip(contexts, tokens, strict=True)])
-    return found
+    totals = np.zeros(len(pairs))
+    np.add.at(totals, owners, [value_of[pair] for pair in zip(contexts, tokens, strict=True)])
+    return totals
 
 
 @torch.inference_mode()
@@ -177,5 +177,5 @@ def _at_first_mask(model: Model, context: Sequence[int], token: int) -> float:
     ids = [*around.before, *context, *[around.mask] * MASKS_AFTER, *around.after]
     inputs = torch.tensor([ids], device=model.network.device)
     logits = model.network(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits[0]
-    place = len(around.before) + len(context)
-    return float(logits[place].double().log_softmax(-1)[token])
+    position = len(around.before) + len(context)
+    return float(logits[position].double().log_softmax(-1)[token])

@@ -17,15 +17,15 @@ def _folder(study, experiment: str) -> str:
 def files(study, experiment: str) -> dict[str, list[str]]:
     """Return part → its files here, of the parts that one job scores."""
     folder = _folder(study, experiment)
-    found = {name: parts.files(folder, name) for name in (*parts.ZERO_SHOT, "reading")}
-    return {name: list(map(str, paths)) for name, paths in found.items() if paths}
+    by_part = {name: parts.files(folder, name) for name in (*parts.ZERO_SHOT, "reading")}
+    return {name: list(map(str, paths)) for name, paths in by_part.items() if paths}
 
 
 def contexts(study, experiment: str, which: int = 0) -> list[str]:
     """Return the file of the words' contexts, or of children (1); none where these are not here."""
     stages = study.experiment(experiment)[KEY].get("stages")
-    found = parts.files(_folder(study, experiment), "aoa") if stages else []
-    return [str(found[which])] if found else []
+    paths = parts.files(_folder(study, experiment), "aoa") if stages else []
+    return [str(paths[which])] if paths else []
 
 
 def stages(study, experiment: str) -> dict[str, dict[str, float]]:
@@ -34,7 +34,9 @@ def stages(study, experiment: str) -> dict[str, dict[str, float]]:
 
 
 def _words(study, experiment: str) -> list[str]:
-    names = dict.fromkeys(each for own in stages(study, experiment).values() for each in own)
+    names = dict.fromkeys(
+        stage for lm_stages in stages(study, experiment).values() for stage in lm_stages
+    )
     if not contexts(study, experiment):
         return []
     return [f"<results>/experiments/{experiment}/babylm_words.{lm}.csv" for lm in names]
@@ -78,10 +80,10 @@ def _files(entry: dict) -> Iterator[str]:
 
 def _stages(experiment: dict) -> Iterator[str]:
     """Yield stages of LMs that are not in the experiment, or too few of one."""
-    for lm, own in experiment[KEY].get("stages", {}).items():
+    for lm, lm_stages in experiment[KEY].get("stages", {}).items():
         if lm not in experiment["lms"]:
             yield f" → stages: {lm!r} is not among the experiment's LMs"
-        if len(set(own.values())) < len(own):
+        if len(set(lm_stages.values())) < len(lm_stages):
             yield f" → stages → {lm}: two stages have read the same number of words"
 
 

@@ -62,16 +62,18 @@ def main(
     models, _ = comparison.records(lms, [])
     read_words = {}
     if words:
-        names = dict.fromkeys(each for own in stages.values() for each in own)
+        names = dict.fromkeys(
+            trained_stage for lm_stages in stages.values() for trained_stage in lm_stages
+        )
         kept = {"keep_default_na": False, "dtype": {"word": str, "context": str}}
         read_words = {n: pd.read_csv(p, **kept) for n, p in zip(names, words, strict=True)}
     frames = []
     for lm, path in zip(models, scores, strict=True):
-        own = results.scores(pd.read_parquet(path), next(iter(reading), None))
+        lm_scores = results.scores(pd.read_parquet(path), next(iter(reading), None))
         if read_words and lm.lm in stages:
             curves = {read: read_words[stage] for stage, read in stages[lm.lm].items()}
             value, count = results.acquisition(curves, children[0])
-            own.loc[len(own)] = ["aoa", "overall", value, count, 0]
-        frames.append(own.assign(lm=lm.lm, label=lm.label))
+            lm_scores.loc[len(lm_scores)] = ["aoa", "overall", value, count, 0]
+        frames.append(lm_scores.assign(lm=lm.lm, label=lm.label))
     data = pd.concat(frames, ignore_index=True)[COLUMNS]
     tables.write(out, layout(data, title, missing), data)

@@ -29,7 +29,7 @@ def read(path: str | Path) -> list[tuple[str, str]]:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = [
-            (word, each["context"]) for word, own in data.items() for each in own if len(word) > 1
+            (word, use["context"]) for word, uses in data.items() for use in uses if len(word) > 1
         ]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(

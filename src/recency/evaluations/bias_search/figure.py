@@ -18,9 +18,9 @@ def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> Fig
     """Draw two parameters as a plane coloured by the gain, others each against the gain."""
     names = list(best["searched"])
     points = [("best", "*", best["bias"], best["loglik"] - best["unbiased"])]
-    for (name, known), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
-        if known["loglik"] is not None and set(names) <= set(known["bias"]):
-            points.append((name, marker, known["bias"], known["loglik"] - best["unbiased"]))
+    for (name, entry), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
+        if entry["loglik"] is not None and set(names) <= set(entry["bias"]):
+            points.append((name, marker, entry["bias"], entry["loglik"] - best["unbiased"]))
     plane = len(names) == 2
     figure = style.figure(3.4 if plane else 2.6, style.WIDTH * (0.8 if plane else 1))
     grid = (
@@ -75,15 +75,15 @@ def sentences(
     first += f"{style.number(best['unbiased'], 2)} without a bias, "
     first += f"{style.number(best['loglik'], 2)} with the best "
     words = [first + f"({written(best['bias'])}; trial {best['trial']})"]
-    for name, known in best["marked"].items():
-        value = "no fit" if known["loglik"] is None else style.number(known["loglik"], 2)
-        words.append(f"with {name} ({written(known['bias'])}): {value}")
+    for name, entry in best["marked"].items():
+        value = "no fit" if entry["loglik"] is None else style.number(entry["loglik"], 2)
+        words.append(f"with {name} ({written(entry['bias'])}): {value}")
     return words + ([f"trials without a fit: {failed}"] if failed else [])
 
 
 def main(*, trials: File, best: File, out: Files, labels: Mapping[str, str] = {}) -> None:
     """Draw trials.csv and best.json of a search to `out` (.pdf, .svg, .png, .csv)."""
-    found = json.loads(Path(best).read_text())
-    rows = comparison.table(trials, ["trial", *found["searched"], "loglik"])
-    rows["gain"] = rows.loglik.astype(float) - found["unbiased"]
-    style.write(out, rows, draw, rows, found, sentences(rows, found, labels))
+    result = json.loads(Path(best).read_text())
+    rows = comparison.table(trials, ["trial", *result["searched"], "loglik"])
+    rows["gain"] = rows.loglik.astype(float) - result["unbiased"]
+    style.write(out, rows, draw, rows, result, sentences(rows, result, labels))

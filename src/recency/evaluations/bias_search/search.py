@@ -78,13 +78,13 @@ def main(
     rows, best = [], None
     for number in range(search["trials"]):
         trial = study.ask(space)
-        found = value(fixed | trial.params)
-        if found is None:
+        score = value(fixed | trial.params)
+        if score is None:
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
-            study.tell(trial, -found)
-        rows.append({"trial": number} | trial.params | {"loglik": found})
-        if found is not None and (best is None or found > best["loglik"]):
+            study.tell(trial, -score)
+        rows.append({"trial": number} | trial.params | {"loglik": score})
+        if score is not None and (best is None or score > best["loglik"]):
             best = rows[-1]
         shown.update(number + 1, f"best log-likelihood {best['loglik']:.2f}" if best else "")
     if best is None:
@@ -145,7 +145,7 @@ def loglik(
                     pd.read_parquet(table), model, **given, **settings["scoring"]
                 )
                 result.table.to_parquet(scored[table], index=False)
-            made = Path(folder) / "fit.json"
+            fit_path = Path(folder) / "fit.json"
             regression.main(
                 Inputs(
                     words=table,
@@ -153,12 +153,12 @@ def loglik(
                     unigram=unigram[index] if unigram else None,
                     surprisal=scored[table],
                 ),
-                made,
+                fit_path,
                 lm="search",
                 design=response["design"],
                 model="full",
             )
-            record = json.loads(made.read_text())
+            record = json.loads(fit_path.read_text())
             if record["loglik"]["fit"] is None:
                 name = f"{response['dataset']}.{response['measure']}"
                 print(f"{name}: {record['note'] or 'no log-likelihood'}", file=sys.stderr)
@@ -171,8 +171,8 @@ def distributions(form: str, bounds: Mapping[str, tuple[float, float]]) -> dict[
     """Return what Optuna draws each parameter from: integer numbers where the form takes those."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
-    known = plugins.constant("recency.attention.biases", form, "PARAMETERS")
-    integer = {name: known[name].get("type") == "integer" for name in bounds}
+    parameters = plugins.constant("recency.attention.biases", form, "PARAMETERS")
+    integer = {name: parameters[name].get("type") == "integer" for name in bounds}
     return {
         name: IntDistribution(*ends) if integer[name] else FloatDistribution(*map(float, ends))
         for name, ends in bounds.items()
@@ -191,28 +191,28 @@ def remembered(
     """
     head = json.dumps(specification, sort_keys=True)
     lines = state.read_text().splitlines() if state.exists() else []
-    known = {}
+    cache = {}
     if lines and lines[0] == head:
         for line in lines[1:]:
             try:
                 entry = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            known[json.dumps(entry["bias"], sort_keys=True)] = entry["loglik"]
+            cache[json.dumps(entry["bias"], sort_keys=True)] = entry["loglik"]
     elif lines:
         print(f"{state} is of another specification and is not used", file=sys.stderr)
-    kept = [json.dumps({"bias": json.loads(k), "loglik": v}) for k, v in known.items()]
+    kept = [json.dumps({"bias": json.loads(k), "loglik": v}) for k, v in cache.items()]
     with atomic(state) as path:
         path.write_text("".join(f"{line}\n" for line in [head, *kept]))
 
     def value(bias: Mapping[str, Any] | None) -> float | None:
         key = json.dumps(bias, sort_keys=True)
-        if key not in known:
-            found = evaluate(bias)
-            known[key] = found if found is not None and math.isfinite(found) else None
+        if key not in cache:
+            result = evaluate(bias)
+            cache[key] = result if result is not None and math.isfinite(result) else None
             with state.open("a") as file:
-                file.write(json.dumps({"bias": bias, "loglik": known[key]}) + "\n")
-        return known[key]
+                file.write(json.dumps({"bias": bias, "loglik": cache[key]}) + "\n")
+        return cache[key]
 
     return value
 

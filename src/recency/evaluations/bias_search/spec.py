@@ -29,10 +29,10 @@ def _search_problems(config: dict, name: str) -> list[str]:
     """List what of a search's designs, marks and parameters does not go together."""
     search, where, problems = config["searches"][name], f"searches → {name}", []
     for design in search["responses"]:
-        place, engine = f"{where} → responses → {design}", config["designs"][design]["engine"]
+        location, engine = f"{where} → responses → {design}", config["designs"][design]["engine"]
         if engine != "ols":
             problems.append(
-                f"{place}: a search fits least squares at every trial; take a design of `engine: ols`"
+                f"{location}: a search fits least squares at every trial; take a design of `engine: ols`"
             )
             continue
         for column in names.used(designs.read(config["designs"][design])):
@@ -40,7 +40,7 @@ def _search_problems(config: dict, name: str) -> list[str]:
             of_others = names.measure_of(parts.stem) not in ("surprisal", "corrected")
             if parts.of_lm and (parts.lm or of_others):
                 problems.append(
-                    f"{place}: a search knows no {column}, only the surprisal of the LM that it varies"
+                    f"{location}: a search knows no {column}, only the surprisal of the LM that it varies"
                 )
                 break
     for mark in search.get("mark", []):
@@ -64,7 +64,7 @@ def _network_problems(config: dict, name: str) -> list[str]:
     if architecture["family"] == "recurrent":
         return [f"{where} → lm: {lm!r} is recurrent, and no bias of attention goes on it"]
     there = architecture["layers"]
-    beyond = [each for each in layers if each >= there] if isinstance(layers, list) else []
+    beyond = [index for index in layers if index >= there] if isinstance(layers, list) else []
     return [
         f"{where} → layers: {layer} is none of {lm}, which has {there}, from 0"
         for layer in beyond[:1]
@@ -74,22 +74,22 @@ def _network_problems(config: dict, name: str) -> list[str]:
 def _parameter_problems(where: str, search: dict) -> list[str]:
     """List what of a search's `parameters` does not fit the form: [low, high], or a value that stays."""
     problems, form, parameters = [], search["form"], search["parameters"]
-    known = configuration.bias_parameters(form)
+    declared = configuration.bias_parameters(form)
     for name, value in parameters.items():
-        if name not in known:
-            near = nearest(name, known)
+        if name not in declared:
+            near = nearest(name, declared)
             problems.append(f"{where}: the form {form!r} has no parameter {near}")
             continue
-        validator = jsonschema.Draft202012Validator(known[name])
+        validator = jsonschema.Draft202012Validator(declared[name])
         bounds = value if isinstance(value, list) else [value]
         if errors := [error for bound in bounds for error in validator.iter_errors(bound)]:
-            what = f"{errors[0].message} ({known[name]['description']})"
+            what = f"{errors[0].message} ({declared[name]['description']})"
             problems.append(f"{where} → {name}: {what}; a search varies numbers alone")
         elif isinstance(value, list) and not bounds[0] < bounds[1]:
             problems.append(f"{where} → {name}: the bounds {value} are not [low, high]")
     if not any(isinstance(value, list) for value in parameters.values()):
         problems.append(f"{where}: nothing is searched; give a parameter its bounds, [low, high]")
-    for name, schema in known.items():
+    for name, schema in declared.items():
         if "default" not in schema and name not in parameters:
             problems.append(f"{where}: {name!r} is missing ({schema['description']})")
     return problems
@@ -106,7 +106,7 @@ def _modules(config, wildcards) -> dict[str, list[str]]:
 EVALUATION = Evaluation(
     key="search",
     applies=_here,
-    alone=False,
+    standalone=False,
     wildcards={"search": "searches"},
     also=lambda study, experiment: [
         f"<results>/searches/{study.experiment(experiment)['search']}/figure_bias_search.svg"

@@ -64,8 +64,8 @@ def _cells(row: pd.Series) -> Row:
     mean = Cell(style.number(row["mean"], decimals), () if math.isnan(row.low) else (ends,))
     if math.isnan(row.difference):
         return [mean, ""]
-    told = () if math.isnan(row.p) else (f"p {style.p_value(row.p)}",)
-    return [mean, Cell(style.signed(row.difference, decimals), told)]
+    note = () if math.isnan(row.p) else (f"p {style.p_value(row.p)}",)
+    return [mean, Cell(style.signed(row.difference, decimals), note)]
 
 
 def main(

@@ -73,7 +73,9 @@ def main(
     for number, measure in enumerate(measures):
         parts = observations[number * size : (number + 1) * size]
         mean, unit, span = paired.responses(parts, len(word_rows))
-        values = {READERS: mean} | {lm: _over(value, span, mean) for lm, value in bits.items()}
+        values = {READERS: mean} | {
+            lm: _summed_over_words(value, span, mean) for lm, value in bits.items()
+        }
         values = {name: value[kept] for name, value in values.items()}
         units = dict.fromkeys(bits, "bits") | {READERS: unit}
         tested = paired.tested(word_rows[kept], values, contrasts, by, f"contrasts ({measure})")
@@ -91,7 +93,7 @@ def main(
     write_csv(out_effects, pd.concat(items, ignore_index=True)[ITEMS])
 
 
-def _over(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarray:
+def _summed_over_words(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Return surprisal summed over the words of each response; NaN where readers have none.
 
     So that both sides of an item are of the same words in readers and LMs.

@@ -1,17 +1,13 @@
 """Contrasts between words, in readers' responses of any measure and in LMs' surprisal."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.names import nearest
 from recency.reading import declared_columns, filters
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `contrasts`, the defaults filled in."""
-    properties = schema("contrasts")["experiment"]["contrasts"]["properties"]
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    return defaults | config["experiments"][experiment]["contrasts"]
+settings_of = partial(settings, "contrasts")
 
 
 def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:

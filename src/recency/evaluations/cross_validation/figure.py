@@ -36,15 +36,15 @@ def draw(
         axes.axvline(0, color=style.GREY, lw=0.7, zorder=1)
         if baseline in block.index and not math.isnan(block.per_delta_loglik[baseline]):
             axes.axvline(block.per_delta_loglik[baseline], color=style.GREY, ls=(0, (4, 2)), lw=0.9)
-        for place, lm in enumerate(shown):
+        for y, lm in enumerate(shown):
             if lm.lm not in block.index:
                 continue
             row, look = block.loc[lm.lm], looks[lm.lm]
             for cluster, (off, width) in INTERVALS.items():
                 ends = [row[f"per_{end}_{cluster}"] for end in ("low", "high")]
-                axes.plot(ends, [place + off] * 2, color=look.colour, lw=width, gid=f"{cluster} {lm.lm}",
+                axes.plot(ends, [y + off] * 2, color=look.colour, lw=width, gid=f"{cluster} {lm.lm}",
                           solid_capstyle="butt", zorder=2)  # fmt: skip
-            axes.plot(row.per_delta_loglik, place, look.marker, mfc=look.face, mec=look.colour, ms=5,
+            axes.plot(row.per_delta_loglik, y, look.marker, mfc=look.face, mec=look.colour, ms=5,
                       gid=f"dot {lm.lm}", zorder=3)  # fmt: skip
         first = block.iloc[0]
         unit = style.UNITS.get(first.unit, first.unit)
@@ -69,7 +69,7 @@ def draw(
         style.handle(color=style.GREY, ls=(0, (4, 2)), lw=0.9, label=f"baseline: {label}")
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=3)
-    style.notes(figure, [f"ΔLogLik{table.over(rows)}, on {table.folds(rows)}", *words])
+    style.notes(figure, [f"ΔLogLik{table.relative_to(rows)}, on {table.folds(rows)}", *words])
     return figure
 
 

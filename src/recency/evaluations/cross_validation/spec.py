@@ -12,13 +12,13 @@ def name(settings) -> str:
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
     """Return a file of every cell's full or base model, in the cells' order."""
     where = name(study.experiment(experiment)["cross_validation"])
-    found = []
+    paths = []
     for response, lm in study.cells(experiment):
         design = study.config["designs"][response["design"]]
         shared = model == "base" and designs.bases(design)[0] == "all"
-        place = "<results>/cross_validation/{design}/{dataset}.{measure}".format(**response)
-        found.append(f"{place}/{where}/{'none' if shared else lm['lm']}.{model}.{ending}")
-    return found
+        folder = "<results>/cross_validation/{design}/{dataset}.{measure}".format(**response)
+        paths.append(f"{folder}/{where}/{'none' if shared else lm['lm']}.{model}.{ending}")
+    return paths
 
 
 def _problems(config, name) -> list[str]:
@@ -65,7 +65,7 @@ def _folds_beyond(config, experiment, where) -> list[str]:
 EVALUATION = Evaluation(
     key="cross_validation",
     applies=lambda study, experiment: "cross_validation" in study.experiment(experiment),
-    alone=False,
+    standalone=False,
     inputs={
         "full": lambda study, experiment: _files(study, experiment, "full"),
         "base": lambda study, experiment: _files(study, experiment, "base"),

@@ -44,9 +44,9 @@ def folds(rows: pd.DataFrame) -> str:
     return f"{row.folds} folds of whole {row.by}s, drawn from seed {row.seed}, the same for all LMs"
 
 
-def over(rows: pd.DataFrame) -> str:
+def relative_to(rows: pd.DataFrame) -> str:
     """Say over which base ΔLogLik is."""
-    return bases.over(bases.of(rows.base.dropna()))
+    return bases.relative_to(bases.of(rows.base.dropna()))
 
 
 def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
@@ -60,18 +60,18 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
     for response in done:
         block = rows[rows.response == response.label]
         rules += [len(grid)] if grid else []
-        for place, (_, row) in enumerate(block.iterrows()):
+        for index, (_, row) in enumerate(block.iterrows()):
             ran = "" if str(row.converged).lower() == "true" else "†"
-            cells = ["" if place else f"{response.label} ({row.unit})"]
-            cells += ["" if place else f"{row.n:,}", row.label]
+            cells = ["" if index else f"{response.label} ({row.unit})"]
+            cells += ["" if index else f"{row.n:,}", row.label]
             cells += [style.number(row.delta_loglik) + ran, style.number(row.per_delta_loglik, 2)]
             cells += [style.interval(*row[names], decimals=2) for names in ends]
             cells += [style.number(value, 2) for value in row[others]]
             grid.append([*cells, f"{row.folds_better} of {row.folds}"])
-    said = []
+    legend = []
     if len(rows):
-        said = [
-            f"ΔLogLik in nats{over(rows)}, on {folds(rows)}",
+        legend = [
+            f"ΔLogLik in nats{relative_to(rows)}, on {folds(rows)}",
             (
                 "each fold is scored by the fit to all the others, each observation by itself: what the fit "
                 "has not seen of its subject, sentence or item adds to the variance; at 0: these effects "
@@ -83,8 +83,8 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
             ),
         ]
         if (rows.converged.astype(str).str.lower() != "true").any():
-            said.append("†: a regression of some fold did not converge")
-    return Table(title, header, grid, [*said, *notes], tuple(rules), left=("Response", "LM"))
+            legend.append("†: a regression of some fold did not converge")
+    return Table(title, header, grid, [*legend, *notes], tuple(rules), left=("Response", "LM"))
 
 
 def summary(path: Path) -> Table:
@@ -98,7 +98,7 @@ def summary(path: Path) -> Table:
         values = mine.set_index("response").per_delta_loglik.astype(float).reindex(names)
         grid.append([label, *(style.number(value, 2) for value in values)])
     notes = (
-        [f"ΔLogLik of {PER:,} observations, in nats{over(rows)}, on {folds(rows)}"]
+        [f"ΔLogLik of {PER:,} observations, in nats{relative_to(rows)}, on {folds(rows)}"]
         if len(rows)
         else []
     )

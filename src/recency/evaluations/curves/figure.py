@@ -31,7 +31,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     looks, responses = style.looks(lms, apart=True), reading.responses_of(rows)
     large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
     panels = (
-        [("delta_loglik", each) for each in responses] if len(responses) > 1 or not large else []
+        [("delta_loglik", label) for label in responses] if len(responses) > 1 or not large else []
     )
     panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
     below = math.ceil(len(panels) / ACROSS)
@@ -43,9 +43,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
         left, right = parts.pop(0).subplots(1, 2)
         total = reading.of(rows, "delta_loglik", TOTAL)
         many = len(responses)
-        over = f"summed over {many} responses" if many > 1 else responses[0]
+        scope = f"summed over {many} responses" if many > 1 else responses[0]
         _lines(left, total, lms, looks, "value")
-        left.set_ylabel(f"ΔLogLik (nats),\n{over}")
+        left.set_ylabel(f"ΔLogLik (nats),\n{scope}")
         _lines(right, total, lms, looks, "over_baseline", band=True)
         right.axhline(0, color=looks[baseline].colour, ls=(0, (4, 2)), lw=1, zorder=1.2)
         right.set_ylabel(f"above {named}\nat the same step")
@@ -77,11 +77,11 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
 def _explained(rows: pd.DataFrame, baseline: str) -> list[str]:
     """Say what lines and bands are."""
     seeds = int(rows.seeds.max())
-    found = [f"lines: means over {seeds} seeds"] if seeds > 1 else []
+    sentences = [f"lines: means over {seeds} seeds"] if seeds > 1 else []
     if rows.low_over_baseline.notna().any():
         how = "seeds, and subjects or sentences" if seeds > 1 else "subjects or sentences"
-        found.append(f"bands of ΔLogLik above {baseline}: 95 % intervals of the difference, {how} drawn anew")  # fmt: skip
-    return found
+        sentences.append(f"bands of ΔLogLik above {baseline}: 95 % intervals of the difference, {how} drawn anew")  # fmt: skip
+    return sentences
 
 
 def _lines(

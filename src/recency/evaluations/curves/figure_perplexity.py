@@ -39,7 +39,7 @@ def draw(
     points: pd.DataFrame,
     lms: list[LM],
     baseline: str,
-    over: str,
+    scope: str,
     words: list[str],
     unit: str = "token",
 ) -> Figure:
@@ -61,7 +61,7 @@ def draw(
     round_ticks(axes.xaxis)
     axes.yaxis.set_major_formatter(style.tick)
     axes.grid(which="major")
-    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
+    axes.set_ylabel(f"ΔLogLik (nats),\n{scope}")
     axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale, falling)")
     ring = style.handle(color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest")
     handles = [*key(lms), ring]
@@ -72,8 +72,8 @@ def draw(
     labels.write(
         axes,
         places,
-        {place: f"{place[1]:,}" if place[0] == baseline else "" for place in places},
-        {place: style.shade(looks[place[0]].colour) for place in places},
+        {point: f"{point[1]:,}" if point[0] == baseline else "" for point in places},
+        {point: style.shade(looks[point[0]].colour) for point in places},
     )
     return figure
 
@@ -90,7 +90,7 @@ def main(
     """Draw ΔLogLik against perplexity to `out` (.pdf, .svg, .png, .csv)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
     points, named = data(rows), reading.responses_of(rows)
-    over = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
+    scope = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
     style.write(
-        out, points, draw, points, models, baseline, over, words, reading.unit(rows), empty=words
+        out, points, draw, points, models, baseline, scope, words, reading.unit(rows), empty=words
     )

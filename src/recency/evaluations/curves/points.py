@@ -65,23 +65,23 @@ def main(
     or "all"). over_baseline is the difference from the baseline at the same step and seed, over_last
     that from the LM's own last step, whose interval holds for all of its steps together.
     """
-    about = {each["lm"]: each for each in points}
+    about = {point["lm"]: point for point in points}
     baseline = about[points[0]["baseline"]]["of"] if points else ""
-    tokens = {(each["of"], each["step"]): each["tokens"] for each in points}
+    tokens = {(point["of"], point["step"]): point["tokens"] for point in points}
     seeds_of: dict[Point, list[str]] = {}
-    for each in points:
-        seeds_of.setdefault((each["of"], each["step"]), []).append(str(each["seed"]))
+    for point in points:
+        seeds_of.setdefault((point["of"], point["step"]), []).append(str(point["seed"]))
     further = FurtherSeeds(seeds_of.values(), replicates, seed)
     rows: list[dict] = []
 
-    def add(quantity: str, place: tuple[str, str, str], curves: Curves, **more) -> None:
-        rows.extend(_rows(quantity, place, curves, tokens, baseline, **more))
+    def add(quantity: str, response: tuple[str, str, str], curves: Curves, **more) -> None:
+        rows.extend(_rows(quantity, response, curves, tokens, baseline, **more))
 
     failed = _unconverged(cells, full, base, about)
-    for place, curves in _fits(
+    for response, curves in _fits(
         cells, full_observations, base_observations, about, replicates, seed
     ):
-        add("delta_loglik", place, curves, failed=failed)
+        add("delta_loglik", response, curves, failed=failed)
     unit, perplexities = _perplexities(surprisal, about, further)
     for dataset, curves in perplexities.items():
         add("perplexity", (dataset, unit, ""), curves, power=2.0)
@@ -94,7 +94,7 @@ def main(
 
 def _rows(
     quantity: str,
-    place: tuple[str, str, str],
+    response: tuple[str, str, str],
     curves: Curves,
     tokens: Mapping[Point, int],
     baseline: str,
@@ -106,32 +106,34 @@ def _rows(
     Of `power` b values are given as b to the value: perplexity of bits, say; it has no differences.
     """
     rows = []
-    for (lm, step), found in curves.items():
+    for (lm, step), estimate in curves.items():
         row = dict.fromkeys(COLUMNS, math.nan)
-        row |= dict(zip(NAMES, (quantity, lm, step, tokens[lm, step], *place), strict=True))
-        ends = found.ends()
-        value, low, high = found.value, ends["low"], ends["high"]
+        row |= dict(zip(NAMES, (quantity, lm, step, tokens[lm, step], *response), strict=True))
+        ends = estimate.ends()
+        value, low, high = estimate.value, ends["low"], ends["high"]
         if power:
-            value, low, high = (power**each for each in (value, low, high))
-        by = f"seed and {ends['by']}" if found.freedom and found.drawn else ends["by"]
-        row |= {"seeds": found.freedom + 1, "value": value, "low": low, "high": high, "by": by}
-        row["converged"] = (lm, step, *place) not in failed
+            value, low, high = (power**number for number in (value, low, high))
+        by = f"seed and {ends['by']}" if estimate.freedom and estimate.drawn else ends["by"]
+        row |= {"seeds": estimate.freedom + 1, "value": value, "low": low, "high": high, "by": by}
+        row["converged"] = (lm, step, *response) not in failed
         if not power:
             if lm != baseline and (reference := curves.get((baseline, step))):
-                row |= _over("baseline", found - reference)
+                row |= _difference_columns("baseline", estimate - reference)
             steps = sorted(at for name, at in curves if name == lm)
             if step != steps[-1]:
                 together = _together([curves[lm, at] for at in steps])
-                row |= _over("last", found - curves[lm, steps[-1]], together)
+                row |= _difference_columns("last", estimate - curves[lm, steps[-1]], together)
         rows.append(row)
     return rows
 
 
-def _over(name: str, found: Draws, together: Mapping[str, float] | None = None) -> dict[str, float]:
+def _difference_columns(
+    name: str, draws: Draws, together: Mapping[str, float] | None = None
+) -> dict[str, float]:
     """Return a difference and its interval; with `together` the one that holds for several."""
-    ends, those = found.ends(together), "_all" if together else ""
+    ends, those = draws.ends(together), "_all" if together else ""
     return {
-        f"over_{name}": found.value,
+        f"over_{name}": draws.value,
         f"low_over_{name}": ends[f"low{those}"],
         f"high_over_{name}": ends[f"high{those}"],
     }
@@ -140,7 +142,7 @@ def _over(name: str, found: Draws, together: Mapping[str, float] | None = None) 
 def _together(along: Sequence[Draws]) -> dict[str, float] | None:
     """Return how many standard errors make an LM's differences from its last step hold together."""
     last = len(along) - 1
-    return held_together(along, [(place, last) for place in range(last)]) if last > 1 else None
+    return held_together(along, [(index, last) for index in range(last)]) if last > 1 else None
 
 
 def _curves(
@@ -151,16 +153,16 @@ def _curves(
     cluster: str = "",
 ) -> Curves:
     """Return values, in the order of `points`, and their draws by a cluster as means over seeds."""
-    found: dict[Point, dict[str, float]] = {}
+    by_point: dict[Point, dict[str, float]] = {}
     clusters: dict[Point, list[np.ndarray]] = {}
     points = list(points)
     for point, value in zip(points, values, strict=True):
-        found.setdefault((point["of"], point["step"]), {})[str(point["seed"])] = value
+        by_point.setdefault((point["of"], point["step"]), {})[str(point["seed"])] = value
     if drawn is not None:
         for point, draws in zip(points, drawn, strict=True):
             clusters.setdefault((point["of"], point["step"]), []).append(draws)
-    means = {place: {cluster: np.mean(draws, axis=0)} for place, draws in clusters.items()}
-    return {place: further.mean(of, means.get(place, {})) for place, of in found.items()}
+    means = {key: {cluster: np.mean(draws, axis=0)} for key, draws in clusters.items()}
+    return {key: further.mean(of, means.get(key, {})) for key, of in by_point.items()}
 
 
 def _fits(
@@ -175,14 +177,23 @@ def _fits(
     sums = Sums()
     for cell, *pair in zip(cells, full, base, strict=True):
         point, response = about[cell["lm"]], (cell["dataset"], cell["measure"], cell["design"])
-        place, parts = (point["of"], point["step"]), delta_loglik.contributions(*pair)
-        sums.add(place, response, parts, str(point["seed"]))
+        key, parts = (point["of"], point["step"]), delta_loglik.contributions(*pair)
+        sums.add(key, response, parts, str(point["seed"]))
     places: dict[tuple[str, str, str], Curves] = {}
-    for (point, response), found in sums.draw(replicates, seed).items():
-        places.setdefault(response, {})[point] = found
-    for place, curves in places.items():
-        yield place, {point: each for point, each in curves.items() if math.isfinite(each.value)}
-    whole = [each for each in places.values() if all(math.isfinite(d.value) for d in each.values())]
+    for (point, response), drawn in sums.draw(replicates, seed).items():
+        places.setdefault(response, {})[point] = drawn
+    for key, curves in places.items():
+        yield (
+            key,
+            {
+                point: estimate
+                for point, estimate in curves.items()
+                if math.isfinite(estimate.value)
+            },
+        )
+    whole = [
+        curves for curves in places.values() if all(math.isfinite(d.value) for d in curves.values())
+    ]
     if whole:
         first, *rest = whole
         for curves in rest:
@@ -197,13 +208,13 @@ def _unconverged(
     about: Mapping[str, Mapping],
 ) -> set[tuple]:
     """Return LM, step, dataset, measure and design of points of which some fit did not converge."""
-    found = set()
+    keys = set()
     for cell, *pair in zip(cells, full, base, strict=True):
         point = about[cell["lm"]]
         if not delta_loglik.compare(*pair)["converged"]:
-            place = (cell["dataset"], cell["measure"], cell["design"])
-            found |= {(point["of"], point["step"], *each) for each in (place, (ALL, ALL, ""))}
-    return found
+            response = (cell["dataset"], cell["measure"], cell["design"])
+            keys |= {(point["of"], point["step"], *key) for key in (response, (ALL, ALL, ""))}
+    return keys
 
 
 def _perplexities(
@@ -212,10 +223,10 @@ def _perplexities(
     """Return dataset → bits per token, "all" for all together; per word where LMs have tokens of their own."""
     totals: dict[str, dict[str, np.ndarray]] = {}
     for path in map(Path, paths):
-        lm, dataset, found = path.parent.name, path.stem, np.array(scored(path))
-        totals.setdefault(dataset, {})[lm] = found
+        lm, dataset, values = path.parent.name, path.stem, np.array(scored(path))
+        totals.setdefault(dataset, {})[lm] = values
         whole = totals.setdefault(ALL, {})
-        whole[lm] = whole.get(lm, 0) + found
+        whole[lm] = whole.get(lm, 0) + values
     alike = all(len({tokens for _, tokens, _ in of.values()}) == 1 for of in totals.values())
     return "token" if alike else "word", {
         dataset: _curves(
@@ -244,11 +255,14 @@ def _accuracies(
     shown = accuracy.compared(judged)
     codes = pd.factorize(table.paradigm)[0]
     sizes = np.bincount(codes)
-    each = np.column_stack(
-        [100 * np.bincount(codes, found[shown[lm]][0]) / sizes for lm, found in judged.items()]
+    by_paradigm = np.column_stack(
+        [
+            100 * np.bincount(codes, judgements[shown[lm]][0]) / sizes
+            for lm, judgements in judged.items()
+        ]
     )
-    drawn = bootstrap.draws(each, replicates, seed) / len(each)
-    return _curves(points, each.mean(0), further, drawn.T, "paradigm")
+    drawn = bootstrap.draws(by_paradigm, replicates, seed) / len(by_paradigm)
+    return _curves(points, by_paradigm.mean(0), further, drawn.T, "paradigm")
 
 
 def _distances(
@@ -258,9 +272,9 @@ def _distances(
     tables = [comparison.table(path, ["layer", "mean_distance"]) for path in paths]
     if not tables:
         return {}
-    found = {ALL: [each.mean_distance.mean() for each in tables]}
-    for layer in sorted({layer for each in tables for layer in each.layer}):
-        found[f"layer {layer}"] = [
-            each.mean_distance[each.layer == layer].mean() for each in tables
+    distances = {ALL: [table.mean_distance.mean() for table in tables]}
+    for layer in sorted({layer for table in tables for layer in table.layer}):
+        distances[f"layer {layer}"] = [
+            table.mean_distance[table.layer == layer].mean() for table in tables
         ]
-    return {layer: _curves(points, values, further) for layer, values in found.items()}
+    return {layer: _curves(points, values, further) for layer, values in distances.items()}

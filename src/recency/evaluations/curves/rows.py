@@ -54,8 +54,8 @@ def of(rows: pd.DataFrame, quantity: str, response: str = "") -> pd.DataFrame:
 
 def responses_of(rows: pd.DataFrame) -> list[str]:
     """Return the labels of the responses that ΔLogLik is of, in order, without the total."""
-    found = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
-    return list(dict.fromkeys(found))
+    responses = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
+    return list(dict.fromkeys(responses))
 
 
 def unit(rows: pd.DataFrame) -> str:

@@ -42,8 +42,8 @@ def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: 
             first = lm.label if len(grid) == rules[-1] else ""
             line = [first, f"{step:,}", style.tick(round(at.tokens.iloc[0] / 1e6, 3))]
             for quantity in quantities:
-                found = reading.of(at, quantity, TOTAL)
-                line += _cells(found.iloc[0] if len(found) else None, quantity)
+                matching = reading.of(at, quantity, TOTAL)
+                line += _cells(matching.iloc[0] if len(matching) else None, quantity)
             grid.append(line)
     notes = []
     if "delta_loglik" in quantities:
@@ -86,23 +86,23 @@ def summary(path: File) -> Table:
     fit, text = reading.of(rows, "delta_loglik", TOTAL), reading.of(rows, "perplexity")
     heads = ["LM", "Highest at", "ΔLogLik", "Perplexity", "At the end", "Perplexity"]
     heads += ["Since", "95 %"]
-    grid, said = [], []
+    grid, sentences = [], []
     for label, mine in fit.groupby("label", sort=False):
         ppl = text[text.label == label].set_index("step").value
         top, last = mine.loc[mine.value.idxmax()], mine.loc[mine.step.idxmax()]
         line = [label]
         for row in (top, last):
-            at = [_place(row)] if row is top else []
+            at = [_label_cell(row)] if row is top else []
             line += [*at, style.number(row.value), style.number(ppl[row.step])]
         if top.step == last.step:
             grid.append([*line, "\N{EN DASH}", "\N{EN DASH}"])
-            said.append(f"{label} fits best at the end of its training")
+            sentences.append(f"{label} fits best at the end of its training")
             continue
         low, high = -top.high_over_last, -top.low_over_last
         sure = high < 0
         grid.append([*line, Cell(style.signed(-top.over_last), bold=bool(sure)), style.interval(low, high, nats)])  # fmt: skip
         fell = f"perplexity {nats(ppl[top.step])} → {nats(ppl[last.step])}"
-        said.append(
+        sentences.append(
             f"{label} fits best at step {top.step:,}; since then ({fell}) it "
             + ("fits less well" if sure else "is not known to fit less well")
         )
@@ -110,10 +110,10 @@ def summary(path: File) -> Table:
         "ΔLogLik in nats, summed over the responses; since: the end less the highest, in bold where the "
         "interval, which holds for all of an LM's steps together, excludes zero"
     )
-    return Table("", heads, grid, [*said, about])
+    return Table("", heads, grid, [*sentences, about])
 
 
-def _place(row) -> str:
+def _label_cell(row) -> str:
     """Say where on a curve a row is."""
     return f"step {row.step:,}, {style.tick(round(row.tokens / 1e6, 2))} M tokens"
 

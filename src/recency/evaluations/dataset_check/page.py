@@ -45,27 +45,27 @@ def main(
     sentences and words that its publication states. With `unigram` (contract 3) the correlation
     with frequency is there, too.
     """
-    known = pd.read_parquet(words)
+    word_table = pd.read_parquet(words)
     frames = {m: pd.read_parquet(path) for m, path in zip(measures, responses, strict=True)}
     values = {m: response_column(frame, str(m)) for m, frame in frames.items()}
     bits = pd.read_parquet(unigram) if unigram else None
     counts, shifts, frequency = {}, {}, {}
-    findings = {"": dataset_checks.words(known)}
+    findings = {"": dataset_checks.words(word_table)}
     for measure, frame in frames.items():
         value = values[measure]
-        mean = dataset_checks.means(known, frame, value)
-        counts[measure] = dataset_checks.counts(known, frame, value)
-        shifts[measure] = dataset_checks.alignment(known, mean)
+        mean = dataset_checks.means(word_table, frame, value)
+        counts[measure] = dataset_checks.counts(word_table, frame, value)
+        shifts[measure] = dataset_checks.alignment(word_table, mean)
         if bits is not None:
-            frequency[measure] = dataset_checks.with_frequency(known, mean, bits)
-        findings[measure] = gate.findings(known, frame)
-        findings[measure] += dataset_checks.responses(known, frame, value)
-        if value == "time_ms" and not are_to_regions(known, frame):
+            frequency[measure] = dataset_checks.with_frequency(word_table, mean, bits)
+        findings[measure] = gate.findings(word_table, frame)
+        findings[measure] += dataset_checks.responses(word_table, frame, value)
+        if value == "time_ms" and not are_to_regions(word_table, frame):
             skips = dataset_checks.are_skipped(frame[value])
             judged = dataset_checks.shifted(shifts[measure], skips)
             findings[measure] += judged
             if skips and not any(f.level == "warning" for f in judged):
-                findings[measure] += dataset_checks.shifted_items(known, mean)
+                findings[measure] += dataset_checks.shifted_items(word_table, mean)
     timed = {
         m: f for m, f in frames.items() if values[m] == "time_ms" and "fixation" not in f.columns
     }
@@ -73,7 +73,7 @@ def main(
 
     paths = {Path(path).suffix: Path(path) for path in out}
     with style.use():
-        figure = draw(known, frames, values, shifts)
+        figure = draw(word_table, frames, values, shifts)
         style.save(figure, [path for suffix, path in paths.items() if suffix in (".svg", ".png")])
     with atomic(paths[".csv"]) as temporary:
         rows = tidy(counts, shifts, frequency, findings, published or {})
@@ -83,7 +83,7 @@ def main(
         f"Check of {label} ({', '.join(map(str, measures))})" if label else f"Check of {dataset}"
     )
     parts = [
-        _found(findings),
+        _findings(findings),
         _titled(_counted(counts, values)),
         *([_titled(_published(counts, published))] if published else []),
         _figure(paths[".svg"].read_text(encoding="utf-8")),
@@ -103,8 +103,8 @@ def tidy(
 ) -> pd.DataFrame:
     """Set everything out as measure, kind (count, published, r, warning, note), name, value."""
     rows = [("", "published", name, _plain(value)) for name, value in (published or {}).items()]
-    for measure, found in findings.items():
-        rows += [(measure, f.level, f.check, f.text) for f in found]
+    for measure, checks in findings.items():
+        rows += [(measure, f.level, f.check, f.text) for f in checks]
     for measure, counted in counts.items():
         rows += [(measure, "count", name, _plain(value)) for name, value in counted.items()]
         for row in shifts[measure].itertuples():
@@ -182,11 +182,18 @@ def _log_ticks(low: float, high: float, apart: float = 0.19) -> list[float]:
 def _by_length(axes: Axes, words: pd.DataFrame, mean: pd.Series, unit: str) -> None:
     """Draw the mean of words of each length, with 95 % of it; lengths of at least 5 words."""
     length = words.word.str.len()
-    found = mean.groupby(length).agg(["mean", "std", "count"])
-    found = found[found["count"] >= min(5, int(found["count"].max()))]
-    half = (1.96 * found["std"] / np.sqrt(found["count"])).fillna(0)
+    by_length = mean.groupby(length).agg(["mean", "std", "count"])
+    by_length = by_length[by_length["count"] >= min(5, int(by_length["count"].max()))]
+    half = (1.96 * by_length["std"] / np.sqrt(by_length["count"])).fillna(0)
     axes.errorbar(
-        found.index, found["mean"], half, color=_COLOUR, marker="o", ms=2.5, lw=1, elinewidth=0.8
+        by_length.index,
+        by_length["mean"],
+        half,
+        color=_COLOUR,
+        marker="o",
+        ms=2.5,
+        lw=1,
+        elinewidth=0.8,
     )
     axes.set_ylabel(unit)
     axes.grid(axis="y")
@@ -201,15 +208,15 @@ def _by_offset(axes: Axes, table: pd.DataFrame) -> None:
     axes.locator_params(axis="y", nbins=4)
 
 
-def _found(findings: Mapping[str, Iterable[Finding]]) -> str:
+def _findings(findings: Mapping[str, Iterable[Finding]]) -> str:
     """List warnings, then notes."""
     parts = []
     for level, title in (("warning", "Warnings"), ("note", "Notes")):
         lines = [
             f"<li><b>{html.escape(': '.join(filter(None, (measure, f.check))))}</b>: "
             f"{html.escape(f.text)}</li>"
-            for measure, found in findings.items()
-            for f in found
+            for measure, checks in findings.items()
+            for f in checks
             if f.level == level
         ]
         if level == "warning" and not lines:

@@ -51,9 +51,9 @@ def main(full: Sequence[File], out: File, out_curves: File, *, cells: Sequence[M
             notes = [text for text in (fit["note"], effect.get("note")) if text]
             about = {key: effect[key] for key in ("term", "predictor", "kind")}
             rows.append(shared | about | _summed(effect) | {"note": "; ".join(notes)})
-            place = {key: names[key] for key in CURVES[:4]} | about
+            identity = {key: names[key] for key in CURVES[:4]} | about
             curves += [
-                place
+                identity
                 | {"x": x, "value": value, "low": value - WIDTH * se, "high": value + WIDTH * se}
                 for x, value, se in zip(effect["x"], effect["effect"], effect["se"], strict=True)
                 if value is not None and se is not None
@@ -71,8 +71,8 @@ def _summed(effect: Mapping[str, Any]) -> dict[str, Any]:
             return {name: value}
         return {name: value, low: value - WIDTH * se, high: value + WIDTH * se}
 
-    found = ends("cumulative", "low", "high")
+    summary = ends("cumulative", "low", "high")
     if "parameters" in effect:
-        found |= ends("coefficient", "coefficient_low", "coefficient_high")
-        found["parameters"] = ", ".join(f"{n} {v:.3g}" for n, v in effect["parameters"].items())
-    return found
+        summary |= ends("coefficient", "coefficient_low", "coefficient_high")
+        summary["parameters"] = ", ".join(f"{n} {v:.3g}" for n, v in effect["parameters"].items())
+    return summary

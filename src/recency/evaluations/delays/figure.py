@@ -58,10 +58,10 @@ def draw(
             else:
                 axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
                 axes.plot(curve.x, curve.value, color=colour, gid=f"kernel {lm.lm}")
-            found = rows[(rows.response == response.label) & (rows.lm == lm.lm)]
-            found = found[(found.design == design) & (found.term == term)]
-            if len(found):
-                row = found.iloc[0]
+            delay_curve = rows[(rows.response == response.label) & (rows.lm == lm.lm)]
+            delay_curve = delay_curve[(delay_curve.design == design) & (delay_curve.term == term)]
+            if len(delay_curve):
+                row = delay_curve.iloc[0]
                 text = f"sum {style.number(row.cumulative, 2)}"
                 if pd.notna(row.low):
                     text += f"\n({style.interval(row.low, row.high, decimals=2)})"
@@ -73,8 +73,8 @@ def draw(
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=bool(is_lags)))
             axes.yaxis.set_major_locator(MaxNLocator(4))
             style.plain_ticks(axes)
-        own = rows[rows.response == response.label]
-        unit = style.UNITS.get(str(own.unit.iloc[0]), "")
+        response_rows = rows[rows.response == response.label]
+        unit = style.UNITS.get(str(response_rows.unit.iloc[0]), "")
         predictor = str(mine.predictor.iloc[0]).replace("_", " ")
         name = "\n".join(textwrap.wrap(f"{response.label}: {predictor}", 20))
         across[0].set_ylabel(f"{name}\neffect ({unit})")
@@ -82,8 +82,8 @@ def draw(
         axes.set_title("\n".join(textwrap.wrap(lm.label, 16)), size=9)
     handles = [Patch(color=style.GREY, alpha=0.3, lw=0, label="pointwise 95 % interval")]
     figure.legend(handles=handles, loc="outside upper left")
-    said = "effect of one more unit of the predictor (a bit of surprisal) at one word; sum: at every word"
-    style.notes(figure, [said, *words])
+    explanation = "effect of one more unit of the predictor (a bit of surprisal) at one word; sum: at every word"
+    style.notes(figure, [explanation, *words])
     return figure
 
 

@@ -53,14 +53,16 @@ def layout(
             if isinstance(row.parameters, str):
                 grid.append(["", "", "", "kernel", row.parameters, ""])
             first = ""
-    said = [
+    legend = [
         "effect: in the response's unit per unit of the predictor, by lag in words or delay in seconds",
         "cumulative: of one unit more at every word; intervals: pointwise, 95 %",
     ]
-    said += [f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)]
+    legend += [
+        f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)
+    ]
     header = ["Response", "LM", "Term", "Delay", "effect", "95 % interval"]
     left = ("Response", "LM", "Term", "Delay")
-    return Table(title, header, grid, [*said, *notes], tuple(rules), left=left)
+    return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)
 
 
 def _figures(value: float, ends: pd.Series) -> list[str]:

@@ -50,15 +50,15 @@ def main(
     quoted = options.pop("quoted")
     wanted = {name: value for name, value in options.items() if value}
     stories = annotation.read(Path(trees), Path(leaves))
-    known = _words(pd.read_parquet(words), Path(leaves))
+    table_words = _words(pd.read_parquet(words), Path(leaves))
     rows, chosen = [], []
     for name, reading in READINGS.items():
         tokens = _between_tokens(stories, quoted, **reading)
-        found = _between_words(tokens, known)
+        word_pairs = _between_words(tokens, table_words)
         if reading == wanted:
-            chosen = found
-        by_token = Counter(each[0] for each in tokens)
-        by_word = Counter(each[0] for each in found)
+            chosen = word_pairs
+        by_token = Counter(pair[0] for pair in tokens)
+        by_word = Counter(pair[0] for pair in word_pairs)
         rows += [(name, t, by_token[t], by_word[t], reading == wanted) for t in TYPES]
     table = pd.DataFrame(chosen, columns=COLUMNS).sort_values(
         ["head", "type", "dependent"], kind="stable"
@@ -89,15 +89,15 @@ def _between_tokens(
     stories: list[list[annotation.Sentence]], quoted: bool, **reading: bool | str
 ) -> list[tuple[str, Place, Place]]:
     """Return (type, the head's place, the dependent's) where the head's token is the later one."""
-    found = []
+    pairs = []
     for story in stories:
         for sentence in story:
-            for each in dependencies(sentence.tree, **reading):
-                if sentence.is_punctuation(each.head):
+            for dependency in dependencies(sentence.tree, **reading):
+                if sentence.is_punctuation(dependency.head):
                     continue
-                if each.dependent < each.head and each.number in NUMBERS:
-                    pair = (sentence.places[each.head], sentence.places[each.dependent])
-                    found.append((NUMBERS[each.number], *pair))
+                if dependency.dependent < dependency.head and dependency.number in NUMBERS:
+                    pair = (sentence.places[dependency.head], sentence.places[dependency.dependent])
+                    pairs.append((NUMBERS[dependency.number], *pair))
             for token, (number, other) in sentence.coreference():
                 if number >= len(story) or other >= len(story[number].places):
                     continue  # the tag points to no token
@@ -105,22 +105,22 @@ def _between_tokens(
                     continue
                 if (number, other) < (sentence.number, token):
                     pair = (sentence.places[token], story[number].places[other])
-                    found.append((COREFERENCE, *pair))
-    return found
+                    pairs.append((COREFERENCE, *pair))
+    return pairs
 
 
-def _between_words(tokens: list[tuple[str, Place, Place]], known: dict) -> list[tuple]:
+def _between_words(tokens: list[tuple[str, Place, Place]], table_words: dict) -> list[tuple]:
     """Return rows of COLUMNS, each once; those within a word, as of "boar" and "'s", are none."""
     rows = {}
     for kind, head, dependent in tokens:
-        for place in (head, dependent):
-            if place not in known:
+        for position in (head, dependent):
+            if position not in table_words:
                 raise InputError(
-                    f"dependencies: story {place[0]} has a word {place[1]} in the trees and none "
+                    f"dependencies: story {position[0]} has a word {position[1]} in the trees and none "
                     "in the dataset; the two are of different versions"
                 )
-        word, item, sentence = known[head]
-        other = known[dependent][0]
+        word, item, sentence = table_words[head]
+        other = table_words[dependent][0]
         if other < word:
             rows[kind, word, other] = (kind, item, sentence, word, other)
     return list(rows.values())

@@ -82,9 +82,9 @@ def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
     axes.vlines(x, low, high, color="black", lw=0.9, zorder=3)
     axes.hlines(panel.control, x - 0.46, x + 0.46, color="black", lw=1.6, zorder=4)
     top = np.maximum(np.maximum(panel.attention, high), panel.control)
-    for place, height, p in zip(x, top, panel.p_holm):
+    for centre, height, p in zip(x, top, panel.p_holm):
         if p >= ALPHA:
-            axes.annotate("ns", (place, height), xytext=(0, 1), textcoords="offset points",
+            axes.annotate("ns", (centre, height), xytext=(0, 1), textcoords="offset points",
                           ha="center", va="bottom", size=style.SMALL, color=style.GREY)  # fmt: skip
     axes.set_xticks(x, [name(s, h) for s, h in zip(panel.slope, panel["head"])], rotation=90)
     axes.tick_params(axis="x", length=0)
@@ -158,11 +158,11 @@ def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
             column = f"layer_{layer}"
             if kind not in published.index or column not in published:
                 continue
-            theirs = [float(each) for each in str(published.loc[kind, column]).split()]
+            theirs = [float(head) for head in str(published.loc[kind, column]).split()]
             if best.slope in theirs:
                 same += 1
                 continue
-            there = " or ".join(name(each, 0) for each in theirs)
+            there = " or ".join(name(head, 0) for head in theirs)
             here = name(best.slope, best["head"])
             others.append(f"{title.lower()}, layer {layer}, {here} ({there})")
     if not others:

@@ -52,7 +52,7 @@ def shapes(
 
 
 def draw(
-    made: Shapes, first: int, fresh: int, length: int, draws: int, random: np.random.Generator
+    shapes: Shapes, first: int, fresh: int, length: int, draws: int, random: np.random.Generator
 ) -> None:
     """Draw where in the window each shape is put, among all places where a dependency could be.
 
@@ -60,15 +60,17 @@ def draw(
     `fresh` or later, since those before were the previous window's, and so do the shapes: queries
     at a window's beginning share their attention among fewer tokens.
     """
-    low = np.full(len(made.rows), length)
-    high = np.zeros(len(made.rows), int)
-    np.minimum.at(low, made.owner, np.minimum(made.key, made.query))
-    np.maximum.at(high, made.owner, np.maximum(made.key, made.query))
+    low = np.full(len(shapes.rows), length)
+    high = np.zeros(len(shapes.rows), int)
+    np.minimum.at(low, shapes.owner, np.minimum(shapes.key, shapes.query))
+    np.maximum.at(high, shapes.owner, np.maximum(shapes.key, shapes.query))
     least = np.maximum(first - low, fresh - high)
-    made.shifts = random.integers(least[:, None], (length - high)[:, None], (len(made.rows), draws))
+    shapes.shifts = random.integers(
+        least[:, None], (length - high)[:, None], (len(shapes.rows), draws)
+    )
 
 
-def gather(attention, made: Shapes) -> tuple[np.ndarray, np.ndarray]:
+def gather(attention, shapes: Shapes) -> tuple[np.ndarray, np.ndarray]:
     """Return what the shapes get where they are (heads, rows) and where put (heads, rows, draws).
 
     `attention` is a tensor (heads, queries, keys).
@@ -77,14 +79,14 @@ def gather(attention, made: Shapes) -> tuple[np.ndarray, np.ndarray]:
 
     heads, length, _ = attention.shape
     flat = attention.reshape(heads, -1)
-    place = torch.from_numpy(made.query * length + made.key).to(flat.device)
-    share = torch.from_numpy(made.share).to(flat)
-    owner = torch.from_numpy(made.owner).to(flat.device)
-    here = torch.zeros(heads, len(made.rows), dtype=flat.dtype, device=flat.device)
-    here.index_add_(1, owner, flat[:, place] * share)
+    index = torch.from_numpy(shapes.query * length + shapes.key).to(flat.device)
+    share = torch.from_numpy(shapes.share).to(flat)
+    owner = torch.from_numpy(shapes.owner).to(flat.device)
+    here = torch.zeros(heads, len(shapes.rows), dtype=flat.dtype, device=flat.device)
+    here.index_add_(1, owner, flat[:, index] * share)
     # One step down the diagonal is one row and one column further.
-    moved = place[:, None] + torch.from_numpy(made.shifts).to(flat.device)[owner] * (length + 1)
-    there = torch.zeros(heads, *made.shifts.shape, dtype=flat.dtype, device=flat.device)
+    moved = index[:, None] + torch.from_numpy(shapes.shifts).to(flat.device)[owner] * (length + 1)
+    there = torch.zeros(heads, *shapes.shifts.shape, dtype=flat.dtype, device=flat.device)
     for head in range(heads):
         there[head].index_add_(0, owner, flat[head][moved] * share[:, None])
     return here.double().cpu().numpy(), there.double().cpu().numpy()
@@ -114,10 +116,10 @@ def main(
     network.with_weights(opened.network)
     start = begin_token(opened, lm.bos)
     shift = int(start is not None)
-    known, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
-    layers = known[-1].layer
-    width = len(known) // layers
-    found = np.full((2, layers, width, len(pairs)), np.nan)  # attention, control
+    heads, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
+    layers = heads[-1].layer
+    width = len(heads) // layers
+    weights = np.full((2, layers, width, len(pairs)), np.nan)  # attention, control
     drawn = np.zeros((layers, width, len(kinds), PLACEMENTS))  # sums over dependencies
     kind_of = pairs.type.map({kind: number for number, kind in enumerate(kinds)}).to_numpy()
     distance = np.full(len(pairs), np.nan)
@@ -129,11 +131,11 @@ def main(
         places = list(network.tokens_of_words(text, shift))
         mine = np.flatnonzero((pairs["item"] == item).to_numpy())
         first = int(rows.word_id.iloc[0])
-        head = [places[each - first] for each in pairs["head"].to_numpy()[mine]]
-        dependent = [places[each - first] for each in pairs.dependent.to_numpy()[mine]]
+        head = [places[word_id - first] for word_id in pairs["head"].to_numpy()[mine]]
+        dependent = [places[word_id - first] for word_id in pairs.dependent.to_numpy()[mine]]
         windows = network.cut(text, opened.network, start, lm.stride)
         cuts += len(windows)
-        for place, window in enumerate(windows):
+        for index, window in enumerate(windows):
             chosen = [
                 at
                 for at, (q, k) in enumerate(zip(head, dependent))
@@ -143,32 +145,32 @@ def main(
             if not chosen:
                 continue
             q, k = [head[at] for at in chosen], [dependent[at] for at in chosen]
-            made = shapes(mine[chosen], q, k, window.begin)
-            distance[made.rows] = [b.mean() - a.mean() for a, b in zip(k, q)]
-            random = np.random.default_rng([seed, number, place])
-            own = shift if window.begin == 0 else 0  # the begin token is no word's
-            draw(made, own, window.fresh, len(window.ids), PLACEMENTS, random)
+            pair_shapes = shapes(mine[chosen], q, k, window.begin)
+            distance[pair_shapes.rows] = [b.mean() - a.mean() for a, b in zip(k, q)]
+            random = np.random.default_rng([seed, number, index])
+            offset = shift if window.begin == 0 else 0  # the begin token is no word's
+            draw(pair_shapes, offset, window.fresh, len(window.ids), PLACEMENTS, random)
 
-            def see(layer: int, attention, made=made) -> None:
-                here, there = gather(attention, made)
-                found[0, layer][:, made.rows] = here
-                found[1, layer][:, made.rows] = there.mean(axis=2)
+            def see(layer: int, attention, pair_shapes=pair_shapes) -> None:
+                here, there = gather(attention, pair_shapes)
+                weights[0, layer][:, pair_shapes.rows] = here
+                weights[1, layer][:, pair_shapes.rows] = there.mean(axis=2)
                 for kind in range(len(kinds)):
-                    drawn[layer, :, kind] += there[:, kind_of[made.rows] == kind].sum(axis=1)
+                    drawn[layer, :, kind] += there[:, kind_of[pair_shapes.rows] == kind].sum(axis=1)
 
             network.each_layer(opened.network, window.ids, see)
         shown.update(number + 1)
     pairs = pairs.assign(distance=distance)
-    _write(pairs, found, out)
-    rows = means(pairs, found, drawn, kinds, seed)
-    rows = rows.assign(slope=[known[i].slope for i in rows["head"] - 1 + (rows.layer - 1) * width])
+    _write(pairs, weights, out)
+    rows = means(pairs, weights, drawn, kinds, seed)
+    rows = rows.assign(slope=[heads[i].slope for i in rows["head"] - 1 + (rows.layer - 1) * width])
     rows = rows.assign(texts=len(items), windows=cuts)
     with atomic(summary) as path:
         rows.to_csv(path, index=False, lineterminator="\n")
 
 
 def means(
-    pairs: pd.DataFrame, found: np.ndarray, drawn: np.ndarray, kinds: list[str], seed: int
+    pairs: pd.DataFrame, attended: np.ndarray, drawn: np.ndarray, kinds: list[str], seed: int
 ) -> pd.DataFrame:
     """Return the means of each type, layer and head, over the dependencies that have a value.
 
@@ -177,19 +179,19 @@ def means(
     places), p_holm (over types, layers and heads).
     """
     rows = []
-    seen = ~np.isnan(found[0, 0, 0])
+    seen = ~np.isnan(attended[0, 0, 0])
     for number, kind in enumerate(kinds):
         ours = (pairs.type == kind).to_numpy() & seen
         lost = int((pairs.type == kind).sum() - ours.sum())
         if not ours.any():
             continue
         sentences = pd.factorize(pairs.sentence[ours])[0]
-        weights = np.random.default_rng([seed, number]).multinomial(
+        resampled = np.random.default_rng([seed, number]).multinomial(
             sentences.max() + 1, np.full(sentences.max() + 1, 1 / (sentences.max() + 1)), RESAMPLES
         )[:, sentences]
-        for layer, head in np.ndindex(found.shape[1:3]):
-            attention, control = found[:, layer, head, ours]
-            boot = weights @ (attention - control) / weights.sum(axis=1)
+        for layer, head in np.ndindex(attended.shape[1:3]):
+            attention, control = attended[:, layer, head, ours]
+            boot = resampled @ (attention - control) / resampled.sum(axis=1)
             draws = drawn[layer, head, number] / ours.sum()
             # The observed place is one of the places there are, so it counts among the draws.
             centre = (draws.sum() + attention.mean()) / (len(draws) + 1)
@@ -215,13 +217,16 @@ def means(
     return pd.DataFrame(rows).assign(p_holm=lambda table: holm(list(table.p)))
 
 
-def _write(pairs: pd.DataFrame, found: np.ndarray, out: str | Path) -> None:
+def _write(pairs: pd.DataFrame, weights: np.ndarray, out: str | Path) -> None:
     """Write the table of all dependencies, layers and heads."""
-    layers, width, count = found.shape[1:]
+    layers, width, count = weights.shape[1:]
     layer, head, row = (axis.ravel() for axis in np.indices((layers, width, count)))
     kept = pairs.iloc[row].reset_index(drop=True)
     table = kept.assign(
-        layer=layer + 1, head_number=head + 1, attention=found[0].ravel(), control=found[1].ravel()
+        layer=layer + 1,
+        head_number=head + 1,
+        attention=weights[0].ravel(),
+        control=weights[1].ravel(),
     )
     with atomic(out) as path:
         table.to_parquet(path, compression="zstd", index=False)

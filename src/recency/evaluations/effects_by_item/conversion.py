@@ -43,7 +43,7 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
             "`response: raw` with family gaussian, or another one with `link: identity`, and no "
             "`engine: gam`"
         )
-    found = []
+    terms = []
     for effect in record["fixed"]:
         used = [name for factor in factors(effect["term"]) for name in names.variables(factor)]
         of_lm = [name for name in used if names.of_own_lm(name)]
@@ -53,11 +53,11 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
                 "other predictors; a conversion takes effects of surprisal alone"
             )
         if of_lm:
-            found.append(effect["term"])
-    if not found:
+            terms.append(effect["term"])
+    if not terms:
         note = f" ({record['note']})" if record["note"] else ""
         raise InputError(f"{where}: the fillers' fit has no effect of what an LM gives{note}")
-    return found
+    return terms
 
 
 class Converter:
@@ -84,9 +84,9 @@ class Converter:
                 f"{fit}: the fillers' response is {observed(record)}, and the experiment's is {column}"
             )
         terms = terms_of(record, str(fit))
-        index = {effect["term"]: place for place, effect in enumerate(record["fixed"])}
+        index = {effect["term"]: position for position, effect in enumerate(record["fixed"])}
         places = [index[term] for term in terms]
-        self.coefficients = np.array([record["fixed"][place]["estimate"] for place in places])
+        self.coefficients = np.array([record["fixed"][position]["estimate"] for position in places])
         self.covariance = np.array(record["covariance"])[np.ix_(places, places)]
         texts = read_texts(
             words, None, surprisal, record["surprisal"], True,

@@ -74,12 +74,12 @@ def main(
         If a column is missing, a mixed model cannot be fitted, or coefficients of the fillers do not
         convert to the response's unit.
     """
-    known = pd.read_parquet(words)
+    word_table = pd.read_parquet(words)
     for key, name in (("by", by), *([("regions", "region")] if regions else [])):
-        if name not in known:
+        if name not in word_table:
             raise InputError(
                 f"{words}: effects_by_item → {key}: the words have no column "
-                f"{nearest(name, known.columns)}"
+                f"{nearest(name, word_table.columns)}"
             )
     frame = pd.concat([pd.read_parquet(path) for path in observations], ignore_index=True)
     value = next((name for name in RESPONSES if name in frame), None)
@@ -94,14 +94,14 @@ def main(
     totals, items = [], []
     for contrast in _by_region(contrasts, regions):
         where = f"effects_by_item → {contrast['contrast']}"
-        rows = rows_of(frame, known, value, contrast, by, where)
+        rows = rows_of(frame, word_table, value, contrast, by, where)
         same = {
             "contrast": contrast["contrast"],
             "contrast_label": contrast["label"],
             "region": contrast["within"],
             "unit": UNITS[value],
         }
-        for total, of_items in _sources(rows, known, contrast, by, where, converters):
+        for total, of_items in _sources(rows, word_table, contrast, by, where, converters):
             totals.append(same | total)
             items.append(of_items.assign(**same, source=total["source"]))
     table = pd.DataFrame(totals)
@@ -115,8 +115,8 @@ def _by_region(contrasts: Sequence[Mapping], regions: Sequence[str] | None) -> I
         if not regions:
             yield {**contrast, "within": ""}
         for region in regions or ():
-            own = f"({contrast['region']}) and " if contrast["region"] else ""
-            yield {**contrast, "within": region, "region": f"{own}region == {region!r}"}
+            condition = f"({contrast['region']}) and " if contrast["region"] else ""
+            yield {**contrast, "within": region, "region": f"{condition}region == {region!r}"}
 
 
 def rows_of(
@@ -189,5 +189,5 @@ def _interval(effect: float, se: float) -> dict[str, float]:
 
 def _of_items(estimates: pd.DataFrame) -> pd.DataFrame:
     """Return item, effect, low and high of estimates and standard errors."""
-    found = {"item": estimates.index, **_interval(estimates["estimate"], estimates["se"])}
-    return pd.DataFrame(found).reset_index(drop=True)
+    columns = {"item": estimates.index, **_interval(estimates["estimate"], estimates["se"])}
+    return pd.DataFrame(columns).reset_index(drop=True)

@@ -89,9 +89,9 @@ def standard_errors(fit: MixedModel, rows: pd.DataFrame, items: list[str]) -> np
     solver = splu((design.T @ design + penalty).tocsc())
     asked = np.zeros((effects + 2, len(items)))
     asked[-1] = 1.0
-    for place, item in enumerate(items):
+    for column, item in enumerate(items):
         first = 2 * (sizes["subject"] + fit.modes["item"].index.get_loc(item))
-        asked[first : first + 2, place] = roots["item"][1]
+        asked[first : first + 2, column] = roots["item"][1]
     return fit.sigma * np.sqrt((asked * solver.solve(asked)).sum(axis=0))
 
 

@@ -1,21 +1,16 @@
 """Effects by item, partially pooled, and their prediction from surprisal converted by fillers."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.names import nearest
 from recency.reading import declared_columns, filters
 
 KEY = "effects_by_item"
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `effects_by_item`, the defaults filled in."""
-    properties = schema(KEY)["experiment"][KEY]["properties"]
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    return defaults | config["experiments"][experiment][KEY]
+settings_of = partial(settings, KEY)
 
 
 def _setting(key: str):

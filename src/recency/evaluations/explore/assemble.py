@@ -102,7 +102,8 @@ def main(
     for number, (about, table) in enumerate(zip(datasets, tables, strict=True)):
         name = f"{about['dataset']}.parquet"
         of_lm = {
-            lm: [bits[variant, name] for each, variant in trainings if each == lm] for lm in keys
+            lm: [bits[variant, name] for trained_lm, variant in trainings if trained_lm == lm]
+            for lm in keys
         }
         unigram = list(unigrams)[number] if unigrams else None
         contents.datasets.append(
@@ -117,20 +118,20 @@ def main(
     places = {about["dataset"]: number for number, about in enumerate(datasets)}
     for number, response in enumerate(responses):
         mine = [n for n, cell in enumerate(cells) if _response(cell) == _response(response)]
-        own = [files.get(f"{role}_{number}") for role in ROLES]
+        paths = [files.get(f"{role}_{number}") for role in ROLES]
         others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
-        inputs = Inputs(**dict(zip(ROLES, own, strict=True)), others=others)
-        place = places[response["dataset"]]
-        told = _observed(
-            inputs, fits.base[mine[0]], len(tables[place]), contents, response["label"]
+        inputs = Inputs(**dict(zip(ROLES, paths, strict=True)), others=others)
+        dataset = places[response["dataset"]]
+        view = _observed(
+            inputs, fits.base[mine[0]], len(tables[dataset]), contents, response["label"]
         )
-        told |= _gains(
-            fits, mine, cells, keys, tables[place], endpoint, contents, response["label"]
+        view |= _gains(
+            fits, mine, cells, keys, tables[dataset], endpoint, contents, response["label"]
         )
         contents.responses.append(
             {"key": "{design}/{dataset}.{measure}".format(**response), "label": response["label"]}
-            | {"measure": response["measure"], "dataset": place}
-            | told
+            | {"measure": response["measure"], "dataset": dataset}
+            | view
         )
     contents.ranking = _ranking(delta_loglik, intervals, responses, keys)
     contents.memory = _memory(half_life, keys)
@@ -169,19 +170,19 @@ def _observed(inputs: Inputs, base: File, n: int, contents: Contents, label: str
     word_id = frame["word_id"].to_numpy()
     sums, counts = view_data.by_word(word_id, frame[value].to_numpy(float), n)
     unit = "share of readers" if value == EVENT else UNITS[value]
-    told = {"unit": unit, "mean": packed(sums / np.maximum(counts, 1)), "n": packed(counts)}
+    view = {"unit": unit, "mean": packed(sums / np.maximum(counts, 1)), "n": packed(counts)}
     record = read_fit(base)
     if not record["converged"] or "brms" in record.get("engine", ""):
         contents.missing.append(
             f"{label}: no residuals, since the baseline model gives no prediction"
         )
-        return told
+        return view
     texts = inputs.texts(record)
     parts = [rows_for(record, path, texts) for path in paths]
     residuals = np.concatenate([rows.y - predict(record, rows) for rows in parts])
     sums, counts = view_data.by_word(np.concatenate([rows.word for rows in parts]), residuals, n)
     is_log = record["response"] == "log" or families.of(record) == families.LOGNORMAL
-    return told | {
+    return view | {
         "residual": packed(sums / np.maximum(counts, 1)),
         "residual_unit": f"log {unit}" if is_log else unit,
     }
@@ -198,9 +199,10 @@ def _gains(
     label: str,
 ) -> dict[str, Any]:
     """Return contributions to ΔLogLik by word and by reader, and by the endpoint's cells."""
-    alone = DEFAULT_ALONE if endpoint == CROSSED else endpoint
+    single_endpoint = DEFAULT_ALONE if endpoint == CROSSED else endpoint
     parts = {
-        n: contributions(fits.full_observations[n], fits.base_observations[n], alone) for n in mine
+        n: contributions(fits.full_observations[n], fits.base_observations[n], single_endpoint)
+        for n in mine
     }
     some = parts[mine[0]]
     gains = _by_lm(
@@ -210,32 +212,32 @@ def _gains(
         if values is None:
             contents.missing.append(f"{label}: {lm['label']} has no fit, or its model failed")
     word_id, n = some["word_id"].to_numpy(), len(words)
-    told: dict[str, Any] = {
+    view: dict[str, Any] = {
         "scored": packed(np.bincount(word_id, minlength=n)),
         "gain": [
             None
-            if each is None
-            else packed(view_data.by_word(word_id, each, n)[0], view_data.BY_WORD)
-            for each in gains
+            if gain is None
+            else packed(view_data.by_word(word_id, gain, n)[0], view_data.BY_WORD)
+            for gain in gains
         ],
-        "total": [None if each is None else float(each.sum()) for each in gains],
-        "likelihood": ENDPOINTS[alone].of,
+        "total": [None if gain is None else float(gain.sum()) for gain in gains],
+        "likelihood": ENDPOINTS[single_endpoint].of,
         "readers": view_data.grouped(some["subject"].astype(str), gains, some["n"]),
     }
-    names, slopes, unit = told["readers"]["names"], [], ""
+    names, slopes, unit = view["readers"]["names"], [], ""
     for lm in keys:
-        found = [
+        by_lm = [
             view_data.reader_slopes(read_fit(fits.full[n]), names)
             for n in mine
             if cells[n]["lm"] == lm
         ]
-        there = [each for each in found if each is not None]
-        slopes.append(packed(np.mean([each[0] for each in there], axis=0)) if there else None)
+        there = [gain for gain in by_lm if gain is not None]
+        slopes.append(packed(np.mean([gain[0] for gain in there], axis=0)) if there else None)
         unit = there[0][1] if there else unit
-    told["slopes"] = {"unit": unit, "values": slopes}
+    view["slopes"] = {"unit": unit, "values": slopes}
     if endpoint == CROSSED:
-        told["crossed"] = _crossed(fits, mine, cells, keys, words)
-    return told
+        view["crossed"] = _crossed(fits, mine, cells, keys, words)
+    return view
 
 
 def _crossed(
@@ -253,24 +255,24 @@ def _crossed(
     )
     first = words.drop_duplicates("sentence")
     texts = dict(zip(first["sentence"].astype(str), first["item"].astype(str), strict=True))
-    unit, found = some["sentence"].astype(str), {"likelihood": ENDPOINTS[CROSSED].of}
-    found["reader"] = view_data.grouped(some["subject"].astype(str), gains, some["n"])
+    unit, groups = some["sentence"].astype(str), {"likelihood": ENDPOINTS[CROSSED].of}
+    groups["reader"] = view_data.grouped(some["subject"].astype(str), gains, some["n"])
     if not unit.isin(list(texts)).all():  # levels of a larger factor
-        return found | {"unit": view_data.grouped(unit, gains, some["n"])}
-    found["sentence"] = view_data.grouped(unit, gains, some["n"])
-    return found | {"text": view_data.grouped(unit.map(texts), gains, some["n"])}
+        return groups | {"unit": view_data.grouped(unit, gains, some["n"])}
+    groups["sentence"] = view_data.grouped(unit, gains, some["n"])
+    return groups | {"text": view_data.grouped(unit.map(texts), gains, some["n"])}
 
 
 def _by_lm(
     parts: Mapping[int, np.ndarray], cells: Sequence[Mapping], keys: Sequence[str]
 ) -> list[np.ndarray | None]:
     """Return the mean over an LM's trainings; None where one of them has no finite value."""
-    found = []
+    means = []
     for lm in keys:
         values = [part for n, part in parts.items() if cells[n]["lm"] == lm]
         mean = _mean(values)
-        found.append(mean if mean is not None and np.isfinite(mean).all() else None)
-    return found
+        means.append(mean if mean is not None and np.isfinite(mean).all() else None)
+    return means
 
 
 def _ranking(
@@ -281,18 +283,18 @@ def _ranking(
     frame = frame[frame["kind"] == "own"] if len(frame) else pd.read_csv(delta_loglik)
     places = {_response(response): number for number, response in enumerate(responses)}
     several = len(places) > 1
-    found = []
+    rows = []
     for row in frame.to_dict("records"):
         all_of_them = row["dataset"] == "all"
         response = -1 if all_of_them else places.get(_response(row))
         if row["lm"] in keys and response is not None and (several or not all_of_them):
             ends = {name: _number(row.get(name)) for name in ("low", "high")}
-            found.append(
+            rows.append(
                 {"response": response, "lm": keys.index(row["lm"]), "n": int(row["n"])}
                 | {"value": _number(row["delta_loglik"]), **ends}
                 | {"by": row["by"] if isinstance(row.get("by"), str) else ""}
             )
-    return found
+    return rows
 
 
 def _memory(half_life: File | None, keys: Sequence[str]) -> list[dict]:

@@ -123,9 +123,9 @@ def specifications() -> dict[str, dict[str, Any]]:
     `$ink`, `$line`, `$chosen`, `$low`, `$high` and `$paper`.
     """
     charts = (scatter, cumulative, bars, readers, ranking, memory)
-    found = {}
+    specs = {}
     with alt.theme.enable("none"):
         for chart in charts:
             spec = chart().to_dict(validate=True)
-            found[chart.__name__] = spec
-    return found
+            specs[chart.__name__] = spec
+    return specs

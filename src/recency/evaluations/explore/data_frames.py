@@ -157,18 +157,18 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
         if not named:
             raise InputError("surprisals: no column of numbers; give a column for each LM")
         given = {_stem(name, BITS): given[name] for name in named}
-    found = {}
+    columns = {}
     for lm, values in given.items():
         if isinstance(values, pd.DataFrame):
             if "surprisal_bits" not in values:
                 raise InputError(f"surprisals: {lm}: no column surprisal_bits")
             values = _ordered(values, n, f"surprisals: {lm}")["surprisal_bits"]
-        found[str(lm)] = _numbers(values, f"surprisals: {lm}")
-        if len(found[str(lm)]) != n:
+        columns[str(lm)] = _numbers(values, f"surprisals: {lm}")
+        if len(columns[str(lm)]) != n:
             raise InputError(
-                f"surprisals: {lm} has {len(found[str(lm)]):,} values for {n:,} words; give one for each"
+                f"surprisals: {lm} has {len(columns[str(lm)]):,} values for {n:,} words; give one for each"
             )
-    return found
+    return columns
 
 
 def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -180,13 +180,13 @@ def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarra
             f"are {', '.join(map(str, times.columns))}"
         )
     word_id = _word_ids(times["word_id"], n, "times")
-    found = {}
+    means = {}
     for name in named:
         values = _numbers(times[name], f"times: {name}")
         there = np.isfinite(values)
         sums, counts = view_data.by_word(word_id[there], values[there], n)
-        found[name] = (sums / np.maximum(counts, 1), counts)
-    return found
+        means[name] = (sums / np.maximum(counts, 1), counts)
+    return means
 
 
 def _ordered(table: pd.DataFrame, n: int, where: str) -> pd.DataFrame:
@@ -223,7 +223,9 @@ def _numbers(values: Any, where: str) -> np.ndarray:
 
 
 def _ending(table: pd.DataFrame, endings: Any) -> list[str]:
-    return [c for c in table if any(str(c).endswith(each) and str(c) != each for each in endings)]
+    return [
+        c for c in table if any(str(c).endswith(ending) and str(c) != ending for ending in endings)
+    ]
 
 
 def _stem(name: str, ending: str) -> str:

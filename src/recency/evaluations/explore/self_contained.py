@@ -49,7 +49,7 @@ def page(contents: Contents, name: str = "") -> str:
         "charts": specifications(),
         "page": shlex.quote(name) if name else "",
     }
-    scripts = [vl_convert.javascript_bundle(EMBED), *(read(here, each) for each in SCRIPTS)]
+    scripts = [vl_convert.javascript_bundle(EMBED), *(read(here, script) for script in SCRIPTS)]
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
     parts = {  # in the template's order
         "policy": (
@@ -64,8 +64,8 @@ def page(contents: Contents, name: str = "") -> str:
     }
     text = read(here, TEMPLATE)
     for key, value in parts.items():
-        before, found, after = text.partition(f"{{{{{key}}}}}")
-        if not found:
+        before, marker, after = text.partition(f"{{{{{key}}}}}")
+        if not marker:
             raise ValueError(f"{TEMPLATE} has no place for {key}")
         parts[key], text = before, after  # what was put in is not searched again
         parts[key] += value

@@ -139,9 +139,9 @@ def reader_slopes(fit: Mapping[str, Any], names: Sequence[str]) -> tuple[list[fl
     modes = fit.get("ranef", {}).get("subject", {})
     deviations = [0.0] * len(names)
     if "surprisal" in terms:
-        place = terms.index("surprisal")
-        deviations = [modes[name][place] if name in modes else np.nan for name in names]
+        index = terms.index("surprisal")
+        deviations = [modes[name][index] if name in modes else np.nan for name in names]
     unit = fit.get("formula", "time_ms ~").partition("~")[0].strip()
     unit = {"time_ms": "ms", "amplitude_uv": "µV"}.get(unit, unit)
     unit = f"log {unit}" if fit.get("response") == "log" else unit
-    return [(fixed["surprisal"] + each) / sd for each in deviations], f"{unit} per bit"
+    return [(fixed["surprisal"] + deviation) / sd for deviation in deviations], f"{unit} per bit"

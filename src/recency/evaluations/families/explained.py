@@ -60,8 +60,8 @@ def main(
 ) -> None:
     """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
     rows = read(fitted, fits, cells, responses)
-    known = None if published is None else pd.read_csv(published)
-    tables.write(out, layout(rows, known, responses, title), rows)
+    published_rows = None if published is None else pd.read_csv(published)
+    tables.write(out, layout(rows, published_rows, responses, title), rows)
     style.write(figure, rows, draw, rows)
 
 
@@ -92,20 +92,20 @@ def tests(
             for more, less in _of_measures(measured, row.more, row.less)
             if {more, less} <= set(order)
         ]
-    told = []
-    for more, less, beside in compared:
+    sentences = []
+    for more, less, note in compared:
         t, p, n = paired(wide[more], wide[less])
         if not math.isnan(t):
-            said = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)})"
-            told.append(said + SHARED + beside)
-    return told
+            sentence = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)})"
+            sentences.append(sentence + SHARED + note)
+    return sentences
 
 
 def _of_measures(measured: Iterable, more: str, less: str) -> list[tuple[str, str]]:
     """Return the responses of two measures, of one dataset; where none has both, of any two."""
     pairs = [(a, b) for a in measured for b in measured if (a.measure, b.measure) == (more, less)]
-    own = [(a, b) for a, b in pairs if a.dataset == b.dataset]
-    return [(a.label, b.label) for a, b in own or pairs]
+    same_dataset = [(a, b) for a, b in pairs if a.dataset == b.dataset]
+    return [(a.label, b.label) for a, b in same_dataset or pairs]
 
 
 def draw(rows: pd.DataFrame) -> Figure:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from recency.evaluations.families import gaps as computing
 from recency.evaluations.families.gaps import WITH, WITHOUT
-from recency.evaluations.families.table import told
+from recency.evaluations.families.table import comparison_of_gaps
 from recency.figures import style
 from recency.figures.comparison import Described
 from recency.figures.encoding import OTHERS, STYLES
@@ -16,7 +16,7 @@ from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_families", "ΔLogLik by perplexity within families")},
-    "reads": ["delta_loglik", "perplexity", "beside"],
+    "reads": ["delta_loglik", "perplexity", "others"],
     "settings": ["groups", "responses", "one_for_seeds"],
 }
 
@@ -35,8 +35,8 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
     down = math.ceil(len(responses) / across)
     figure = style.figure(0.9 + 2.1 * down)
     grid = figure.subplots(down, across * len(designs), squeeze=False, sharex=True)
-    for place, response in enumerate(responses):
-        line, first = place // across, place % across * len(designs)
+    for index, response in enumerate(responses):
+        line, first = index // across, index % across * len(designs)
         for column, design in enumerate(designs, first):
             axes = grid[line][column]
             if column > first:
@@ -54,7 +54,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
                 axes.set_ylabel(f"ΔLogLik (nats),\n{response}")
             if line == 0 and len(designs) > 1:
                 axes.set_title(TITLES[design] if across == 1 else BROKEN[design])
-            if place + across >= len(responses):  # none is below
+            if index + across >= len(responses):  # none is below
                 axes.tick_params(labelbottom=True)
                 label = f"Perplexity per {rows.unit.iloc[0]} (log scale)"
                 axes.set_xlabel(label if across == 1 else label.replace(" (", "\n("))
@@ -76,10 +76,10 @@ def main(
     out: Files,
     groups: Mapping[str, Iterable[str]],
     responses: Described,
-    beside: Files = (),
+    others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
-    rows = computing.points(delta_loglik, perplexity, groups, responses, beside, one_for_seeds)
-    sentences = told(computing.gaps(rows), None) if len(rows) else []
+    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    sentences = comparison_of_gaps(computing.gaps(rows), None) if len(rows) else []
     style.write(out, rows, draw, rows, sentences, empty=sentences)

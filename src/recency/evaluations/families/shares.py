@@ -39,8 +39,8 @@ def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str
     inside = (left @ left) / np.sum((values - values.mean()) ** 2)
     ordered = sorted(terms, key=of_lm)  # stable
     columns = {term: within(rows[term.split(":")].to_numpy(float).prod(axis=1)) for term in ordered}
-    found = sequential(left, columns)
-    return {READERS: 100 * (1 - inside)} | {t: 100 * inside * found[t] for t in ordered}
+    fractions = sequential(left, columns)
+    return {READERS: 100 * (1 - inside)} | {t: 100 * inside * fractions[t] for t in ordered}
 
 
 def of_lm(term: str) -> bool:
@@ -50,11 +50,11 @@ def of_lm(term: str) -> bool:
 
 def grouped(shares: Mapping[str, float]) -> dict[str, float]:
     """Sum the shares of terms to those of readers, length, frequency, others and the LM."""
-    found = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
+    sums = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
     for term, share in shares.items():
         kind = {"length": LENGTH, "unigram": FREQUENCY, READERS: READERS}.get(term, OTHERS)
-        found[LM if of_lm(term) else kind] += share
-    return found
+        sums[LM if of_lm(term) else kind] += share
+    return sums
 
 
 def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> pd.DataFrame:
@@ -70,8 +70,8 @@ def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> 
             raise InputError(
                 f"{data}: no column subject, so that there are no readers to tell apart"
             )
-        terms = [each["term"].replace("`", "") for each in record["fixed"]][1:]
-        known = {"lm": cell["lm"], "label": cell["label"]}
-        known["response"] = labels[cell["dataset"], cell["measure"]]
-        rows.append(known | grouped(of_rows(frame, response, terms)))
+        terms = [effect["term"].replace("`", "") for effect in record["fixed"]][1:]
+        row = {"lm": cell["lm"], "label": cell["label"]}
+        row["response"] = labels[cell["dataset"], cell["measure"]]
+        rows.append(row | grouped(of_rows(frame, response, terms)))
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -14,7 +14,7 @@ from recency.figures.tables import Cell, Table
 
 PRODUCT = {
     "makes": {"out": ("table_families", "Gaps within families, by part of speech")},
-    "reads": ["delta_loglik", "perplexity", "beside"],
+    "reads": ["delta_loglik", "perplexity", "others"],
     "settings": ["groups", "responses", "one_for_seeds", "title"],
     "published": "families",
 }
@@ -33,61 +33,74 @@ def main(
     out: Files,
     groups: Mapping[str, Iterable[str]],
     responses: Described,
-    beside: Files = (),
+    others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
     published: File | None = None,
     title: str = "Families",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    rows = computing.points(delta_loglik, perplexity, groups, responses, beside, one_for_seeds)
-    found = computing.gaps(rows)
-    known = None if published is None else pd.read_csv(published)
-    tables.write(out, layout(found, known, title), found[GAPS])
+    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    gaps = computing.gaps(rows)
+    published_rows = None if published is None else pd.read_csv(published)
+    tables.write(out, layout(gaps, published_rows, title), gaps[GAPS])
 
 
-def layout(found: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
+def layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
     """Set out a row a family and response, then the published gaps."""
-    designs = [name for name in (WITHOUT, WITH) if name in set(found.design)]
+    designs = [name for name in (WITHOUT, WITH) if name in set(gaps.design)]
     several = len(designs) > 1
     header = ["", "", *(TITLES[name] if several else "gap" for name in designs)]
     header += [f"ρ, {TITLES[name]}" if several else "ρ" for name in designs]
     grid = []
-    for (family, response), mine in found.groupby(["family", "response"], sort=False):
-        each = mine.set_index("design")
+    for (family, response), mine in gaps.groupby(["family", "response"], sort=False):
+        by_design = mine.set_index("design")
         cells = [family, response]
         for name in designs:
-            there = name in each.index
-            which = f"{each.best[name]} over {each.worst[name]}" if there else ""
-            cells.append(Cell(style.number(each.gap[name]) if there else "", (which,)))
-        cells += [style.number(each.rho.get(name, math.nan), 2) for name in designs]
+            there = name in by_design.index
+            which = f"{by_design.best[name]} over {by_design.worst[name]}" if there else ""
+            cells.append(Cell(style.number(by_design.gap[name]) if there else "", (which,)))
+        cells += [style.number(by_design.rho.get(name, math.nan), 2) for name in designs]
         grid.append(cells)
     rules = []
     if published is not None and len(designs) == 2:
         rules.append(len(grid))
-        known = computing.published_gaps(published).set_index("design")
-        for family, corpus in dict.fromkeys(zip(known.family, known.response, strict=True)):
-            mine = known.gap[(known.family == family) & (known.response == corpus)]
+        published_table = computing.published_gaps(published).set_index("design")
+        for family, corpus in dict.fromkeys(
+            zip(published_table.family, published_table.response, strict=True)
+        ):
+            mine = published_table.gap[
+                (published_table.family == family) & (published_table.response == corpus)
+            ]
             cells = [f"published: {family}", corpus]
             cells += [style.number(mine[name], 0) for name in (WITHOUT, WITH)]
             grid.append([*cells, "", ""])
-    return Table(title, header, grid, [*NOTES, *told(found, published)], rules=tuple(rules), left=2)
+    return Table(
+        title,
+        header,
+        grid,
+        [*NOTES, *comparison_of_gaps(gaps, published)],
+        rules=tuple(rules),
+        left=2,
+    )
 
 
-def told(found: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
+def comparison_of_gaps(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
     """Say whether gaps are wider with part of speech."""
-    t, p, n = computing.widened(found)
+    t, p, n = computing.widened(gaps)
     if n == 0:
         return []
-    beside = "" if published is None else _published(computing.published_gaps(published))
+    published_note = "" if published is None else _published(computing.published_gaps(published))
     if math.isnan(t):
         return [
-            f"gaps with part of speech and without: {n} pairs are too few, or all alike{beside}"
+            f"gaps with part of speech and without: {n} pairs are too few, or all alike{published_note}"
         ]
     if p < 0.05:
-        said = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
+        statement = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
     else:
-        said = "gaps with part of speech cannot be told from those without"
-    return [f"{said}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){beside}"]
+        statement = "gaps with part of speech cannot be told from those without"
+    return [
+        f"{statement}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){published_note}"
+    ]
 
 
 def _published(gaps: pd.DataFrame) -> str:

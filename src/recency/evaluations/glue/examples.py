@@ -79,25 +79,25 @@ def _rows(path: Path, task: Mapping, header: bool):
             continue
         fields = line.split("\t")
         where = f"{path}, line {number}"
-        for what, place in places.items():
-            if place >= len(fields):
+        for what, index in places.items():
+            if index >= len(fields):
                 raise InputError(
-                    f"{where}: {len(fields)} columns, and its {what} is to be column {place}, from 0; "
+                    f"{where}: {len(fields)} columns, and its {what} is to be column {index}, from 0; "
                     "correct the line, or the task's `columns`"
                 )
-        found = tuple(fields[places[what]].strip() for what in sentences)
-        for what, text in zip(sentences, found, strict=True):
+        texts = tuple(fields[places[what]].strip() for what in sentences)
+        for what, text in zip(sentences, texts, strict=True):
             if not any(character.isprintable() and not character.isspace() for character in text):
                 raise InputError(f"{where}: {what} is empty; complete or remove it")
-        yield found, _target(fields[places["label"]].strip(), task, where)
+        yield texts, _target(fields[places["label"]].strip(), task, where)
 
 
 def _target(written: str, task: Mapping, where: str) -> float:
     """Return a label's number, or a score as a share of the scale."""
     if "labels" in task:
         if written not in task["labels"]:
-            known = ", ".join(task["labels"])
-            raise InputError(f"{where}: the label {written!r} is none of {known} (`labels`)")
+            labels = ", ".join(task["labels"])
+            raise InputError(f"{where}: the label {written!r} is none of {labels} (`labels`)")
         return task["labels"].index(written)
     try:
         score = float(written)
@@ -113,7 +113,7 @@ def sample(part: Part, examples: int | None) -> Part:
     if examples is None or examples >= len(part.texts):
         return part
     kept = np.sort(np.random.default_rng(0).choice(len(part.texts), examples, replace=False))
-    drawn = Part([part.texts[place] for place in kept], part.targets[kept])
+    drawn = Part([part.texts[index] for index in kept], part.targets[kept])
     if len(np.unique(drawn.targets)) < 2:
         raise InputError(f"{examples} examples, drawn at random, have one label; take more")
     return drawn
@@ -128,19 +128,22 @@ def encode(part: Part, tokenizer, room: int, what: str) -> Encoded:
     tokenizer.enable_truncation(room, strategy="longest_first")
     pairs = len(part.texts[0]) == 2
     texts = part.texts if pairs else [text for (text,) in part.texts]
-    found = tokenizer.encode_batch(texts, add_special_tokens=True)
+    encodings = tokenizer.encode_batch(texts, add_special_tokens=True)
     tokenizer.no_truncation()
-    special = found[0].special_tokens_mask
+    special = encodings[0].special_tokens_mask
     if not special[0] or sum(special) < (3 if pairs else 1):
         raise InputError(
             "the tokenizer puts no token before a text, or none between two, and the vector of the "
             "first is what GLUE's labels are told by; give the model its own tokenizer"
         )
-    cut = sum(bool(each.overflowing) for each in found)
+    cut = sum(bool(encoding.overflowing) for encoding in encodings)
     if cut:
         longer = " (of a pair the longer sentence)" if pairs else ""
-        print(f"{what}: {cut:,} of {len(found):,} examples were longer than {room} tokens and "
+        print(f"{what}: {cut:,} of {len(encodings):,} examples were longer than {room} tokens and "
               f"were cut{longer}", file=sys.stderr)  # fmt: skip
     return Encoded(
-        [each.ids for each in found], [each.type_ids for each in found], part.targets, cut
+        [encoding.ids for encoding in encodings],
+        [encoding.type_ids for encoding in encodings],
+        part.targets,
+        cut,
     )

@@ -24,7 +24,9 @@ SPREAD = 0.5  # of a row's height: how far apart its runs are drawn
 FIGURES = {"accuracy": "best epoch, % right", "mse": "best epoch, squared error"}
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.DataFrame) -> Figure:
+def draw(
+    rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], published_scores: pd.DataFrame
+) -> Figure:
     """Draw a row of two panels a task, LMs from top to bottom; hollow dots ended on one answer."""
     looks = style.looks(lms)
     here = [task for task in tasks if not task["not_run"]]
@@ -39,8 +41,10 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
         right.axvline(
             mine.majority_beside.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
         )
-        base = known[(known.task == task["task"]) & (known["size"] == "base")]
-        places = {lm.lm: place for place, lm in enumerate(lms)}
+        base = published_scores[
+            (published_scores.task == task["task"]) & (published_scores["size"] == "base")
+        ]
+        places = {lm.lm: y for y, lm in enumerate(lms)}
         left.plot(base.value, base.lm.map(places), "|", color=style.GREY, ms=9, mew=1.2, zorder=2)
         left.set_title(task["label"], loc="left", size=style.SMALL, weight="bold")
         left.set_xlabel(FIGURES[mine.figure.iloc[0]], size=style.SMALL, labelpad=1)
@@ -55,7 +59,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
                label="one that ended on one answer for all"),
         style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="one answer for all"),
     ]  # fmt: skip
-    if len(known):
+    if len(published_scores):
         marks.append(
             style.handle(color=style.GREY, marker="|", ms=9, mew=1.2, lw=0, label="published, base")
         )
@@ -66,11 +70,11 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
 
 def _panel(axes: Axes, rows: pd.DataFrame, column: str, lms: list[LM], looks: Mapping) -> None:
     """Draw each LM's runs, side by side across its row."""
-    for place, lm in enumerate(lms):
-        own = rows[rows.lm == lm.lm]
-        step = SPREAD / max(1, len(own) - 1)
-        for number, run in enumerate(own.itertuples()):
-            y = place + number * step - SPREAD / 2 * (len(own) > 1)
+    for index, lm in enumerate(lms):
+        runs = rows[rows.lm == lm.lm]
+        step = SPREAD / max(1, len(runs) - 1)
+        for number, run in enumerate(runs.itertuples()):
+            y = index + number * step - SPREAD / 2 * (len(runs) > 1)
             colour = looks[lm.lm].colour
             axes.plot(
                 getattr(run, column), y, "o", ms=3.6, mew=0.9, mec=colour,

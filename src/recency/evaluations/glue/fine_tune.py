@@ -75,7 +75,7 @@ def main(
         )
     pad = opened.around.pad
     train, dev = parts(files, task, settings, opened, f"{name} under {lm.name}")
-    state = job_state.beside(out)
+    state = job_state.path_for(out)
     specification = {
         "lm": [lm.bias, job_state.digest(Path(lm.model) / "model.safetensors")],
         "files": {role: job_state.digest(path) for role, path in files.items()},
@@ -149,7 +149,7 @@ def run(
         for batch in batches(train, task["batch"], order):
             for group in optimizer.param_groups:
                 group["lr"] = rate(update)
-            outputs_ = classifier(*(each.to(device) for each in padded(train, batch, pad)))
+            outputs_ = classifier(*(tensor.to(device) for tensor in padded(train, batch, pad)))
             value = loss(outputs_, torch.from_numpy(train.targets[batch]).to(device))
             if not torch.isfinite(value):
                 raise InputError(
@@ -198,24 +198,24 @@ def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 def batches(data: Encoded, size: int, order: np.random.Generator) -> Iterable[np.ndarray]:
     """Yield places of all examples, in batches drawn at random, each of POOL batches by length."""
-    drawn, found = order.permutation(len(data.ids)), []
+    drawn, groups = order.permutation(len(data.ids)), []
     lengths = np.array([len(ids) for ids in data.ids])
     for begin in range(0, len(drawn), POOL * size):
         pool = drawn[begin : begin + POOL * size]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
-        found += [pool[k : k + size] for k in range(0, len(pool), size)]
-    return [found[place] for place in order.permutation(len(found))]
+        groups += [pool[k : k + size] for k in range(0, len(pool), size)]
+    return [groups[index] for index in order.permutation(len(groups))]
 
 
 def padded(data: Encoded, places: Sequence[int], pad: int) -> tuple[torch.Tensor, ...]:
     """Return ids, segments and what is no padding of some examples, (n, longest) each."""
-    longest = max(len(data.ids[place]) for place in places)
+    longest = max(len(data.ids[example]) for example in places)
     ids = torch.full((len(places), longest), pad)
     segments, seen = torch.zeros_like(ids), torch.zeros_like(ids)
-    for row, place in enumerate(places):
-        size = len(data.ids[place])
-        ids[row, :size] = torch.tensor(data.ids[place])
-        segments[row, :size] = torch.tensor(data.segments[place])
+    for row, example in enumerate(places):
+        size = len(data.ids[example])
+        ids[row, :size] = torch.tensor(data.ids[example])
+        segments[row, :size] = torch.tensor(data.segments[example])
         seen[row, :size] = 1
     return ids, segments, seen
 
@@ -225,15 +225,15 @@ def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
     """Return what the classifier's answers on dev are worth: `scores.COLUMNS`."""
     classifier.eval()
     order = np.argsort([-len(ids) for ids in dev.ids], kind="stable")
-    found, begin, device = [], 0, next(classifier.parameters()).device
+    parts, begin, device = [], 0, next(classifier.parameters()).device
     while begin < len(order):
         size = max(1, TOKENS_AT_ONCE // len(dev.ids[order[begin]]))
         inputs = padded(dev, order[begin : begin + size], pad)
-        found.append(classifier(*(each.to(device) for each in inputs)).float().cpu().numpy())
+        parts.append(classifier(*(tensor.to(device) for tensor in inputs)).float().cpu().numpy())
         begin += size
     classifier.train()
-    outputs = np.empty((len(order), found[0].shape[1]), np.float32)
-    outputs[order] = np.concatenate(found)
+    outputs = np.empty((len(order), parts[0].shape[1]), np.float32)
+    outputs[order] = np.concatenate(parts)
     if outputs.shape[1] == 1:
         return scores.of_scores(outputs[:, 0], dev.targets)
     return scores.of_labels(outputs.argmax(1), dev.targets)

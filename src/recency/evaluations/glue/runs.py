@@ -14,7 +14,7 @@ MEASURES = {"matthews": "Matthews", "f1": "F1", "pearson": "Pearson"}
 
 def lms_of(variants: Described) -> list[LM]:
     """Return the LMs in order, one for all of its seeds."""
-    once = {each["lm"]: each for each in variants}
+    once = {variant["lm"]: variant for variant in variants}
     return comparison.records(once.values(), [])[0]
 
 
@@ -28,7 +28,7 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
     """
     here = [task for task in tasks if not task["not_run"]]
     cells = [(variant, task) for variant in variants for task in here]
-    found = []
+    records = []
     for path, (variant, task) in zip(runs, cells, strict=True):
         rows = comparison.table(path, COLUMNS)
         figure = "mse" if task["measure"] == "pearson" else "accuracy"
@@ -36,7 +36,7 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
         for seed, run in rows.groupby("seed", sort=False):
             last = run.loc[run.epoch.idxmax()]
             best = run.loc[run[figure].idxmin() if figure == "mse" else run[figure].idxmax()]
-            found.append(
+            records.append(
                 {
                     "lm": variant["lm"], "label": variant["label"], "variant": variant["variant"],
                     "task": task["task"], "seed": seed, "figure": figure,
@@ -48,20 +48,20 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
                     "train": int(last.train), "dev": int(last.dev), "cut": int(last.cut),
                 }
             )  # fmt: skip
-    return pd.DataFrame(found)
+    return pd.DataFrame(records)
 
 
 def summed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row an LM and task: means over its runs, the range of `best`, how many ended on one."""
     by = rows.groupby(["lm", "task"], sort=False)
-    found = by.agg(
+    summary = by.agg(
         label=("label", "first"), figure=("figure", "first"), measure=("measure", "first"),
         runs=("best", "size"), best=("best", "mean"), low=("best", "min"), high=("best", "max"),
         last=("last", "mean"), beside=("beside", "mean"), ended=("ended", "sum"),
         majority=("majority", "first"), majority_beside=("majority_beside", "first"), epochs=("epochs", "first"), train=("train", "first"),
         dev=("dev", "first"), cut=("cut", "first"),
     )  # fmt: skip
-    return found.reset_index()
+    return summary.reset_index()
 
 
 def published(path: File | None, tasks: Described, lms: Iterable[LM]) -> pd.DataFrame:
@@ -72,9 +72,9 @@ def published(path: File | None, tasks: Described, lms: Iterable[LM]) -> pd.Data
     columns = ["lm", "size", "task", "value"]
     if path is None:
         return pd.DataFrame(columns=columns)
-    known = {task["label"]: task["task"] for task in tasks} | {"ppl": "ppl"}
+    task_of = {task["label"]: task["task"] for task in tasks} | {"ppl": "ppl"}
     table = comparison.table(path, ["size", "model", "ppl"])
     long = table.melt(["size", "model"], var_name="column", value_name="value")
     long["lm"] = long.model.map({lm.label: lm.lm for lm in lms})
-    long["task"] = long.column.map(known)
+    long["task"] = long.column.map(task_of)
     return long.dropna(subset=["lm", "task"])[columns].astype({"value": float})

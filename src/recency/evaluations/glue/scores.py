@@ -18,13 +18,13 @@ def of_labels(predicted: np.ndarray, true: np.ndarray) -> dict:
     table = np.zeros((classes, classes))
     np.add.at(table, (true, predicted), 1)
     n, right = table.sum(), np.trace(table)
-    there, said = table.sum(1), table.sum(0)
+    there, guesses = table.sum(1), table.sum(0)
     # Gorodkin (2004), equation 8; of two labels (tp·tn - fp·fn) / √(…).
-    under = np.sqrt((n**2 - said @ said) * (n**2 - there @ there))
-    both = there[-1] + said[-1]
+    under = np.sqrt((n**2 - guesses @ guesses) * (n**2 - there @ there))
+    both = there[-1] + guesses[-1]
     return {
         "accuracy": right / n,
-        "matthews": (right * n - there @ said) / under if under else 0.0,
+        "matthews": (right * n - there @ guesses) / under if under else 0.0,
         "f1": 2 * table[-1, -1] / both if both else 0.0,
         "constant": len(np.unique(predicted)) == 1,
     }
@@ -48,5 +48,5 @@ def majority(true: np.ndarray, labels: bool) -> dict:
     if not labels:
         return {"majority": float(true.astype(float).var()), "majority_f1": np.nan}
     counts = np.bincount(true)
-    found = of_labels(np.full(len(true), counts.argmax()), true)
-    return {"majority": found["accuracy"], "majority_f1": found["f1"]}
+    scores = of_labels(np.full(len(true), counts.argmax()), true)
+    return {"majority": scores["accuracy"], "majority_f1": scores["f1"]}

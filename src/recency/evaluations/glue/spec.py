@@ -41,35 +41,35 @@ def _problems(config, name) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
     if KEY not in experiment:
         return []
-    listed, own = experiment["lms"], experiment[KEY].get("lms", [])
-    found = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
-    found += [
+    listed, chosen = experiment["lms"], experiment[KEY].get("lms", [])
+    problems = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
+    problems += [
         f"{where}: {lm!r} predicts next tokens, and masked LMs are fine-tuned; name these in `lms`"
-        for lm in configuration.causal_ones(config, own or listed)
+        for lm in configuration.causal_ones(config, chosen or listed)
     ]
-    return found + [
+    return problems + [
         f"{where} → lms: not among the experiment's {nearest(lm, listed)}"
-        for lm in own
+        for lm in chosen
         if lm not in listed
     ]
 
 
 def _problems_of_tables(config, root) -> list[str]:
     """List tasks whose columns do not go with each other, or with the files' headers."""
-    found = []
+    problems = []
     for name, task in config.get("glue_tasks", {}).items():
         where, columns = f"glue_tasks → {name}", task["columns"]
         if len(set(columns.values())) < len(columns):
-            found.append(f"{where} → columns: one column is named for two things")
-        named = [each for each in columns.values() if isinstance(each, str)]
+            problems.append(f"{where} → columns: one column is named for two things")
+        named = [column for column in columns.values() if isinstance(column, str)]
         parts = [part for part in PARTS if part in task]
         without = [part for part in parts if part not in task.get("header", parts)]
         if named and without:
-            found.append(
+            problems.append(
                 f"{where} → columns: {without[0]} has no header, and no column {named[0]!r}; number "
                 "the columns from 0"
             )
-    return found
+    return problems
 
 
 EVALUATION = Evaluation(

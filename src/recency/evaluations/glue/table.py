@@ -27,31 +27,35 @@ COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "h
 
 def perplexities(curves: Files, trained: list[str]) -> dict[str, float]:
     """Return LM of one seed → exp of its last validation loss, of those that have one."""
-    found = {}
+    perplexity_of = {}
     for lm, path in zip(trained, curves, strict=True):
         held_out = comparison.table(path, ["validation_nats"]).validation_nats.dropna()
         if len(held_out):
-            found[lm] = float(np.exp(held_out.iloc[-1]))
-    return found
+            perplexity_of[lm] = float(np.exp(held_out.iloc[-1]))
+    return perplexity_of
 
 
 def tidy(
-    runs: pd.DataFrame, lms: list[LM], tasks: list[Mapping], ppl: pd.DataFrame, known: pd.DataFrame
+    runs: pd.DataFrame,
+    lms: list[LM],
+    tasks: list[Mapping],
+    ppl: pd.DataFrame,
+    published_scores: pd.DataFrame,
 ) -> pd.DataFrame:
     """Return COLUMNS for each LM and task, "ppl" first; a task that was not run has its reason."""
     rows = [run_files.summed(runs), ppl]
     for task in (task for task in tasks if task["not_run"]):
         absent = pd.DataFrame({"lm": [lm.lm for lm in lms], "label": [lm.label for lm in lms]})
         rows.append(absent.assign(**{key: task[key] for key in ("task", "measure", "not_run")}))
-    found = pd.concat([each for each in rows if len(each)], ignore_index=True)
+    table = pd.concat([frame for frame in rows if len(frame)], ignore_index=True)
     for size in ("base", "large"):
-        own = known[known["size"] == size].set_index(["lm", "task"]).value
-        keys = pd.MultiIndex.from_frame(found[["lm", "task"]])
-        found[f"published_{size}"] = own.reindex(keys).to_numpy()
-    order = {name: place for place, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
-    lm_order = {lm.lm: place for place, lm in enumerate(lms)}
-    found = found.assign(a=found.lm.map(lm_order), b=found.task.map(order)).sort_values(["a", "b"])
-    return found.reindex(columns=COLUMNS).reset_index(drop=True)
+        of_size = published_scores[published_scores["size"] == size].set_index(["lm", "task"]).value
+        keys = pd.MultiIndex.from_frame(table[["lm", "task"]])
+        table[f"published_{size}"] = of_size.reindex(keys).to_numpy()
+    order = {name: index for index, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
+    lm_order = {lm.lm: index for index, lm in enumerate(lms)}
+    table = table.assign(a=table.lm.map(lm_order), b=table.task.map(order)).sort_values(["a", "b"])
+    return table.reindex(columns=COLUMNS).reset_index(drop=True)
 
 
 def written(value: float, figure: str) -> str:
@@ -66,8 +70,8 @@ def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mappi
     have += [(task["task"], task["label"]) for task in tasks]
     single = ["one answer for all"]
     for task, _ in have:
-        known = rows[(rows.task == task) & rows.majority.notna()]
-        single.append(_single(known.iloc[0]) if len(known) else "")
+        with_majority = rows[(rows.task == task) & rows.majority.notna()]
+        single.append(_single(with_majority.iloc[0]) if len(with_majority) else "")
     grid = [single]
     for lm, label in rows[["lm", "label"]].drop_duplicates().itertuples(index=False):
         cells = [label]
@@ -79,16 +83,18 @@ def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mappi
 
 def _single(row: pd.Series) -> Cell:
     """Write what one answer for all comes to."""
-    beside = f"{MEASURES[row.measure]} {style.number(row.majority_beside, 2)}"
-    return Cell(written(row.majority, row.figure), (beside,))
+    second = f"{MEASURES[row.measure]} {style.number(row.majority_beside, 2)}"
+    return Cell(written(row.majority, row.figure), (second,))
 
 
 def _cell(row: pd.Series) -> Cell:
     """Write an LM's figure for a task; beneath it how the runs spread, the measure, and how they ended."""
     below = []
-    known = [("base", row.published_base), ("large", row.published_large)]
-    told = [f"{style.tick(value)} ({size})" for size, value in known if not np.isnan(value)]
-    published = [f"published {', '.join(told)}"] if told else []
+    published_values = [("base", row.published_base), ("large", row.published_large)]
+    written_values = [
+        f"{style.tick(value)} ({size})" for size, value in published_values if not np.isnan(value)
+    ]
+    published = [f"published {', '.join(written_values)}"] if written_values else []
     if isinstance(row.not_run, str) and row.not_run:
         return Cell("not run", tuple(published))
     if row.task == "ppl" and row.runs == 1:
@@ -128,12 +134,12 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
         ),
     ]
     if len(done):
-        many = sorted({int(each) for each in done.runs})
+        many = sorted({int(count) for count in done.runs})
         of = "/".join(map(str, many))
         examples = training["examples"]
         sizes = ", ".join(
-            f"{task} {int(own.train.iloc[0]):,} and {int(own.dev.iloc[0]):,}"
-            for task, own in done.groupby("task", sort=False)
+            f"{task} {int(task_rows.train.iloc[0]):,} and {int(task_rows.dev.iloc[0]):,}"
+            for task, task_rows in done.groupby("task", sort=False)
         )
         lines.append(
             f"{of} runs a cell (networks × fine-tuning seeds), {int(done.epochs.max())} epochs"
@@ -142,8 +148,10 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
         )
         cut = done[done.cut > 0].drop_duplicates("task")
         if len(cut):
-            told = ", ".join(f"{row.task} {int(row.cut):,}" for row in cut.itertuples())
-            lines.append(f"examples longer than the context, cut from the longer sentence: {told}")
+            counts = ", ".join(f"{row.task} {int(row.cut):,}" for row in cut.itertuples())
+            lines.append(
+                f"examples longer than the context, cut from the longer sentence: {counts}"
+            )
     if (rows.task == "ppl").any():
         lines.append(
             "perplexity: of masked tokens of validation text, mean over the networks; the published is "
@@ -159,16 +167,16 @@ def summary(path: File) -> Table:
     rows = rows[(rows.task != "ppl") & rows.best.notna()]
     names = list(dict.fromkeys(rows.task))
     grid = []
-    for label, own in rows.groupby("label", sort=False):
-        by = own.set_index("task")
+    for label, lm_rows in rows.groupby("label", sort=False):
+        by = lm_rows.set_index("task")
         cells = [label]
         for name in names:
             row = by.loc[name]
             ended = f" ({row.ended:.0f}/{row.runs:.0f} one answer)" if row.ended else ""
             cells.append(written(row.best, row.figure) + ended)
         grid.append(cells)
-    said = "best epoch's percent right (STS-B: squared error), mean over runs"
-    return Table("", ["LM", *names], grid, [said])
+    note = "best epoch's percent right (STS-B: squared error), mean over runs"
+    return Table("", ["LM", *names], grid, [note])
 
 
 def main(
@@ -185,15 +193,17 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's, LM by LM."""
     models = run_files.lms_of(variants)
-    one = {each["variant"]: each for each in variants}
-    found = pd.DataFrame(
+    one = {variant["variant"]: variant for variant in variants}
+    perplexity = pd.DataFrame(
         {"lm": one[lm]["lm"], "label": one[lm]["label"], "ppl": value}
         for lm, value in perplexities(curves, trained).items()
     )
-    if len(found):
-        found = found.groupby(["lm", "label"], sort=False).ppl.agg(["size", "mean", "min", "max"])
-        found = found.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
-        found = found.assign(task="ppl", figure="ppl")
-    known = run_files.published(published, tasks, models)
-    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, found, known)
+    if len(perplexity):
+        perplexity = perplexity.groupby(["lm", "label"], sort=False).ppl.agg(
+            ["size", "mean", "min", "max"]
+        )
+        perplexity = perplexity.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
+        perplexity = perplexity.assign(task="ppl", figure="ppl")
+    published_scores = run_files.published(published, tasks, models)
+    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, perplexity, published_scores)
     tables.write(out, layout(title, rows, tasks, training), rows)

@@ -54,31 +54,31 @@ def main(
         of_dataset = {n["lm"]: path for n, path in pairs if n["dataset"] == cell["dataset"]}
         files = words[index], observations[index], None, frequency, surprisal[index]
         texts = Inputs(*files, of_dataset).texts(fit)
-        found = {name: cell[name] for name in COLUMNS[:4]}
-        found |= described(rows_for(fit, observations[index], texts, also=["surprisal"]))
-        found["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
-        found |= {"aic": fit.get("aic", math.nan), "note": fit["note"]}
+        row = {name: cell[name] for name in COLUMNS[:4]}
+        row |= described(rows_for(fit, observations[index], texts, also=["surprisal"]))
+        row["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
+        row |= {"aic": fit.get("aic", math.nan), "note": fit["note"]}
         if fit.get("engine") != "ols":
             loglik = fit["loglik"]["fit"]
-            found["loglik"] = math.nan if loglik is None else loglik
-            found["bic"] = fit.get("bic", math.nan)
+            row["loglik"] = math.nan if loglik is None else loglik
+            row["bic"] = fit.get("bic", math.nan)
             columns = [*COLUMNS, *CRITERIA]
-        rows.append(found)
+        rows.append(row)
     table = pd.DataFrame(rows)
     places = ["dataset", "measure", "design"]
     at = table[table.lm == baseline].set_index(places)
-    for place, group in table.groupby(places, sort=False):
-        if place not in at.index:
-            raise InputError(f"delta_aic: {'.'.join(place[:2])} has no row of {baseline}")
-        if (group.n != at.n[place]).any():
-            other = group[group.n != at.n[place]].iloc[0]
+    for key, group in table.groupby(places, sort=False):
+        if key not in at.index:
+            raise InputError(f"delta_aic: {'.'.join(key[:2])} has no row of {baseline}")
+        if (group.n != at.n[key]).any():
+            other = group[group.n != at.n[key]].iloc[0]
             raise InputError(
-                f"{fits[other.name]} is of {other.n} rows, that of {baseline} of {at.n[place]}: "
+                f"{fits[other.name]} is of {other.n} rows, that of {baseline} of {at.n[key]}: "
                 "they were made from different observations; make both again"
             )
-        table.loc[group.index, "delta_aic"] = group.aic - at.aic[place]
+        table.loc[group.index, "delta_aic"] = group.aic - at.aic[key]
         if "bic" in table:
-            table.loc[group.index, "delta_bic"] = group.bic - at.bic[place]
+            table.loc[group.index, "delta_bic"] = group.bic - at.bic[key]
     table["relative_likelihood"] = np.exp(-table.delta_aic.abs() / 2)
     write_csv(out, table[columns])
 
@@ -88,8 +88,10 @@ def described(rows: Rows) -> dict[str, float]:
 
     Log frequency is the corpus's own, or else minus unigram surprisal; without either r is NaN.
     """
-    bits, known = rows.predictors["surprisal"], rows.predictors
-    frequency = known.get("log_frequency", -known["unigram"] if "unigram" in known else None)
+    bits, predictors = rows.predictors["surprisal"], rows.predictors
+    frequency = predictors.get(
+        "log_frequency", -predictors["unigram"] if "unigram" in predictors else None
+    )
     return {
         "n": len(bits),
         "mean_surprisal_nats": float(bits.mean() * math.log(2)),

@@ -40,7 +40,7 @@ def draw(
             look, off = looks[lm.lm], step * (number - (len(lms) - 1) / 2)
             if column == "delta_aic" and lm.lm == baseline:
                 continue
-            places = [place + off for place in range(len(names))]
+            places = [index + off for index in range(len(names))]
             axes.plot(mine, places, look.marker, mfc=look.face, mec=look.colour, ms=5, gid=lm.lm)
             if column == "delta_aic":
                 there = rows[rows.lm == lm.lm].set_index("response").published.reindex(names)

@@ -71,7 +71,7 @@ def read(
 
 def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, source: str) -> Table:
     """Set the rows out: a block a response, the LMs beneath one another."""
-    beside = bool(rows.published.notna().any())
+    has_published = bool(rows.published.notna().any())
     whole = "loglik" in rows
     names = [
         "Observations" if whole else "Words",
@@ -80,35 +80,35 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
         "AIC",
         "ΔAIC",
     ]
-    names += [*(["published"] * beside), "Relative likelihood"]
+    names += [*(["published"] * has_published), "Relative likelihood"]
     header = ["Response", *names, "Reading"]
     grid, rules = [], []
     for response, block in rows.groupby("response", sort=False):
         rules += [len(grid)] if grid else []
         best = block.aic.min()
-        for place, (_, row) in enumerate(block.iterrows()):
-            own = row.lm == baseline
-            known = pd.notna(row.n_published)
-            size = f"published {row.n_published:,}" if known and not place else ""
+        for index, (_, row) in enumerate(block.iterrows()):
+            is_baseline = row.lm == baseline
+            has_size = pd.notna(row.n_published)
+            size = f"published {row.n_published:,}" if has_size and not index else ""
             cells = [
-                "" if place else response,
-                Cell("" if place else f"{row.n:,}", (size,) if size else ()),
+                "" if index else response,
+                Cell("" if index else f"{row.n:,}", (size,) if size else ()),
                 row.label,
                 *(style.number(row[name], 2) for name in ("loglik", "bic") if whole),
                 Cell(style.number(row.aic, 2), bold=row.aic == best),
-                "" if own else style.signed(row.delta_aic, 2),
+                "" if is_baseline else style.signed(row.delta_aic, 2),
             ]
-            if beside:
-                cells.append("" if own else style.signed(row.published, 2))
-            likelihood = "" if own or pd.isna(row.aic) else f"{row.relative_likelihood:.3g}"
-            cells += [likelihood, "" if own else reading(row.delta_aic)]
+            if has_published:
+                cells.append("" if is_baseline else style.signed(row.published, 2))
+            likelihood = "" if is_baseline or pd.isna(row.aic) else f"{row.relative_likelihood:.3g}"
+            cells += [likelihood, "" if is_baseline else reading(row.delta_aic)]
             grid.append(cells)
     what = "observations" if whole else "words"
     compared = f"ΔAIC: AIC minus that of {baseline_label(rows, baseline)} on the same {what}; "
     judged = "relative likelihood: of the worse of the two models, e^(-|ΔAIC| / 2); its reading is "
     judged += "Burnham & Anderson's (2004): to 2, 4 to 7, from 10 on; they say nothing of the rest"
     first = [compared + "below 0 the LM fits better; the lowest AIC of a response in bold", judged]
-    if beside:
+    if has_published:
         first.append(f"published: {source}")
     return Table(
         title,
@@ -129,9 +129,9 @@ def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
     """Say how ΔAIC goes with the length of the texts (their Appendix A), from three responses on."""
     parts = []
     for label, mine in rows[rows.lm != baseline].groupby("label", sort=False):
-        known = mine[mine.delta_aic.notna()]
-        r = delta_aic.correlation(known.words_per_text.to_numpy(), known.delta_aic.to_numpy())
-        if len(known) > 2 and not math.isnan(r):
+        fitted = mine[mine.delta_aic.notna()]
+        r = delta_aic.correlation(fitted.words_per_text.to_numpy(), fitted.delta_aic.to_numpy())
+        if len(fitted) > 2 and not math.isnan(r):
             parts.append(f"{label} {style.signed(r, 2)}")
     names = ", ".join(parts)
     return [f"Pearson's r of ΔAIC and words a text, over the responses: {names}"] if parts else []
@@ -146,7 +146,7 @@ def summary(path: Path) -> Table:
     for label, mine in rows.groupby("label", sort=False):
         delta = mine.set_index("response").delta_aic.reindex(names)
         if (delta != 0).any():  # the baseline's own are 0
-            grid.append([label, *(style.signed(each, 2) for each in delta)])
+            grid.append([label, *(style.signed(value, 2) for value in delta)])
     notes = [
         (
             f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All are fitted: there "
@@ -170,9 +170,9 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
     rows, _, _, missing = read(delta_aic, lms, responses, not_run, published)
-    own = rows.lm == baseline
+    is_baseline = rows.lm == baseline
     data = rows.assign(
         difference=rows.delta_aic - rows.published,
-        reading=rows.delta_aic.map(reading).mask(own, ""),
+        reading=rows.delta_aic.map(reading).mask(is_baseline, ""),
     )
     tables.write(out, layout(rows, baseline, missing, title, source), data)

@@ -22,15 +22,15 @@ def read(lengths: Files, variants: Iterable[Mapping], trained: int) -> pd.DataFr
     """
     files: dict[str, list] = {}
     labels = {}
-    for path, each in zip(lengths, variants, strict=True):
-        files.setdefault(each["lm"], []).append(
+    for path, variant in zip(lengths, variants, strict=True):
+        files.setdefault(variant["lm"], []).append(
             pd.read_parquet(path, columns=[*KEY, "length", "nats"])
         )
-        labels[each["lm"]] = each["label"]
+        labels[variant["lm"]] = variant["label"]
     rows = []
     for lm, tables in files.items():
         wide = [table.pivot(index=KEY, columns="length", values="nats") for table in tables]
-        if any(not each.index.equals(wide[0].index) for each in wide):
+        if any(not table.index.equals(wide[0].index) for table in wide):
             raise InputError(
                 f"{lm}: its networks have other masked tokens; give them one tokenizer"
             )

@@ -47,14 +47,14 @@ def main(
         )
     kept = long_enough(text, opened.tokenizer, room, documents)
     places = drawn(len(kept), room, share, seed)
-    known = reach(opened.network)
+    learned = reach(opened.network)
     shown = progress(len(lengths) * len(kept), f"perplexity by length under {lm.name}", "documents")
     tables = []
     for number, length in enumerate(sorted(lengths)):
-        if length > known:
-            print(f"{lm.name}: {length} tokens are more than its {known} learned positions; no value",
+        if length > learned:
+            print(f"{lm.name}: {length} tokens are more than its {learned} learned positions; no value",
                   file=sys.stderr)  # fmt: skip
-            nats = [np.full(len(each), np.nan) for each in places]
+            nats = [np.full(len(part), np.nan) for part in places]
         else:
             nats = [
                 read(opened.network, around, ids, where, length)
@@ -69,8 +69,8 @@ def main(
 
 
 def _counted(kept, places, report: Callable[[int], None], number: int) -> Iterator:
-    for done, each in enumerate(zip(kept, places, strict=True), 1):
-        yield each
+    for done, pair in enumerate(zip(kept, places, strict=True), 1):
+        yield pair
         report(number * len(kept) + done)
 
 
@@ -78,22 +78,22 @@ def long_enough(text: str | Path, tokenizer, room: int, documents: int | None) -
     """Return the first `room` tokens of the text's documents that have so many, the first of them."""
     import pyarrow.parquet as pq
 
-    found, longest = [], 0
+    texts, longest = [], 0
     for batch in pq.ParquetFile(text).iter_batches(columns=["text"], batch_size=64):
         for encoding in tokenizer.encode_batch(
             batch.column("text").to_pylist(), add_special_tokens=False
         ):
             longest = max(longest, len(encoding.ids))
-            if len(encoding.ids) >= room and (documents is None or len(found) < documents):
-                found.append(np.array(encoding.ids[:room], dtype=np.int64))
-        if documents is not None and len(found) == documents:
+            if len(encoding.ids) >= room and (documents is None or len(texts) < documents):
+                texts.append(np.array(encoding.ids[:room], dtype=np.int64))
+        if documents is not None and len(texts) == documents:
             break
-    if len(found) < 2:
+    if len(texts) < 2:
         raise InputError(
-            f"{text}: {len(found)} documents have the {room:,} tokens of the longest length, and two are "
+            f"{text}: {len(texts)} documents have the {room:,} tokens of the longest length, and two are "
             f"needed (the longest document has {longest:,}); name shorter `lengths`, or another `corpus`"
         )
-    return found
+    return texts
 
 
 def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray]:
@@ -139,14 +139,14 @@ def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> n
                     for a, _ in batch
                 ]
             ).astype(np.int64)
-            own = [np.flatnonzero((places >= new) & (places < a + size)) for a, new in batch]
-            at = np.concatenate(own)
+            new_places = [np.flatnonzero((places >= new) & (places < a + size)) for a, new in batch]
+            at = np.concatenate(new_places)
             if not len(at):
                 continue
-            row = np.repeat(np.arange(len(batch)), [len(each) for each in own])
-            begins = np.repeat([a for a, _ in batch], [len(each) for each in own])
+            row = np.repeat(np.arange(len(batch)), [len(array) for array in new_places])
+            begins = np.repeat([a for a, _ in batch], [len(array) for array in new_places])
             column = places[at] - begins + len(around.before)
-            wanted[:] = [torch.from_numpy(each).to(network.device) for each in (row, column)]
+            wanted[:] = [torch.from_numpy(array).to(network.device) for array in (row, column)]
             inputs = torch.from_numpy(rows).to(network.device)
             logits = network(input_ids=inputs, attention_mask=torch.ones_like(inputs))[0]
             logits = (logits[wanted[0], wanted[1]] if logits.dim() == 3 else logits).float()

@@ -24,10 +24,10 @@ COLUMNS = ["label", "length", "ppl"]
 def layout(title: str, rows: pd.DataFrame, trained: int) -> Table:
     """Set a row an LM and a column a length, the change from the training length beneath."""
     lengths = sorted(map(int, rows.length.unique()))
-    header = ["LM", *(f"{each:,}" + " (trained)" * (each == trained) for each in lengths)]
+    header = ["LM", *(f"{length:,}" + " (trained)" * (length == trained) for length in lengths)]
     grid = []
-    for label, own in rows.groupby("label", sort=False):
-        by = own.set_index("length")
+    for label, lm_rows in rows.groupby("label", sort=False):
+        by = lm_rows.set_index("length")
         grid.append([label, *(_cell(by.loc[n], n == trained) for n in lengths)])
     first = rows.iloc[0]
     size = f"{first.tokens:,} masked tokens of {first.documents} documents"
@@ -58,11 +58,11 @@ def summary(path: File) -> Table:
     rows = comparison.table(path, COLUMNS)
     lengths = sorted(rows.length.unique())
     grid = []
-    for label, own in rows.groupby("label", sort=False):
-        by = own.set_index("length").ppl
-        values = ["–" if np.isnan(by[each]) else f"{by[each]:,.1f}" for each in lengths]
+    for label, lm_rows in rows.groupby("label", sort=False):
+        by = lm_rows.set_index("length").ppl
+        values = ["–" if np.isnan(by[length]) else f"{by[length]:,.1f}" for length in lengths]
         grid.append([label, *values])
-    return Table("", ["LM", *(f"{each:,} tokens" for each in lengths)], grid, [])
+    return Table("", ["LM", *(f"{length:,} tokens" for length in lengths)], grid, [])
 
 
 def main(

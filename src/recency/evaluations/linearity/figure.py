@@ -26,20 +26,20 @@ def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: li
     """Draw the panels; designs and other settings, where several, have panels of their own."""
     looks = style.looks(lms, apart=True)
     keys = ["response", "design", "settings"]
-    order = {response.label: place for place, response in enumerate(responses)}
+    order = {response.label: index for index, response in enumerate(responses)}
     panels = sorted(rows.groupby(keys, sort=False), key=lambda panel: order[panel[0][0]])
     functions = list(dict.fromkeys(rows.linking))
     figure = style.figure(0.9 + HEIGHT * len(panels))
     column = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for axes, ((response, _, settings), block) in zip(column, panels, strict=True):
         axes.axhline(0, color=style.GREY, lw=1)
-        for place, lm in enumerate(lms):
-            own = block[(block.lm == lm.lm) & (block.linking != LINEAR)]
-            xs = np.array([functions.index(each) for each in own.linking], float)
-            xs += SPREAD * ((place + 0.5) / len(lms) - 0.5)
+        for index, lm in enumerate(lms):
+            fits = block[(block.lm == lm.lm) & (block.linking != LINEAR)]
+            xs = np.array([functions.index(linking) for linking in fits.linking], float)
+            xs += SPREAD * ((index + 0.5) / len(lms) - 0.5)
             look = looks[lm.lm]
-            axes.vlines(xs, own.low, own.high, color=look.colour, lw=0.9, zorder=1.5)
-            axes.plot(xs, own.difference, look.marker, mfc=look.face, mec=look.colour, ms=4.5,
+            axes.vlines(xs, fits.low, fits.high, color=look.colour, lw=0.9, zorder=1.5)
+            axes.plot(xs, fits.difference, look.marker, mfc=look.face, mec=look.colour, ms=4.5,
                       gid=f"{response} {lm.lm}")  # fmt: skip
         axes.set_title(", ".join(filter(None, [response, settings])), loc="left", size=8.5)
         axes.set_ylabel("ΔLogLik relative\nto linear (nats)")
@@ -55,11 +55,11 @@ def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: li
         if (look := looks[lm.lm])
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
-    said = (
+    explanation = (
         f"log-likelihood {ENDPOINTS[rows.endpoint.iloc[0]].of}; lines: 95 % intervals; "
         "x^k: power of the predictor; log: log(1 + x); smooth: penalised spline (mgcv)"
     )
-    style.notes(figure, [said, *words])
+    style.notes(figure, [explanation, *words])
     return figure
 
 

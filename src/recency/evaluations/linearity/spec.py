@@ -50,7 +50,7 @@ def _additive_linear(study, experiment: str) -> list[str]:
 EVALUATION = Evaluation(
     key="sensitivity",
     applies=_applies,
-    alone=False,
+    standalone=False,
     inputs={"additive_linear": _additive_linear},
     settings={
         "cells": _cells,

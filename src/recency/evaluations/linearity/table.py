@@ -47,12 +47,12 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                 heads = [""] * len(heads)
             head = ""
     endpoint = ENDPOINTS[rows.endpoint.iloc[0]].of if len(rows) else ""
-    said = [
+    legend = [
         f"ΔLogLik in nats relative to the baseline model, log-likelihood {endpoint}",
         "x^k: power k of the predictor; log: log(1 + x); smooth: a penalised spline (mgcv)",
         "intervals are of one difference each, not corrected for their number",
     ]
-    return Table(title, header, grid, [*said, *notes], tuple(rules), left=left)
+    return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)
 
 
 def name(linking: str) -> str:

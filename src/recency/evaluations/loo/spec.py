@@ -20,13 +20,13 @@ def _applies(study, experiment: str) -> bool:
 
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
     """Return a file of every cell's full or base model, in the cells' order."""
-    found = []
+    paths = []
     for response, lm in _cells(study, experiment):
         design = study.config["designs"][response["design"]]
         shared = model == "base" and designs.bases(design)[0] == "all"
-        place = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
-        found.append(f"{place}/{'none' if shared else lm['lm']}.{model}.{ending}")
-    return found
+        folder = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
+        paths.append(f"{folder}/{'none' if shared else lm['lm']}.{model}.{ending}")
+    return paths
 
 
 EVALUATION = Evaluation(

@@ -37,7 +37,7 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): a row for each response and LM."""
     files = zip(cells, full, base, full_observations, base_observations, strict=True)
-    rows = pd.DataFrame([row(*each) for each in files], columns=COLUMNS)
+    rows = pd.DataFrame([row(*file) for file in files], columns=COLUMNS)
     tables.write(out, layout(rows, title), rows)
 
 
@@ -51,20 +51,20 @@ def row(
         for which, fit in zip(("full", "baseline"), fits, strict=True)
         if fit["note"]
     )
-    found = dict(cell) | {"n": fits[0]["n"]["fit"], "note": note}
+    result = dict(cell) | {"n": fits[0]["n"]["fit"], "note": note}
     if not all("brms" in fit for fit in fits):
-        return found
+        return result
     parts = [_elpd(path) for path in (full_observations, base_observations)]
     difference = parts[0] - parts[1]
     about = [fit["brms"] for fit in fits]
-    return found | {
+    return result | {
         "elpd_difference": difference.sum(),
         "se": math.sqrt(len(difference)) * difference.std(ddof=1),
         "elpd": parts[0].sum(),
         "bad_k": len(about[0]["loo"]["bad_k"]),
         "bad_k_base": len(about[1]["loo"]["bad_k"]),
-        "rhat": max(each["rhat"] for each in about),
-        "divergences": sum(each["divergences"] for each in about),
+        "rhat": max(summary["rhat"] for summary in about),
+        "divergences": sum(summary["divergences"] for summary in about),
     }
 
 

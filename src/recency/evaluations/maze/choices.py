@@ -70,12 +70,12 @@ def main(
         plain, foil = _bits(path, len(table))
         judged[name] = (foil > plain).astype(float), counted & np.isfinite(plain + foil)
         bits[name] = plain, foil - plain
-    told = {lm["lm"]: lm["label"] for lm in lms}
+    labels = {lm["lm"]: lm["label"] for lm in lms}
     if choices is not None and "correct" in pq.read_schema(choices).names:
         answers = pd.read_parquet(choices, columns=["word_id", "correct"])
         share = answers.correct.astype(float).groupby(answers.word_id).mean()
         share = share.reindex(table["word_id"]).to_numpy()
-        judged[READERS], told[READERS] = (share, counted & np.isfinite(share)), "readers"
+        judged[READERS], labels[READERS] = (share, counted & np.isfinite(share)), "readers"
     frames = pd.factorize(table[by])[0]
     for level, group, chosen in groups(table, condition):
         mine = {
@@ -83,9 +83,9 @@ def main(
             for name, (right, seen) in judged.items()
             if (seen & chosen).any()
         }
-        drawn = {name: _shares(each, seed) for name, each in mine.items()}
+        drawn = {name: _shares(judgements, seed) for name, judgements in mine.items()}
         for name, sums in mine.items():
-            row = {"lm": name, "label": told[name], "level": level, "group": group}
+            row = {"lm": name, "label": labels[name], "level": level, "group": group}
             row["words"] = int(sums[:, 1].sum())
             row["accuracy"] = 100 * sums[:, 0].sum() / sums[:, 1].sum()
             row["low"], row["high"] = bootstrap.percentiles(drawn[name])
@@ -104,8 +104,8 @@ def main(
     values = {name: plain for name, (plain, _) in bits.items()}
     if times:
         values = {READERS: paired.responses(times, len(table))[0]} | values
-    found = paired.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
-    write_csv(out_contrasts, found.assign(label=found.lm.map(told | {READERS: "readers"})))
+    tests = paired.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
+    write_csv(out_contrasts, tests.assign(label=tests.lm.map(labels | {READERS: "readers"})))
 
 
 def _bits(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -115,8 +115,8 @@ def _bits(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             f"{path} is of other words than the dataset has now; delete it, so that it is made anew"
         )
-    found = rows.set_index("word_id").sort_index()
-    return found["surprisal_bits"].to_numpy(float), found[COLUMN].to_numpy(float)
+    table = rows.set_index("word_id").sort_index()
+    return table["surprisal_bits"].to_numpy(float), table[COLUMN].to_numpy(float)
 
 
 def groups(words: pd.DataFrame, condition: str | None) -> Iterator[tuple[str, str, np.ndarray]]:
@@ -125,8 +125,8 @@ def groups(words: pd.DataFrame, condition: str | None) -> Iterator[tuple[str, st
     if condition:
         for name in sorted(words[condition].dropna().unique()):
             yield "condition", name, (words[condition] == name).to_numpy(bool)
-    for place in sorted(words["position"].unique()):
-        yield "position", str(place), (words["position"] == place).to_numpy()
+    for position in sorted(words["position"].unique()):
+        yield "position", str(position), (words["position"] == position).to_numpy()
 
 
 def summed(right: np.ndarray, seen: np.ndarray, frames: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
     left.margins(0.16)
     left.set_xlabel("Perplexity of a word (log scale)")
     left.set_ylabel("Words found likelier than their foils (%)")
-    places = rows[rows.level == "position"].assign(place=lambda each: each.group.astype(int))
+    places = rows[rows.level == "position"].assign(place=lambda table: table.group.astype(int))
     places = places[places.words >= LEAST * places.words.max()]
     last = []
     for name in (*(lm.lm for lm in done), READERS):
@@ -65,5 +65,5 @@ def main(*, maze: File, out: Files, lms: Described, published: File | None = Non
     rows = comparison.table(maze, COLUMNS)
     models, _ = comparison.records(lms, [])
     drawn = rows[rows.level.isin(["overall", "position"])]
-    told = [with_perplexity(rows, published), *not_run(rows)]
-    style.write(out, drawn, draw, rows, models, told, empty=told)
+    notes = [with_perplexity(rows, published), *not_run(rows)]
+    style.write(out, drawn, draw, rows, models, notes, empty=notes)

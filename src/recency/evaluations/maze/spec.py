@@ -1,16 +1,13 @@
 """Mazes: which of a word and its foil LMs find likelier, and contrasts between versions of items."""
 
+from functools import partial
+
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.reading import declared_columns, filters
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `maze`, the defaults filled in."""
-    properties = schema("maze")["experiment"]["maze"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["maze"]
+settings_of = partial(settings, "maze")
 
 
 def _setting(key: str, default=None):
@@ -51,20 +48,20 @@ def _problems(config, name) -> list[str]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → maze"
     called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
-    columns, found = declared_columns.of_filters(config, dataset, None), []
+    columns, problems = declared_columns.of_filters(config, dataset, None), []
     if "measure" in settings and settings["measure"] not in dataset["measures"]:
-        found.append(f"{where} → measure: {called!r} has none called {settings['measure']!r}")
+        problems.append(f"{where} → measure: {called!r} has none called {settings['measure']!r}")
     if "foil" not in columns:
-        found.append(f"{where} → dataset: {called!r} has no column foil; map the foils to it")
+        problems.append(f"{where} → dataset: {called!r} has no column foil; map the foils to it")
     for key in ("by", "condition"):
         if settings.get(key, "item") not in columns:
-            found.append(f"{where} → {key}: the words have no column {settings[key]!r}")
+            problems.append(f"{where} → {key}: the words have no column {settings[key]!r}")
     conditions = {"filter": settings.get("filter")}
     conditions |= dict(conditions_of(settings.get("contrasts", {})))
     for key, text in conditions.items():
         if text is not None and (problem := filters.problem(text, columns)):
-            found.append(f"{where} → {key}: {problem}")
-    return found
+            problems.append(f"{where} → {key}: {problem}")
+    return problems
 
 
 EVALUATION = Evaluation(

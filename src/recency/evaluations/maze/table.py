@@ -47,21 +47,23 @@ def published(path: File | None, quantity: str) -> str:
 def with_perplexity(rows: pd.DataFrame, path: File | None) -> str:
     """Say how accuracy goes with perplexity over the LMs."""
     overall = rows[(rows.level == "overall") & (rows.lm != READERS)]
-    found = correlation(overall.accuracy, overall.perplexity)
-    if math.isnan(found.value):
+    rho = correlation(overall.accuracy, overall.perplexity)
+    if math.isnan(rho.value):
         return "accuracy and perplexity: too few LMs for a correlation" + published(
             path, OF_ACCURACY
         )
     return (
-        f"Spearman's ρ of accuracy and perplexity over {found.n} LMs: {style.number(found.value, 2)} "
-        f"(p {style.p_value(found.p)}){published(path, OF_ACCURACY)}"
+        f"Spearman's ρ of accuracy and perplexity over {rho.n} LMs: {style.number(rho.value, 2)} "
+        f"(p {style.p_value(rho.p)}){published(path, OF_ACCURACY)}"
     )
 
 
 def not_run(rows: pd.DataFrame) -> list[str]:
     """Name the LMs that have none of the foils' surprisals, with the reason."""
     lost = rows[rows.level == "not run"]
-    return [f"not run: {', '.join(each.label)} ({why})" for why, each in lost.groupby("group")]
+    return [
+        f"not run: {', '.join(lost_rows.label)} ({why})" for why, lost_rows in lost.groupby("group")
+    ]
 
 
 def main(
@@ -99,8 +101,8 @@ def layout(
         blank = lm == READERS
         cells.append("" if blank else style.number(overall.margin_bits, 2))
         cells.append("" if blank else style.number(overall.perplexity, 0))
-        each = mine[mine.level == "condition"].set_index("group").accuracy
-        cells += [style.number(each.get(name, math.nan)) for name in conditions]
+        accuracy = mine[mine.level == "condition"].set_index("group").accuracy
+        cells += [style.number(accuracy.get(name, math.nan)) for name in conditions]
         grid.append(cells)
     words = int(rows.words[rows.level == "overall"].max())
     notes = [f"{words:,} words with a foil", *NOTES, with_perplexity(rows, path), *not_run(rows)]

@@ -59,17 +59,17 @@ def layout(
     header = ["", "Items", *(labels[lm] for lm in shown)]
     grid = []
     for _, mine in rows.groupby("contrast", sort=False):
-        each = mine.set_index("lm")
+        by_lm = mine.set_index("lm")
         cells = [mine.contrast_label.iloc[0], str(mine["items"].max())]
         for lm in shown:
-            row = each.loc[lm]
+            row = by_lm.loc[lm]
             size = f"{style.signed(row.difference, 2)} {row['mark']}".strip()
-            told = (
+            note = (
                 ""
                 if math.isnan(row.t)
                 else f"t = {style.number(row.t, 2)}, p {style.p_value(row.p)}"
             )
-            cells.append(Cell(size, (told,), bold=bool(row.passed)))
+            cells.append(Cell(size, (note,), bold=bool(row.passed)))
         grid.append(cells)
     passed = rows.groupby("lm").passed.sum()
     grid.append(["passed", "", *(str(passed[lm]) for lm in shown)])
@@ -81,14 +81,12 @@ def with_perplexity(passed: pd.Series, choices: pd.DataFrame, path: File | None)
     """Say how the number of contrasts passed goes with perplexity over the LMs."""
     perplexity = choices[choices.level == "overall"].set_index("lm").perplexity
     lms = [lm for lm in passed.index if lm != READERS]
-    found = correlation(passed[lms], perplexity.reindex(lms), ranks=False)
-    beside = as_published(path, OF_PASSED)
-    beside = f"{beside}, of 19 contrasts in German" if beside else ""
-    if math.isnan(found.value):
-        return (
-            f"contrasts passed and perplexity: too few LMs, or all alike, for a correlation{beside}"
-        )
+    r = correlation(passed[lms], perplexity.reindex(lms), ranks=False)
+    published_note = as_published(path, OF_PASSED)
+    published_note = f"{published_note}, of 19 contrasts in German" if published_note else ""
+    if math.isnan(r.value):
+        return f"contrasts passed and perplexity: too few LMs, or all alike, for a correlation{published_note}"
     return (
-        f"Pearson's r of contrasts passed and perplexity over {found.n} LMs: "
-        f"{style.number(found.value, 2)} (p {style.p_value(found.p)}){beside}"
+        f"Pearson's r of contrasts passed and perplexity over {r.n} LMs: "
+        f"{style.number(r.value, 2)} (p {style.p_value(r.p)}){published_note}"
     )

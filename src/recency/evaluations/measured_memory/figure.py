@@ -31,13 +31,13 @@ def read(memories: Files, lms: Described) -> tuple[dict[str, Memory], list[LM]]:
     The seeds of an LM stand there by its one name; its memory is their mean.
     """
     models, files = comparison.of_seeds(memories, lms)
-    found = {}
+    result = {}
     for lm, paths in files.items():
-        each = [pd.read_parquet(path, columns=COLUMNS) for path in paths]
-        units = [table.attrs[UNITS] for table in each if table.attrs.get(UNITS)]
+        tables = [pd.read_parquet(path, columns=COLUMNS) for path in paths]
+        units = [table.attrs[UNITS] for table in tables if table.attrs.get(UNITS)]
         middle = [float(unit) for unit in np.median(units, axis=0)] if units else None
-        found[lm] = replace(measured(*each), units=middle)
-    return found, models
+        result[lm] = replace(measured(*tables), units=middle)
+    return result, models
 
 
 def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
     far = np.ceil(SINGLE * 2 ** (np.arange(1, 40) / 2)).astype(int)
     edges = np.unique(np.concatenate([np.arange(1, SINGLE + 1), far]))
     part = np.searchsorted(edges, distance, side="right")
-    kept = [part == each for each in np.unique(part)]
+    kept = [part == value for value in np.unique(part)]
     middle = [np.exp(np.log(distance[mine]).mean()) for mine in kept]
     return np.array(middle), np.array([values[mine].mean() for mine in kept])
 
@@ -133,7 +133,7 @@ def lines(axes: Axes, memories: dict[str, Memory], lms: list[LM]) -> list[tuple[
     for lm in lms:
         memory, colour = memories[lm.lm], looks[lm.lm].colour
         x, y = points(memory.distance, memory.effect)
-        low, high = (points(memory.distance, each)[1] for each in (memory.low, memory.high))
+        low, high = (points(memory.distance, bound)[1] for bound in (memory.low, memory.high))
         seen = y > SMALLEST
         axes.fill_between(x[seen], np.maximum(low, SMALLEST)[seen], high[seen], color=colour,
                           alpha=0.12, lw=0)  # fmt: skip
@@ -145,13 +145,13 @@ def lines(axes: Axes, memories: dict[str, Memory], lms: list[LM]) -> list[tuple[
 
 def main(*, memories: Files, out: Files, lms: Described) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each distance's mean and interval)."""
-    found, models = read(memories, lms)
+    memory_of, models = read(memories, lms)
     columns = ["lm", "label", "distance", "change_bits", "low", "high"]
     parts = [
         pd.DataFrame(
             {"distance": m.distance, "change_bits": m.effect, "low": m.low, "high": m.high}
         )
-        for m in (found[lm.lm] for lm in models)
+        for m in (memory_of[lm.lm] for lm in models)
     ]
     data = comparison.joined(models, parts)[columns].astype({"distance": int})
-    style.write(out, data, draw, found, models)
+    style.write(out, data, draw, memory_of, models)

@@ -75,8 +75,8 @@ def replaced(
     distance = np.arange(1, reach + 1)
     first = np.concatenate([s + at + distance for s, (at, _) in zip(starts, rows)])
     again = np.concatenate([s + size + at + distance for s, (at, size) in zip(starts, rows)])
-    place = np.repeat(np.arange(used), reach)
-    return Replaced(texts, first, again, place, np.tile(distance, used), reach)
+    place_index = np.repeat(np.arange(used), reach)
+    return Replaced(texts, first, again, place_index, np.tile(distance, used), reach)
 
 
 def changes(
@@ -93,14 +93,18 @@ def changes(
     `score` gives the surprisal of a table of words in bits, NaN where a word has none, and the tokens of
     each. A place is left out if the other word is read as another number of tokens where it stands.
     """
-    made = replaced(words, tokens, places, reach, before, seed)
-    bits, read = score(made.texts)
-    same = pd.Series(read[made.first] == read[made.again]).groupby(made.place).transform("all")
+    variants = replaced(words, tokens, places, reach, before, seed)
+    bits, read = score(variants.texts)
+    same = (
+        pd.Series(read[variants.first] == read[variants.again])
+        .groupby(variants.place)
+        .transform("all")
+    )
     table = pd.DataFrame(
         {
-            "place": made.place.astype(np.int32),
-            "distance": made.distance.astype(np.int32),
-            "change_bits": bits[made.again] - bits[made.first],
+            "place": variants.place.astype(np.int32),
+            "distance": variants.distance.astype(np.int32),
+            "change_bits": bits[variants.again] - bits[variants.first],
         }
     )
     return table[same.to_numpy() & table.change_bits.notna()].reset_index(drop=True)

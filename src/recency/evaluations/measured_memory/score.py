@@ -31,11 +31,13 @@ def unit_half_lives(network) -> list[float] | None:
     """Return the quartiles, in tokens, of the half-lives of a network's units; None where none fade."""
     import torch
 
-    found = [each.half_lives() for each in network.modules() if hasattr(each, "half_lives")]
-    found = [each.float().flatten() for each in found if each is not None]
-    if not found:
+    half_lives = [
+        module.half_lives() for module in network.modules() if hasattr(module, "half_lives")
+    ]
+    half_lives = [values.float().flatten() for values in half_lives if values is not None]
+    if not half_lives:
         return None
-    return torch.cat(found).quantile(torch.tensor(QUANTILES)).tolist()
+    return torch.cat(half_lives).quantile(torch.tensor(QUANTILES)).tolist()
 
 
 def main(
@@ -69,12 +71,12 @@ def main(
         result = score_words(texts, opened, report=report, **lm.reading)
         return result.table["surprisal_bits"].to_numpy(float), result.table["tokens"].to_numpy()
 
-    found = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
-    if found.place.nunique() < 2:
+    rows = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
+    if rows.place.nunique() < 2:
         raise InputError(
             f"{lm.name}: no word could be replaced by one of as many tokens; take longer texts"
         )
     if units := unit_half_lives(opened.network):
-        found.attrs[UNITS] = units
+        rows.attrs[UNITS] = units
     with atomic(out) as part:
-        found.astype({"change_bits": "float32"}).to_parquet(part, index=False, compression="zstd")
+        rows.astype({"change_bits": "float32"}).to_parquet(part, index=False, compression="zstd")

@@ -1,14 +1,11 @@
 """How far back an LM remembers, measured from outside: what a replaced word does to those behind it."""
 
+from functools import partial
+
 from recency.evaluations import registry
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `measured_memory`, the defaults filled in."""
-    properties = schema("measured_memory")["experiment"]["measured_memory"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["measured_memory"]
+settings_of = partial(settings, "measured_memory")
 
 
 def stem(settings: dict) -> str:

@@ -42,19 +42,19 @@ TESTS = [
 ]
 
 
-def in_words(said: Stated) -> str:
+def in_words(stated: Stated) -> str:
     """Write what an LM's settings state."""
-    if said.window > 0:
-        return f"window of {said.window:g}"
-    if not said.half_life > 0:
+    if stated.window > 0:
+        return f"window of {stated.window:g}"
+    if not stated.half_life > 0:
         return "–"
-    spread = f" ({words(said.low)} to {words(said.high)})" if said.low < said.high else ""
-    return words(said.half_life) + spread
+    spread = f" ({words(stated.low)} to {words(stated.high)})" if stated.low < stated.high else ""
+    return words(stated.half_life) + spread
 
 
-def rows(result, known, memories, models) -> pd.DataFrame:
+def rows(result, bounds, memories, models) -> pd.DataFrame:
     """Return a row an LM, by kind, then by ΔLogLik."""
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "lm": lm.lm,
             "label": lm.label,
@@ -65,11 +65,11 @@ def rows(result, known, memories, models) -> pd.DataFrame:
             "delta_loglik": result.totals.get(lm.lm),
         }
         | summary_columns(memories[lm.lm])
-        | columns(known, lm.lm, TOTAL)
+        | columns(bounds, lm.lm, TOTAL)
         for lm in models
     )
-    place = {kind: number for number, kind in enumerate(ORDER)}
-    order = found.assign(place=found.kind.map(place).fillna(len(place)))
+    rank = {kind: number for number, kind in enumerate(ORDER)}
+    order = table.assign(place=table.kind.map(rank).fillna(len(rank)))
     order = order.sort_values(["place", "kind", "delta_loglik"], ascending=[True, True, False])
     return order.drop(columns="place").reset_index(drop=True)
 

@@ -61,16 +61,16 @@ def main(
             base = tokens if tokens in judged[baseline] else shown[baseline]
             right, tied = judged[name][tokens]
             reference = None if name == baseline else judged[baseline][base][0]
-            known = (name, lm["label"], tokens, tokens == shown[name])
+            key = (name, lm["label"], tokens, tokens == shown[name])
             for level, group, chosen in groups(table):
-                found = measure(right[chosen], table.paradigm[chosen], f"{seed} {group}")
-                found["ties"] = int(tied[chosen].sum())
+                summary = measure(right[chosen], table.paradigm[chosen], f"{seed} {group}")
+                summary["ties"] = int(tied[chosen].sum())
                 if reference is not None:
-                    found |= against(
+                    summary |= against(
                         right[chosen], reference[chosen], table.paradigm[chosen], f"{seed} {group}"
                     )
                 row = dict.fromkeys(COLUMNS, math.nan)
-                row |= dict(zip(KEYS, (*known, level, group), strict=True)) | found
+                row |= dict(zip(KEYS, (*key, level, group), strict=True)) | summary
                 if level == "paradigm":
                     row |= dict.fromkeys(("p_pairs", "p_paradigms"), math.nan)
                 family.append(row)
@@ -92,7 +92,7 @@ def judge(path: File, pairs: pd.DataFrame, lm: str) -> dict[str, tuple[np.ndarra
     again = "delete the file, so that the workflow makes it anew"
     if not np.array_equal(scores["pair"], pairs["pair"]):
         raise InputError(f"{path} is of other pairs than the table has now; {again}")
-    found = {}
+    judged = {}
     for tokens, column in CONVENTIONS.items():
         good, bad = (scores[f"{side}_{column}"].to_numpy(float) for side in ("good", "bad"))
         if np.isnan(good).all():
@@ -102,14 +102,18 @@ def judge(path: File, pairs: pd.DataFrame, lm: str) -> dict[str, tuple[np.ndarra
                 f"{path}: {column} of pair {odd[0]} is {good[odd[0]]} and {bad[odd[0]]}: {lm} gives "
                 "a sentence no probability; train the LM anew"
             )
-        found[tokens] = good < bad, good == bad
-    return found
+        judged[tokens] = good < bad, good == bad
+    return judged
 
 
 def compared(judged: Mapping[str, Mapping]) -> dict[str, str]:
     """Return by which sums each LM is compared: one that all have, or else the LM's first."""
-    shared = [each for each in CONVENTIONS if all(each in found for found in judged.values())]
-    return {lm: (shared or list(found))[0] for lm, found in judged.items()}
+    shared = [
+        convention
+        for convention in CONVENTIONS
+        if all(convention in judgements for judgements in judged.values())
+    ]
+    return {lm: (shared or list(judgements))[0] for lm, judgements in judged.items()}
 
 
 def groups(pairs: pd.DataFrame) -> Iterable[tuple[str, str, np.ndarray]]:
@@ -124,14 +128,14 @@ def measure(right: np.ndarray, paradigm: pd.Series, seed: str) -> dict[str, floa
     """Return accuracy (percent) as the mean over paradigms, with its intervals."""
     codes = pd.factorize(paradigm)[0]
     sizes = np.bincount(codes)
-    each = 100 * np.bincount(codes, right) / sizes
+    accuracy = 100 * np.bincount(codes, right) / sizes
     # As many pairs as would give a single proportion the variance of this mean of proportions.
-    low, high = wilson(each.mean() / 100, len(sizes) ** 2 / (1 / sizes).sum())
-    low_paradigms, high_paradigms = bootstrap(each, seed)
+    low, high = wilson(accuracy.mean() / 100, len(sizes) ** 2 / (1 / sizes).sum())
+    low_paradigms, high_paradigms = bootstrap(accuracy, seed)
     return {
         "paradigms": len(sizes),
         "pairs": len(right),
-        "accuracy": each.mean(),
+        "accuracy": accuracy.mean(),
         "low": 100 * low,
         "high": 100 * high,
         "low_paradigms": low_paradigms,
@@ -147,23 +151,25 @@ def against(
 
     gained, lost = int((right & ~baseline).sum()), int((~right & baseline).sum())
     codes = pd.factorize(paradigm)[0]
-    each = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
-    low, high = bootstrap(each, seed)
-    alone = len(each) == 1  # one paradigm can show nothing
+    differences = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
+    low, high = bootstrap(differences, seed)
+    is_single = len(differences) == 1  # one paradigm can show nothing
     return {
-        "difference": each.mean(),
+        "difference": differences.mean(),
         "difference_low": low,
         "difference_high": high,
         "p_pairs": binomtest(gained, gained + lost).pvalue if gained + lost else 1.0,
-        "p_paradigms": math.nan if alone else permutation_p(each, DRAWS, zlib.crc32(seed.encode())),
+        "p_paradigms": math.nan
+        if is_single
+        else permutation_p(differences, DRAWS, zlib.crc32(seed.encode())),
     }
 
 
-def bootstrap(each: np.ndarray, seed: str) -> tuple[float, float]:
+def bootstrap(accuracies: np.ndarray, seed: str) -> tuple[float, float]:
     """Return 95 % of the means of paradigms drawn with replacement; NaN of a single one."""
-    if len(each) == 1:
+    if len(accuracies) == 1:
         return math.nan, math.nan
     # Seeded by the group: the same draws for every LM, whatever else is in the table.
     random = np.random.default_rng(zlib.crc32(seed.encode()))
-    means = each[random.integers(len(each), size=(DRAWS, len(each)))].mean(axis=1)
+    means = accuracies[random.integers(len(accuracies), size=(DRAWS, len(accuracies)))].mean(axis=1)
     return tuple(np.quantile(means, [0.025, 0.975]))

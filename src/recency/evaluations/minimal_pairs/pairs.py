@@ -41,9 +41,9 @@ def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
     pairs.insert(0, "pair", range(len(pairs)))
     shared = pairs.groupby("paradigm").phenomenon.nunique()
     if len(twice := shared.index[shared > 1]):
-        found = pairs.phenomenon[pairs.paradigm == twice[0]].unique()
+        phenomena = pairs.phenomenon[pairs.paradigm == twice[0]].unique()
         raise InputError(
-            f"the paradigm {twice[0]!r} is of several phenomena: {', '.join(found)}; give each a "
+            f"the paradigm {twice[0]!r} is of several phenomena: {', '.join(phenomena)}; give each a "
             "paradigm of its own"
         )
     print(
@@ -81,8 +81,8 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
         raise InputError(
             f"{same[0]}, and so in {len(same)} of {len(rows)} pairs; correct or remove these lines"
         )
-    for each in same:
-        print(f"{each}: a tie, whatever the LM", file=sys.stderr)
+    for pair in same:
+        print(f"{pair}: a tie, whatever the LM", file=sys.stderr)
     pairs = pd.DataFrame(rows).rename(columns=KEYS)
     if "phenomenon" not in pairs:
         pairs["phenomenon"] = pairs["paradigm"]
@@ -99,18 +99,18 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
         if not written.strip():
             continue
         try:
-            found = json.loads(written)
+            entry = json.loads(written)
         except json.JSONDecodeError as error:
             raise InputError(
                 f"{path}, line {line}: not JSON ({error.msg}, character {error.pos + 1}); each "
                 "line must be one whole object"
             ) from None
         for key in KEYS:
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(entry, dict) or key not in entry:
                 raise InputError(f"{path}, line {line}: no {key!r}; a pair needs {', '.join(KEYS)}")
-            if not isinstance(found[key], str):
-                raise InputError(f"{path}, line {line}: {key} is {found[key]!r}, not a string")
-        yield line, {key: found[key] for key in KEYS}
+            if not isinstance(entry[key], str):
+                raise InputError(f"{path}, line {line}: {key} is {entry[key]!r}, not a string")
+        yield line, {key: entry[key] for key in KEYS}
 
 
 def _table(path: Path, text: str) -> Iterator[Row]:

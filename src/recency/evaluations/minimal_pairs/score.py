@@ -78,8 +78,8 @@ def score(
         model, texts, bos, stride, report=lambda done, total: report(done * len(texts) / total),
         **settings,
     )  # fmt: skip
-    bits = np.array([-each.log_probability.sum() for each in scores]) / math.log(2)
-    rest = np.array([-each.log_probability[1:].sum() for each in scores]) / math.log(2)
+    bits = np.array([-scored.log_probability.sum() for scored in scores]) / math.log(2)
+    rest = np.array([-scored.log_probability[1:].sum() for scored in scores]) / math.log(2)
     return bits, np.full(len(rest), np.nan) if model.masked else rest, count
 
 
@@ -100,8 +100,10 @@ def _texts(sentences: Sequence[str], model: Model, leading_space: bool) -> Itera
 def score_ngram(sentences: Sequence[str], path: str | Path, bos: bool = True) -> Sums:
     """Sum the surprisal of each sentence's words, which are its tokens, by an n-gram model."""
     words = [text.split() for text in sentences]
-    found = [[-p * math.log2(10) for p in each.log10] for each in ngram.score(path, words, bos)]
+    word_bits = [
+        [-p * math.log2(10) for p in sequence.log10] for sequence in ngram.score(path, words, bos)
+    ]
     # Exact sums: sentences of the same n-grams in another order are ties, not decided by rounding.
-    bits = np.array([math.fsum(each) for each in found])
-    rest = np.array([math.fsum(each[1:]) for each in found])
-    return bits, rest, np.array([len(each) for each in words], dtype=np.int32)
+    bits = np.array([math.fsum(values) for values in word_bits])
+    rest = np.array([math.fsum(values[1:]) for values in word_bits])
+    return bits, rest, np.array([len(sequence) for sequence in words], dtype=np.int32)

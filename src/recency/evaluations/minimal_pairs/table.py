@@ -38,7 +38,7 @@ def ranked(models: Iterable[LM], shown: pd.DataFrame) -> list[LM]:
     return sorted(models, key=lambda lm: -overall[lm.lm])
 
 
-def beside(
+def published_accuracies(
     path: File | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
 ) -> dict[str, float]:
     """Return the published accuracy (percent) of LMs: the baseline's, and that of the best window.
@@ -49,10 +49,10 @@ def beside(
         return {}
     rows = comparison.table(path, ["quantity", "training_words", "lm", "value"])
     rows = rows[(rows.quantity == QUANTITY) & (rows.training_words == words)]
-    known = rows.set_index("lm").value.astype(float)
+    values = rows.set_index("lm").value.astype(float)
     windows = [lm.lm for lm in models if lm.kind == "window"]
     named = {"baseline": baseline} | ({WINDOW: overall[windows].idxmax()} if windows else {})
-    return {lm: known[name] for name, lm in named.items() if name in known.index}
+    return {lm: values[name] for name, lm in named.items() if name in values.index}
 
 
 def main(
@@ -71,14 +71,18 @@ def main(
     shown = rows[rows.compared]
     models = ranked(models, shown)
     overall = shown[shown.level == "overall"].set_index("lm")
-    known = beside(published, training_words, models, overall.accuracy, baseline)
+    published_values = published_accuracies(
+        published, training_words, models, overall.accuracy, baseline
+    )
     rows = rows.assign(
         published=[
-            known.get(row.lm, math.nan) if row.compared and row.level == "overall" else math.nan
+            published_values.get(row.lm, math.nan)
+            if row.compared and row.level == "overall"
+            else math.nan
             for row in rows.itertuples()
         ]
     )
-    table = layout(models, rows, overall, known, baseline, title, source)
+    table = layout(models, rows, overall, published_values, baseline, title, source)
     tables.write(out, table, rows)
 
 
@@ -86,7 +90,7 @@ def layout(
     models: list[LM],
     rows: pd.DataFrame,
     overall: pd.DataFrame,
-    known: Mapping[str, float],
+    published_values: Mapping[str, float],
     baseline: str,
     title: str,
     source: str,
@@ -102,7 +106,11 @@ def layout(
     for lm in models:
         row = overall.loc[lm.lm]
         below = [style.interval(row.low_paradigms, row.high_paradigms)]
-        below += [f"published {style.number(known[lm.lm], 0)}"] if lm.lm in known else []
+        below += (
+            [f"published {style.number(published_values[lm.lm], 0)}"]
+            if lm.lm in published_values
+            else []
+        )
         best = row.accuracy == overall.accuracy.max()
         cells = [lm.label, Cell(style.number(row.accuracy), tuple(below), bold=bool(best))]
         if lm.lm == baseline:
@@ -112,19 +120,19 @@ def layout(
             cells.append(Cell(style.signed(row.difference), gap))
             for p in ("p_pairs_holm", "p_paradigms_holm"):
                 cells.append(Cell(style.p_value(row[p]), bold=bool(row[p] < 0.05)))
-        cells += [style.number(by_tokens.loc[lm.lm, each]) for each in both]
+        cells += [style.number(by_tokens.loc[lm.lm, tokens]) for tokens in both]
         for name in wide.columns:
             value = wide.loc[lm.lm, name]
             cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
         grid.append(cells)
-    return Table(title, header, grid, notes(models, rows, overall, known, source))
+    return Table(title, header, grid, notes(models, rows, overall, published_values, source))
 
 
 def notes(
     models: list[LM],
     rows: pd.DataFrame,
     overall: pd.DataFrame,
-    known: Mapping[str, float],
+    published_values: Mapping[str, float],
     source: str,
 ) -> list[str]:
     """Say what the numbers are, and what is to be known of ties and first tokens."""
@@ -147,9 +155,9 @@ def notes(
     if len(set(tied.values())) == 1:
         lines.append(f"ties, counted as wrong: {next(iter(tied.values()))}")
     else:
-        each = ", ".join(f"{label} {count}" for label, count in tied.items())
-        lines.append(f"ties, counted as wrong: {each}")
-    if known:
+        ties = ", ".join(f"{label} {count}" for label, count in tied.items())
+        lines.append(f"ties, counted as wrong: {ties}")
+    if published_values:
         lines.append(f"published: {source}; that of the best window stands with the best one here")
     return lines
 
@@ -182,5 +190,5 @@ def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
         by_sum.setdefault(words[overall.tokens[lm.lm]], []).append(lm.label)
     if len(by_sum) == 1:
         return [f"surprisal is summed over {next(iter(by_sum))}"]
-    each = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
-    return [f"surprisal is summed over other tokens for other LMs, which do not compare: {each}"]
+    groups = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
+    return [f"surprisal is summed over other tokens for other LMs, which do not compare: {groups}"]

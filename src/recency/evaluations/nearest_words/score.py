@@ -38,12 +38,12 @@ def entries(tokenizer) -> dict[str, int]:
 
 def spaces(network) -> dict[str, np.ndarray]:
     """Return the matrices (entries, units) of a network: its embedding, and its first memory of words."""
-    found = {"U": network.get_input_embeddings().weight}
+    matrices = {"U": network.get_input_embeddings().weight}
     for module in network.modules():
         context = getattr(module, "context", None)
-        if "C" not in found and getattr(context, "shape", [0])[0] == len(found["U"]):
-            found["C"] = context
-    return {key: matrix.detach().double().numpy() for key, matrix in found.items()}
+        if "C" not in matrices and getattr(context, "shape", [0])[0] == len(matrices["U"]):
+            matrices["C"] = context
+    return {key: matrix.detach().double().numpy() for key, matrix in matrices.items()}
 
 
 def nearest(matrix: np.ndarray, row: int, rows: np.ndarray, count: int, space: str):
@@ -67,21 +67,21 @@ def main(
 ) -> None:
     """Write COLUMNS, the nearest first; InputError names a word that the vocabulary has not."""
     opened = lm.open(biased=False)
-    known = entries(opened.tokenizer)
+    vocabulary = entries(opened.tokenizer)
     for word in words:
-        if word not in known:
+        if word not in vocabulary:
             raise InputError(
-                f"nearest_words → words: the vocabulary of {lm.name} has no {nearest_names(word, known)}"
+                f"nearest_words → words: the vocabulary of {lm.name} has no {nearest_names(word, vocabulary)}"
             )
-    names = {number: word for word, number in known.items()}
+    names = {number: word for word, number in vocabulary.items()}
     rows = np.array(sorted(names))
-    found = []
+    table = []
     for space, matrix in spaces(opened.network).items():
         for word in words:
-            near, values = nearest(matrix, known[word], rows, neighbours, space)
-            found += [
-                (lm.name, space, word, rank, names[int(each)], float(value))
-                for rank, (each, value) in enumerate(zip(near, values, strict=True), 1)
+            near, values = nearest(matrix, vocabulary[word], rows, neighbours, space)
+            table += [
+                (lm.name, space, word, rank, names[int(index)], float(value))
+                for rank, (index, value) in enumerate(zip(near, values, strict=True), 1)
             ]
     with atomic(out) as part:
-        pd.DataFrame(found, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")
+        pd.DataFrame(table, columns=COLUMNS).to_csv(part, index=False, lineterminator="\n")

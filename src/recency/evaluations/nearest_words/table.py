@@ -20,10 +20,10 @@ def layout(data: pd.DataFrame, title: str) -> Table:
     count = int(data["rank"].max())
     header = ["LM", "By", "Word", "Nearest words"]
     grid, rules = [], []
-    for (label, space, word), own in data.groupby(["label", "space", "word"], sort=False):
+    for (label, space, word), group in data.groupby(["label", "space", "word"], sort=False):
         if grid and grid[-1][:2] != [label, space]:
             rules.append(len(grid))
-        listed = ", ".join(own.sort_values("rank").neighbour[:count])
+        listed = ", ".join(group.sort_values("rank").neighbour[:count])
         grid.append([label, space, word, listed])
     notes = [SAID[space] for space in SAID if (data.space == space).any()]
     return Table(f"{title}: nearest words", header, grid, notes, tuple(rules), left=4)

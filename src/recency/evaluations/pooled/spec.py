@@ -45,7 +45,7 @@ EVALUATION = Evaluation(
         "pooled" in study.experiment(experiment)
         and not set(study.all_datasets(experiment)) <= set(study.not_run)
     ),
-    alone=False,
+    standalone=False,
     settings={
         "pooled_lms": _lms,
         "datasets": _datasets,

@@ -8,4 +8,4 @@ def _targets(config) -> list[tuple[str, str]]:
     return [("power", line)] if config.get("power") else []
 
 
-EVALUATION = Evaluation(alone=False, uses_lms=False, targets=_targets)
+EVALUATION = Evaluation(standalone=False, uses_lms=False, targets=_targets)

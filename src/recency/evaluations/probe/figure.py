@@ -29,7 +29,7 @@ def draw(
     rows: pd.DataFrame, lms: list[LM], baseline: str, relations: list[str], words: list[str]
 ) -> Figure:
     """Draw UUAS and Spearman by layer, above UUAS of each relation that the treebank has."""
-    shown = [each for each in relations if (rows.relation == each).any()]
+    shown = [relation for relation in relations if (rows.relation == relation).any()]
     lines = -(-len(shown) // ACROSS)
     height = 2.6 + 1.45 * lines + 0.2 * (len(lms) // 4)
     figure = style.figure(height)
@@ -62,8 +62,8 @@ def draw(
 
 def _count(rows: pd.DataFrame) -> str:
     """Write how many edges there are: by LM, where a tokenizer dropped words of some sentences."""
-    counts = sorted({int(each) for each in rows.n})
-    return " to ".join(f"{each:,}" for each in dict.fromkeys((counts[0], counts[-1])))
+    counts = sorted({int(count) for count in rows.n})
+    return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
 
 
 def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, fresh: bool) -> list:
@@ -105,7 +105,7 @@ def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
     lines.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
     if (rows.network == "untrained").any():
         lines.append("Dashed, of the same colour: the same network with fresh weights, its bias on")
-    lacking = [each for each in relations if not (rows.relation == each).any()]
+    lacking = [relation for relation in relations if not (rows.relation == relation).any()]
     if lacking:
         lines.append(f"The treebank's test part has no edge {', '.join(lacking)}")
     return lines

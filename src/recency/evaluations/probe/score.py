@@ -54,7 +54,7 @@ def main(
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, lm.bias, seed)
 
-    state = job_state.beside(out)
+    state = job_state.path_for(out)
     specification = {
         "settings": settings,
         "lm": [
@@ -78,20 +78,22 @@ def main(
     for name, network in networks.items():
         left = [layer for layer in every if f"{name} {layer}" not in done]
         for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
-            found = {
+            states = {
                 part: hidden_states.of_words(
                     network, texts[part], group, start, lm.stride, around=opened.around
                 )
                 for part in SPLITS
             }
             for number, layer in enumerate(group):
-                own = {part: found[part][number] for part in SPLITS}
-                said = f"{lm.name}, {name}, layer {layer}"
-                rows = probe(own, banks, settings, layer, opened.network.device, said)
+                layer_states = {part: states[part][number] for part in SPLITS}
+                description = f"{lm.name}, {name}, layer {layer}"
+                rows = probe(
+                    layer_states, banks, settings, layer, opened.network.device, description
+                )
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
                 job_state.write(state, specification, done)
                 shown.update(len(done))
-            del found, own  # before the next layers' states are made
+            del states, layer_states  # before the next layers' states are made
     neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
     parts = [neighbours.assign(network=ADJACENT)]
     parts += [pd.DataFrame(done[f"{name} {layer}"]) for name in networks for layer in every]
@@ -109,9 +111,9 @@ def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[s
         if part.groupby("sentence").size().max() < 2 or part.empty:
             raise InputError(f"{path}: {name} has no sentence of two words or more")
     train = parts["train"]
-    known = train.sentence.unique()
-    if sentences is not None and sentences < len(known):
-        chosen = np.random.default_rng(seed).choice(known, sentences, replace=False)
+    available = train.sentence.unique()
+    if sentences is not None and sentences < len(available):
+        chosen = np.random.default_rng(seed).choice(available, sentences, replace=False)
         parts["train"] = train[train.sentence.isin(chosen)]
     return parts
 
@@ -146,17 +148,19 @@ def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, l
     return table[np.repeat(whole_, sizes)], kept
 
 
-def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: str) -> pd.DataFrame:
+def probe(
+    states_of: dict, banks: dict, settings: dict, layer: int, device, description: str
+) -> pd.DataFrame:
     """Train the probe of one layer, choose B on dev and measure on test: see `trees.score`."""
     from recency.evaluations.probe import train_probe
 
-    middle, number = train_probe.scaled(found["train"], banks["train"].begin)
+    middle, number = train_probe.scaled(states_of["train"], banks["train"].begin)
     data = {}
     for part in SPLITS:
-        own = found[part] - middle
-        own /= number
-        data[part] = train_probe.Sentences.of(own, banks[part], device)
-    width = found["train"].shape[1]
+        states = states_of[part] - middle
+        states /= number
+        data[part] = train_probe.Sentences.of(states, banks[part], device)
+    width = states_of["train"].shape[1]
     keys = ("epochs", "batch", "learning_rate", "patience")
     fitted, loss, epochs = train_probe.train(
         data["train"],
@@ -164,10 +168,11 @@ def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: st
         rank=min(settings["rank"] or width, width),
         seed=[settings["seed"], layer],
         report=lambda epoch, rate, dev: print(
-            f"{said}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}", file=sys.stderr
+            f"{description}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}",
+            file=sys.stderr,
         ),
         **{key: settings[key] for key in keys},
     )
     table = trees.score(train_probe.predictor(fitted, data["test"]), banks["test"])
-    alone = [np.nan] * (len(table) - 1)
-    return table.assign(dev_loss=[loss, *alone], epochs=[epochs, *alone])
+    blanks = [np.nan] * (len(table) - 1)
+    return table.assign(dev_loss=[loss, *blanks], epochs=[epochs, *blanks])

@@ -5,8 +5,8 @@ from recency.evaluations.registry import Data, Evaluation
 
 def training(config: dict) -> dict:
     """Return how the probe is trained: the config's `probe:` but for what is shown, and memory."""
-    own = config.get("probe", {})
-    return {key: own[key] for key in own if key not in ("relations", "memory_gb")}
+    settings = config.get("probe", {})
+    return {key: settings[key] for key in settings if key not in ("relations", "memory_gb")}
 
 
 def _problems(config, name) -> list[str]:

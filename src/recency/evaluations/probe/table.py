@@ -31,7 +31,7 @@ def best_layers(rows: pd.DataFrame) -> pd.Series:
 
 def layout(rows: pd.DataFrame, lms: list[LM], relations: list[str]) -> Table:
     """Set out neighbours, then of each LM its best layer, its embeddings and the untrained layer."""
-    relations = [each for each in relations if (rows.relation == each).any()]
+    relations = [relation for relation in relations if (rows.relation == relation).any()]
     header = ["Network", "Layer", "UUAS", "Spearman", *relations]
     best = best_layers(rows)
     neighbours = rows[(rows.lm == lms[0].lm) & (rows.network == "adjacent words")]
@@ -55,7 +55,7 @@ def _row(
 ) -> Row:
     """Set out one network's layer."""
     value = part.set_index("relation")
-    shares = [value.uuas.get(each, float("nan")) for each in relations]
+    shares = [value.uuas.get(relation, float("nan")) for relation in relations]
     return [
         Cell(label, left=True, bold=bold),
         "–" if layer is None else str(layer),

@@ -42,7 +42,7 @@ class Sentences:
     @classmethod
     def of(cls, states: np.ndarray, trees: Trees, device: str | torch.device = "cpu") -> Sentences:
         """Put states (words, width) and the distances of `trees` on a device."""
-        gold = np.concatenate([each.ravel() for each in trees.distances])
+        gold = np.concatenate([matrix.ravel() for matrix in trees.distances])
         square = np.append(0, np.cumsum(trees.lengths.astype(np.int64) ** 2))[:-1]
         states = torch.from_numpy(np.ascontiguousarray(states, np.float32)).to(device)
         return cls(states, torch.from_numpy(gold).to(device), trees.begin, square)
@@ -53,15 +53,15 @@ class Sentences:
         places = np.arange(int(lengths.max()))
         real = places < lengths[:, None]
         words = (self.begin[chosen][:, None] + places)[real]
-        place = np.where(real, np.cumsum(real).reshape(real.shape) - 1, 0)
+        index = np.where(real, np.cumsum(real).reshape(real.shape) - 1, 0)
         inside = places[:, None] * lengths[:, None, None] + places
         pairs = np.where(
             real[:, :, None] & real[:, None], self.square[chosen][:, None, None] + inside, 0
         )
-        words, place, pairs, real = (
-            torch.from_numpy(each).to(self.states.device) for each in (words, place, pairs, real)
+        words, index, pairs, real = (
+            torch.from_numpy(array).to(self.states.device) for array in (words, index, pairs, real)
         )
-        return Batch(self.states[words], place, real, self.gold[pairs].float())
+        return Batch(self.states[words], index, real, self.gold[pairs].float())
 
 
 def scaled(states: np.ndarray, begin: np.ndarray) -> tuple[np.ndarray, float]:

@@ -100,27 +100,27 @@ def score(predict: Callable[[np.ndarray], np.ndarray], trees: Trees) -> pd.DataF
     its sentence, averaged over a sentence, then over sentences of one length, then over the lengths
     5 to 50 (Hewitt & Manning 2019, section 4.2).
     """
-    found = np.zeros(len(trees.head), bool)
+    hits = np.zeros(len(trees.head), bool)
     correlation = {}
     for chosen in by_length(trees.lengths, AT_ONCE):
         distances = predict(chosen)
         size = int(trees.lengths[chosen].max())
-        place = trees.begin[chosen][:, None] + np.arange(size)
+        index = trees.begin[chosen][:, None] + np.arange(size)
         real = np.arange(size) < trees.lengths[chosen][:, None]
-        place = np.where(real, place, 0)
-        counted = real & trees.counted[place]
+        index = np.where(real, index, 0)
+        counted = real & trees.counted[index]
         joined = spanning_trees(distances, counted)
-        above = np.where(counted, trees.head[place] - 1, -1)
+        above = np.where(counted, trees.head[index] - 1, -1)
         rows = np.arange(len(chosen))[:, None]
         words = np.arange(size)
         hit = (above >= 0) & ((joined == above) | (joined[rows, above] == words))
-        found[place[hit]] = True
+        hits[index[hit]] = True
         for row, sentence in enumerate(chosen):
             if sentence in trees.ranks:
                 length = trees.lengths[sentence]
                 ranks = row_ranks(distances[row, :length, :length])
                 correlation[sentence] = row_correlations(ranks, trees.ranks[sentence]).mean()
-    table = _shares(found, trees)
+    table = _shares(hits, trees)
     return table.assign(spearman=[_by_lengths(correlation, trees)] + [np.nan] * (len(table) - 1))
 
 
@@ -148,10 +148,10 @@ def gold_edges(trees: Trees) -> np.ndarray:
     return (trees.head > 0) & trees.counted & trees.counted[above]
 
 
-def _shares(found: np.ndarray, trees: Trees) -> pd.DataFrame:
+def _shares(is_right: np.ndarray, trees: Trees) -> pd.DataFrame:
     """Return n and UUAS of all edges, of each relation and of each subtype, most frequent first."""
     edges = gold_edges(trees)
-    names, right = trees.relation[edges], found[edges]
+    names, right = trees.relation[edges], is_right[edges]
     plain = np.array([name.partition(":")[0] for name in names], dtype=str)
     subtyped = plain != names
     every = np.concatenate([plain, names[subtyped]])

@@ -50,5 +50,5 @@ def main(*, metrics: File, out: Files, lms: Described, published: File | None = 
     """Draw table_rank_metrics.csv to `out` (.pdf, .svg, .png; .csv for the values)."""
     rows = comparison.table(metrics, COLUMNS)
     models, _ = comparison.records(lms, [])
-    known = None if published is None else comparison.table(published, PUBLISHED)
-    style.write(out, rows, draw, rows, models, known, empty=[])
+    published_rows = None if published is None else comparison.table(published, PUBLISHED)
+    style.write(out, rows, draw, rows, models, published_rows, empty=[])

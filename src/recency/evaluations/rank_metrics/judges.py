@@ -25,7 +25,7 @@ def main(
     """
     paths = {Path(path).parent.name: path for path in continuations}
     parts = []
-    for lm in (each["lm"] for each in lms if each["lm"] in paths):
+    for lm in (entry["lm"] for entry in lms if entry["lm"] in paths):
         rows = pd.read_csv(paths[lm], keep_default_na=False)
         if not parts:
             first = rows.assign(lm=ORIGINAL, continuation=rows.original, complete=True)

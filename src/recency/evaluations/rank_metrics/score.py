@@ -40,10 +40,10 @@ def chosen(words: pd.DataFrame, sentences: int, least: int, seed: int) -> pd.Dat
         )
     random = np.random.default_rng(seed)
     drawn = np.sort(random.choice(fit, min(sentences, len(fit)), replace=False))
-    found = words[words["sentence"].isin(drawn)].copy()
-    found["item"] = pd.factorize(found["sentence"])[0].astype(str)
-    found["word_id"] = np.arange(len(found))
-    return found.reset_index(drop=True)
+    chosen_words = words[words["sentence"].isin(drawn)].copy()
+    chosen_words["item"] = pd.factorize(chosen_words["sentence"])[0].astype(str)
+    chosen_words["word_id"] = np.arange(len(chosen_words))
+    return chosen_words.reset_index(drop=True)
 
 
 def main(
@@ -65,14 +65,14 @@ def main(
     token.
     """
     texts = chosen(pd.read_parquet(words), sentences, least, seed)
-    place = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
-    contexts = [list(each["word"]) for _, each in texts.groupby("item", sort=False)]
+    position = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
+    contexts = [list(context["word"]) for _, context in texts.groupby("item", sort=False)]
     if ngram.is_ngram(lm.model):
         rows, note = _of_ngrams(contexts, lm.model, bool(lm.bos), text_rule), NONE_OF_NGRAMS
-        said = [("", "")] * len(contexts)
+        continued = [("", "")] * len(contexts)
     else:
-        rows, said, note = _of_network(texts, contexts, kept, longest, temperature, seed, lm)
-        rows["place"] = place[rows.pop("row")]
+        rows, continued, note = _of_network(texts, contexts, kept, longest, temperature, seed, lm)
+        rows["place"] = position[rows.pop("row")]
     rows = rows[rows["place"] > kept]
     if note:
         print(f"{lm.name}: {note}", file=sys.stderr)
@@ -81,10 +81,10 @@ def main(
     table = pd.DataFrame(
         {
             "text": range(len(contexts)),
-            "context": [" ".join(each[:kept]) for each in contexts],
-            "original": [" ".join(each[kept:]) for each in contexts],
-            "continuation": [text for text, _ in said],
-            "complete": [complete for _, complete in said],
+            "context": [" ".join(context[:kept]) for context in contexts],
+            "original": [" ".join(context[kept:]) for context in contexts],
+            "continuation": [text for text, _ in continued],
+            "complete": [complete for _, complete in continued],
             "note": note,
         }
     )
@@ -94,15 +94,19 @@ def main(
 
 def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
     """Score sentences by an n-gram model: its words are its tokens."""
-    split = [[pieces(word, text_rule) for word in each] for each in contexts]
-    streams = [[part for word in each for part in word] for each in split]
+    split = [[pieces(word, text_rule) for word in sentence] for sentence in contexts]
+    streams = [[part for word in sentence for part in word] for sentence in split]
     frames = []
     scored = ngram_ranks.score(model, streams, bos)
     for number, (words, (log10, rank)) in enumerate(zip(split, scored, strict=True)):
-        place = np.repeat(np.arange(1, len(words) + 1), [len(each) for each in words])
-        made = {"text": number, "place": place, "word": [contexts[number][p - 1] for p in place]}
-        made |= {"token": streams[number], "nats": -log10 * math.log(10)}
-        frames.append(pd.DataFrame(made | {"log_rank": np.log(rank), "top_1": rank == 1}))
+        position = np.repeat(np.arange(1, len(words) + 1), [len(sentence) for sentence in words])
+        columns = {
+            "text": number,
+            "place": position,
+            "word": [contexts[number][p - 1] for p in position],
+        }
+        columns |= {"token": streams[number], "nats": -log10 * math.log(10)}
+        frames.append(pd.DataFrame(columns | {"log_rank": np.log(rank), "top_1": rank == 1}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -121,23 +125,23 @@ def _of_network(
         shown.update(done)
 
     asked = {"measures": ["log_rank", "top_1"], "tokens": True, "unit": "nats", "report": report}
-    found = score_words(texts, opened, **lm.reading, **asked).tokens
+    tokens = score_words(texts, opened, **lm.reading, **asked).tokens
     rows = pd.DataFrame(
         {
-            "text": found["item"].astype(int),
-            "row": found["word_id"].astype(int),
-            "word": found["word"],
-            "token": found["token"],
-            "nats": found["surprisal_nats"],
-            "log_rank": found["log_rank_nats"],
-            "top_1": found["top_1"] == 1,
+            "text": tokens["item"].astype(int),
+            "row": tokens["word_id"].astype(int),
+            "word": tokens["word"],
+            "token": tokens["token"],
+            "nats": tokens["surprisal_nats"],
+            "log_rank": tokens["log_rank_nats"],
+            "top_1": tokens["top_1"] == 1,
         }
     )
     if opened.masked:
         return rows, [("", "")] * len(contexts), NONE_OF_MASKED
     from recency.scoring.generation import continuations
 
-    told = progress(len(contexts), f"continuations of {lm.name}", "sentences")
-    first = [each[:kept] for each in contexts]
-    said = continuations(opened, first, longest, temperature, seed, lm.bos, told.update)
-    return rows, said, ""
+    bar = progress(len(contexts), f"continuations of {lm.name}", "sentences")
+    first = [context[:kept] for context in contexts]
+    continued = continuations(opened, first, longest, temperature, seed, lm.bos, bar.update)
+    return rows, continued, ""

@@ -1,20 +1,15 @@
 """Rank metrics: where LMs rank the word that comes, and how they would go on."""
 
+from functools import partial
 from pathlib import Path
 
 from recency import config as configuration
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
 KINDS = ("network", "ngram")
 #: How KenLM's binaries begin.
 BINARY = b"mmap lm http://kheafield.com/code"
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `rank_metrics`, the defaults filled in."""
-    properties = schema("rank_metrics")["experiment"]["rank_metrics"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["rank_metrics"]
+settings_of = partial(settings, "rank_metrics")
 
 
 def stem(settings: dict) -> str:
@@ -26,7 +21,7 @@ def stem(settings: dict) -> str:
 
 
 def _files(ending: str):
-    def found(study, experiment: str) -> list[str]:
+    def listed(study, experiment: str) -> list[str]:
         name = stem(settings_of(study.config, experiment))
         return [
             f"<results>/rank_metrics/{lm}/{name}.{ending}"
@@ -35,14 +30,14 @@ def _files(ending: str):
             and not {"cdlm", "distance"} & study.lms[lm].get("ngram", {}).keys()
         ]
 
-    return found
+    return listed
 
 
 def _problems(config, name) -> list[str]:
     if "rank_metrics" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → rank_metrics"
-    found = [
+    problems = [
         f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; give the ARPA file that it "
         "was made of, or an experiment without it"
         for lm in config["experiments"][name]["lms"]
@@ -51,10 +46,10 @@ def _problems(config, name) -> list[str]:
         )
     ]
     if settings["kept"] >= settings["least"]:
-        found.append(
+        problems.append(
             f"{where} → kept: {settings['kept']} of a sentence's {settings['least']} words leave none to count"
         )
-    return found
+    return problems
 
 
 def _is_binary(path: str | None) -> bool:

@@ -47,14 +47,14 @@ def measured(rows: pd.DataFrame, seed: int = 0) -> dict[str, float]:
     drawn = bootstrap.draws(sums, REPLICATES, seed)
     drawn = drawn[:, :3] / drawn[:, 3:]
     words = rows.groupby(["text", "place"]).agg(nats=("nats", "sum"), first=("top_1", "all"))
-    found = {"texts": len(sums), "words": len(words), "tokens": int(total[3])}
-    for place, (name, low_high, scale) in enumerate(
+    row = {"texts": len(sums), "words": len(words), "tokens": int(total[3])}
+    for column, (name, low_high, scale) in enumerate(
         (("perplexity", "perplexity", np.exp), ("mean_log_rank", "log_rank", float), ("top_1", "top_1", _percent))
     ):  # fmt: skip
-        found[name] = scale(total[place] / total[3])
-        low, high = bootstrap.percentiles(drawn[:, place])
-        found[f"{low_high}_low"], found[f"{low_high}_high"] = scale(low), scale(high)
-    return found | {
+        row[name] = scale(total[column] / total[3])
+        low, high = bootstrap.percentiles(drawn[:, column])
+        row[f"{low_high}_low"], row[f"{low_high}_high"] = scale(low), scale(high)
+    return row | {
         "word_perplexity": math.exp(words.nats.mean()),
         "word_top_1": 100 * words["first"].mean(),
     }
@@ -80,11 +80,11 @@ def main(
         if lm["lm"] not in paths:
             lost.append(lm["label"])
             continue
-        found = measured(pd.read_parquet(paths[lm["lm"]]), seed)
-        rows.append({"lm": lm["lm"], "label": lm["label"]} | found)
+        measures = measured(pd.read_parquet(paths[lm["lm"]]), seed)
+        rows.append({"lm": lm["lm"], "label": lm["label"]} | measures)
     table = pd.DataFrame(rows, columns=COLUMNS)
-    known = None if published is None else comparison.table(published, PUBLISHED)
-    tables.write(out, layout(table, known, lost, title), table)
+    published_rows = None if published is None else comparison.table(published, PUBLISHED)
+    tables.write(out, layout(table, published_rows, lost, title), table)
 
 
 def layout(

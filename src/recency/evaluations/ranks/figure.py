@@ -53,8 +53,8 @@ def totals(
         seeds[str(cell.get("seed", ""))] = with_lm - without_lm
     lms = list(dict.fromkeys(cell["lm"] for cell in cells))
     total: dict[str, np.ndarray] = {}
-    for found in parts.values():
-        drawn = {lm: _over_seeds(seeds) for lm, seeds in found.items()}
+    for part in parts.values():
+        drawn = {lm: _over_seeds(seeds) for lm, seeds in part.items()}
         for lm in lms:
             total[lm] = total.get(lm, 0.0) + drawn[lm]
     frame = pd.DataFrame(total, columns=lms)
@@ -89,10 +89,10 @@ def data(drawn: pd.DataFrame, lms: Iterable[LM], baseline: str | None) -> pd.Dat
     there, draws = drawn.iloc[0], drawn.iloc[1:]
     ranks, order = ranked(draws), there.sort_values(ascending=False, kind="stable").index
     rows = []
-    for place, lm in enumerate(order, 1):
+    for rank, lm in enumerate(order, 1):
         low, high = draws[lm].quantile([0.025, 0.975])
         best, worst = ranks[lm].quantile([0.025, 0.975], interpolation="nearest")
-        row = {"lm": lm, "label": labels[lm], "rank": place, "delta_loglik": there[lm]}
+        row = {"lm": lm, "label": labels[lm], "rank": rank, "delta_loglik": there[lm]}
         row |= {"low": low, "high": high, "low_rank": int(best), "high_rank": int(worst)}
         above = (
             (draws[lm] > draws[baseline]).mean() if baseline in draws and lm != baseline else None
@@ -117,15 +117,15 @@ def percent(share: float) -> str:
 
 def draw(rows: pd.DataFrame, words: Iterable[str]) -> Figure:
     """Draw a square for each LM and rank, the darker the more often, its share of draws in per cent."""
-    found, many = shares(rows), len(rows)
+    image, many = shares(rows), len(rows)
     figure = style.figure(0.75 + 0.24 * many)
     axes = figure.add_subplot()
-    axes.imshow(found, cmap="Blues", vmin=0, vmax=1.15, aspect="auto", gid="shares")
+    axes.imshow(image, cmap="Blues", vmin=0, vmax=1.15, aspect="auto", gid="shares")
     if many <= 12:
-        for y, x in np.argwhere(found > 0):
-            colour = "white" if found[y, x] > 0.6 else "black"
+        for y, x in np.argwhere(image > 0):
+            colour = "white" if image[y, x] > 0.6 else "black"
             axes.text(
-                x, y, percent(found[y, x]), ha="center", va="center", size=style.SMALL, color=colour
+                x, y, percent(image[y, x]), ha="center", va="center", size=style.SMALL, color=colour
             )
     axes.set_xticks(range(many), range(1, many + 1))
     axes.set_yticks(range(many), rows.label)
@@ -147,18 +147,18 @@ def layout(rows: pd.DataFrame, baseline: str | None, title: str, notes: list[str
         low, high = row.low_rank, row.high_rank
         cells.append(str(low) if low == high else f"{low} to {high}")
         if baseline:
-            known = row.above_baseline is not None and not pd.isna(row.above_baseline)
-            cells.append(f"{100 * row.above_baseline:.0f} %" if known else "")
+            has_share = row.above_baseline is not None and not pd.isna(row.above_baseline)
+            cells.append(f"{100 * row.above_baseline:.0f} %" if has_share else "")
         cells.append(f"{percent(row.rank_1) or 0} %")
         grid.append(cells)
     return Table(title, heads, grid, notes, left=("", "LM"))
 
 
-def told(draws: int, over: str, seeds: int) -> list[str]:
+def notes_on_draws(draws: int, base: str, seeds: int) -> list[str]:
     """Say what was drawn and fitted."""
     also = " and seeds" if seeds > 1 else ""
     what = f"{draws:,} draws of subjects{also}, every regression refitted to each"
-    return ["; ".join(filter(None, [bases.SHORT.get(over, ""), what]))]
+    return ["; ".join(filter(None, [bases.SHORT.get(base, ""), what]))]
 
 
 def summary(path: Path) -> Table:
@@ -195,14 +195,14 @@ def main(
         raise InputError("ranks: a regression has no fit to the data; leave its response out")
     rows = data(drawn, models, baseline)
     run = {(cell["dataset"], cell["measure"]) for cell in cells}
-    absent = [each for each in measured if (each.dataset, each.measure) not in run]
+    absent = [response for response in measured if (response.dataset, response.measure) not in run]
     missing = [*lost, *comparison.absent_responses(absent, comparison.reasons(not_run))]
     seeds = len({cell.get("seed") for cell in cells})
-    said = told(int(rows.draws.iloc[0]), over, seeds)
-    style.write(figure, rows, draw, rows, [*said, *missing])
+    sentences = notes_on_draws(int(rows.draws.iloc[0]), over, seeds)
+    style.write(figure, rows, draw, rows, [*sentences, *missing])
     reference = next((lm.label for lm in models if lm.lm == baseline), None)
     notes = [
-        f"ΔLogLik in nats{bases.over(over)}, over all responses, best first; {said[0].split('; ')[-1]}",
+        f"ΔLogLik in nats{bases.relative_to(over)}, over all responses, best first; {sentences[0].split('; ')[-1]}",
         "95 %, ranks: of the draws; above, first: in how many of them",
     ]
     tables.write(table, layout(rows, reference, title, notes + missing), rows)

@@ -77,12 +77,14 @@ def main(
     )
     refits = Refits(formula, factors, fit, test, tuple(map(len, names.values())))
     drawn = draws(names["subject"], replicates, seed, dataset)
-    shown, found = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
+    shown, logliks = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
     for number, times in enumerate(drawn, 1):
-        found.append(refits.loglik(times))
+        logliks.append(refits.loglik(times))
         shown.update(number)
     with atomic(out) as path:
-        frame = pd.DataFrame({"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": found})
+        frame = pd.DataFrame(
+            {"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": logliks}
+        )
         frame.to_parquet(path, compression="zstd", index=False)
 
 
@@ -130,8 +132,8 @@ class Refits:
         """
         try:
             products = self._products(times)
-            found = search(products, *self._free, self._start, ENOUGH)
-            at = solve(products, found.La, found.Lb)
+            solution = search(products, *self._free, self._start, ENOUGH)
+            at = solve(products, solution.La, solution.Lb)
         except np.linalg.LinAlgError:
             return float("nan")
         test, n = self._test, len(self._test.y)
@@ -139,16 +141,16 @@ class Refits:
         def columns(names: tuple[str, ...]) -> np.ndarray:
             return np.array([column(c, test.predictors, n) for c in names]).reshape(-1, n).T
 
-        place = np.maximum(np.cumsum(times > 0) - 1, 0)  # among the subjects that were drawn
+        index = np.maximum(np.cumsum(times > 0) - 1, 0)  # among the subjects that were drawn
         left = test.y - self._cells.shift - columns(self._cells.fixed) @ at.beta
-        left -= (columns(self._subject.columns) * at.modes_a[place[test.subject]]).sum(1)
+        left -= (columns(self._subject.columns) * at.modes_a[index[test.subject]]).sum(1)
         if self._other:
             left -= (columns(self._other.columns) * at.modes_b[test.other]).sum(1)
-        each = -0.5 * (np.log(2 * np.pi * at.sigma**2) + (left / at.sigma) ** 2)
-        return float(times @ np.bincount(test.subject, each, len(times)))
+        logliks = -0.5 * (np.log(2 * np.pi * at.sigma**2) + (left / at.sigma) ** 2)
+        return float(times @ np.bincount(test.subject, logliks, len(times)))
 
 
 def _codes(rows: Rows, group: str, names: list[str]) -> np.ndarray:
     """Return the codes (n,) of a group's levels among `names`."""
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: index for index, name in enumerate(names)}
     return np.array([places[name] for name in rows.groups[group].names])[rows.groups[group].codes]

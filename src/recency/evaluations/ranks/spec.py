@@ -11,13 +11,13 @@ def name(settings) -> str:
 
 def _files(study, experiment: str, model: str) -> list[str]:
     """Return the refits of every cell's full or base model, in the cells' order."""
-    where, found = name(study.experiment(experiment)["ranks"]), []
+    where, paths = name(study.experiment(experiment)["ranks"]), []
     for response, lm in study.cells(experiment):
         design = study.config["designs"][response["design"]]
         shared = model == "base" and designs.bases(design)[0] == "all"
-        place = "<results>/refits/{design}/{dataset}.{measure}".format(**response)
-        found.append(f"{place}/{where}/{'none' if shared else lm['lm']}.{model}.parquet")
-    return found
+        folder = "<results>/refits/{design}/{dataset}.{measure}".format(**response)
+        paths.append(f"{folder}/{where}/{'none' if shared else lm['lm']}.{model}.parquet")
+    return paths
 
 
 def _problems(config, name) -> list[str]:
@@ -42,7 +42,7 @@ def _problems(config, name) -> list[str]:
 EVALUATION = Evaluation(
     key="ranks",
     applies=lambda study, experiment: "ranks" in study.experiment(experiment),
-    alone=False,
+    standalone=False,
     inputs={
         "full": lambda study, experiment: _files(study, experiment, "full"),
         "base": lambda study, experiment: _files(study, experiment, "base"),

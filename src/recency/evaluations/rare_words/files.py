@@ -20,11 +20,11 @@ def read_pairs(path: File) -> list[tuple[str, str, float]]:
     A first line without a number is a header, further columns are left out. Raises InputError, with
     file and line, for any other line, and where ranks cannot be: fewer than three pairs, one rating.
     """
-    found = []
+    rated = []
     for number, line in lines(Path(path)):
         if not line.strip() or line.startswith("#"):
             continue
-        separator = next((each for each in SEPARATORS if each in line), None)
+        separator = next((candidate for candidate in SEPARATORS if candidate in line), None)
         a, b, rating = ([part.strip() for part in line.split(separator)] + ["", "", ""])[:3]
         try:
             value = float(rating)
@@ -37,15 +37,15 @@ def read_pairs(path: File) -> list[tuple[str, str, float]]:
                 f"{path}, line {number}: {line.strip()[:80]!r} is no word, word and rating; correct or "
                 "remove it"
             )
-        found.append((a, b, value))
-    if len(found) < 3:
-        raise InputError(f"{path} has {len(found)} pairs of words; ranks take three or more")
-    if len({rating for *_, rating in found}) < 2:
+        rated.append((a, b, value))
+    if len(rated) < 3:
+        raise InputError(f"{path} has {len(rated)} pairs of words; ranks take three or more")
+    if len({rating for *_, rating in rated}) < 2:
         raise InputError(
-            f"{path}: all {len(found):,} pairs have the rating {found[0][2]:g}, and cannot be ranked; "
+            f"{path}: all {len(rated):,} pairs have the rating {rated[0][2]:g}, and cannot be ranked; "
             "the third column has to be people's rating"
         )
-    return found
+    return rated
 
 
 def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
@@ -80,8 +80,10 @@ def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
         twice += word in rows
         rows.setdefault(word, row)
     if not rows or (counts and counts[0] != len(rows) + twice):
-        told = f", and its first line says {counts[0]:,}; fetch or copy it again" if counts else ""
-        raise InputError(f"{path} has {len(rows) + twice:,} vectors{told}")
+        stated = (
+            f", and its first line says {counts[0]:,}; fetch or copy it again" if counts else ""
+        )
+        raise InputError(f"{path} has {len(rows) + twice:,} vectors{stated}")
     if twice:
         print(
             f"{path}: {twice:,} words stand twice; the first vector of each counts", file=sys.stderr

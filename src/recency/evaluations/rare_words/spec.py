@@ -9,13 +9,13 @@ KEY = "rare_words"
 
 def _files(study, experiment: str) -> list[str]:
     """Return the scores of an experiment's LMs and of the vectors that are here, a set after another."""
-    found = []
+    paths = []
     for pairs in study.data_here(experiment, KEY):
         where = f"<results>/rare_words/{pairs}"
-        found += [f"{where}/lms/{lm}.csv" for lm in study.experiment(experiment)["lms"]]
-        here = [each["name"] for each in _vectors(study, pairs) if each["here"]]
-        found += [f"{where}/vectors/{name}.csv" for name in here]
-    return found
+        paths += [f"{where}/lms/{lm}.csv" for lm in study.experiment(experiment)["lms"]]
+        here = [entry["name"] for entry in _vectors(study, pairs) if entry["here"]]
+        paths += [f"{where}/vectors/{name}.csv" for name in here]
+    return paths
 
 
 def _vectors(study, pairs: str) -> list[dict]:

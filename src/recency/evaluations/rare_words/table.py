@@ -37,19 +37,21 @@ def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataF
 
     `scores` are files of the LMs that `labels` name, then of the vectors here, a set after another.
     """
-    paths, found = iter(scores), []
-    for each in sets:
-        if each["not_run"]:
-            found.append(pd.DataFrame({"set": [each["label"]], "not_run": each["not_run"]}))
+    paths, frames = iter(scores), []
+    for word_set in sets:
+        if word_set["not_run"]:
+            frames.append(
+                pd.DataFrame({"set": [word_set["label"]], "not_run": word_set["not_run"]})
+            )
             continue
-        here = [v["label"] for v in each["vectors"] if v["here"]]
+        here = [v["label"] for v in word_set["vectors"] if v["here"]]
         for label in [*labels, *here]:
-            own = pd.read_csv(next(paths), dtype={"similarity": str})
-            found.append(own.assign(set=each["label"], label=label))
-        for v in (v for v in each["vectors"] if not v["here"]):
-            absent = {"set": each["label"], "label": v["label"], "not_run": v["placed"]}
-            found.append(pd.DataFrame({"similarity": NAMES, **absent}))
-    return pd.concat(found, ignore_index=True).reindex(columns=COLUMNS)
+            set_scores = pd.read_csv(next(paths), dtype={"similarity": str})
+            frames.append(set_scores.assign(set=word_set["label"], label=label))
+        for v in (v for v in word_set["vectors"] if not v["here"]):
+            absent = {"set": word_set["label"], "label": v["label"], "not_run": v["placed"]}
+            frames.append(pd.DataFrame({"similarity": NAMES, **absent}))
+    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
@@ -67,24 +69,26 @@ def layout(data: pd.DataFrame, title: str) -> Table:
     for name, rows in data.groupby("set", sort=False):
         rules.append(len(grid))
         grid.append([Cell(name, left=True, bold=True, span=len(header))])
-        for label, own in rows.dropna(subset="label").groupby("label", sort=False):
-            grid.append(_row(label, own.set_index("similarity")))
-        known = rows.dropna(subset="pairs").groupby("label", sort=False).first()
-        for (have, pairs), alike in known.groupby(["known_pairs", "pairs"], sort=False):
+        for label, lm_rows in rows.dropna(subset="label").groupby("label", sort=False):
+            grid.append(_row(label, lm_rows.set_index("similarity")))
+        by_lm = rows.dropna(subset="pairs").groupby("label", sort=False).first()
+        for (have, pairs), alike in by_lm.groupby(["known_pairs", "pairs"], sort=False):
             whose = ", ".join(alike.index)
             notes.append(
                 f"{name}, {whose}: both words of {have:,.0f} of {pairs:,.0f} pairs have a vector"
             )
-        notes += [f"{name}, not run: {each}" for each in dict.fromkeys(rows["not_run"].dropna())]
+        notes += [
+            f"{name}, not run: {reason}" for reason in dict.fromkeys(rows["not_run"].dropna())
+        ]
     return Table(f"{title}: vectors of words", header, grid, notes, tuple(rules))
 
 
-def _row(label: str, own: pd.DataFrame) -> Row:
+def _row(label: str, scores: pd.DataFrame) -> Row:
     """Set an LM's ρ by similarity, the published beneath."""
-    made = own.made_words.dropna()
-    cells = [label, (f"{made.max():,.0f}" if len(made) else "not run")]
+    counts = scores.made_words.dropna()
+    cells = [label, (f"{counts.max():,.0f}" if len(counts) else "not run")]
     for name in NAMES:
-        value, published = own.spearman.get(name, np.nan), own.published.get(name, np.nan)
+        value, published = scores.spearman.get(name, np.nan), scores.published.get(name, np.nan)
         below = () if np.isnan(published) else (f"published {published:g}",)
         cells.append(Cell("–" if np.isnan(value) else f"{100 * value:.1f}", below))
     return cells

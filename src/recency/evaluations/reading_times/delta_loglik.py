@@ -86,7 +86,7 @@ def main(
     out_seeds
         Gets BY_SEED, a row a cell.
     """
-    each = [
+    rows_by_seed = [
         {key: cell[key] for key in NAMES}
         | {"variant": cell.get("variant", cell["lm"]), "seed": cell.get("seed", "")}
         | compare(*pair, endpoint)
@@ -95,21 +95,21 @@ def main(
     observations, scores = (full_observations, base_observations), (full_crossed, base_crossed)
     parts = read_parts(endpoint, *(scores if endpoint == CROSSED else observations))
     if endpoint == CROSSED:
-        for row, part in zip(each, parts, strict=True):
+        for row, part in zip(rows_by_seed, parts, strict=True):
             total = repr(math.fsum(part["delta_loglik"]))
             row |= {"delta_loglik": total, "n": int(part["n"].sum())}
     groups: dict[tuple, list[dict]] = {}
-    for row, cell in zip(each, cells, strict=True):
-        groups.setdefault(_place(cell), []).append(row)
-    rows = {place: over_seeds(group) for place, group in groups.items()}
+    for row, cell in zip(rows_by_seed, cells, strict=True):
+        groups.setdefault(_key(cell), []).append(row)
+    rows = {row_key: over_seeds(group) for row_key, group in groups.items()}
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
     drawn = totals(cells, parts, is_crossed, replicates, seed)
-    for place, found in drawn.items():
-        rows[place] |= _text(found.ends())
+    for row_key, estimate in drawn.items():
+        rows[row_key] |= _text(estimate.ends())
     by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
     write_csv(out, pd.DataFrame(rows.values(), columns=[*COLUMNS, *by_cluster], dtype=object))
     if out_seeds is not None:
-        write_csv(out_seeds, pd.DataFrame(each, columns=BY_SEED, dtype=object))
+        write_csv(out_seeds, pd.DataFrame(rows_by_seed, columns=BY_SEED, dtype=object))
     if out_subjects is not None:
         subjects = [by_subject(part, cell) for part, cell in zip(parts, cells, strict=True)]
         keys = ["lm", "dataset", "measure", "design", "subject"]
@@ -146,7 +146,7 @@ def totals(
         return {}
     collected = Tables() if is_crossed else Sums()
     for cell, part in zip(cells, parts, strict=True):
-        lm, response = _place(cell)
+        lm, response = _key(cell)
         training = str(cell.get("seed", ""))
         if isinstance(collected, Tables):
             collected.add((lm, response), cell["dataset"], part, training)
@@ -161,10 +161,10 @@ def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the row of an LM and response from those of its seeds: means, and what any of them notes."""
     first = rows[0]
     for name in SAME:
-        if len(found := {row[name] for row in rows}) > 1:
+        if len(distinct := {row[name] for row in rows}) > 1:
             raise InputError(
                 f"{first['lm']} on {first['dataset']} {first['measure']}: {name} is "
-                f"{' and '.join(map(str, sorted(found)))} for its seeds; make their regressions again"
+                f"{' and '.join(map(str, sorted(distinct)))} for its seeds; make their regressions again"
             )
     figures = {}
     for name in FIGURES:
@@ -183,7 +183,7 @@ def _mean(values: pd.Series) -> float:
     return values.mean(skipna=False)
 
 
-def _place(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
+def _key(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
     """Return a cell's LM and response."""
     return cell["lm"], (cell["dataset"], cell["measure"], cell["design"])
 
@@ -213,7 +213,7 @@ def contributions(full: File, base: File, endpoint: str = "conditional") -> pd.D
     names = ["subject", "sentence", "word_id"]
     _check_same(with_lm, without_lm, names, full, base)
     column = "loglik" if endpoint == "conditional" else f"loglik_{endpoint}"
-    parts = [each.get(column, math.nan) for each in (with_lm, without_lm)]
+    parts = [fit.get(column, math.nan) for fit in (with_lm, without_lm)]
     return with_lm[names].assign(n=1, delta_loglik=parts[0] - parts[1])
 
 
@@ -257,8 +257,8 @@ def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:
     table = grouped["n"].sum().to_frame()
     table["delta_loglik"] = grouped["delta_loglik"].agg(lambda part: part.sum(skipna=False))
     table = table.reset_index()
-    for place, name in enumerate(("lm", "dataset", "measure", "design")):
-        table.insert(place, name, cell[name])
+    for position, name in enumerate(("lm", "dataset", "measure", "design")):
+        table.insert(position, name, cell[name])
     return table
 
 
@@ -277,8 +277,8 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
         pair = with_lm["loglik"].get(key), without_lm["loglik"].get(key)
         figures[name] = "" if None in pair else repr(pair[0] - pair[1])
     figures["delta_loglik"] = figures.get(f"delta_loglik_{endpoint}", "")
-    own = with_lm["loglik"].get("exploratory")
-    figures[OWN] = "" if own is None else repr(own)
+    exploratory = with_lm["loglik"].get("exploratory")
+    figures[OWN] = "" if exploratory is None else repr(exploratory)
     figures["delta_aic"] = _delta_aic(with_lm, without_lm)
     scored = "fit" if endpoint == IN_SAMPLE else "exploratory"
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]

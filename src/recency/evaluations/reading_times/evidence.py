@@ -57,7 +57,9 @@ class Evidence:
     @cached_property
     def smallest_effect(self) -> float:
         """The smallest effect of interest in nats; NaN where it is unknown."""
-        observations = (own.n for (_, label), own in self.intervals.own.items() if label == TOTAL)
+        observations = (
+            interval.n for (_, label), interval in self.intervals.own.items() if label == TOTAL
+        )
         baseline = self.result.totals.get(self.baseline, math.nan)
         return claims.in_nats(self.stated, next(observations, math.nan), baseline)
 

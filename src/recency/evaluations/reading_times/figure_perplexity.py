@@ -42,7 +42,7 @@ def over_seeds(perplexity: pd.Series, seeds: Mapping[str, str]) -> pd.Series:
 
 def draw(
     result: Comparison,
-    known: Intervals,
+    bounds: Intervals,
     perplexity: pd.Series,
     words: list[str],
     baseline: str | None = None,
@@ -65,7 +65,7 @@ def draw(
     if first_lm and len(lms) > 1:
         axes.axhline(totals[first_lm.lm], color=BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
     for lm in lms:
-        low, high = against(known, result, lm.lm, TOTAL)
+        low, high = against(bounds, result, lm.lm, TOTAL)
         if not math.isnan(low):
             axes.plot([perplexity[lm.lm]] * 2, [low, high], "_-", lw=0.9, ms=4, zorder=2,
                       color=style.tint(looks[lm.lm].colour, 0.6), gid=f"interval {lm.lm}")  # fmt: skip
@@ -117,7 +117,7 @@ def draw(
     axes.grid(which="major")
     axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
     axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale)")
-    how = explained(known, first_lm and first_lm.label)
+    how = explained(bounds, first_lm and first_lm.label)
     style.notes(figure, [result.note(how), *words])
     labels.name_lms(axes, lms, looks, perplexity, totals)
     return figure
@@ -142,14 +142,18 @@ def main(
     their ΔLogLik. Perplexity is per token, or per word where LMs have tokens of their own.
     """
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
+    bounds = interval_files.read(intervals, result)
     rows, unit, about = computing.compared(perplexity)
     trained = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
     values = over_seeds(trained, seeds or {})
-    each = interval_files.by_seed(by_seed, result).reset_index()
-    marks = pd.DataFrame({"lm": each.lm, "delta_loglik": each[TOTAL]}) if len(each) else None
+    by_lm_and_seed = interval_files.by_seed(by_seed, result).reset_index()
+    marks = (
+        pd.DataFrame({"lm": by_lm_and_seed.lm, "delta_loglik": by_lm_and_seed[TOTAL]})
+        if len(by_lm_and_seed)
+        else None
+    )
     if marks is not None:
-        marks["perplexity"] = trained.reindex(each.variant).to_numpy()
+        marks["perplexity"] = trained.reindex(by_lm_and_seed.variant).to_numpy()
     words = list(result.missing)
     if marks is not None:
         words.insert(0, f"LMs are means of {result.seeds} seeds, small marks are seeds")
@@ -157,5 +161,5 @@ def main(
         words.append(f"no perplexity of {', '.join(lost)}")
     words += about
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
-    data = interval_files.of_totals(known, result, shown, perplexity=values)
-    style.write(out, data, draw, result, known, values, words, baseline, marks, unit, empty=words)
+    data = interval_files.of_totals(bounds, result, shown, perplexity=values)
+    style.write(out, data, draw, result, bounds, values, words, baseline, marks, unit, empty=words)

@@ -61,7 +61,7 @@ class Sums:
 
     def draw(self, replicates: int, seed: int) -> dict[tuple[LM, Response], Draws]:
         """Draw the clusters of each dataset anew, the same ones for all of its cells."""
-        found: dict[tuple[LM, Response], dict[str, np.ndarray]] = {}
+        samples: dict[tuple[LM, Response], dict[str, np.ndarray]] = {}
         for (dataset, cluster), cells in self._sums.items():
             names = sorted(set().union(*(sums.index for all_ in cells.values() for sums in all_)))
             # A cluster without observations of a measure is drawn all the same, and adds nothing.
@@ -73,12 +73,12 @@ class Sums:
             )
             stream = [seed, zlib.crc32(f"{dataset}\t{cluster}".encode())]
             drawn = bootstrap.draws(table, replicates, stream)
-            for place, cell in enumerate(cells):
-                found.setdefault(cell, {})[cluster] = drawn[:, place]
+            for column, cell in enumerate(cells):
+                samples.setdefault(cell, {})[cluster] = drawn[:, column]
         further = FurtherSeeds(self._totals.values(), replicates, seed)
         return {
             cell: further.mean(self._totals[cell], drawn, self._n[cell])
-            for cell, drawn in found.items()
+            for cell, drawn in samples.items()
         }
 
 
@@ -100,10 +100,10 @@ def table(
     rows = []
     for response in responses:
         here = {lm: cells[lm, response] for lm in lms if (lm, response) in cells}
-        rows += [_row(lm, "", "own", response, own) for lm, own in here.items()]
-        for lm, own in here.items():
+        rows += [_row(lm, "", "own", response, estimate) for lm, estimate in here.items()]
+        for lm, estimate in here.items():
             if (other := baselines.get(lm, lm)) != lm and other in here:
-                rows.append(_row(lm, other, "baseline", response, own - here[other]))
+                rows.append(_row(lm, other, "baseline", response, estimate - here[other]))
     together: dict[str, list[Response]] = {}
     for response in responses:
         together.setdefault((apart or {}).get(response[2], ""), []).append(response)
@@ -139,17 +139,17 @@ def _totals(
     totals = {}
     for lm in ranked:
         first, *rest = (cells[lm, response] for response in shared)
-        for each in rest:
-            first = first + each
+        for term in rest:
+            first = first + term
         totals[lm] = first
     everything = (ALL, ALL, name)
-    rows = [_row(lm, "", "own", everything, own) for lm, own in totals.items()]
+    rows = [_row(lm, "", "own", everything, estimate) for lm, estimate in totals.items()]
     pairs = [(lm, baselines[lm]) for lm in totals if baselines.get(lm, lm) != lm]
     pairs = [pair for pair in pairs if pair[1] in totals]
-    known = {frozenset(pair) for pair in pairs}
-    others = [p for p in itertools.combinations(totals, 2) if frozenset(p) not in known]
+    compared = {frozenset(pair) for pair in pairs}
+    others = [p for p in itertools.combinations(totals, 2) if frozenset(p) not in compared]
     others = others if every_pair else []
-    places = {lm: place for place, lm in enumerate(totals)}
+    places = {lm: index for index, lm in enumerate(totals)}
     indices = [(places[a], places[b]) for a, b in pairs + others]
     every = list(totals.values())
     module = crossed_samples if isinstance(every[0], Scores) else drawn_totals
@@ -166,10 +166,10 @@ def _row(
     against: str,
     kind: str,
     response: Response,
-    found: Draws | Scores,
+    estimate: Draws | Scores,
     together: Mapping[str, float] | float | None = None,
 ) -> dict:
     """Return a row: both intervals, the wider one, and with `together` those of all pairs."""
     names = dict(zip(("dataset", "measure", "design"), response, strict=True))
-    row = {"lm": lm, "against": against, "kind": kind, **names, "n": found.n}
-    return row | {"delta_loglik": found.value} | found.ends(together)
+    row = {"lm": lm, "against": against, "kind": kind, **names, "n": estimate.n}
+    return row | {"delta_loglik": estimate.value} | estimate.ends(together)

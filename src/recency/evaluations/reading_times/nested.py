@@ -74,8 +74,8 @@ def main(
             (b, a, surprisal_a[index], fit_a[index], observations_a[index]),
             (a, b, surprisal_b[index], fit_b[index], observations_b[index]),
         )
-        for added, over, surprisal, fit, observations in ways:
-            row: dict[str, Any] = {"added": added, "over": over}
+        for added, reduced, surprisal, fit, observations in ways:
+            row: dict[str, Any] = {"added": added, "over": reduced}
             row |= {key: names[key] for key in NAMES[2:]}
             compared = delta_loglik.compare(fit_both[index], fit)
             row |= {key: compared[key] for key in compared.keys() & set(COLUMNS)}
@@ -85,8 +85,8 @@ def main(
                 of_rows = parts["delta_loglik"].to_numpy(), parts[cluster].to_numpy()
                 ends = interval(*of_rows, replicates, seed)
                 row |= {f"low_{cluster}": ends[0], f"high_{cluster}": ends[1]}
-            alone = errors(surprisal, fit, of_dataset)
-            pairs = [(names["dataset"], both, alone)] if both and alone else []
+            surprisal_only = errors(surprisal, fit, of_dataset)
+            pairs = [(names["dataset"], both, surprisal_only)] if both and surprisal_only else []
             tested = permutation.compare(pairs, permutations, _seed(row, seed))
             tested |= {"mse_both": tested.pop("mse_a"), "mse_over": tested.pop("mse_b")}
             rows.append(row | {"n_held_out": tested.pop("n")} | tested)

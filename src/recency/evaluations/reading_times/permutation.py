@@ -114,45 +114,45 @@ def main(
         shared = held_out[index], words[index], unigram[index] if unigram else None
         a = errors(names["dataset"], *shared, surprisal_a[index], fit_a[index])
         b = errors(names["dataset"], *shared, surprisal_b[index], fit_b[index])
-        key = tuple(names[each] for each in COLUMNS[:4])
+        key = tuple(names[lm_errors] for lm_errors in COLUMNS[:4])
         trained = str(names.get("seed", ""))
-        a, b = (replace(each, seed=trained) if each else None for each in (a, b))
-        a, b = (_of_one_scale(each, names) if each else None for each in (a, b))
+        a, b = (replace(lm_errors, seed=trained) if lm_errors else None for lm_errors in (a, b))
+        a, b = (_of_one_scale(lm_errors, names) if lm_errors else None for lm_errors in (a, b))
         by_response.setdefault(key, []).append((names["dataset"], a, b))
         about = names["dataset"], names["measure"], trained
         of_lm.setdefault(about, {}).update({names["lm_a"]: a, names["lm_b"]: b})
         shown.update(index + 1)
-    known = baselines or {}
+    baseline_of = baselines or {}
 
     def tested(tests: Mapping[tuple[str, ...], Sequence[Pair]], *first: Callable) -> list[dict]:
         return _tested(tests, permutations, seed, *first, statistic=statistic)
 
-    _write(out, tested(by_response, lambda a, b: known.get(a) == b))
+    _write(out, tested(by_response, lambda a, b: baseline_of.get(a) == b))
     if out_kinds is not None:
         _write(out_kinds, tested(_by_kind(of_lm, kinds or {})))
 
 
 def _of_one_scale(errors: Errors, names: Mapping[str, str]) -> Errors:
     """Name the measure in place of a unit that scores lack: two ratings are of two scales."""
-    own = "{dataset}.{measure}".format(**names)
-    return replace(errors, unit=own) if errors.unit == SCORE else errors
+    scale = "{dataset}.{measure}".format(**names)
+    return replace(errors, unit=scale) if errors.unit == SCORE else errors
 
 
 def _by_kind(
     of_lm: Mapping[tuple[str, ...], Mapping[str, Errors | None]], kinds: Mapping[str, str]
 ) -> dict[tuple[str, ...], list[Pair]]:
     """Return the pairs of each two kinds by response, the errors of a kind means over its LMs."""
-    found: dict[tuple[str, ...], list[Pair]] = {}
+    pairs: dict[tuple[str, ...], list[Pair]] = {}
     for (dataset, measure, _), errors in of_lm.items():
         means: dict[str, Errors | None] = {}
         for kind in dict.fromkeys(kinds.values()):
-            own = [errors.get(lm) for lm, of in kinds.items() if of == kind]
-            whole = all(own)
-            squared = np.mean([each.squared for each in own], axis=0) if whole else None
-            means[kind] = replace(own[0], squared=squared) if whole else None
+            members = [errors.get(lm) for lm, of in kinds.items() if of == kind]
+            whole = all(members)
+            squared = np.mean([member.squared for member in members], axis=0) if whole else None
+            means[kind] = replace(members[0], squared=squared) if whole else None
         for a, b in combinations(means, 2):
-            found.setdefault((a, b, dataset, measure), []).append((dataset, means[a], means[b]))
-    return found
+            pairs.setdefault((a, b, dataset, measure), []).append((dataset, means[a], means[b]))
+    return pairs
 
 
 def _tested(
@@ -198,7 +198,7 @@ def of_dataset(
 ) -> dict[str, str | PathLike]:
     """Return LM → file of surprisal of a dataset; `others` are the files of `named`, in its order."""
     pairs = zip(named, others, strict=True)
-    return {each["lm"]: path for each, path in pairs if each["dataset"] == dataset}
+    return {names["lm"]: path for names, path in pairs if names["dataset"] == dataset}
 
 
 def onsets_beside(
@@ -245,7 +245,7 @@ def compare(
     seeds = list(dict.fromkeys(a.seed for _, a, _ in pairs))
     of_seed = [[pair for pair in pairs if pair[1].seed == seed] for seed in seeds]
     errors_a, errors_b = (
-        [np.concatenate([pair[which].squared for pair in each]) for each in of_seed]
+        [np.concatenate([pair[which].squared for pair in group]) for group in of_seed]
         for which in (1, 2)
     )
     error_a, error_b = np.mean(errors_a, axis=0), np.mean(errors_b, axis=0)
@@ -253,14 +253,14 @@ def compare(
     of_training = [a - b for a, b in zip(errors_a, errors_b, strict=True)]
 
     def p_value(seed: int, codes: np.ndarray | None = None) -> float:
-        by_seed = np.array([statistic_of(each, codes, statistic) for each in of_training])
+        by_seed = np.array([statistic_of(group, codes, statistic) for group in of_training])
         return permutation_p(differences, permutations, seed, codes, by_seed, statistic)
 
     pairs, by_cluster = of_seed[0], {}
     for index, name in enumerate(CLUSTERS, 1):
         codes = _pooled(pairs, name)
-        alone = codes.max() == codes.min()  # one cluster can show nothing
-        by_cluster[f"p_{name}"] = math.nan if alone else p_value(seed + index, codes)
+        is_single = codes.max() == codes.min()  # one cluster can show nothing
+        by_cluster[f"p_{name}"] = math.nan if is_single else p_value(seed + index, codes)
     return {
         "n": len(differences),
         "mse_a": float(error_a.mean()),
@@ -296,8 +296,8 @@ def _pooled(pairs: Sequence[Pair], cluster: str) -> np.ndarray:
     codes = []
     for dataset, errors, _ in pairs:
         levels = errors.groups[cluster]
-        own = [numbers.setdefault((dataset, name), len(numbers)) for name in levels.names]
-        codes.append(np.array(own)[levels.codes])
+        shared = [numbers.setdefault((dataset, name), len(numbers)) for name in levels.names]
+        codes.append(np.array(shared)[levels.codes])
     return np.concatenate(codes)
 
 

@@ -41,20 +41,20 @@ def main(*, surprisal: Files, lms: Described, out: File) -> None:
     totals: dict[str, dict[str, tuple[float, int, int]]] = {}
     for path in map(Path, surprisal):
         totals.setdefault(path.parent.name, {})[path.stem] = scored(path)
-    every = sorted({dataset for found in totals.values() for dataset in found})
+    every = sorted({dataset for by_dataset in totals.values() for dataset in by_dataset})
     rows = []
     for model in lms:
         lm, label = model["lm"], model["label"]
-        found = totals.get(lm, {})
-        if absent := [dataset for dataset in every if dataset not in found]:
+        by_dataset = totals.get(lm, {})
+        if absent := [dataset for dataset in every if dataset not in by_dataset]:
             raise InputError(
                 f"perplexity: no surprisal of {lm} for {', '.join(absent)}, which other LMs have; "
                 "make it, or leave the dataset out for all"
             )
-        found = dict(sorted(found.items()))
-        if found:
-            found["all"] = tuple(sum(values) for values in zip(*found.values()))
-        for dataset, (bits, tokens, words) in found.items():
+        by_dataset = dict(sorted(by_dataset.items()))
+        if by_dataset:
+            by_dataset["all"] = tuple(sum(values) for values in zip(*by_dataset.values()))
+        for dataset, (bits, tokens, words) in by_dataset.items():
             if tokens:
                 mean, of_words = bits / tokens, (words, 2.0 ** (bits / words))
                 rows.append((lm, label, dataset, tokens, mean, 2.0**mean, *of_words))
@@ -74,11 +74,11 @@ def compared(perplexity: File) -> tuple[pd.DataFrame, str, list[str]]:
         unit = "word" if (rows.tokens == rows.words).all() else "token"
     else:
         unit, rows["perplexity"] = "word", rows.word_perplexity
-    said = [] if alike else ["perplexity is per word, since LMs have tokens of their own"]
+    notes = [] if alike else ["perplexity is per word, since LMs have tokens of their own"]
     whole = rows[rows.dataset == "all"]
     fewer = whole[whole.words < whole.words.max()].drop_duplicates("label")
-    said += [
+    notes += [
         f"perplexity of {row.label}: over {row.words:,} of {whole.words.max():,} words"
         for row in fewer.itertuples()
     ]
-    return rows[["lm", "dataset", "perplexity"]], unit, said
+    return rows[["lm", "dataset", "perplexity"]], unit, notes

@@ -78,7 +78,7 @@ def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.Da
     the truth 0. InputError for a fit without one of the effects, such as a base model's.
     """
     fits = list(fits)
-    own = next((fit for fit in fits if fit["lm"] == truth["reader"]), None)
+    of_reader = next((fit for fit in fits if fit["lm"] == truth["reader"]), None)
     units = {row["term"]: (row["value"], row["unit"]) for row in truth["fixed"]}
     rows = []
     for fit in fits:
@@ -87,7 +87,7 @@ def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.Da
                 f"recovery: the fit of {fit['lm']} is of {fit['response']} times, but the simulated "
                 "readers' effects are in ms; give fits of a design with response: raw"
             )
-        target = standardised(truth, (own or fit)["scaling"])
+        target = standardised(truth, (of_reader or fit)["scaling"])
         first = (fit["lm"], labels.get(fit["lm"], fit["lm"]))
         if lost := target["fixed"].keys() - {row["term"] for row in fit["fixed"]}:
             raise InputError(
@@ -106,14 +106,14 @@ def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.Da
                 (*first, "fixed", term, true, estimate, se, low, high, low <= true <= high)
                 + natural
             )
-        found = {"residual": {"": fit["sigma"]}}
+        estimated = {"residual": {"": fit["sigma"]}}
         for group in ("subject", "sentence"):
             random = fit["random"].get(group, {"sd": []})
             terms = random.get("terms", [INTERCEPT])
-            found[group] = dict(zip(terms, np.atleast_1d(random["sd"]).tolist(), strict=True))
+            estimated[group] = dict(zip(terms, np.atleast_1d(random["sd"]).tolist(), strict=True))
         for group in ("subject", "sentence", "residual"):
-            for term in target[group] | found[group]:
-                values = (target[group].get(term, 0.0), found[group].get(term))
+            for term in target[group] | estimated[group]:
+                values = (target[group].get(term, 0.0), estimated[group].get(term))
                 rows.append((*first, f"{group} sd", term, *values) + (None,) * 7)
     return pd.DataFrame(rows, columns=COLUMNS).astype({"covered": "boolean"})
 
@@ -149,8 +149,10 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> F
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2)
     if reader in order:
-        said = f"Bold: {spreads.label.iloc[0]}, with whose surprisal the times were simulated."
-        notes = [said, *notes]
+        explanation = (
+            f"Bold: {spreads.label.iloc[0]}, with whose surprisal the times were simulated."
+        )
+        notes = [explanation, *notes]
     style.notes(figure, notes)
     return figure
 
@@ -194,17 +196,17 @@ def main(*, truth: File, fits: Files, out: Files, lms: Described = ()) -> None:
 
     `lms` are mappings of lm, label, bias and applied, as for the other figures.
     """
-    known = json.loads(Path(truth).read_text(encoding="utf-8"))
+    parameters = json.loads(Path(truth).read_text(encoding="utf-8"))
     every = [json.loads(Path(path).read_text(encoding="utf-8")) for path in fits]
-    found = [fit for fit in every if fit["fixed"]]  # lme4 refused the others
-    if not found:
+    fitted = [fit for fit in every if fit["fixed"]]  # lme4 refused the others
+    if not fitted:
         raise InputError(f"recovery: no fits to compare with {truth}; name LMs to be fitted")
     records = {lm.lm: lm for lm in comparison.records(lms, [])[0]}
     shown = [
         records.get(fit["lm"], LM(fit["lm"], fit["lm"], {"form": "unknown"}, "training"))
         for fit in every
     ]
-    table = compare(known, found, {lm.lm: lm.label for lm in shown})
-    done = {fit["lm"] for fit in found}
+    table = compare(parameters, fitted, {lm.lm: lm.label for lm in shown})
+    done = {fit["lm"] for fit in fitted}
     notes = [f"Not fitted: {lm.label}." for lm in shown if lm.lm not in done]
-    style.write(out, table, draw, table, known["reader"], shown, notes)
+    style.write(out, table, draw, table, parameters["reader"], shown, notes)

@@ -154,20 +154,20 @@ def _student_quantiles(freedom: int, number: int = 20_000) -> np.ndarray:
 def row(values: np.ndarray) -> dict[str, Any]:
     """Return the figures of ΔLogLik by seed and sentence (S, I): sums over the sentences."""
     S, I = values.shape
-    found = components(values)
-    total = I * found.mean
-    se_seeds = I * found.seed / math.sqrt(S)
-    se_sentences = math.sqrt(I) * found.item
-    residual = 0.0 if math.isnan(found.residual) else found.residual
+    parts = components(values)
+    total = I * parts.mean
+    se_seeds = I * parts.seed / math.sqrt(S)
+    se_sentences = math.sqrt(I) * parts.item
+    residual = 0.0 if math.isnan(parts.residual) else parts.residual
     # With one seed nothing is known of other seeds: the standard error is that of the sentences.
     between = 0.0 if math.isnan(se_seeds) else se_seeds
     se = math.sqrt(between**2 + se_sentences**2 + I * residual**2 / S)
     half = half_width(values)
     figures = {
         "delta_loglik": total,
-        "sd_seed": I * found.seed,
-        "sd_sentence": math.sqrt(I) * found.item,
-        "sd_residual": math.sqrt(I) * found.residual,
+        "sd_seed": I * parts.seed,
+        "sd_sentence": math.sqrt(I) * parts.item,
+        "sd_residual": math.sqrt(I) * parts.residual,
         "se_seeds": se_seeds,
         "se_sentences": se_sentences,
         "se": se,

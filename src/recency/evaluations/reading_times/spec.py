@@ -19,9 +19,11 @@ def _applies(study, experiment: str) -> bool:
 def _problems(config, name) -> list[str]:
     """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs have not."""
     entry, where = config["experiments"][name], f"experiments → {name}"
-    found = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
-    found += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
-    return found + _nested_problems(config, entry, where) + _recovery_problems(config, entry, where)
+    problems = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
+    problems += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
+    return (
+        problems + _nested_problems(config, entry, where) + _recovery_problems(config, entry, where)
+    )
 
 
 def _corrected_problems(config, entry, where) -> list[str]:
@@ -38,59 +40,59 @@ def _corrected_problems(config, entry, where) -> list[str]:
 
 def _pair_problems(entry, where) -> list[str]:
     """Return the pairs of LMs that are not the experiment's, or are compared twice."""
-    found, pairs = [], [tuple(sorted(pair)) for pair in entry.get("compare", [])]
+    problems, pairs = [], [tuple(sorted(pair)) for pair in entry.get("compare", [])]
     for key in ("compare", "nested"):
         for lm in dict.fromkeys(lm for pair in entry.get(key, []) for lm in pair):
             if lm not in entry["lms"]:
-                found.append(f"{where} → {key}: {lm!r} is not among the experiment's `lms`")
+                problems.append(f"{where} → {key}: {lm!r} is not among the experiment's `lms`")
     for pair in dict.fromkeys(pair for pair in pairs if pairs.count(pair) > 1):
-        found.append(f"{where} → compare: {pair[0]!r} and {pair[1]!r} are compared twice")
-    return found
+        problems.append(f"{where} → compare: {pair[0]!r} and {pair[1]!r} are compared twice")
+    return problems
 
 
 def _nested_problems(config, entry, where) -> list[str]:
     """Return designs and datasets that LMs cannot be set side by side in."""
-    found = []
+    problems = []
     for design in entry.get("responses", {}) if entry.get("nested") else ():
-        place = f"{where} → responses → {design}"
+        location = f"{where} → responses → {design}"
         formula = _formula(config, design)
         engine = config["designs"][design]["engine"]
         if engine in ("gam", "brms"):
-            found.append(
-                f"{place}: `nested` is of mixed models or `engine: ols`, not of `engine: {engine}`"
+            problems.append(
+                f"{location}: `nested` is of mixed models or `engine: ols`, not of `engine: {engine}`"
             )
         # With a misspelled predictor, which is said elsewhere, `of_interest` still names surprisal.
         interest = config["designs"][design].get("of_interest", [])
         used = [] if formula is None else [*names.used(formula), *interest]
         if used and not any(map(names.of_own_lm, used)):
-            found.append(
-                f"{place}: `nested` sets LMs side by side, and the formula has no surprisal"
+            problems.append(
+                f"{location}: `nested` sets LMs side by side, and the formula has no surprisal"
             )
         for dataset in {response.partition(".")[0] for response in entry["responses"][design]}:
             if config["datasets"][dataset].get("partitioned", True) is False:
-                found.append(
+                problems.append(
                     f"{where} → nested: {dataset} is not partitioned, so nothing is left to test on"
                 )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def _recovery_problems(config, entry, where) -> list[str]:
     """Return readers that are not simulated, and effects of theirs that a design lacks."""
-    found = []
+    problems = []
     for design, listed in entry.get("responses", {}).items() if entry.get("recovery") else ():
         for dataset in dict.fromkeys(response.partition(".")[0] for response in listed):
             simulate = config["datasets"][dataset].get("simulate")
             if simulate is None:
-                found.append(f"{where} → recovery: the readers of {dataset} are not simulated")
+                problems.append(f"{where} → recovery: the readers of {dataset} are not simulated")
                 continue
             effects = simulate["readers"]["coefficients"].keys() - {"intercept"}
             formula = _formula(config, design)
             if formula is not None and (lost := sorted(effects - set(formula.fixed))):
-                found.append(
+                problems.append(
                     f"{where} → recovery: the design {design} has no {lost[0]}, which the readers of "
                     f"{dataset} have; add it to the formula as it is"
                 )
-    return found
+    return problems
 
 
 def _formula(config, design):
@@ -170,7 +172,7 @@ EVALUATION = Evaluation(
     shares=("compare", "recovery", "search", "sensitivity", "test_statistic"),
     applies=_applies,
     inputs={
-        "beside": lambda study, experiment: (
+        "others": lambda study, experiment: (
             [f"<results>/experiments/{experiment}/delta_loglik_beside.csv"]
             if study.base(experiment, beside=True)
             else []

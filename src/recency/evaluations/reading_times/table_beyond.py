@@ -43,7 +43,7 @@ def main(
         Each LM (`lm`) and what it is called for all of its seeds (`but_for_seed`).
     """
     models, measured = comparison.records(lms, responses)
-    one_name = {each["lm"]: each["but_for_seed"] for each in trainings}
+    one_name = {training["lm"]: training["but_for_seed"] for training in trainings}
     rows = comparison.table(nested, COLUMNS)
     sums = totals(
         rows.assign(pair_added=rows.added.map(one_name), pair_over=rows.over.map(one_name))
@@ -54,8 +54,8 @@ def main(
     grid = []
     for added in models:
         line: list[Cell | str] = [added.label]
-        for over in models:
-            row = by_pair.get((added.lm, over.lm))
+        for reference in models:
+            row = by_pair.get((added.lm, reference.lm))
             if row is None:
                 line.append("")
                 continue
@@ -90,7 +90,7 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
     sds = (rows.high_sentence - rows.low_sentence) / (2 * stats.norm.ppf(0.975))
     rows = rows.assign(variance=sds**2)
     result = []
-    for (added, over), pair in rows.groupby(["pair_added", "pair_over"], sort=False):
+    for (added, reference), pair in rows.groupby(["pair_added", "pair_over"], sort=False):
         by_seed = pair.groupby(["added", "over"])[["delta_loglik", "variance"]].sum(min_count=1)
         seeds, number = by_seed.delta_loglik, len(by_seed)
         reach = stats.norm.ppf(0.975) * math.sqrt(by_seed.variance.mean())
@@ -101,7 +101,7 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
         result.append(
             {
                 "added": added,
-                "over": over,
+                "over": reference,
                 "seeds": number,
                 "responses": len(pair) // number,
                 "delta_loglik": mean,

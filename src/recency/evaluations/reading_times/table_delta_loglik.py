@@ -20,7 +20,7 @@ PRODUCT = {
 }
 
 
-def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.DataFrame:
+def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.DataFrame:
     """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
 
     `published` is indexed by lm. There is a difference only where both have the same baseline
@@ -38,23 +38,23 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
             if label == TOTAL:
                 there = papers.total(published, lm.lm, result.summed)
             row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
-            over, by = ("", "")
+            base, by = ("", "")
             if not math.isnan(there):
-                over, by = published.base[lm.lm], published.endpoint[lm.lm]
-            same = (over, by) == (of_base[label], result.endpoint)
+                base, by = published.base[lm.lm], published.endpoint[lm.lm]
+            same = (base, by) == (of_base[label], result.endpoint)
             row |= {"published": there, "difference": value - there if same else math.nan}
             row |= {"base": of_base[label], "endpoint": result.endpoint}
-            row |= {"published_base": over, "published_endpoint": by}
+            row |= {"published_base": base, "published_endpoint": by}
             converged = (lm.lm, label) not in result.unconverged
-            rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
+            rows.append(row | columns(bounds, lm.lm, label) | {"converged": converged})
     names = ["lm", "label", "response", "base", "endpoint", "reproduced", "published_base"]
     names += ["published_endpoint", "published", "difference"]
-    return pd.DataFrame(rows, columns=[*names, *columns(known, "", ""), "converged"])
+    return pd.DataFrame(rows, columns=[*names, *columns(bounds, "", ""), "converged"])
 
 
 def layout(
     result: Comparison,
-    known: Intervals,
+    bounds: Intervals,
     rows: pd.DataFrame,
     title: str,
     source: str,
@@ -65,7 +65,7 @@ def layout(
     Under a value stands the interval of the difference from the baseline, of the baseline that of
     its own ΔLogLik.
     """
-    beside = rows.published.notna().any()
+    has_published = rows.published.notna().any()
     groups: list[tuple[str, list[str]]] = []
     for response in result.responses:
         if not groups or groups[-1][0] != response.dataset:
@@ -82,8 +82,8 @@ def layout(
     grid = []
     for lm in result.lms:
         # Lines beneath stand where this LM has something published, so that rows stay level.
-        below = beside and value.loc[lm.lm].published.notna().any()
-        paired = any(where == lm.lm for where, _ in known.paired)
+        below = has_published and value.loc[lm.lm].published.notna().any()
+        paired = any(where == lm.lm for where, _ in bounds.paired)
         first = [f"95 %, \N{MINUS SIGN} {reference}" if paired and reference else "95 %"]
         cells = [
             Cell(lm.label, (*first, *(("published", "difference") if below else ())), left=True)
@@ -91,8 +91,8 @@ def layout(
         for label in [*result.delta.columns, *total]:
             row = value.loc[(lm.lm, label)]
             text = style.number(row.reproduced) + ("" if row.converged else "†")
-            pair = known.paired.get((lm.lm, label))
-            lines = [ends(pair or (None if paired else known.own.get((lm.lm, label))))]
+            pair = bounds.paired.get((lm.lm, label))
+            lines = [ends(pair or (None if paired else bounds.own.get((lm.lm, label))))]
             if below:
                 there = not math.isnan(row.published)
                 lines += (
@@ -105,7 +105,7 @@ def layout(
 
     n = result.observations
     notes = [f"ΔLogLik in nats{result.described}; 95 % intervals below"]
-    if known.paired and reference:
+    if bounds.paired and reference:
         notes[0] += (
             f": of the difference from {reference}, and of {reference}'s own; in bold where the "
             "difference excludes zero (totals: simultaneously for all pairs of LMs)"
@@ -114,7 +114,7 @@ def layout(
         notes.append("observations: " + ", ".join(f"{label} {n[label]:,}" for label in n.index))
     if total and len(result.summed) < len(result.delta.columns):
         notes.append(f"total over {', '.join(result.summed)}, which every LM has")
-    if beside:
+    if has_published:
         notes.append(
             f"published: {source}; published totals are summed over the responses of this "
             "table's total; difference: reproduced minus published"
@@ -146,6 +146,6 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
-    rows = data(result, known, papers.delta(published, result.lms))
-    tables.write(out, layout(result, known, rows, title, source, baseline), rows)
+    bounds = interval_files.read(intervals, result)
+    rows = data(result, bounds, papers.delta(published, result.lms))
+    tables.write(out, layout(result, bounds, rows, title, source, baseline), rows)

@@ -19,7 +19,7 @@ from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
-    "reads": ["delta_loglik", "beside", "not_run"],
+    "reads": ["delta_loglik", "others", "not_run"],
     "settings": ["lms", "responses"],
     "published": "delta_loglik",
     "when": "mixed",
@@ -34,11 +34,11 @@ SEVERAL = 3
 
 
 def candidates(
-    delta_loglik: File, beside: Sequence[File], **asked
+    delta_loglik: File, others: Sequence[File], **asked
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """Return (base, endpoint) → ΔLogLik of each LM (rows) and response (columns), in nats."""
-    found: dict[tuple[str, str], pd.DataFrame] = {}
-    for path in (delta_loglik, *beside):
+    tables: dict[tuple[str, str], pd.DataFrame] = {}
+    for path in (delta_loglik, *others):
         result = comparison.read(path, **asked)
         rows = comparison.with_responses(pd.read_csv(path), result.responses, result.lms)
         columns = {name: name.removeprefix("delta_loglik_") for name in KEYS}
@@ -49,12 +49,12 @@ def candidates(
                 continue
             table = rows.pivot(index="lm", columns="response", values=column)
             table = table.reindex(index=[lm.lm for lm in result.lms], columns=result.delta.columns)
-            found.setdefault((result.base, endpoint), table.astype(float))
-    return found
+            tables.setdefault((result.base, endpoint), table.astype(float))
+    return tables
 
 
 def agreement(
-    found: Mapping[tuple[str, str], pd.DataFrame], published: pd.DataFrame
+    tables: Mapping[tuple[str, str], pd.DataFrame], published: pd.DataFrame
 ) -> pd.DataFrame:
     """Return how near each candidate comes to published values: a row a candidate.
 
@@ -63,10 +63,10 @@ def agreement(
     nats.
     """
     rows = []
-    for (base, endpoint), table in found.items():
+    for (base, endpoint), table in tables.items():
         lms = [lm for lm in table.index if lm in published.index]
         labels = [label for label in table.columns if label in published.columns]
-        ours, theirs = (each.loc[lms, labels].to_numpy() for each in (table, published))
+        ours, theirs = (frame.loc[lms, labels].to_numpy() for frame in (table, published))
         there = np.isfinite(ours) & np.isfinite(theirs.astype(float))
         a, b = ours[there], theirs[there].astype(float)
         theirs = theirs.astype(float)
@@ -90,12 +90,12 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def data(
-    found: Mapping[tuple[str, str], pd.DataFrame], result: Comparison, published: pd.DataFrame
+    tables: Mapping[tuple[str, str], pd.DataFrame], result: Comparison, published: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a row for each candidate, LM and response: ΔLogLik and the published value, if any."""
     named = {lm.lm: lm.label for lm in result.lms}
     rows = []
-    for (base, endpoint), table in found.items():
+    for (base, endpoint), table in tables.items():
         for lm in table.index:
             for label in table.columns:
                 there = lm in published.index and label in published.columns
@@ -108,7 +108,7 @@ def data(
 
 
 def layout(
-    found: Mapping[tuple[str, str], pd.DataFrame],
+    by_endpoint: Mapping[tuple[str, str], pd.DataFrame],
     result: Comparison,
     near: pd.DataFrame | None,
     title: str,
@@ -117,7 +117,7 @@ def layout(
     heads = ["Baseline", "Likelihood", *(lm.label for lm in result.lms)]
     heads += ["ρ"] + (["r", "r within", "RMS"] if near is not None else [])
     ranking, rows = None, []
-    for place, ((base, endpoint), table) in enumerate(found.items()):
+    for index, ((base, endpoint), table) in enumerate(by_endpoint.items()):
         totals = table[result.summed].sum(axis=1, skipna=False)
         ranking = totals if ranking is None else ranking
         same = _correlation(ranking.rank().to_numpy(), totals.rank().to_numpy())
@@ -125,7 +125,7 @@ def layout(
         row += [style.number(totals[lm.lm]) for lm in result.lms]
         row.append(style.number(same, 2, unknown=""))
         if near is not None:
-            of = near.iloc[place]
+            of = near.iloc[index]
             for name, digits in (
                 ("correlation", 2),
                 ("correlation_within", 2),
@@ -152,7 +152,7 @@ def main(
     out: Files,
     lms: Described,
     responses: Described,
-    beside: Sequence[File] = (),
+    others: Sequence[File] = (),
     published: File | None = None,
     not_run: File | None = None,
     title: str = "ΔLogLik by baseline model and likelihood",
@@ -160,7 +160,7 @@ def main(
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
     asked = {"lms": list(lms), "responses": list(responses), "not_run": not_run}
     result = comparison.read(delta_loglik, **asked)
-    found = candidates(delta_loglik, beside, **asked)
+    by_endpoint = candidates(delta_loglik, others, **asked)
     theirs = papers.delta(published, result.lms)
-    near = agreement(found, theirs) if len(theirs) else None
-    tables.write(out, layout(found, result, near, title), data(found, result, theirs))
+    near = agreement(by_endpoint, theirs) if len(theirs) else None
+    tables.write(out, layout(by_endpoint, result, near, title), data(by_endpoint, result, theirs))

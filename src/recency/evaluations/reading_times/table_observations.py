@@ -23,24 +23,24 @@ PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"
 
 def sizes(counts: Files) -> dict[str, dict[str, int]]:
     """Read the partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
-    found = {}
+    partitions = {}
     for path in map(Path, counts):
         rows = comparison.table(path, ["step", "kept"]).set_index("step").kept
         if absent := [name for name in PARTITIONS if name not in rows.index]:
             raise InputError(f"{path}: no row {', '.join(absent)}; delete it to make it anew")
-        found[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
-    return found
+        partitions[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
+    return partitions
 
 
 def data(
-    responses: list[Response], found: Mapping[str, Mapping[str, int]], published: pd.DataFrame
+    responses: list[Response], reproduced: Mapping[str, Mapping[str, int]], published: pd.DataFrame
 ) -> pd.DataFrame:
     """Give one row a response and partition; the "Total" is over those that were run."""
     rows, total = [], {name: [0, 0] for name in PARTITIONS}
-    run = [r for r in responses if f"{r.dataset}.{r.measure}" in found]
+    run = [r for r in responses if f"{r.dataset}.{r.measure}" in reproduced]
     all_published = bool(run) and all(r.label in published.index for r in run)
     for response in responses:
-        counted = found.get(f"{response.dataset}.{response.measure}")
+        counted = reproduced.get(f"{response.dataset}.{response.measure}")
         for name in PARTITIONS:
             here = counted[name] if counted else pd.NA
             there = (
@@ -63,10 +63,10 @@ def data(
 
 def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> Table:
     """Set the rows out: per partition reproduced, published and the difference."""
-    beside = rows.published.notna().any()
-    kinds = ["reproduced", "published", "difference"] if beside else ["reproduced"]
+    has_published = rows.published.notna().any()
+    kinds = ["reproduced", "published", "difference"] if has_published else ["reproduced"]
     header = ["Response", *PARTITIONS.values()]
-    if beside:
+    if has_published:
         tops = [Cell(text, span=3) for text in PARTITIONS.values()]
         header = [[""] + tops, tables.header(["Response", *kinds * 3])]
     value = rows.set_index(["response", "partition"])
@@ -79,7 +79,7 @@ def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> T
         for label in labels
     ]
     notes = ["numbers of observations left by the filters, by partition"]
-    if beside:
+    if has_published:
         notes.append(
             f"published: {source}; difference: reproduced minus published; "
             "totals, published ones too, are over the responses that were run"
@@ -107,12 +107,12 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `counts` are those that were run."""
     _, measured = comparison.records([], responses)
-    found = sizes(counts)
-    absent = [r for r in measured if f"{r.dataset}.{r.measure}" not in found]
+    reproduced = sizes(counts)
+    absent = [r for r in measured if f"{r.dataset}.{r.measure}" not in reproduced]
     there = pd.DataFrame()
     if published is not None:
         there = comparison.table(published, ["corpus_measure", *PARTITIONS])
         there = there.set_index("corpus_measure")
-    rows = data(measured, found, there)
+    rows = data(measured, reproduced, there)
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))
     tables.write(out, layout(rows, missing, title, source), rows)

@@ -116,7 +116,7 @@ def _responses(result: Comparison) -> str:
 def _limit(evidence: Evidence) -> str | None:
     """Return a sentence if the study could not have separated any pair of LMs."""
     differences = [evidence.intervals.pair(*pair) for pair in evidence.pairs]
-    reaches = [detectable(each, evidence.result.seeds) for each in differences if each]
+    reaches = [detectable(interval, evidence.result.seeds) for interval in differences if interval]
     reaches = [reach for reach in reaches if math.isfinite(reach)]
     if not reaches or any(evidence.separated(*pair) for pair in evidence.pairs):
         return None
@@ -136,10 +136,10 @@ def _best(evidence: Evidence) -> str:
     """Write the lead of the best LM, its interval, held-out test and claim."""
     order, labels, where = evidence.order, evidence.labels, _responses(evidence.result)
     if len(order) == 1:
-        own = evidence.intervals.own[order[0], TOTAL]
-        claim = _judged("its surprisal helps", own, evidence.threshold)
-        lead = f"{labels[own.lm]}: ΔLogLik {nats(own.value)} nats"
-        return f"{lead} {where} ({write_interval(own)}): {claim}."
+        interval = evidence.intervals.own[order[0], TOTAL]
+        claim = _judged("its surprisal helps", interval, evidence.threshold)
+        lead = f"{labels[interval.lm]}: ΔLogLik {nats(interval.value)} nats"
+        return f"{lead} {where} ({write_interval(interval)}): {claim}."
     best, other = _compared(evidence)
     difference = evidence.intervals.pair(best, other)
     name, against = labels[best], labels[other]
@@ -381,8 +381,8 @@ def main(
     """
     lms, responses = list(lms), list(responses)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    found = interval_files.read(intervals, result)
-    evidence = Evidence(result, found, tests(permutation), baselines, baseline, smallest_effect)
+    bounds = interval_files.read(intervals, result)
+    evidence = Evidence(result, bounds, tests(permutation), baselines, baseline, smallest_effect)
     content = answer(evidence, simulated, {row["lm"]: row["label"] for row in lms}, accepted)
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)

@@ -74,14 +74,14 @@ def ranking(verdict: Mapping) -> Table:
             below = () if other == baseline else (f"against {other}",)
             cells.append(Cell(style.signed(pair["value"]), below, bold=bool(pair["separated"])))
             cells.append(_ends(pair))
-        own = row["delta_loglik"]
-        cells += [style.number(own["value"]), _ends(own)] if own else ["", ""]
+        interval = row["delta_loglik"]
+        cells += [style.number(interval["value"]), _ends(interval)] if interval else ["", ""]
         grid.append(cells)
     return Table("", header, grid, notes(verdict) + list(verdict["missing"]), left=texts)
 
 
-def _ends(found: Mapping) -> str:
+def _ends(interval: Mapping) -> str:
     """Write an interval whose ends may be missing."""
-    if found["low"] is None:
+    if interval["low"] is None:
         return "\N{EN DASH}"
-    return f"{nats(found['low'])} to {nats(found['high'])}"
+    return f"{nats(interval['low'])} to {nats(interval['high'])}"

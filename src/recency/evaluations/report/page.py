@@ -63,17 +63,17 @@ def main(
     changes of code are added to `notes`.
     """
     folder = Path(out).parent
-    files, told, tabled = iter(shown), iter(verdicts), iter(others)
+    files, verdict_files, tabled = iter(shown), iter(verdicts), iter(others)
     parts = []
     for experiment in experiments:
         parts.append(
             {
                 **experiment,
-                "files": [(each, Path(next(files))) for each in experiment["shown"]],
-                "verdict": _read(next(told)) if experiment["ranked"] else None,
+                "files": [(output, Path(next(files))) for output in experiment["shown"]],
+                "verdict": _read(next(verdict_files)) if experiment["ranked"] else None,
                 "tables": [
-                    _summary(each, next(tabled), experiment["title"])
-                    for each in experiment["summaries"]
+                    _summary(output, next(tabled), experiment["title"])
+                    for output in experiment["summaries"]
                 ],
             }
         )
@@ -82,7 +82,7 @@ def main(
     lines = [*_answer(parts, lead, study, [*notes, *history.notes(histories)])]
     for number, part in enumerate(parts, 1):
         lines += _experiment(part, number, folder, part is lead)
-    lines += _made(made, lms, corpora, set(absent.dataset))
+    lines += _provenance(made, lms, corpora, set(absent.dataset))
     lines += _absent(absent, labels)
     with atomic(out) as path:
         path.write_text(_page(lines, parts), encoding="utf-8")
@@ -105,10 +105,10 @@ def _answer(
         link = f"#experiment-{parts.index(lead) + 1}"
         yield f"<p><a href='{link}'>{html.escape(lead['title'])}</a></p>" if len(parts) > 1 else ""
         yield answer.sentences(lead["verdict"]) if lead["verdict"] else ""
-        figure = next((f for each, f in lead["files"] if f.suffix == ".svg"), None)
+        figure = next((f for about, f in lead["files"] if f.suffix == ".svg"), None)
         image = _image(figure, lead["title"]) if figure else ""
-        found = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
-        yield f"<div class='beside'><figure>{image}</figure><div>{found}</div></div>"
+        table = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
+        yield f"<div class='beside'><figure>{image}</figure><div>{table}</div></div>"
     for note in notes:
         yield f"<p class='note warning'>{html.escape(note)}</p>"
     rest = [(n, part) for n, part in enumerate(parts, 1) if part is not lead and part["verdict"]]
@@ -142,39 +142,41 @@ def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterat
         yield from part["tables"]
     if part.get("explorer"):
         yield f"<p><a href='{_address(part['explorer'])}'>Explore its words, readers and LMs</a></p>"
-    for each, file in part["files"]:
-        yield f"<h3>{html.escape(each['title'])}</h3>"
-        caption = f"<figcaption>{_caption(each['caption'])}</figcaption>"
-        inside = _image(file, each["title"]) if file.suffix == ".svg" else _table(file)
+    for about, file in part["files"]:
+        yield f"<h3>{html.escape(about['title'])}</h3>"
+        caption = f"<figcaption>{_caption(about['caption'])}</figcaption>"
+        inside = _image(file, about["title"]) if file.suffix == ".svg" else _table(file)
         yield f"<figure>{inside}{caption}</figure>"
         yield _links(file, folder)
     yield "</section>"
 
 
-def _made(
-    made: Sequence[tuple[str, str]],
+def _provenance(
+    provenance: Sequence[tuple[str, str]],
     lms: Sequence[tuple[str, str, str]],
     corpora: Sequence[Mapping],
     absent: set[str],
 ) -> Iterator[str]:
     """Give how the study was made: settings, LMs, corpora with licences, versions."""
     yield "<section id='made'><h2>How it was made</h2>"
-    yield _listed(("What", "Which"), [*made, ("Versions", _versions())])
+    yield _listed(("What", "Which"), [*provenance, ("Versions", _versions())])
     yield "<h3>Language models</h3>"
     yield _listed(("LM", "Bias on attention", "Trained on"), lms)
     if corpora:
         yield "<h3>Corpora</h3>"
         rows = [
-            [*(each[key] for key in ("label", "measures", "cite", "licence"))]
-            + ["not run" if each["dataset"] in absent else ""]
-            for each in corpora
+            [*(corpus[key] for key in ("label", "measures", "cite", "licence"))]
+            + ["not run" if corpus["dataset"] in absent else ""]
+            for corpus in corpora
         ]
         heads = ("Corpus", "Measures", "Cite", "Licence", "")
         yield tables.body(Table("", list(heads), rows, [], left=heads))
-        linked = [each for each in corpora if each["check"] and each["dataset"] not in absent]
+        linked = [
+            corpus for corpus in corpora if corpus["check"] and corpus["dataset"] not in absent
+        ]
         pages = ", ".join(
-            f"<a href='{_address(each['check'])}'>{html.escape(each['label'])}</a>"
-            for each in linked
+            f"<a href='{_address(corpus['check'])}'>{html.escape(corpus['label'])}</a>"
+            for corpus in linked
         )
         yield (
             f"<p>Each corpus looked over, before anything is fitted: {pages}.</p>" if pages else ""
@@ -273,9 +275,13 @@ def _listed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _versions() -> str:
     """Name the versions of the packages that are here."""
-    installed = {each.name.lower(): each.version for each in metadata.distributions() if each.name}
-    found = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
-    return ", ".join(found)
+    installed = {
+        package.name.lower(): package.version
+        for package in metadata.distributions()
+        if package.name
+    }
+    versions = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
+    return ", ".join(versions)
 
 
 def _read(path: File) -> dict:

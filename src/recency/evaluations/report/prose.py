@@ -22,19 +22,19 @@ def plain(text: str) -> str:
     >>> marked(plain("**bold**")) + marked("**bold**")
     '**bold**<b>bold</b>'
     """
-    for mark, own in OWN.items():
-        text = text.replace(mark, own)
+    for mark, replacement in OWN.items():
+        text = text.replace(mark, replacement)
     return text
 
 
 def marked(text: str) -> str:
     """Return text of one paragraph as HTML, all of it escaped."""
-    found = html.escape(" ".join(text.split()))
+    markup = html.escape(" ".join(text.split()))
     for pattern, put in MARKS:
-        found = re.sub(pattern, put, found)
-    for mark, own in OWN.items():
-        found = found.replace(own, mark)
-    return found
+        markup = re.sub(pattern, put, markup)
+    for mark, replacement in OWN.items():
+        markup = markup.replace(replacement, mark)
+    return markup
 
 
 def paragraphs(text: str) -> str:

@@ -83,7 +83,9 @@ def _cells_of(settings: Mapping, lms: Described) -> list[dict]:
     others = [lm for lm in lms if "fixed" not in lm]
     fixed = settings.get("fixed", []) if others else []
     values = [list(dict.fromkeys(lm[key] for lm in others)) for key in fixed]
-    return [{**settings, **dict(zip(fixed, each))} for each in itertools.product(*values)]
+    return [
+        {**settings, **dict(zip(fixed, combination))} for combination in itertools.product(*values)
+    ]
 
 
 def varied(rows: pd.DataFrame) -> list[str]:
@@ -106,11 +108,11 @@ def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> 
     return part.set_index([*settings, "lm"])[["delta_loglik", OWN, "low", "high", "converged"]]
 
 
-def fit_of(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> pd.Series:
+def fit_of(rows: pd.DataFrame, cell: tuple[str, ...], lm: str) -> pd.Series:
     """Return an LM's ΔLogLik in a cell, its interval and convergence; NaN where it has none."""
     key = (*cell, lm) if cell else lm
     absent = dict.fromkeys(("delta_loglik", OWN, "low", "high"), math.nan) | {"converged": True}
-    return found.loc[key] if key in found.index else pd.Series(absent)
+    return rows.loc[key] if key in rows.index else pd.Series(absent)
 
 
 def layout(
@@ -143,8 +145,8 @@ def layout(
                 below = (style.interval(fit.low, fit.high, nats),)
                 line.append(Cell(text, below, bold=fit.low > 0 or fit.high < 0))
             if fitted:
-                own = pd.Series([each[OWN] for each in fits.values()]).max()
-                line.append(style.number(1000 * (own - best[response])))
+                own_best = pd.Series([lm_fits[OWN] for lm_fits in fits.values()]).max()
+                line.append(style.number(1000 * (own_best - best[response])))
         grid.append(line)
     notes = [
         (
@@ -182,17 +184,17 @@ def draw(
     settings, looks = varied(rows), style.looks(lms, apart=True)
     others = [lm for lm in lms if lm is not baseline]
     every = cells(rows, settings)
-    kinds = [(key, each) for key in settings for each in rows[key].drop_duplicates()]
+    kinds = [(key, value) for key in settings for value in rows[key].drop_duplicates()]
     heights = [1.3] * len(responses) + [ROW * max(1, len(kinds)) + 0.1]
     figure = style.figure(sum(heights) + 0.7)
     panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=False):
-        found = of_response(rows, response, settings)
-        fits = {lm.lm: [fit_of(found, cell, lm.lm) for cell in every] for lm in lms}
+        response_rows = of_response(rows, response, settings)
+        fits = {lm.lm: [fit_of(response_rows, cell, lm.lm) for cell in every] for lm in lms}
         reference = np.array([fit.delta_loglik for fit in fits[baseline.lm]])
-        for place, lm in enumerate(others):
+        for index, lm in enumerate(others):
             look, shown = looks[lm.lm], fits[lm.lm]
-            xs = np.arange(len(every)) + 0.6 * ((place + 0.5) / len(others) - 0.5)  # side by side
+            xs = np.arange(len(every)) + 0.6 * ((index + 0.5) / len(others) - 0.5)  # side by side
             deltas = [fit.delta_loglik for fit in shown] - reference
             low, high = np.array([(fit.low, fit.high) for fit in shown]).T
             axes.vlines(xs, low, high, color=look.colour, lw=0.7, zorder=1.5,
@@ -206,12 +208,14 @@ def draw(
         axes.tick_params(axis="x", length=0)
         axes.yaxis.set_major_formatter(style.tick)
     matrix = panels[-1]
-    for row, (key, each) in enumerate(kinds):
-        at = [x for x, cell in enumerate(every) if cell[settings.index(key)] == each]
+    for row, (key, value) in enumerate(kinds):
+        at = [x for x, cell in enumerate(every) if cell[settings.index(key)] == value]
         matrix.plot(at, [row] * len(at), "s", color=style.GREY, ms=3.4)
         if row % 2:
             matrix.axhspan(row - 0.5, row + 0.5, color="#f3f3f3", lw=0, zorder=0)
-    matrix.set_yticks(range(len(kinds)), [f"{grids.SETTINGS[key]}: {each}" for key, each in kinds])
+    matrix.set_yticks(
+        range(len(kinds)), [f"{grids.SETTINGS[key]}: {value}" for key, value in kinds]
+    )
     matrix.set_ylim(max(1, len(kinds)) - 0.5, -0.5)
     matrix.set_xticks([])
     matrix.set_xlim(-0.6, len(every) - 0.4)

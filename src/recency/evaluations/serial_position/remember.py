@@ -64,13 +64,13 @@ def recognition(
     for number, drawn in enumerate(lists):
         context = [*study.split(), *written(drawn.studied), *probe.split()]
         for studied, words in ((True, drawn.studied), (False, drawn.lures)):
-            rows += [(number, studied, place, word) for place, word in enumerate(words, 1)]
+            rows += [(number, studied, position, word) for position, word in enumerate(words, 1)]
             contexts += [context] * len(words)
             bare |= dict.fromkeys(words)
     table = pd.DataFrame(rows, columns=["list", "studied", "position", "word"])
     table["surprisal_bits"] = surprisals(contexts, list(table.word), score)
-    alone = surprisals([probe.split()] * len(bare), list(bare), score)
-    table["bare_bits"] = table.word.map(dict(zip(bare, alone, strict=True)))
+    bare_bits = surprisals([probe.split()] * len(bare), list(bare), score)
+    table["bare_bits"] = table.word.map(dict(zip(bare, bare_bits, strict=True)))
     strength = -table.surprisal_bits
     if by == "likelihood_ratio":
         strength += table.bare_bits
@@ -93,17 +93,17 @@ def free_recall(
     texts = go_on([context for context in contexts for _ in range(samples)])
     rows = []
     for number, drawn in enumerate(lists):
-        said = [
+        recalled = [
             [word.lower() for word in WORD.findall(text)]
             for text in texts[number * samples : (number + 1) * samples]
         ]
         studied = {word.lower() for word in drawn.studied}
-        firsts = [next((word for word in words if word in studied), None) for words in said]
+        firsts = [next((word for word in words if word in studied), None) for words in recalled]
         for side, words in ((True, drawn.studied), (False, drawn.lures)):
-            for place, word in enumerate(words, 1):
-                times = sum(word.lower() in spoken for spoken in said)
+            for position, word in enumerate(words, 1):
+                times = sum(word.lower() in spoken for spoken in recalled)
                 first = firsts.count(word.lower())
-                rows.append((number, side, place, 100 * times / samples, 100 * first / samples))
+                rows.append((number, side, position, 100 * times / samples, 100 * first / samples))
     return pd.DataFrame(rows, columns=["list", "studied", "position", "recalled", "first"])
 
 
@@ -149,16 +149,16 @@ def main(
             return table["surprisal_bits"].to_numpy(float)
 
         def go_on(contexts: list[list[str]], length=length) -> list[str]:
-            told = progress(len(contexts), f"recall of {length} by {lm.name}", "texts")
-            said = continuations(
-                opened, contexts, 2 * length, temperature, seed, lm.bos, told.update
+            bar = progress(len(contexts), f"recall of {length} by {lm.name}", "texts")
+            recalled = continuations(
+                opened, contexts, 2 * length, temperature, seed, lm.bos, bar.update
             )
-            return [text for text, _ in said]
+            return [text for text, _ in recalled]
 
         table = recognition(those, study, probe, score, scored)
         if samples and not opened.masked:
-            said = free_recall(those, study, recall, samples, go_on)
-            table = table.merge(said, on=["list", "studied", "position"], validate="1:1")
+            recalled = free_recall(those, study, recall, samples, go_on)
+            table = table.merge(recalled, on=["list", "studied", "position"], validate="1:1")
         else:
             table = table.assign(recalled=np.nan, first=np.nan)
         frames.append(table.assign(length=length))

@@ -78,7 +78,7 @@ def read(
     """Return the LMs, and LM → its curves and their summaries."""
     models, files = comparison.of_seeds(scores, lms)
     tables = {lm.lm: [pd.read_parquet(path, columns=READ) for path in files[lm.lm]] for lm in models}  # fmt: skip
-    return models, {name: curves(each, seed) for name, each in tables.items()}
+    return models, {name: curves(table, seed) for name, table in tables.items()}
 
 
 def human(published: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

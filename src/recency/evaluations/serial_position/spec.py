@@ -1,19 +1,14 @@
 """Serial position: which words of a list an LM recognizes and recalls, by their position."""
 
+from functools import partial
 from pathlib import Path
 
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.reading import declared_columns, filters
 
 DRAWN = ("filter", "lengths", "lists", "samples", "temperature", "score")
 DRAWN += ("study", "probe", "recall", "seed")
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `serial_position`, the defaults filled in."""
-    properties = schema("serial_position")["experiment"]["serial_position"]["properties"]
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    return defaults | config["experiments"][experiment]["serial_position"]
+settings_of = partial(settings, "serial_position")
 
 
 def _pool(study, experiment: str) -> str:

@@ -66,9 +66,9 @@ def main(
             effect = next((e for e in fits[1]["fixed"] if e["term"] == predictor), {})
             line = {"slope": effect.get("estimate"), "slope_se": effect.get("se")}
             rows.append(shared | {"predictor": predictor} | tested | line)
-            place = {key: names[key] for key in CURVES[:4]} | {"predictor": predictor}
+            identity = {key: names[key] for key in CURVES[:4]} | {"predictor": predictor}
             described = fits[0]["predictors"][predictor]
-            curves += [place | each for each in points(smooth, described, line)]
+            curves += [identity | point for point in points(smooth, described, line)]
     for path, table, columns in ((out, rows, COLUMNS), (out_curves, curves, CURVES)):
         write_csv(path, pd.DataFrame(table, columns=columns))
 
@@ -106,13 +106,13 @@ def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:
 def points(smooth: Mapping, described: Mapping, line: Mapping) -> list[dict[str, Any]]:
     """Return the points of a smooth, of the line beside it, and how many rows there are about each x."""
     x = np.array(smooth["x"])
-    found = [("smooth", x, np.array(smooth["effect"]), np.array(smooth["se"]))]
+    series = [("smooth", x, np.array(smooth["effect"]), np.array(smooth["se"]))]
     if line["slope"] is not None:
         away = x - described["mean"]
-        found.append(("line", x, line["slope"] * away, line["slope_se"] * np.abs(away)))
+        series.append(("line", x, line["slope"] * away, line["slope_se"] * np.abs(away)))
     edges = np.linspace(described["least"], described["most"], len(described["counts"]) + 1)
     counts = np.array(described["counts"])
-    found.append(("count", (edges[1:] + edges[:-1]) / 2, counts, np.full(len(counts), np.nan)))
+    series.append(("count", (edges[1:] + edges[:-1]) / 2, counts, np.full(len(counts), np.nan)))
     return [
         {
             "kind": kind,
@@ -121,6 +121,6 @@ def points(smooth: Mapping, described: Mapping, line: Mapping) -> list[dict[str,
             "low": float(value - BAND * se),
             "high": float(value + BAND * se),
         }
-        for kind, xs, values, ses in found
+        for kind, xs, values, ses in series
         for at, value, se in zip(xs, values, ses, strict=True)
     ]

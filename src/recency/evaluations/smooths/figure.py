@@ -55,7 +55,10 @@ def draw(
         low, high = ends.low.min(), ends.high.max()
         floor = low - SHARE * (high - low) * 1.25
         counted = mine[mine.kind == "count"].groupby("lm")  # of as many per bit, whatever the bins
-        most = max((each.value / each.x.diff().iloc[-1]).max() for _, each in counted)
+        most = max(
+            (counted_rows.value / counted_rows.x.diff().iloc[-1]).max()
+            for _, counted_rows in counted
+        )
         for axes, lm in zip(across, shown, strict=True):
             kinds = dict(list(mine[mine.lm == lm.lm].groupby("kind")))
             axes.axhline(0, color=style.GREY, lw=0.6, zorder=1)
@@ -74,10 +77,10 @@ def draw(
                     for edge in (curve.low, curve.high):
                         axes.plot(curve.x, edge, color=colour, ls=(0, (1, 2)), lw=0.7)
                 axes.plot(curve.x, curve.value, color=colour, ls=dashes, gid=f"{kind} {lm.lm}")
-            found = rows[(rows.lm == lm.lm) & (rows.response == response.label)]
-            found = found[found.predictor == predictor]
-            if len(found):
-                row = found.iloc[0]
+            smooth = rows[(rows.lm == lm.lm) & (rows.response == response.label)]
+            smooth = smooth[smooth.predictor == predictor]
+            if len(smooth):
+                row = smooth.iloc[0]
                 first = predictor == next(p for r, p in panels if r == response)
                 shows = first and pd.notna(row.delta_nonlinear)
                 gain = f"\nΔLogLik {style.signed(row.delta_nonlinear)}" if shows else ""
@@ -107,10 +110,10 @@ def draw(
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
     gains = rows.delta_nonlinear.notna().any()
-    said = (
+    explanation = (
         "ΔLogLik: of the smooths of a model over its lines, in nats, on the exploratory partition"
     )
-    style.notes(figure, [*([said] if gains else []), *words])
+    style.notes(figure, [*([explanation] if gains else []), *words])
     return figure
 
 

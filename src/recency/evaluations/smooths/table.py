@@ -27,7 +27,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
         block = rows[rows.response == response.label]
         rules += [len(grid)] if grid else []
         before = None
-        for place, (_, row) in enumerate(block.iterrows()):
+        for index, (_, row) in enumerate(block.iterrows()):
             again, before = row.lm == before, row.lm
             ends = [row.low_sentence, row.high_sentence]
             text = "" if pd.isna(ends[0]) else " to ".join(style.number(e, 1) for e in ends)
@@ -37,7 +37,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                         for name in ("smooth", "linear")]  # fmt: skip
             grid.append(
                 [
-                    "" if place else f"{response.label} ({row.unit})",
+                    "" if index else f"{response.label} ({row.unit})",
                     "" if again else row.label,
                     row.predictor,
                     "" if pd.isna(row.edf) else f"{row.edf:.2f}",
@@ -46,17 +46,19 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                     *criteria,
                 ]
             )
-    said = [
+    legend = [
         "edf: effective degrees of freedom of a smooth, 1 for a line; p: that it is flat (mgcv)"
     ]
     if parted:
-        said.append(
-            f"ΔLogLik in nats on the exploratory partition{bases.over(bases.of(rows.base.dropna()))}, of the additive "
+        legend.append(
+            f"ΔLogLik in nats on the exploratory partition{bases.relative_to(bases.of(rows.base.dropna()))}, of the additive "
             "model and of the same with lines; by sentence: 95 % bootstrap interval of smooth over line"
         )
-    said += [f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)]
+    legend += [
+        f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)
+    ]
     return Table(
-        title, header, grid, [*said, *notes], tuple(rules), left=("Response", "LM", "Smooth of")
+        title, header, grid, [*legend, *notes], tuple(rules), left=("Response", "LM", "Smooth of")
     )
 
 

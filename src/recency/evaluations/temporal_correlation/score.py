@@ -62,7 +62,7 @@ def main(
     opened = lm.open()
     start = None if opened.masked else begin_token(opened, lm.bos)
     layers = list(range(1, hidden_states.layers_of(opened.network) + 1))
-    found = []
+    measured = []
     for number, version in enumerate((table, shuffled(table, seed))):
         texts = list(opened.texts(version).values())
         shown = progress(1, f"states of {lm.name}{', words shuffled' if number else ''}", "windows")
@@ -77,7 +77,7 @@ def main(
         lengths = [text.words for text in texts]
         if max(lengths) < 2:
             raise InputError(f"{words}: no text has two words, so nothing is some words apart")
-        found.append([correlations(each, lengths, reach) for each in states])
+        measured.append([correlations(state, lengths, reach) for state in states])
     rows = pd.concat(
         pd.DataFrame(
             {
@@ -88,7 +88,7 @@ def main(
                 "pairs": pairs.astype(int),
             }
         )
-        for layer, (plain, pairs), (floor, _) in zip(layers, *found, strict=True)
+        for layer, (plain, pairs), (floor, _) in zip(layers, *measured, strict=True)
     )
     with atomic(out) as part:
         rows.to_csv(part, index=False, lineterminator="\n")

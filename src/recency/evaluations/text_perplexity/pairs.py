@@ -37,13 +37,15 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
 
     Draws are of documents with all of their words, the same ones for all LMs.
     """
-    of = {each.lm.lm: each for each in lms}
+    of = {scored_lm.lm.lm: scored_lm for scored_lm in lms}
     pairs = [(of[a], of[b]) for a, b in pairs]
     rows = []
     for text in PUBLISHED:
-        asked = [pair for pair in pairs if all(each.has(text) for each in pair)]
-        means = _means(dict.fromkeys(each.lm.lm for pair in asked for each in pair), of, text, seed)
-        places = {lm: place for place, lm in enumerate(means)}
+        asked = [pair for pair in pairs if all(scored_lm.has(text) for scored_lm in pair)]
+        means = _means(
+            dict.fromkeys(scored_lm.lm.lm for pair in asked for scored_lm in pair), of, text, seed
+        )
+        places = {lm: index for index, lm in enumerate(means)}
         alike = [pair for pair in asked if _same_words(*pair)]
         together = None
         if len(alike) > 1:
@@ -72,25 +74,25 @@ def _means(
 ) -> dict[str, Draws]:
     """Return LM → its nats a word: the mean over seeds, and what other documents and seeds would give."""
     lms = [of[name] for name in names]
-    further = FurtherSeeds([_by_seed(each, text) for each in lms], REPLICATES, seed)
-    found = {}
+    further = FurtherSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
+    means = {}
     for group in _of_the_same_words(lms):
         documents = group[0].seeds[0].documents
-        words = [np.ones(len(documents)), *(each.nats(text) for each in group)]
-        sums = [bootstrap.cluster_sums(each, documents) for each in words]
+        words = [np.ones(len(documents)), *(scored_lm.nats(text) for scored_lm in group)]
+        sums = [bootstrap.cluster_sums(values, documents) for values in words]
         drawn = bootstrap.draws(np.stack(sums, 1), REPLICATES, seed)
-        for each, totals in zip(group, drawn.T[1:]):
+        for scored_lm, totals in zip(group, drawn.T[1:]):
             by_document = {CLUSTER: totals / drawn[:, 0]}
-            mean = further.mean(_by_seed(each, text), by_document, len(documents))
-            found[each.lm.lm] = mean
-    return {each.lm.lm: found[each.lm.lm] for each in lms}
+            mean = further.mean(_by_seed(scored_lm, text), by_document, len(documents))
+            means[scored_lm.lm.lm] = mean
+    return {scored_lm.lm.lm: means[scored_lm.lm.lm] for scored_lm in lms}
 
 
 def _of_the_same_words(lms: Iterable[Scored]) -> list[list[Scored]]:
     """Group LMs that were scored on the same words: documents are drawn for all of a group at once."""
     groups: list[list[Scored]] = []
     for lm in lms:
-        group = next((each for each in groups if _same_words(each[0], lm)), None)
+        group = next((members for members in groups if _same_words(members[0], lm)), None)
         group.append(lm) if group else groups.append([lm])
     return groups
 
@@ -104,8 +106,10 @@ def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: File) -> pd.
     """Fill in the ratios of what was published of LMs of the same labels."""
     values = table.with_published(table.computed(lms), path).set_index("lm")
     for text, column in PUBLISHED.items():
-        own, here = values[column], rows.text == text
-        rows.loc[here, "published_ratio"] = rows.lm.map(own)[here] / rows.other.map(own)[here]
+        perplexities, here = values[column], rows.text == text
+        rows.loc[here, "published_ratio"] = (
+            rows.lm.map(perplexities)[here] / rows.other.map(perplexities)[here]
+        )
     return rows
 
 
@@ -115,8 +119,8 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     names = {"test": "Test", "interpolated": f"with {other}"}
     header = ["LM", "than", "Seeds", *(names[text] for text in texts)]
     grid = []
-    for _, own in rows.groupby(["lm", "other"], sort=False):
-        first, of = own.iloc[0], own.set_index("text")
+    for _, pair_rows in rows.groupby(["lm", "other"], sort=False):
+        first, of = pair_rows.iloc[0], pair_rows.set_index("text")
         seeds = dict.fromkeys((first.seeds, first.other_seeds))
         cells = [first.label, first.other_label]
         cells.append(" and ".join(map(str, seeds)))
@@ -183,5 +187,5 @@ def main(
     lms = scored.read(scores, variants, interpolated_with)
     rows = computed(lms, pairs)
     rows = with_published(rows, lms, published) if published else rows
-    labels = {each.lm.lm: each.lm.label for each in lms}
+    labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
     tables.write(out, layout(title, rows, labels.get(interpolated_with)), rows)

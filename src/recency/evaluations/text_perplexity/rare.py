@@ -37,8 +37,8 @@ def words_of(text: File) -> tuple[list[str], np.ndarray]:
     """Return a text's words with the end of each document, and each one's document."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     split = [[*document.split(), END] for document in documents]
-    return [word for each in split for word in each], np.repeat(
-        np.arange(len(split)), [len(each) for each in split]
+    return [word for sentence in split for word in sentence], np.repeat(
+        np.arange(len(split)), [len(sentence) for sentence in split]
     )
 
 
@@ -66,19 +66,19 @@ def computed(
     classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
     rows = []
     for lm in lms:
-        own = scores[lm.lm]
+        lm_scores = scores[lm.lm]
         base = scores.get(baseline) if lm.lm != baseline else None
         about = {"text": "here", "lm": lm.lm, "label": lm.label}
-        about["parameters"] = int(own.parameters.iloc[0])
-        if len(own) != len(counts):
+        about["parameters"] = int(lm_scores.parameters.iloc[0])
+        if len(lm_scores) != len(counts):
             rows.append(about | {"not_run": f"{lm.label}: its tokens are no words"})
             continue
         for name, here in classes.items():
             row = about | {"class": name, "words": int(here.sum())}
-            if not here.any() or (name != "all" and not own.known[here].all()):
+            if not here.any() or (name != "all" and not lm_scores.known[here].all()):
                 rows.append(row)
                 continue
-            nats = own.nats.to_numpy()[here]
+            nats = lm_scores.nats.to_numpy()[here]
             row["ppl"] = perplexity(nats)
             if base is not None and len(base) == len(counts) and base.known[here].all():
                 apart = nats - base.nats.to_numpy()[here]
@@ -89,12 +89,12 @@ def computed(
 
 def _mean(seeds: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the scores of an LM with the mean nats of its seeds."""
-    return seeds[0].assign(nats=sum(each.nats for each in seeds) / len(seeds))
+    return seeds[0].assign(nats=sum(table.nats for table in seeds) / len(seeds))
 
 
 def _ratio(apart: np.ndarray, documents: np.ndarray) -> tuple[float, float]:
     """Return the interval of exp of the mean difference, documents drawn anew with all of their words."""
-    sums = [bootstrap.cluster_sums(each, documents) for each in (apart, np.ones(len(apart)))]
+    sums = [bootstrap.cluster_sums(values, documents) for values in (apart, np.ones(len(apart)))]
     drawn = bootstrap.draws(np.stack(sums, 1), 10_000, 0)
     return bootstrap.percentiles(np.exp(drawn[:, 0] / drawn[:, 1]))
 
@@ -109,25 +109,25 @@ def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
     first = ["words of the test", ""]
     grid = [first + [f"{numbers.get(name, 0):,.0f}" for name in names]]
     base = here[here.lm == baseline].set_index("class").ppl
-    for _, own in here.groupby("lm", sort=False):
-        grid.append(_row(own, names, base))
+    for _, lm_rows in here.groupby("lm", sort=False):
+        grid.append(_row(lm_rows, names, base))
     rules, notes = [1], list(NOTES)
     for text, rows in data[data["text"] != "here"].groupby("text", sort=False):
         rules.append(len(grid))
         grid.append([Cell(f"published, {text}", left=True, span=len(header))])
-        for _, own in rows.groupby("label", sort=False):
-            grid.append(_row(own, names, base))
-    notes += [f"not run: {each}" for each in here["not_run"].dropna()]
+        for _, lm_rows in rows.groupby("label", sort=False):
+            grid.append(_row(lm_rows, names, base))
+    notes += [f"not run: {reason}" for reason in here["not_run"].dropna()]
     return Table(f"{title}: perplexity over rare words", header, grid, notes, tuple(rules))
 
 
-def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
+def _row(lm_rows: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
     """Set an LM's perplexities, and how they relate to the baseline's."""
-    parameters, own = own.parameters.iloc[0], own.set_index("class")
-    cells = [own.label.iloc[0]]
+    parameters, lm_rows = lm_rows.parameters.iloc[0], lm_rows.set_index("class")
+    cells = [lm_rows.label.iloc[0]]
     cells.append("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M")
     for name in names:
-        row = own.loc[name] if name in own.index else None
+        row = lm_rows.loc[name] if name in lm_rows.index else None
         if row is None or np.isnan(row.ppl):
             cells.append("not run" if row is not None and row.words > 0 else "–")
             continue
@@ -178,7 +178,9 @@ def main(
     test, trained_on = texts
     words, documents = words_of(test)
     lms, files = comparison.of_seeds(list(scores)[1::2], variants)
-    read = {lm: _mean([pd.read_parquet(path) for path in own]) for lm, own in files.items()}
+    read = {
+        lm: _mean([pd.read_parquet(path) for path in lm_paths]) for lm, lm_paths in files.items()
+    }
     data = computed(read, lms, counted(words, trained_on), documents, baseline)
     data = pd.concat([data, published_rows(published)]) if published else data
     tables.write(out, layout(data, title, baseline), data)

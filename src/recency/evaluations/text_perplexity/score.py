@@ -52,11 +52,11 @@ def main(
     began = time.perf_counter()
     scores = causal.score(opened.network, texts, opened.kind, end, lm.stride, report=report)
     speed = len(ids) / (time.perf_counter() - began)
-    nats = -np.concatenate([each.log_probability for each in scores])
+    nats = -np.concatenate([scored.log_probability for scored in scores])
     unknown = opened.tokenizer.token_to_id(getattr(opened.tokenizer.model, "unk_token", None) or "")
-    known = ids != (-1 if unknown is None else unknown)
+    is_known = ids != (-1 if unknown is None else unknown)
     documents = np.cumsum(ids == end) - (ids == end)
-    write(out, ids, nats, known, documents, parameter_count(opened.network), speed)
+    write(out, ids, nats, is_known, documents, parameter_count(opened.network), speed)
 
 
 def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
@@ -70,11 +70,11 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     ]
     began = time.perf_counter()
     scores = ngram.score(arpa, sentences)
-    nats = -np.log(10) * np.concatenate([each.log10 for each in scores])
+    nats = -np.log(10) * np.concatenate([scored.log10 for scored in scores])
     speed = len(nats) / (time.perf_counter() - began)
-    known = np.concatenate([each.known for each in scores])
-    documents = np.repeat(np.arange(len(sentences)), [len(each) for each in sentences])
-    write(out, np.full(len(nats), -1), nats, known, documents, _listed(arpa), speed)
+    is_known = np.concatenate([scored.known for scored in scores])
+    documents = np.repeat(np.arange(len(sentences)), [len(sentence) for sentence in sentences])
+    write(out, np.full(len(nats), -1), nats, is_known, documents, _listed(arpa), speed)
 
 
 def of_mix(
@@ -91,18 +91,18 @@ def of_mix(
     from recency.scoring.interpolation import mixed
 
     nats, unknown, parameters = mix.of_text(text, lms, scores, unknown_as, cache)
-    made = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
-    if np.isinf(made).any():
-        raise InputError(f"{int(np.isinf(made).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
+    mixture = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
+    if np.isinf(mixture).any():
+        raise InputError(f"{int(np.isinf(mixture).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
     documents = pd.read_parquet(scores[0], columns=["document"])["document"].to_numpy()
-    write(out, np.full(len(made), -1), made, ~unknown.all(0), documents, parameters)
+    write(out, np.full(len(mixture), -1), mixture, ~unknown.all(0), documents, parameters)
 
 
 def write(
     out: str | Path,
     ids: np.ndarray,
     nats: np.ndarray,
-    known: np.ndarray,
+    is_known: np.ndarray,
     documents: np.ndarray,
     parameters: int,
     speed: float = np.nan,
@@ -111,7 +111,7 @@ def write(
 
     With it stand the LM's number of parameters and how many words a second it scored.
     """
-    columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": known}
+    columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": is_known}
     columns |= {"document": documents.astype(np.int32)}
     columns |= {"words_per_second": float(speed)}
     with atomic(out) as part:

@@ -72,12 +72,12 @@ def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
     """
     paths, variants = list(scores), list(variants)
     trained = [
-        _seed(each, *map(pd.read_parquet, pair))
-        for each, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
+        _seed(variant, *map(pd.read_parquet, pair))
+        for variant, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
     ]
     if other is not None:
-        with_it = next(each for each in trained if each.variant == other)
-        trained = [_interpolated(each, with_it) for each in trained]
+        with_it = next(seed for seed in trained if seed.variant == other)
+        trained = [_interpolated(seed, with_it) for seed in trained]
     lms, seeds = comparison.of_seeds(trained, variants)
     return [Scored(lm, seeds[lm.lm]) for lm in lms]
 
@@ -95,10 +95,10 @@ def _interpolated(seed: Seed, other: Seed) -> Seed:
     if seed.variant == other.variant:
         return seed
     for text in ("test", "validation"):
-        own, its = len(getattr(seed, text)), len(getattr(other, text))
-        if own != its:
+        size, its = len(getattr(seed, text)), len(getattr(other, text))
+        if size != its:
             raise InputError(
-                f"{seed.variant} scored {own:,} words of the {text} text, {other.variant} {its:,}: LMs are "
+                f"{seed.variant} scored {size:,} words of the {text} text, {other.variant} {its:,}: LMs are "
                 "interpolated word by word, and need the same words"
             )
     shares = best_shares(np.array([seed.validation, other.validation]))

@@ -51,18 +51,18 @@ def _problems(config, name) -> list[str]:
         return []
     other = asked.get("interpolated_with")
     lms = [*config["experiments"][name]["lms"], *([other] if other else [])]
-    found = [
+    problems = [
         f"{where} → lms: {lm!r} is a table of surprisals, of no other text; give networks and n-grams"
         for lm in lms
         if configuration.kind_of(config["lms"][lm]) == "table"
     ]
-    found += [
+    problems += [
         f"{where} → lms: {lm!r} is masked, and `perplexity` is of the next token; `length` has one of masked tokens"
         for lm in lms
         if configuration.is_masked(config, lm)
     ]
     rules = {lm: config["lms"][lm].get("ngram", {}).get("text_rule", "displayed") for lm in lms}
-    found += [
+    problems += [
         f"{where} → lms: {lm!r} reads words by `text_rule: {rule}`, and `perplexity` is of the text's words "
         "as they are; give an n-gram model without a `text_rule`"
         for lm, rule in rules.items()
@@ -73,12 +73,12 @@ def _problems(config, name) -> list[str]:
         if "interpolate" not in entry:
             continue
         if why := configuration.mix_over_tokens(config, lm):
-            found.append(f"{where} → lms: {lm!r} has no perplexity of a text: {why}")
+            problems.append(f"{where} → lms: {lm!r} has no perplexity of a text: {why}")
         if entry.get("held_out", {}).get("corpus") == asked.get("test"):
-            found.append(
+            problems.append(
                 f"{where} → test: {lm!r} has its shares from this text; take another `held_out`"
             )
-    return found
+    return problems
 
 
 def _compared_texts(config, name) -> list[tuple[str, str, str]]:

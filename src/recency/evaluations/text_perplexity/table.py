@@ -35,15 +35,15 @@ def computed(lms: Iterable[Scored]) -> pd.DataFrame:
     """Return a row of COLUMNS for each LM, nothing published yet."""
     rows = [
         {
-            "lm": each.lm.lm, "label": each.lm.label, "seeds": len(each.seeds),
-            "words": len(each.seeds[0].test), "parameters": each.seeds[0].parameters,
-            "validation_ppl": each.ppl("validation"), "test_ppl": each.ppl("test"),
-            "test_sd": each.sd("test"), "weight": each.mean(lambda seed: seed.weight),
-            "words_per_second": each.mean(lambda seed: seed.words_per_second),
-            "interpolated_ppl": each.ppl("interpolated"),
-            "interpolated_sd": each.sd("interpolated"),
+            "lm": scored_lm.lm.lm, "label": scored_lm.lm.label, "seeds": len(scored_lm.seeds),
+            "words": len(scored_lm.seeds[0].test), "parameters": scored_lm.seeds[0].parameters,
+            "validation_ppl": scored_lm.ppl("validation"), "test_ppl": scored_lm.ppl("test"),
+            "test_sd": scored_lm.sd("test"), "weight": scored_lm.mean(lambda seed: seed.weight),
+            "words_per_second": scored_lm.mean(lambda seed: seed.words_per_second),
+            "interpolated_ppl": scored_lm.ppl("interpolated"),
+            "interpolated_sd": scored_lm.sd("interpolated"),
         }
-        for each in lms
+        for scored_lm in lms
     ]  # fmt: skip
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 

@@ -82,12 +82,12 @@ def main(*, curves: Files, out: Files, lms: Described) -> None:
     `lms` has the LM of each, the seeds of one by its one name, and the network itself as `variant`.
     """
     lms = list(lms)
-    described, _ = comparison.records({each["lm"]: each for each in lms}.values(), [])
+    described, _ = comparison.records({entry["lm"]: entry for entry in lms}.values(), [])
     named = {lm.lm: lm for lm in described}
-    models = [named[each["lm"]] for each in lms]
+    models = [named[entry["lm"]] for entry in lms]
     read = [comparison.table(path, COLUMNS)[COLUMNS] for path in curves]
     data = pd.concat(
-        curve.assign(lm=lm.lm, label=lm.label, network=each.get("variant", lm.lm))
-        for lm, each, curve in zip(models, lms, read, strict=True)
+        curve.assign(lm=lm.lm, label=lm.label, network=entry.get("variant", lm.lm))
+        for lm, entry, curve in zip(models, lms, read, strict=True)
     )
     style.write(out, data[["lm", "label", "network", *COLUMNS]], draw, read, models)

@@ -24,11 +24,11 @@ ROOM = 40.0  # × the lowest: what is above, the first updates, is cut off
 def read(curves: Files, variants: Described) -> pd.DataFrame:
     """Return lm, label, variant, step and ppl of each validation, from the training.csv of each LM."""
     parts = []
-    for path, each in zip(curves, variants, strict=True):
+    for path, variant in zip(curves, variants, strict=True):
         rows = comparison.table(path, ["step", "validation_nats"]).dropna(
             subset=["validation_nats"]
         )
-        about = {key: each[key] for key in ("lm", "label", "variant")}
+        about = {key: variant[key] for key in ("lm", "label", "variant")}
         parts.append(rows[["step"]].assign(ppl=np.exp(rows.validation_nats), **about))
     return pd.concat(parts, ignore_index=True)[["lm", "label", "variant", "step", "ppl"]]
 
@@ -41,15 +41,15 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     axes.set_yscale("log")
     last, texts = [], []
     for lm in lms:
-        own, colour = np.log(rows[rows.lm == lm.lm].pivot_table(
+        log_ppl, colour = np.log(rows[rows.lm == lm.lm].pivot_table(
             index="step", columns="variant", values="ppl")), looks[lm.lm].colour  # fmt: skip
         line = LINES[seen.setdefault(colour, 0) % len(LINES)]  # LMs of one kind of bias
         seen[colour] += 1
-        middle, low, high = (np.exp(each) for each in (own.mean(axis=1), own.min(axis=1), own.max(axis=1)))  # fmt: skip
-        axes.fill_between(own.index, low, high, color=colour, alpha=0.15, lw=0)
-        axes.plot(own.index, middle, color=colour, ls=line, lw=1.1)
-        last.append((own.index[-1], middle.iloc[-1]))
-        spread = f" ({low.iloc[-1]:,.1f} to {high.iloc[-1]:,.1f})" if own.shape[1] > 1 else ""
+        middle, low, high = (np.exp(values) for values in (log_ppl.mean(axis=1), log_ppl.min(axis=1), log_ppl.max(axis=1)))  # fmt: skip
+        axes.fill_between(log_ppl.index, low, high, color=colour, alpha=0.15, lw=0)
+        axes.plot(log_ppl.index, middle, color=colour, ls=line, lw=1.1)
+        last.append((log_ppl.index[-1], middle.iloc[-1]))
+        spread = f" ({low.iloc[-1]:,.1f} to {high.iloc[-1]:,.1f})" if log_ppl.shape[1] > 1 else ""
         texts.append(f"{lm.label}  {middle.iloc[-1]:,.1f}{spread}")
     axes.set_ylim(rows.ppl.min() / 1.1, min(rows.ppl.max() * 1.1, ROOM * rows.ppl.min()))
     axes.yaxis.set_major_formatter(style.tick)
@@ -70,6 +70,6 @@ def _minor(value: float, _) -> str:
 
 def main(*, masked_curves: Files, out: Files, masked: list[Mapping]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each validation of each network)."""
-    models, _ = comparison.records({each["lm"]: each for each in masked}.values(), [])
+    models, _ = comparison.records({variant["lm"]: variant for variant in masked}.values(), [])
     rows = read(masked_curves, masked)
     style.write(out, rows, draw, rows, models)

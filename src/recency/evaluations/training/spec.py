@@ -13,8 +13,12 @@ def trained(study, experiment: str) -> list[str]:
 
 def _applies(study, experiment: str) -> bool:
     """Say whether an evaluation needs LMs that are trained here: for their losses none is trained."""
-    others = (each for each in registry.evaluations().values() if each.key != "lms")
-    used = any(each.uses_lms and each.applies(study, experiment) for each in others)
+    others = (
+        evaluation for evaluation in registry.evaluations().values() if evaluation.key != "lms"
+    )
+    used = any(
+        evaluation.uses_lms and evaluation.applies(study, experiment) for evaluation in others
+    )
     return used and bool(trained(study, experiment))
 
 
@@ -26,17 +30,17 @@ def variants(study, experiment: str) -> list[dict]:
 
 def masked(study, experiment: str) -> list[dict]:
     """Return the masked LMs among them, which have a validation."""
-    recipes, found = study.config["recipes"], []
+    recipes, masked_lms = study.config["recipes"], []
     for lm in variants(study, experiment):
         recipe = recipes[study.lms[lm["variant"]]["recipe"]]
         if recipe.get("objective") == "masked" and "validation" in recipe:
-            found.append(lm)
-    return found
+            masked_lms.append(lm)
+    return masked_lms
 
 
 EVALUATION = Evaluation(
     key="lms",
-    alone=False,
+    standalone=False,
     applies=_applies,
     inputs={
         "curves": lambda study, experiment: [

@@ -43,22 +43,22 @@ def counted(documents: Iterable[str], pairs: Sequence[Sequence[str]], reach: int
     (documents, words of `pairs` in alphabetical order) and `sizes` (documents,) single ones.
     """
     edges = bins(reach)
-    known = {
+    number_of = {
         word: number for number, word in enumerate(sorted({w for pair in pairs for w in pair}))
     }
     together, apart, words, sizes = [], [], [], []
     every = np.arange(1, reach + 1)
     for text in documents:
         read = WORD.findall(text.lower().replace("’", "'"))
-        codes = np.array([known.get(word, -1) for word in read], np.int64)
-        at = [np.flatnonzero(codes == number) for number in range(len(known))]
-        found = [distances(at[known[a]], at[known[b]], reach) for a, b in pairs]
-        together.append([np.histogram(each, edges)[0] for each in found])
+        codes = np.array([number_of.get(word, -1) for word in read], np.int64)
+        at = [np.flatnonzero(codes == number) for number in range(len(number_of))]
+        by_pair = [distances(at[number_of[a]], at[number_of[b]], reach) for a, b in pairs]
+        together.append([np.histogram(values, edges)[0] for values in by_pair])
         apart.append(np.add.reduceat(np.maximum(len(read) - every, 0), edges[:-1] - 1))
-        words.append([len(each) for each in at])
+        words.append([len(values) for values in at])
         sizes.append(len(read))
     arrays = {"together": together, "apart": apart, "words": words, "sizes": sizes}
-    return {"known": known, "edges": edges} | {k: np.array(v, float) for k, v in arrays.items()}
+    return {"known": number_of, "edges": edges} | {k: np.array(v, float) for k, v in arrays.items()}
 
 
 def ratios(counts: dict, pairs: Sequence[Sequence[str]], seed: int = 0) -> pd.DataFrame:
@@ -66,11 +66,11 @@ def ratios(counts: dict, pairs: Sequence[Sequence[str]], seed: int = 0) -> pd.Da
 
     `times` is c_d; its 95 % interval draws documents anew, NaN where there is one document alone.
     """
-    edges, known = counts["edges"], counts["known"]
+    edges, number_of = counts["edges"], counts["known"]
     frames = []
     for number, (first, second) in enumerate(pairs):
         pair = counts["together"][:, number]
-        words = counts["words"][:, [known[first], known[second]]]
+        words = counts["words"][:, [number_of[first], number_of[second]]]
         columns = np.concatenate([pair, counts["apart"], words, counts["sizes"][:, None]], axis=1)
         drawn = _times(bootstrap.draws(columns, REPLICATES, seed), len(edges) - 1)
         low, high = (

@@ -81,13 +81,13 @@ def scored(judgements: pd.DataFrame, key: File, least: int, seed: int) -> pd.Dat
     keys = keys[keys["id"].isin(votes.index)]
     keys = keys.assign(vote=pd.to_numeric(keys["id"].map(votes)))
     rows = []
-    for lm, own in keys.groupby("lm", sort=False):
-        counted = pd.get_dummies(own["vote"]).reindex(columns=range(4), fill_value=False)
+    for lm, lm_keys in keys.groupby("lm", sort=False):
+        counted = pd.get_dummies(lm_keys["vote"]).reindex(columns=range(4), fill_value=False)
         sums = counted.to_numpy(float)
         n = sums.sum(0)
-        drawn = [ratio(*each) for each in bootstrap.draws(sums[:, [3, 0]], REPLICATES, seed)]
+        drawn = [ratio(*draw) for draw in bootstrap.draws(sums[:, [3, 0]], REPLICATES, seed)]
         low, high = bootstrap.percentiles(pd.Series(drawn).to_numpy())
-        row = {"lm": lm, "texts": len(own), "undecided": int(own["vote"].isna().sum())}
+        row = {"lm": lm, "texts": len(lm_keys), "undecided": int(lm_keys["vote"].isna().sum())}
         row |= dict(zip(COUNTS, map(int, n), strict=True)) | {"score": ratio(n[3], n[0])}
         rows.append(row | {"score_low": low, "score_high": high})
     columns = ["lm", "texts", "undecided", *COUNTS, "score", "score_low", "score_high"]

@@ -1,15 +1,11 @@
 """The LM Turing test: whether people take an LM's continuations for a person's (chapter 7 of the thesis)."""
 
 import os
+from functools import partial
 
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `turing_test`, the defaults filled in."""
-    properties = schema("turing_test")["experiment"]["turing_test"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["turing_test"]
+settings_of = partial(settings, "turing_test")
 
 
 def _judgements(study, experiment: str) -> list[str]:
@@ -45,7 +41,7 @@ def _applies(study, experiment: str) -> bool:
 EVALUATION = Evaluation(
     key="turing_test",
     applies=_applies,
-    alone=False,
+    standalone=False,
     inputs={"judgements": _judgements},
     settings={
         "least": lambda study, experiment: settings_of(study.config, experiment)["least"],

@@ -34,13 +34,13 @@ def collected(
     if scores is not None:
         rows.loc[len(rows)] = {"lm": ORIGINAL, "label": "original texts"}
         rows = rows.merge(scores, on="lm", how="left")
-    found = [rows.assign(source="here", **{m: rows["lm"].map(measured[m]) for m in METRICS})]
+    frames = [rows.assign(source="here", **{m: rows["lm"].map(measured[m]) for m in METRICS})]
     if published is not None:
-        known = comparison.table(published, ["model", *METRICS, "score"])
-        known = known.rename(columns={"model": "label"})
-        human = known["label"] == HUMAN
-        found.append(known.assign(source="published", lm=np.where(human, ORIGINAL, "")))
-    return pd.concat(found, ignore_index=True).reindex(columns=COLUMNS)
+        published_rows = comparison.table(published, ["model", *METRICS, "score"])
+        published_rows = published_rows.rename(columns={"model": "label"})
+        human = published_rows["label"] == HUMAN
+        frames.append(published_rows.assign(source="published", lm=np.where(human, ORIGINAL, "")))
+    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
@@ -53,8 +53,8 @@ def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
             rules = (len(grid),)
         name = row.label if row.source == "here" else f"published: {row.label}"
         cells = [name, style.number(row.perplexity), style.number(row.mean_log_rank, 2)]
-        counts = [getattr(row, each) for each in ("texts", "undecided", *judged.COUNTS)]
-        cells += [style.number(row.top_1), *(style.number(each, 0) for each in counts)]
+        counts = [getattr(row, column) for column in ("texts", "undecided", *judged.COUNTS)]
+        cells += [style.number(row.top_1), *(style.number(column, 0) for column in counts)]
         ends = (row.score_low, row.score_high)
         within = () if np.isnan(ends).any() else (style.interval(*ends, decimals=2),)
         written = "∞" if np.isinf(row.score) else style.number(row.score, 2)

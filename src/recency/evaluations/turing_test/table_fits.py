@@ -35,10 +35,10 @@ def fits(data: pd.DataFrame) -> pd.DataFrame:
         (PUBLISHED, "published", False),
         (WITH_HUMAN, "published", True),
     ):
-        own = data[(data["source"] == source) & np.isfinite(data["score"])]
-        human = own[own["lm"] == ORIGINAL]["score"]
-        models = own if with_human else own[own["lm"] != ORIGINAL]
-        if own.empty:
+        scored = data[(data["source"] == source) & np.isfinite(data["score"])]
+        human = scored[scored["lm"] == ORIGINAL]["score"]
+        models = scored if with_human else scored[scored["lm"] != ORIGINAL]
+        if scored.empty:
             continue
         for metric, logarithmic in cubic.METRICS.items():
             used = models.dropna(subset=[metric])
@@ -64,11 +64,11 @@ def layout(data: pd.DataFrame, title: str) -> Table:
         rules.append(len(grid))
         for row in rows.itertuples():
             cells = [points, NAMES[row.metric], str(row.models)]
-            for value, known, decimals in (
+            for value, published_value, decimals in (
                 (row.adjusted_r2, row.published_adjusted_r2, 3),
                 (row.human_level, row.published_human_level, 2),
             ):
-                below = () if np.isnan(known) else (f"published {known:g}",)
+                below = () if np.isnan(published_value) else (f"published {published_value:g}",)
                 cells.append(Cell(style.number(value, decimals), below))
             grid.append(cells)
     notes = [
@@ -90,9 +90,9 @@ def main(*, scores: File, out: Files, title: str, published: File | None = None)
     """Write the table to `out` (.csv, .html, .tex)."""
     data = fits(comparison.table(scores, COLUMNS))
     if published is not None:
-        known = comparison.table(published, ["metric", "adjusted_r2", "human_level"])
-        known = known.set_index("metric")
+        published_fits = comparison.table(published, ["metric", "adjusted_r2", "human_level"])
+        published_fits = published_fits.set_index("metric")
         compared = data["points"] != HERE
         for name in ("adjusted_r2", "human_level"):
-            data[f"published_{name}"] = data["metric"].map(known[name]).where(compared)
+            data[f"published_{name}"] = data["metric"].map(published_fits[name]).where(compared)
     tables.write(out, layout(data, title), data)

@@ -32,7 +32,7 @@ SHARES = (
 DASHES = {SMALL: (0, (1, 2)), LARGE: (0, (4, 2))}
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str) -> Figure:
+def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], correlations: str) -> Figure:
     """Draw ρ against perplexity (frequencies as lines across), and the shares as bars."""
     looks = style.looks(lms)
     overall = rows[rows.level == "overall"].set_index("lm")
@@ -51,7 +51,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str)
     _stack(right, overall, lms)
     figure.legend(handles=left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0],
                   loc="outside upper left", ncols=3)  # fmt: skip
-    style.notes(figure, [told])
+    style.notes(figure, [correlations])
     labels.name_lms(left, lms, looks, *points)
     return figure
 
@@ -105,9 +105,11 @@ def main(
     lms = list(lms)
     rows, names = comparison.table(lengths, COLUMNS), labels_of(lms, frequency_of)
     models, _ = comparison.records(lms, [])
-    known = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    published_rows = (
+        None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    )
     sizes = rows[rows.level == "size"]
     lost = ["The text is too short to be looked at as it grows"]
     overall = rows[rows.level == "overall"]
-    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, known))
+    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, published_rows))
     style.write(growth, sizes, draw_growth, rows, models, names, empty=lost)

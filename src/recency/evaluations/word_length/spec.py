@@ -1,15 +1,13 @@
 """Surprisal by type, beside words' length and frequency."""
 
 from recency import languages
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
 
 def settings_of(config: dict, experiment: str) -> dict:
     """Return an experiment's `word_length`, the defaults filled in."""
-    properties = schema("word_length")["experiment"]["word_length"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    defaults["frequency"] = config["scales"].get(config["scale"], {}).get("unigram")
-    return defaults | config["experiments"][experiment]["word_length"]
+    frequency = config["scales"].get(config["scale"], {}).get("unigram")
+    return {"frequency": frequency} | settings("word_length", config, experiment)
 
 
 def _setting(key: str):

@@ -31,23 +31,23 @@ NOTES = [
 
 def labels_of(lms: Described, frequency_of: str) -> dict[str, str]:
     """Return the label of each LM and of both frequencies."""
-    own = {lm["lm"]: lm["label"] for lm in lms}
-    return own | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
+    labels = {lm["lm"]: lm["label"] for lm in lms}
+    return labels | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
 
 
 def with_perplexity(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
     """Say how ρ goes with perplexity over the LMs."""
     overall = rows[(rows.level == "overall") & ~rows.lm.isin(FREQUENCIES)]
-    found = correlation(overall.rho, overall.perplexity)
-    beside = ""
+    rho = correlation(overall.rho, overall.perplexity)
+    published_note = ""
     if published is not None and OF_PERPLEXITY in set(published.lm):
         row = published.set_index("lm").loc[OF_PERPLEXITY]
-        beside = f"; published {style.number(row.rho, 2)} (p {style.p_value(row.p)})"
-    if math.isnan(found.value):
-        return f"ρ and perplexity: too few LMs for a correlation{beside}"
+        published_note = f"; published {style.number(row.rho, 2)} (p {style.p_value(row.p)})"
+    if math.isnan(rho.value):
+        return f"ρ and perplexity: too few LMs for a correlation{published_note}"
     return (
-        f"Spearman's ρ of that ρ with the perplexity of a word over {found.n} LMs: {style.number(found.value, 2)} "
-        f"(p {style.p_value(found.p)}){beside}"
+        f"Spearman's ρ of that ρ with the perplexity of a word over {rho.n} LMs: {style.number(rho.value, 2)} "
+        f"(p {style.p_value(rho.p)}){published_note}"
     )
 
 
@@ -64,8 +64,10 @@ def main(
     rows = comparison.table(lengths, COLUMNS)
     names = labels_of(lms, frequency_of)
     rows.insert(1, "label", rows.lm.map(names))
-    known = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
-    tables.write(out, layout(rows, known, title), rows)
+    published_rows = (
+        None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    )
+    tables.write(out, layout(rows, published_rows, title), rows)
 
 
 def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
@@ -92,10 +94,10 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
         else:
             cells.append(style.number(row.perplexity, 0))
             shares = ("small", "large", "surprisal", "large_surprisal")
-            cells += [style.number(100 * row[f"length_{each}"]) for each in shares]
-            for each in ("surprisal", "frequency"):
-                spread = f"± {style.number(row[f'slope_{each}_se'], 2)}"
-                cells.append(Cell(style.signed(row[f"slope_{each}"], 2), (spread,)))
+            cells += [style.number(100 * row[f"length_{term}"]) for term in shares]
+            for term in ("surprisal", "frequency"):
+                spread = f"± {style.number(row[f'slope_{term}_se'], 2)}"
+                cells.append(Cell(style.signed(row[f"slope_{term}"], 2), (spread,)))
         grid.append(cells)
     rules = [len(FREQUENCIES)]
     if published is not None:

@@ -65,7 +65,7 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
             for leaf, (word, _) in zip(tokens, here):
                 if leaf.word not in (LEAF, word):
                     raise InputError(f"{where}: {leaf.word!r} is {word!r} in {leaves}")
-            spelled, places = [word for word, _ in here], [place for _, place in here]
+            spelled, places = [word for word, _ in here], [position for _, position in here]
             if len({story for story, _ in places}) > 1:
                 raise InputError(f"{where}: the sentence runs over two stories of {leaves}")
             stories[-1].append(Sentence(tree, spelled, places, len(stories[-1])))
@@ -76,7 +76,7 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
 
 def _leaves(path: Path) -> list[tuple[str, tuple[int, int]]]:
     """Return the words of a treebank with their places."""
-    found = []
+    leaves = []
     for tree in read_trees(Path(path).read_text(encoding="utf-8"), str(path)):
         for leaf in tree.leaves():
             if leaf.label == "-NONE-":
@@ -86,5 +86,5 @@ def _leaves(path: Path) -> list[tuple[str, tuple[int, int]]]:
                 raise InputError(
                     f"{path}: {leaf.word!r} is not word/story.number, as in moors/1.21"
                 )
-            found.append((match[1], (int(match[2]), int(match[3]))))
-    return found
+            leaves.append((match[1], (int(match[2]), int(match[3]))))
+    return leaves

@@ -31,7 +31,7 @@ def parse(label: str) -> Category:
     """Take a label apart: `V-aN-b{A-aN}-lA` is V, ((a, N), (b, A-aN)), A."""
     if bracket := _BRACKET.match(label):  # a bracket's own name has hyphens
         return Category(bracket.group(), (), label[-1] if "-l" in label else "")
-    found = _COREFERENCE.search(label)
+    match = _COREFERENCE.search(label)
     primitive, *parts = _split(_TAGS.sub("", label))
     operators, tag = [], ""
     for part in parts:
@@ -41,7 +41,7 @@ def parse(label: str) -> Category:
         elif argument and kind in LOCAL + NON_LOCAL:
             braced = argument.startswith("{") and argument.endswith("}")
             operators.append((kind, argument[1:-1] if braced else argument))
-    antecedent = (int(found.group(1)), int(found.group(2))) if found else None
+    antecedent = (int(match.group(1)), int(match.group(2))) if match else None
     return Category(primitive, tuple(operators), tag, antecedent)
 
 

@@ -106,17 +106,17 @@ class Sign:
 
     def without(self, operator: Operator) -> tuple[Operator, ...]:
         """Return its operators but this one."""
-        return tuple(each for each in self.operators if each is not operator)
+        return tuple(other for other in self.operators if other is not operator)
 
     @property
     def local(self) -> list[Operator]:
         """Its arguments that are still open."""
-        return [each for each in self.operators if each.local]
+        return [operator for operator in self.operators if operator.local]
 
     @property
     def non_local(self) -> tuple[Operator, ...]:
         """Its gaps and other non-local operators."""
-        return tuple(each for each in self.operators if not each.local)
+        return tuple(operator for operator in self.operators if not operator.local)
 
 
 def dependencies(
@@ -128,14 +128,14 @@ def dependencies(
     """
     sentence = _Sentence(raising, graph=rule == "graph")
     sentence.sign(tree)
-    found = {
+    relations = {
         Dependency(head.word, slot.word, number)
         for head, number, slot in sentence.slots
         if head.word is not None and slot.word is not None and head.word != slot.word
     }
     if antecedents or sentence.graph:
-        found |= sentence.of_antecedents(found)
-    return sorted(found, key=lambda each: (each.head, each.number, each.dependent))
+        relations |= sentence.of_antecedents(relations)
+    return sorted(relations, key=lambda d: (d.head, d.number, d.dependent))
 
 
 class _Sentence:
@@ -157,13 +157,13 @@ class _Sentence:
             whole = self._join(whole, sister, category)
         return self._relabel(whole, category)
 
-    def of_antecedents(self, found: set[Dependency]) -> set[Dependency]:
+    def of_antecedents(self, relations: set[Dependency]) -> set[Dependency]:
         """Return the dependencies of the words that relative pronouns stand for."""
         more = set()
-        for each in found:
-            _, antecedent = self.relatives.get(each.dependent, ("", Slot()))
-            if antecedent.word not in (None, each.head):
-                more.add(replace(each, dependent=antecedent.word))
+        for relation in relations:
+            _, antecedent = self.relatives.get(relation.dependent, ("", Slot()))
+            if antecedent.word not in (None, relation.head):
+                more.add(replace(relation, dependent=antecedent.word))
         for relative, (primitive, antecedent) in self.relatives.items():
             if primitive in ("A", "R") and antecedent.word is not None:
                 more.add(Dependency(relative, antecedent.word, 2))
@@ -172,10 +172,10 @@ class _Sentence:
     def _word(self, category: Category) -> Sign:
         number, head = self.words, Slot(self.words)
         self.words += 1
-        operators = tuple(Operator(*each, Slot()) for each in category.operators)
+        operators = tuple(Operator(*pair, Slot()) for pair in category.operators)
         sign = Sign(category.primitive, operators, head, category.tag)
-        for place, operator in enumerate(sign.local, 1):
-            self.slots.append((head, place, operator.slot))
+        for order, operator in enumerate(sign.local, 1):
+            self.slots.append((head, order, operator.slot))
         for operator in operators:
             if operator.kind == "r":
                 self.relatives[number] = (category.primitive, operator.slot)
@@ -186,32 +186,32 @@ class _Sentence:
         left, wanted = list(sign.operators), category.operators
         chosen: list[Operator | None] = [None] * len(wanted)
 
-        def take(place: int, matches: list[Operator]) -> None:
+        def take(index: int, matches: list[Operator]) -> None:
             if matches:
-                kind, argument = wanted[place]
-                chosen[place] = Operator(kind, argument, matches[0].slot)
+                kind, argument = wanted[index]
+                chosen[index] = Operator(kind, argument, matches[0].slot)
                 left.remove(matches[0])
 
-        for place, (kind, argument) in enumerate(wanted):
-            take(place, [e for e in left if (e.kind, e.category) == (kind, argument)])
-        for place, (kind, argument) in enumerate(wanted):  # of the same category, now non-local
-            if chosen[place] is None:
+        for index, (kind, argument) in enumerate(wanted):
+            take(index, [e for e in left if (e.kind, e.category) == (kind, argument)])
+        for index, (kind, argument) in enumerate(wanted):  # of the same category, now non-local
+            if chosen[index] is None:
                 same = [e for e in reversed(left) if e.category == argument]
-                take(place, [e for e in same if e.local <= (kind in LOCAL)])
-        for place, (kind, argument) in enumerate(wanted):
-            if chosen[place] is not None:
+                take(index, [e for e in same if e.local <= (kind in LOCAL)])
+        for index, (kind, argument) in enumerate(wanted):
+            if chosen[index] is not None:
                 continue
-            fewer = len(sign.local) > sum(each in LOCAL for each, _ in wanted)
+            fewer = len(sign.local) > sum(operator_kind in LOCAL for operator_kind, _ in wanted)
             modifier = kind not in LOCAL and "-a" in argument
             if not modifier or fewer:
-                take(place, [e for e in reversed(left) if e.local])
-            if chosen[place] is None:
-                chosen[place] = Operator(kind, argument, Slot())
+                take(index, [e for e in reversed(left) if e.local])
+            if chosen[index] is None:
+                chosen[index] = Operator(kind, argument, Slot())
                 if modifier:
-                    self.slots.append((chosen[place].slot, 1, sign.head))
+                    self.slots.append((chosen[index].slot, 1, sign.head))
                 elif kind in LOCAL and not self.graph:  # a noun as predicate: "was a legend"
-                    number = sum(each in LOCAL for each, _ in wanted[: place + 1])
-                    self.slots.append((sign.head, number, chosen[place].slot))
+                    number = sum(operator_kind in LOCAL for operator_kind, _ in wanted[: index + 1])
+                    self.slots.append((sign.head, number, chosen[index].slot))
         return Sign(category.primitive, tuple(chosen), sign.head, category.tag)
 
     def _join(self, left: Sign, right: Sign, whole: Category) -> Sign:
@@ -227,8 +227,8 @@ class _Sentence:
             conjunct, rest = (left, right) if left.tag == "C" else (right, left)
             _share(conjunct, rest)
             if self.graph:
-                for place, operator in enumerate(conjunct.local, 1):
-                    self.slots.append((rest.head, place, operator.slot))
+                for number, operator in enumerate(conjunct.local, 1):
+                    self.slots.append((rest.head, number, operator.slot))
             return Sign(conjunct.primitive, conjunct.operators, rest.head)
         if left.tag == "N":
             return _filled_from_left(left, right)
@@ -248,7 +248,7 @@ class _Sentence:
         used = ([e for e in functor.local if e.kind == side] or functor.local)[-1]
         used.slot.fill(argument.head)
         rest = functor.without(used)
-        before = [each for each in rest if each.kind == "a"]
+        before = [operator for operator in rest if operator.kind == "a"]
         if self.raising and side == "b" and "-aN" in used.category and argument.local and before:
             argument.local[0].slot.fill(before[0].slot)
         determiner = functor.primitive == "N" and used.category.startswith("N-aD")
@@ -270,29 +270,31 @@ def _share(conjunct: Sign, rest: Sign) -> None:
 
 def _filled_from_left(filler: Sign, clause: Sign) -> Sign:
     """Fill the clause's gap, or let a clause that relates to the next one take its head."""
-    gaps = [each for each in clause.non_local if each.kind in "gv"] or list(clause.non_local)
+    gaps = [operator for operator in clause.non_local if operator.kind in "gv"] or list(
+        clause.non_local
+    )
     if gaps:
         gaps[-1].slot.fill(filler.head)
         operators = clause.without(gaps[-1]) + filler.non_local
     else:
-        relative = [each for each in filler.non_local if each.kind in "ir"]
-        for each in relative[-1:]:
-            each.slot.fill(clause.head)
-        rest = tuple(each for each in filler.non_local if each not in relative[-1:])
+        relative = [operator for operator in filler.non_local if operator.kind in "ir"]
+        for operator in relative[-1:]:
+            operator.slot.fill(clause.head)
+        rest = tuple(operator for operator in filler.non_local if operator not in relative[-1:])
         operators = clause.operators + rest
     return Sign(clause.primitive, operators, clause.head)
 
 
 def _filled_from_right(left: Sign, right: Sign) -> Sign:
     """Fill what the left one had shifted, or attach a relative clause to it."""
-    shifted = [each for each in left.non_local if each.kind == "h"]
+    shifted = [operator for operator in left.non_local if operator.kind == "h"]
     if shifted:
         shifted[-1].slot.fill(right.head)
         return Sign(left.primitive, left.without(shifted[-1]) + right.non_local, left.head)
     for kinds in ("ir", "g", "v"):
-        if open_ones := [each for each in right.non_local if each.kind in kinds]:
+        if open_ones := [operator for operator in right.non_local if operator.kind in kinds]:
             used = open_ones[-1]
             used.slot.fill(left.head)
-            rest = tuple(each for each in right.non_local if each is not used)
+            rest = tuple(operator for operator in right.non_local if operator is not used)
             return Sign(left.primitive, left.operators + rest, left.head)
     return Sign(left.primitive, left.operators + right.non_local, left.head)

@@ -29,14 +29,14 @@ def parse(text: str, where: str) -> list[Tree]:
     """Read all trees of a text; `where` (file, line) begins what is said of a broken one."""
     trees, open_trees = [], []
     tokens = _TOKEN.findall(text)
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
         if token == "(":
-            label = tokens[place + 1] if place + 1 < len(tokens) else ")"
+            label = tokens[position + 1] if position + 1 < len(tokens) else ")"
             named = label not in ("(", ")")
             open_trees.append(Tree(label if named else "", []))
-            place += named
+            position += named
         elif token == ")":
             if not open_trees:
                 raise InputError(f"{where}: a bracket is closed that was not opened")
@@ -48,7 +48,7 @@ def parse(text: str, where: str) -> list[Tree]:
             raise InputError(f"{where}: {token!r} stands where no word can")
         else:
             open_trees[-1].word = token
-        place += 1
+        position += 1
     if open_trees:
         raise InputError(f"{where}: {len(open_trees)} brackets are not closed; is the file whole?")
     return trees
