@@ -1,4 +1,4 @@
-"""Rule classify_abusive_words: linear SVMs by sets of features, cross-validated, and the expanded lexicon's scores.
+"""Rule classify_abusive_words: cross-validated linear SVMs, and the scores of the expanded lexicon.
 
 The thesis used SVMlight with a linear kernel. scikit-learn's SVC has the same objective; C is
 SVMlight's default, 1 / mean(x·x).
@@ -30,7 +30,7 @@ INT, WN, WK = (
     ("WKusage", "WKgloss"),
 )
 ALL = (*INT, "NRC", "VIEW", "PATnoun", "PATadj", *WN, *WK, "FN")
-#: Rows of Table 6.8, then the sets of Table 6.7 that take no vectors: name → groups of features.
+#: Feature sets of Table 6.8, then those of Table 6.7 that use no vectors: name → feature groups.
 SETS = {
     "INTfine": INT[:1], "INTbin": INT[1:2], "INTperson": INT[2:], "INTfine+INTbin+INTperson": INT,
     "NRC": ("NRC",), "VIEW": ("VIEW",), "INTbin+NRC+VIEW": ("INTbin", "NRC", "VIEW"),
@@ -45,7 +45,7 @@ COLUMNS += ["p_previous", "missing", "fold_f1"]
 
 
 class Blocks:
-    """Matrices of features by group: sparse, a row per entry, each column divided by its largest absolute value."""
+    """Feature matrices by group: sparse, one row per entry, columns scaled by their largest magnitude."""
 
     def __init__(self, entries: Sequence[str], features: pd.DataFrame, files: Sequence[File]):
         self.rows = {entry: index for index, entry in enumerate(entries)}
@@ -74,7 +74,7 @@ class Blocks:
                 self.has[f"{EMBEDDINGS}{suffix}:{lm}"] = np.abs(matrix).sum(1) > 0
 
     def sets(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        """Return (features, LM or "") → groups, those that are not here included."""
+        """Return (feature set, LM or "") → groups, including groups of the available resources."""
         feature_sets = {(name, ""): groups for name, groups in SETS.items()}
         here = tuple(group for group in ALL if group in self.groups)
         if here and here != ALL:
@@ -88,22 +88,22 @@ class Blocks:
         return feature_sets
 
     def matrix(self, groups: Sequence[str], entries: Sequence[str]) -> sparse.csr_matrix:
-        """Return the columns of these groups, the rows of these entries."""
+        """Return the features of these groups (columns) for these entries (rows)."""
         rows = [self.rows[entry] for entry in entries]
         return sparse.hstack([self.groups[group] for group in groups], format="csr")[rows]
 
 
 def machine(x: sparse.csr_matrix) -> SVC:
-    """Return a linear SVM, C as SVMlight's default: 1 / mean(x·x)."""
+    """Return a linear SVM with SVMlight's default C, 1 / mean(x·x)."""
     mean = x.multiply(x).sum(axis=1).mean()
     return SVC(kernel="linear", C=1 / mean if mean else 1.0)
 
 
 def measured(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """Return precision and recall as means over both classes, F1 as the thesis has it, in percent.
+    """Return macro-averaged precision and recall, and F1 as in the thesis, in percent.
 
-    Its F1 is the harmonic mean of both means (all rows of Tables 6.7 and 6.8 agree with this);
-    `f1_of_classes` is the mean of the classes' F1.
+    `f1` is the harmonic mean of the two averages, which agrees with all rows of Tables 6.7 and 6.8;
+    `f1_of_classes` is the mean of the F1 of each class.
     """
     p, r, f, _ = precision_recall_fscore_support(truth, predicted, average="macro", zero_division=0)
     return {"precision": 100 * p, "recall": 100 * r, "f1": 200 * p * r / (p + r) if p + r else 0.0, "f1_of_classes": 100 * f}  # fmt: skip
@@ -112,7 +112,7 @@ def measured(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
 def cross_validated(
     x: sparse.csr_matrix, truth: np.ndarray, folds: int, seed: int, new=machine
 ) -> tuple[np.ndarray, list[float]]:
-    """Return the predictions (n,) of stratified folds, each by a machine fitted to the others, and each fold's F1."""
+    """Return out-of-fold predictions (n,) in stratified cross-validation, and the F1 of each fold."""
     predicted, scores = np.zeros(len(truth), bool), []
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for train, test in parts.split(np.zeros(len(truth)), truth):
@@ -122,7 +122,7 @@ def cross_validated(
 
 
 def evaluate(blocks: Blocks, base: dict[str, bool], folds: int, seed: int) -> pd.DataFrame:
-    """Return COLUMNS for every set of features; sets with a group that is missing have no values."""
+    """Return COLUMNS for every feature set; values are missing where a group is missing."""
     truth = np.array(list(base.values()))
     if folds > min(truth.sum(), (~truth).sum()):
         raise InputError(
@@ -158,7 +158,7 @@ def evaluate(blocks: Blocks, base: dict[str, bool], folds: int, seed: int) -> pd
 def expand(
     blocks: Blocks, base: dict[str, bool], expanded: dict[str, float], groups: Sequence[str]
 ) -> pd.DataFrame:
-    """Return entry, score (signed distance from the margin's middle), published score, in_base, by score."""
+    """Return entry, score (signed distance from the decision boundary), published score and in_base."""
     x = blocks.matrix(groups, list(base))
     fitted = machine(x).fit(x, np.array(list(base.values())))
     table = pd.DataFrame({"entry": list(expanded), "published": list(expanded.values())})
@@ -168,10 +168,10 @@ def expand(
 
 
 def agreement(table: pd.DataFrame) -> dict[str, float]:
-    """Compare the scores of entries that are not in the base lexicon with the published ones.
+    """Compare the scores of entries outside the base lexicon with the published ones.
 
-    Spearman's ρ; the area under the ROC curve for the published sign; shares of the published
-    abusive entries among as many of the highest scores, and of entries with the same sign.
+    Spearman's ρ; the area under the ROC curve for the published sign; the share of published
+    abusive entries among equally many top-scoring entries; the share of scores with the same sign.
     """
     new = table[~table["in_base"]]
     abusive = new["published"] > 0
@@ -204,9 +204,9 @@ def main(
     folds: int,
     seed: int,
 ) -> None:
-    """Write COLUMNS by set of features; the expanded lexicon by the best set, with its agreement.
+    """Write COLUMNS by feature set, the lexicon expanded by the best set, and its agreement.
 
-    `vectors` are files …/{lm}/….parquet. The best set is the one of the highest cross-validated F1.
+    `vectors` are files …/{lm}/….parquet. The best set has the highest cross-validated F1.
     """
     labelled, listed = lexicon.read_base(base), lexicon.read_expanded(expanded)
     paths = [vectors] if isinstance(vectors, str) else list(vectors)
@@ -214,7 +214,7 @@ def main(
     rows = evaluate(blocks, labelled, folds, seed)
     best = rows[rows["features"] != MAJORITY].dropna(subset="f1").nlargest(1, "f1")
     if best.empty:
-        raise InputError("no LM and no features are here; place a resource or name an LM")
+        raise InputError("no features: supply a resource or name an LM")
     (name, lm), value = best.iloc[0][["features", "lm"]], float(best.iloc[0]["f1"])
     table = expand(blocks, labelled, listed, blocks.sets()[name, lm])
     write_csv(out_classification, rows)

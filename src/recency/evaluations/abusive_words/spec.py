@@ -6,13 +6,13 @@ from functools import partial
 from recency.evaluations.registry import Data, Evaluation, settings
 
 KEY = "abusive_words"
-#: Groups of features that a format makes; a table's group is called as its entry in the config.
+#: Feature groups of a format; the group of a table has the name of its config entry.
 GROUPS = {"wordnet": ("WNusage", "WNsuper", "WNgloss"), "framenet": ("FN",)}
 settings_of = partial(settings, KEY)
 
 
 def features_of(config: dict, lexicon: str) -> list[dict]:
-    """Return a lexicon's resources: name, format, path, groups, whether it is here, what to place."""
+    """Return a lexicon's resources: name, format, path, groups, here (exists), and placed (a hint)."""
     return [
         {
             "name": name,

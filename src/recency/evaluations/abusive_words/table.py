@@ -21,7 +21,7 @@ KNOWN = [f"published_{measure}" for measure in MEASURES]
 
 
 def collected(scores: File, labels: dict[str, str], published: File | None) -> pd.DataFrame:
-    """Return COLUMNS and KNOWN: the sets of features here, then published classifiers of other kinds."""
+    """Return COLUMNS and KNOWN: the feature sets of this study, then other published classifiers."""
     rows = comparison.table(scores, ["features", "lm", *MEASURES])
     rows["lm"] = rows["lm"].fillna("")
     rows["label"] = rows["lm"].map(labels).fillna("")
@@ -38,7 +38,7 @@ def collected(scores: File, labels: dict[str, str], published: File | None) -> p
 
 
 def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> Table:
-    """Set out a row per set of features (and LM), the published values beneath."""
+    """Return a table with a row per feature set (and LM), the published values beneath."""
     header = ["Features", "LM", "Entries", "Precision", "Recall", "F1", "F1 of classes", "p"]
     grid = []
     for row in data.itertuples():
@@ -51,9 +51,9 @@ def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> 
         grid.append([*cells, style.number(row.f1_of_classes), style.p_value(row.p_previous)])
     notes = [
         "precision and recall: means over both classes, in percent; F1: their harmonic mean, as in the thesis",
-        f"linear SVM, {folds} stratified folds; entries: those of the base lexicon with a feature, others have zeros only",
-        "p: paired t over folds against the row above that was run",
-        "SWordSS: words without a vector have one made of those written alike, otherwise zeros",
+        f"linear SVM, {folds} stratified folds; entries: entries of the base lexicon with a feature; the others have only zeros",
+        "p: paired t over folds against the row above",
+        "SWordSS: a missing vector is the average of orthographically similar words, otherwise zero",
     ]
     notes += [
         f"{resource['name']} not run: {resource['placed']}"
@@ -81,7 +81,7 @@ def main(
 
 
 def summary(path: File) -> Table:
-    """Set out the sets that were run, the best first, for the summary."""
+    """Return the feature sets, the best first, for the summary."""
     rows = comparison.table(path, ["features", "label", "f1"]).dropna(subset="f1")
     rows = rows.sort_values("f1", ascending=False).fillna({"label": ""})
     grid = [[row.features, row.label, style.number(row.f1)] for row in rows.itertuples()]

@@ -1,4 +1,4 @@
-"""Rule abusive_vectors: an LM's vectors of a lexicon's words, with made ones for words that have none."""
+"""Rule abusive_vectors: an LM's embeddings of a lexicon's words, completed by SWordSS."""
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,10 @@ from recency.scoring.lm_spec import LMSpec
 def of_entries(
     entries: list[str], words: list[str], matrix: np.ndarray, similarity: str, neighbours: int
 ) -> pd.DataFrame:
-    """Return entry, kind and vector (a list of numbers) of each entry.
+    """Return the entry, kind and vector (list of numbers) of each entry.
 
-    A word is looked up as it is, then in lower case; words without a vector get one by SWordSS, and
-    zeros where no word with a vector shares a trigram with them.
+    A word is looked up as written, then in lower case. A missing vector is computed by SWordSS, and
+    is zero where no word with a vector shares a trigram.
     """
     number = {word: row for row, word in reversed(list(enumerate(words)))}
     index, zero, rows = Index(words), np.zeros(matrix.shape[1]), {}
@@ -36,7 +36,7 @@ def of_entries(
 def main(
     base: File, expanded: File, lm: LMSpec, out: File, similarity: str, neighbours: int
 ) -> None:
-    """Write the vectors of all entries of both lexica, of the LM's embedding table."""
+    """Write the vectors of all entries of both lexica, from the LM's embedding table."""
     from recency.evaluations.nearest_words.score import entries as entries_of
 
     asked = list(dict.fromkeys([*lexicon.read_base(base), *lexicon.read_expanded(expanded)]))

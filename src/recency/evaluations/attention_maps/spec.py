@@ -15,7 +15,7 @@ def _drawn(study, experiment: str) -> list[str]:
 
 
 def _problems(config, name) -> list[str]:
-    """List LMs that are drawn and are not the experiment's, and layers that they have not."""
+    """List drawn LMs that are not in the experiment, and layers that they do not have."""
     experiment, where = config["experiments"][name], f"experiments → {name} → attention_maps"
     if "attention_maps" not in experiment:
         return []

@@ -1,7 +1,7 @@
-"""The parts of the BabyLM challenge's evaluation of 2025, as its files have them.
+"""The parts of the 2025 BabyLM challenge evaluation, and readers of their files.
 
-Each item of a zero-shot part has candidates: texts of which an end, the completion, is scored. The first
-candidate is the right one.
+Each item of a zero-shot part has candidate texts whose endings, the completions, are scored. The
+first candidate is correct.
 """
 
 import json
@@ -14,7 +14,7 @@ from recency.errors import InputError
 from recency.text.utf8 import decoded
 
 ADDRESS = "https://osf.io/ryjfm (evaluation_data; EWoK after its terms are accepted)"
-#: Splits of entity tracking, whose means are averaged.
+#: Splits of entity tracking, averaged after items.
 SPLITS = ("regular", "ambiref", "move_contents")
 _COMPS = {
     "comps_base": "base",
@@ -31,7 +31,7 @@ class Item:
     Attributes
     ----------
     group
-        The subset that accuracy is taken in.
+        The subset over which accuracy is computed.
     candidates
         Texts, each with the character at which its completion begins.
     ratio
@@ -45,7 +45,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the evaluation: its label, its places below the folder, and what an item is."""
+    """A part of the evaluation: its label, its paths below the folder, and a parser of its items."""
 
     label: str
     places: tuple[str, ...]
@@ -99,12 +99,12 @@ PARTS = {
     "aoa": Part("Age of acquisition", ("aoa",), "aoa"),
 }
 ZERO_SHOT = [name for name, part in PARTS.items() if part.item]
-#: Files of the age of acquisition: contexts of words, and the share of children who know each.
+#: Files for the age of acquisition: contexts of words, and the share of children who know each.
 WORDS, CHILDREN = "cdi_childes.json", "cdi_human.csv"
 
 
 def files(folder: str | Path, name: str) -> list[Path]:
-    """Return the files of a part below a folder; none where the part is not there.
+    """Return the files of a part below a folder, or an empty list.
 
     Parameters
     ----------
@@ -134,17 +134,17 @@ def items(path: str | Path, name: str, first: int | None = None) -> Iterator[Ite
     name : str
         One of `ZERO_SHOT`.
     first : int, optional
-        How many lines are read; all unless given.
+        Number of lines to read; all by default.
 
     Raises
     ------
     InputError
-        Names file, line and what is wrong with it.
+        Names the file, the line and the fault.
     """
     path, read = Path(path), PARTS[name].item
     lines = decoded(path.read_bytes(), path).splitlines()[:first]
     if not any(line.strip() for line in lines):
-        raise InputError(f"{path} has no items; put the whole file there")
+        raise InputError(f"{path} has no items; supply the whole file")
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}"
         if not line.strip():

@@ -1,4 +1,4 @@
-"""The BabyLM challenge's scores of each LM, as its leaderboard has them (table_babylm)."""
+"""The BabyLM challenge's scores of each LM, laid out as on its leaderboard (table_babylm)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ HEADER |= {("aoa", "overall"): "AoA"}
 
 
 def layout(data: pd.DataFrame, title: str, missing: Sequence[str]) -> Table:
-    """Set out a row an LM and a column a part."""
+    """Return a table with a row per LM and a column per part."""
     values = data.set_index(["label", "part", "group"]).score
     grid = [
         [label, *(_shown(values.get((label, *key), np.nan), key[0]) for key in HEADER)]
@@ -37,7 +37,7 @@ def layout(data: pd.DataFrame, title: str, missing: Sequence[str]) -> Table:
     if missing:
         listed = ", ".join(parts.PARTS[name].label for name in missing)
         notes.append(
-            f"Not run, as the files or the stages of training were not supplied: {listed}."
+            f"Not run, because files or training stages are missing: {listed}."
         )
     return Table(f"{title}: the BabyLM challenge", ["LM", *HEADER.values()], grid, notes)
 

@@ -1,4 +1,4 @@
-"""What a search of a bias's parameters tried: their gain in log-likelihood over the unbiased LM."""
+"""Trials of a bias search: their gain in log-likelihood over the unbiased LM."""
 
 import json
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from recency.figures import comparison, style
 from recency.figures.paths import File, Files
 
-GAIN = "Log-likelihood above\nthe unbiased LM's (nats)"
+GAIN = "Gain in log-likelihood over\nthe unbiased LM (nats)"
 
 
 def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> Figure:
-    """Draw two parameters as a plane coloured by the gain, others each against the gain."""
+    """Draw two parameters as a plane coloured by gain, otherwise one panel per parameter."""
     names = list(best["searched"])
     points = [("best", "*", best["bias"], best["loglik"] - best["unbiased"])]
     for (name, entry), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
@@ -56,7 +56,7 @@ def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> Fig
 
 
 def around(bounds: list[float]) -> tuple[float, float]:
-    """Widen bounds a little, so that a marker on them is whole."""
+    """Widen bounds slightly, so that markers on them are not clipped."""
     low, high = bounds
     return low - 0.03 * (high - low), high + 0.03 * (high - low)
 
@@ -64,7 +64,7 @@ def around(bounds: list[float]) -> tuple[float, float]:
 def sentences(
     trials: pd.DataFrame, best: Mapping[str, Any], labels: Mapping[str, str] = {}
 ) -> list[str]:
-    """Say in sentences what was found, for the foot; `labels` of the LM and responses, by key."""
+    """Return notes on the trials, the best bias and the marked biases; `labels` map keys to labels."""
 
     def written(bias: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {bias[name]:.4g}" for name in best["searched"] if name in bias)

@@ -18,8 +18,8 @@ PRODUCT = {
     "settings": ["lms", "measure"],
 }
 
-_HEIGHT = 2.3  # inches of a region's panels
-_SPREAD = 0.2  # of the distance of two conditions, over which LMs are spread
+_HEIGHT = 2.3  # height in inches of a region's panels
+_SPREAD = 0.2  # LMs' spread, as a share of the distance between two conditions
 
 
 def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
@@ -28,7 +28,7 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     Parameters
     ----------
     rows : DataFrame
-        As `table.read` returns them.
+        Output of `table.read`.
     lms : list of LM
         The LMs, in their order.
     """

@@ -1,4 +1,4 @@
-"""Mean response to a region and mean surprisal of it, by condition, with intervals over stimuli.
+"""Mean response and mean surprisal of a region by condition, with intervals over stimuli.
 
 Differences from the first condition are paired over stimuli.
 """
@@ -19,7 +19,7 @@ from recency.reading.response_names import EVENT, RESPONSES
 COLUMNS = ["region", "condition", "variable", "unit", "stimuli", "mean", "low", "high"]
 COLUMNS += ["difference", "pairs", "t", "p"]
 RESPONSE = "response"
-"""The variable that is the readers' response; the others are LMs."""
+"""Name of the readers' response as a variable; the other variables are LMs."""
 
 
 def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: str) -> pd.DataFrame:
@@ -28,12 +28,12 @@ def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: st
     Parameters
     ----------
     observations : DataFrame
-        Columns word_id, perhaps span, and the response.
+        Columns word_id, optionally span, and the response.
     words : DataFrame
         Contract 1, with the columns `by` and `stimulus`.
     by, stimulus : str
         Columns of conditions and of what is compared between them.
-
+Columns of the conditions and of the units compared between them.
     Returns
     -------
     DataFrame
@@ -66,7 +66,7 @@ def surprisal(bits: np.ndarray, regions: pd.DataFrame) -> np.ndarray:
 
 
 def summarised(rows: pd.DataFrame, variable: str, unit: str) -> list[tuple]:
-    """Return the rows (COLUMNS) of one variable: means by region and condition, over stimuli.
+    """Return the rows (COLUMNS) of one variable: means over stimuli by region and condition.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _half_width(values: np.ndarray) -> float:
 
 
 def _difference(values: pd.Series, first: pd.Series, is_first: bool) -> tuple:
-    """Return difference, pairs, t and p against the first condition, paired over stimuli."""
+    """Return difference, pairs, t and p, paired over stimuli, against the first condition."""
     difference = (values - first).dropna().to_numpy()
     if is_first or not len(difference):
         return math.nan, 0, math.nan, math.nan

@@ -36,7 +36,7 @@ def _problems(config, name) -> list[str]:
             near = nearest(settings[key], columns)
             problems.append(
                 f"{where} → {key}: the words of {settings['dataset']} have no column {near}; "
-                "a table's own columns are mapped in options → columns"
+                "map a table's other columns in options → columns"
             )
     return problems
 

@@ -95,7 +95,7 @@ def read(path: File, lms: Described, measure: str) -> pd.DataFrame:
 
 
 def summary(path: File) -> Table:
-    """Return the table of the summary, from this table's CSV."""
+    """Return the summary's table, from this table's CSV."""
     rows = comparison.table(path, ["label", *COLUMNS])
     for name in ("region", "unit", "condition"):
         rows[name] = rows[name].fillna("").astype(str)

@@ -11,7 +11,7 @@ settings_of = partial(settings, "contrasts")
 
 
 def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
-    """Return contrasts as contrast, label, region, high and low."""
+    """Return contrasts as dicts of contrast, label, region, high and low."""
     return [
         {"contrast": name, "region": None, "label": name} | entry
         for name, entry in contrasts.items()
@@ -19,7 +19,7 @@ def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
 
 
 def conditions_of(contrasts: Mapping[str, Mapping]) -> Iterator[tuple[str, str]]:
-    """Yield the conditions that contrasts state, each with its place."""
+    """Yield the conditions of contrasts, each with its path in the config."""
     for name, entry in contrasts.items():
         for side in ("region", "high", "low"):
             if side in entry:
@@ -56,7 +56,7 @@ def _problems(config, name) -> list[str]:
     if settings["by"] not in columns:
         problems.append(
             f"{where} → by: the words of {called} have no column {nearest(settings['by'], columns)}; "
-            "a table's own columns are mapped in options → columns"
+            "map a table's other columns in options → columns"
         )
     conditions = [*conditions_of(settings["contrasts"])]
     conditions += [("filter", settings["filter"])] if "filter" in settings else []

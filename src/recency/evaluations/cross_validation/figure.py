@@ -1,4 +1,4 @@
-"""ΔLogLik on held-out folds as points with intervals: a panel a response, a row an LM."""
+"""ΔLogLik on held-out folds as points with intervals: a panel per response, a row per LM."""
 
 import math
 
@@ -18,14 +18,14 @@ PRODUCT = {
 }
 
 COLUMNS = 3
-#: cluster → how far above a row its interval stands, and how wide its line is.
+#: Cluster → vertical offset and line width of its interval.
 INTERVALS = {"subject": (-0.13, 2.4), "sentence": (0.13, 1.0)}
 
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], baseline: str, words: list[str]
 ) -> Figure:
-    """Draw the panels, each on its own scale; a dashed line stands at the baseline's ΔLogLik."""
+    """Draw the panels, each on its own scale, with a dashed line at the baseline's ΔLogLik."""
     looks, shown = style.looks(lms), [lm for lm in lms if (rows.lm == lm.lm).any()]
     wide = min(COLUMNS, len(responses))
     deep = math.ceil(len(responses) / wide)

@@ -1,8 +1,8 @@
 """Points of learning curves: each LM after each step of its training, over its seeds.
 
 ΔLogLik by response and summed, perplexity of the words read, minimal pairs, attention by distance.
-A point is the mean over seeds, and its interval says what other readers, sentences (of minimal
-pairs: paradigms) and seeds would give, by the rule of every experiment (recency.stats.totals).
+A point is the mean over seeds. Its interval covers unseen readers, sentences (paradigms for
+minimal pairs) and seeds, as in every experiment (recency.stats.totals).
 """
 
 import math
@@ -52,18 +52,19 @@ def main(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
-    """Write a row (COLUMNS) for each quantity, place, LM and step.
+    """Write one row (COLUMNS) per quantity, response, LM and step.
 
-    `points` say of each LM file name (`lm`) which LM it is (`of`), and its step, tokens, seed and
-    `baseline` (of the same step and seed). `cells` (lm, dataset, measure, design) are in the order
-    of the fits and their observations; `scores` and `attention` are in that of `points`; `surprisal`
-    are paths …/{lm}/{dataset}.parquet.
+    `points` map each LM file name (`lm`) to its LM (`of`), step, tokens, seed and `baseline` (at the
+    same step and seed). `cells` (lm, dataset, measure, design) are in the order of the fits and their
+    observations; `scores` and `attention` in the order of `points`; `surprisal` are paths
+    …/{lm}/{dataset}.parquet.
 
     Quantities: delta_loglik (nats, exploratory partition; dataset and measure "all": the sum over
-    the responses that every point has), perplexity (per token or word, which measure says; dataset "all": of all words),
-    accuracy (percent of minimal pairs), mean_distance (tokens, mean over heads; measure "layer n",
-    or "all"). over_baseline is the difference from the baseline at the same step and seed, over_last
-    that from the LM's own last step, whose interval holds for all of its steps together.
+    the responses that every point has), perplexity (per token or word, as `measure` says; dataset
+    "all": over all words), accuracy (percent of minimal pairs), mean_distance (tokens, mean over
+    heads; measure "layer n" or "all"). over_baseline is the difference from the baseline at the same
+    step and seed, over_last the difference from the LM's last step, with an interval that holds
+    simultaneously for all steps.
     """
     about = {point["lm"]: point for point in points}
     baseline = about[points[0]["baseline"]]["of"] if points else ""
@@ -101,9 +102,9 @@ def _rows(
     failed: Iterable[tuple] = (),
     power: float | None = None,
 ) -> list[dict]:
-    """Return the rows of a quantity in a place, point by point.
+    """Return the rows of a quantity for a response, one per point.
 
-    Of `power` b values are given as b to the value: perplexity of bits, say; it has no differences.
+    Values b are written as `power` ** b if given, as perplexity is from bits, without differences.
     """
     rows = []
     for (lm, step), estimate in curves.items():
@@ -130,7 +131,7 @@ def _rows(
 def _difference_columns(
     name: str, draws: Draws, together: Mapping[str, float] | None = None
 ) -> dict[str, float]:
-    """Return a difference and its interval; with `together` the one that holds for several."""
+    """Return the columns of a difference; `together` gives its simultaneous interval."""
     ends, those = draws.ends(together), "_all" if together else ""
     return {
         f"over_{name}": draws.value,
@@ -140,7 +141,7 @@ def _difference_columns(
 
 
 def _together(along: Sequence[Draws]) -> dict[str, float] | None:
-    """Return how many standard errors make an LM's differences from its last step hold together."""
+    """Return the critical value of simultaneous intervals of an LM's differences from its last step."""
     last = len(along) - 1
     return held_together(along, [(index, last) for index in range(last)]) if last > 1 else None
 
@@ -152,7 +153,7 @@ def _curves(
     drawn: Iterable[np.ndarray] | None = None,
     cluster: str = "",
 ) -> Curves:
-    """Return values, in the order of `points`, and their draws by a cluster as means over seeds."""
+    """Return means over seeds of values, in the order of `points`, with their draws by a cluster."""
     by_point: dict[Point, dict[str, float]] = {}
     clusters: dict[Point, list[np.ndarray]] = {}
     points = list(points)
@@ -173,7 +174,7 @@ def _fits(
     replicates: int,
     seed: int,
 ) -> Iterable[tuple[tuple[str, str, str], Curves]]:
-    """Yield each response and its ΔLogLik, and what all that every point has come to together."""
+    """Yield each response with its ΔLogLik, then the sum over responses that every point has."""
     sums = Sums()
     for cell, *pair in zip(cells, full, base, strict=True):
         point, response = about[cell["lm"]], (cell["dataset"], cell["measure"], cell["design"])
@@ -207,7 +208,7 @@ def _unconverged(
     base: Sequence[File],
     about: Mapping[str, Mapping],
 ) -> set[tuple]:
-    """Return LM, step, dataset, measure and design of points of which some fit did not converge."""
+    """Return (LM, step, dataset, measure, design) of points with a fit that did not converge."""
     keys = set()
     for cell, *pair in zip(cells, full, base, strict=True):
         point = about[cell["lm"]]
@@ -220,7 +221,7 @@ def _unconverged(
 def _perplexities(
     paths: Files, about: Mapping[str, Mapping], further: FurtherSeeds
 ) -> tuple[str, dict[str, Curves]]:
-    """Return dataset → bits per token, "all" for all together; per word where LMs have tokens of their own."""
+    """Return dataset (or "all") → bits per token, per word where the LMs' tokenizers differ."""
     totals: dict[str, dict[str, np.ndarray]] = {}
     for path in map(Path, paths):
         lm, dataset, values = path.parent.name, path.stem, np.array(scored(path))
@@ -246,7 +247,7 @@ def _accuracies(
     replicates: int,
     seed: int,
 ) -> Curves:
-    """Return the percentage of minimal pairs that each LM has right, a mean over paradigms."""
+    """Return each LM's accuracy on minimal pairs in percent, averaged over paradigms."""
     table = pd.read_parquet(pairs, columns=["pair", "paradigm", "phenomenon"])
     judged = {
         point["lm"]: accuracy.judge(path, table, point["lm"])
@@ -268,7 +269,7 @@ def _accuracies(
 def _distances(
     paths: Sequence[File], points: Sequence[Mapping], further: FurtherSeeds
 ) -> dict[str, Curves]:
-    """Return layer → the mean distance of what its heads attend to, in tokens; of all "all"."""
+    """Return layer (or "all") → mean attention distance over its heads, in tokens."""
     tables = [comparison.table(path, ["layer", "mean_distance"]) for path in paths]
     if not tables:
         return {}

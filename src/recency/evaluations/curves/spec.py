@@ -1,4 +1,4 @@
-"""Learning curves: an experiment's LMs after some steps of their training, against tokens seen."""
+"""Learning curves: an experiment's LMs at several training steps, against tokens seen."""
 
 from recency import config as configuration
 from recency import grids
@@ -7,7 +7,7 @@ from recency.evaluations.registry import Evaluation
 
 
 def _problems(config, name) -> list[str]:
-    """List LMs that have no such steps of a training, and responses that curves cannot be of."""
+    """List LMs without these training steps, and responses that do not allow curves."""
     experiment, where = config["experiments"][name], f"experiments → {name} → steps"
     if "steps" not in experiment:
         return []
@@ -16,7 +16,7 @@ def _problems(config, name) -> list[str]:
         if not config["datasets"][response["dataset"]].get("partitioned", True):
             problems.append(
                 f"{where}: all of {response['dataset']}.{response['measure']} is fitted (`partitioned: "
-                f"false`, {response['design']}), and curves are of text that the fits have not seen; leave it out"
+                f"false`, {response['design']}), and curves need a partition that the fits have not seen; remove it"
             )
     for lm in experiment["lms"]:
         of = config["lms"][lm].get("weights", lm)
@@ -30,9 +30,9 @@ def _problems(config, name) -> list[str]:
             for step in experiment["steps"]:
                 kept = configuration.not_kept(config, of, step, last=True)
                 problems += [f"{where}: {problem}" for problem in kept]
-        elif name in config["run"] and not recipe["checkpoints"]:  # else nobody asks for the curve
+        elif name in config["run"] and not recipe["checkpoints"]:  # otherwise the curve is not requested
             problems.append(
-                f"{where}: the training of {of!r} keeps no checkpoints; name some in recipes → {called} "
+                f"{where}: the training of {of!r} stores no checkpoints; list some in recipes → {called} "
                 "→ checkpoints"
             )
     if len(set(sizes.values())) > 1:
@@ -46,9 +46,9 @@ def _problems(config, name) -> list[str]:
 
 
 def points(study, experiment: str) -> list[dict]:
-    """Return each LM of the experiment as a point: lm, of, step, tokens, seed and its baseline.
+    """Return each LM of the experiment as a point: lm, of, step, tokens, seed and baseline.
 
-    `of` is the LM that the config names, of all its steps and seeds.
+    `of` is the LM's name in the config, for all its steps and seeds.
     """
     grid = study.grids[experiment]["lms"]
     baselines = grids.baselines(grid, study.experiment(experiment)["baseline"])
@@ -64,7 +64,7 @@ def points(study, experiment: str) -> list[dict]:
 
 
 def other_inputs(study, experiment: str) -> dict[str, list[str] | str]:
-    """Return keyword → files of minimal pairs and of attention, as the experiment has them."""
+    """Return keyword → files of minimal pairs and of attention, if the experiment has them."""
     settings, lms = study.experiment(experiment), study.experiment(experiment)["lms"]
     inputs = {}
     if study.data_here(experiment, "minimal_pairs"):

@@ -1,4 +1,4 @@
-"""Learning curves in a table; and what they come to: each LM's highest point, and what follows it."""
+"""Table of learning curves, with each LM's highest point and its later decline."""
 
 import math
 
@@ -27,7 +27,7 @@ HEADS = {
 
 
 def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: list[str]) -> Table:
-    """Set out a line an LM and step: summed ΔLogLik, what it is above the baseline, the rest."""
+    """Return a row per LM and step: summed ΔLogLik, its lead over the baseline, other measures."""
     quantities = [q for q in HEADS if len(reading.of(rows, q, TOTAL))]
     named = comparison.find(lms, baseline).label
     heads = ["LM", "Step", "Tokens (M)"]
@@ -50,20 +50,20 @@ def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: 
         summed = len(reading.responses_of(rows))
         notes.append(
             f"ΔLogLik: nats on the exploratory partition, summed over {summed} responses; − {named}: "
-            "the difference from it at the same step, its 95 % interval beneath, in bold where it "
+            "the difference from it at the same step, 95 % interval beneath, bold where it "
             "excludes zero"
         )
     if "mean_distance" in quantities:
-        notes.append("distance: how far back attention looks, tokens, a mean over heads and layers")
+        notes.append("distance: attention distance in tokens, mean over heads and layers")
     if (rows.seeds > 1).any():
-        notes.append(f"means over {rows.seeds.max()} seeds; intervals are over seeds too")
+        notes.append(f"means over {rows.seeds.max()} seeds; the intervals include variation over seeds")
     if not rows.converged.all():
         notes.append("†: a regression did not converge")
     return Table(title, heads, grid, notes + words, tuple(rules[1:]))
 
 
 def _cells(row, quantity: str) -> Row:
-    """Return the cells of a quantity of a point, and of its difference from the baseline."""
+    """Return the cells of a quantity at a point, and of its difference from the baseline."""
     compared = quantity in ("delta_loglik", "accuracy")
     if row is None:
         return [""] * (1 + compared)
@@ -79,7 +79,7 @@ def _cells(row, quantity: str) -> Row:
 
 
 def summary(path: File) -> Table:
-    """Set out, of table_curves.csv, each LM's highest summed ΔLogLik and what training then did."""
+    """Return each LM's highest summed ΔLogLik and its change until the end of training."""
     rows = comparison.table(path, ["quantity", "label", "step", "response", "value", "over_last"])
     rows.response = rows.response.astype(object).fillna("")
     rows.dataset = rows.dataset.astype(object).fillna("")
@@ -107,14 +107,14 @@ def summary(path: File) -> Table:
             + ("fits less well" if sure else "is not known to fit less well")
         )
     about = (
-        "ΔLogLik in nats, summed over the responses; since: the end less the highest, in bold where the "
-        "interval, which holds for all of an LM's steps together, excludes zero"
+        "ΔLogLik in nats, summed over the responses; since: the end minus the highest, bold where the "
+        "interval, simultaneous over an LM's steps, excludes zero"
     )
     return Table("", heads, grid, [*sentences, about])
 
 
 def _label_cell(row) -> str:
-    """Say where on a curve a row is."""
+    """Return the step and tokens of a row, as its label."""
     return f"step {row.step:,}, {style.tick(round(row.tokens / 1e6, 2))} M tokens"
 
 
@@ -128,6 +128,6 @@ def main(
     title: str,
     not_run: File | None = None,
 ) -> None:
-    """Write the table to `out` (.html, .tex; .csv for every row of curves.csv, labelled)."""
+    """Write the table to `out` (.html, .tex; .csv with every row of curves.csv, labelled)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
     tables.write(out, layout(rows, models, baseline, title, words), rows)

@@ -1,4 +1,4 @@
-"""The response function of each delayed effect with its interval: a column an LM, a row an effect."""
+"""Response function of each delayed effect with its interval: a column per LM, a row per effect."""
 
 import textwrap
 
@@ -18,8 +18,8 @@ PRODUCT = {
     "settings": ["lms", "responses=delayed_responses"],
 }
 
-HEIGHT = 1.6  # inches a row
-PANEL = 1.6  # inches, the least width of a panel
+HEIGHT = 1.6  # inches per row
+PANEL = 1.6  # inches, the minimum width of a panel
 AXES = {"lags": "words before", "seconds": "seconds since its onset"}
 
 
@@ -30,7 +30,7 @@ def draw(
     responses: list[Response],
     words: list[str],
 ) -> Figure:
-    """Draw the panels; those of a row share their scales."""
+    """Draw the panels; panels of a row share their scales."""
     looks, shown = style.looks(lms, apart=True), [lm for lm in lms if (points.lm == lm.lm).any()]
     panels = [
         (response, *key)

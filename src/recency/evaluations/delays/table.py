@@ -1,4 +1,4 @@
-"""The response function of each delayed effect by lag or delay, and its sum, by response and LM."""
+"""Response function of each delayed effect by lag or delay, and its sum, by response and LM."""
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,11 @@ PRODUCT = {
 }
 
 SECONDS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Delays that a kernel's rows are of, as far as it reaches."""
+"""Delays in seconds at which a kernel is tabulated, up to its end."""
 
 
 def at_delays(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return a curve at each lag, or at SECONDS; values between points are interpolated."""
+    """Return a curve at each lag, or at SECONDS by interpolation."""
     if (curve.kind == "lags").all():
         return curve
     inside = [x for x in SECONDS if curve.x.min() <= x <= curve.x.max()]
@@ -31,7 +31,7 @@ def at_delays(curve: pd.DataFrame) -> pd.DataFrame:
 def layout(
     rows: pd.DataFrame, curves: pd.DataFrame, done: list[Response], notes: list[str], title: str
 ) -> Table:
-    """Set the rows out: a block a response, the LMs, their effects and delays beneath one another."""
+    """Return the table: a block per response, with LMs, effects and delays beneath one another."""
     grid, rules = [], []
     for response in done:
         block = rows[rows.response == response.label]
@@ -55,7 +55,7 @@ def layout(
             first = ""
     legend = [
         "effect: in the response's unit per unit of the predictor, by lag in words or delay in seconds",
-        "cumulative: of one unit more at every word; intervals: pointwise, 95 %",
+        "cumulative: effect of one more unit at every word; intervals: pointwise, 95 %",
     ]
     legend += [
         f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)

@@ -1,4 +1,4 @@
-"""Rule dependencies: what depends on what in the words of a dataset, from its annotated trees."""
+"""Rule dependencies: dependencies between the words of a dataset, from its annotated trees."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ FIRST, SECOND, COREFERENCE = TYPES = ("first_argument", "second_argument", "core
 COLUMNS = ["type", "item", "sentence", "head", "dependent"]
 NUMBERS = {1: FIRST, 2: SECOND}
 
-#: Every reading of the trees, by the name it has in the table of counts.
+#: Every reading of the trees, by its name in the table of counts.
 READINGS = {
     "graph": {"rule": "graph"},
     "categories": {"rule": "categories"},
@@ -37,14 +37,14 @@ def main(
     counts: str | Path,
     options: Mapping | None = None,
 ) -> None:
-    """Write the dependencies whose head follows its dependent, and how many each reading gives.
+    """Write the dependencies whose head follows its dependent, and their number by reading.
 
-    `out` (parquet) has type, item, sentence, head, dependent, the last two being word_ids of
-    `words`. `counts` (CSV) has reading, type, tokens, words, chosen: dependencies between tokens of
-    the trees and between words of the dataset, for each of READINGS. `options` are those of the
-    config: rule, antecedents and raising (gcg/derivation.py), and quoted, whether coreference of a
-    word behind an opening quotation mark counts. Third and further arguments, and those of
-    punctuation, are left out.
+    `out` (Parquet) has type, item, sentence, head and dependent; the last two are word_ids of
+    `words`. `counts` (CSV) has reading, type, tokens, words and chosen: the dependencies between
+    tokens of the trees and between words of the dataset, for each of READINGS. `options` are those of
+    the config: rule, antecedents and raising (gcg/derivation.py), and quoted: whether coreference of
+    a word after an opening quotation mark counts. Third and later arguments, and arguments of
+    punctuation, are excluded.
     """
     options = {"rule": "graph", "quoted": False} | dict(options or {})
     quoted = options.pop("quoted")
@@ -88,7 +88,7 @@ Place = tuple[int, int]
 def _between_tokens(
     stories: list[list[annotation.Sentence]], quoted: bool, **reading: bool | str
 ) -> list[tuple[str, Place, Place]]:
-    """Return (type, the head's place, the dependent's) where the head's token is the later one."""
+    """Return (type, position of the head, position of the dependent) where the head comes later."""
     pairs = []
     for story in stories:
         for sentence in story:
@@ -110,14 +110,14 @@ def _between_tokens(
 
 
 def _between_words(tokens: list[tuple[str, Place, Place]], table_words: dict) -> list[tuple]:
-    """Return rows of COLUMNS, each once; those within a word, as of "boar" and "'s", are none."""
+    """Return distinct rows of COLUMNS, without dependencies within a word, as of "boar" and "'s"."""
     rows = {}
     for kind, head, dependent in tokens:
         for position in (head, dependent):
             if position not in table_words:
                 raise InputError(
-                    f"dependencies: story {position[0]} has a word {position[1]} in the trees and none "
-                    "in the dataset; the two are of different versions"
+                    f"dependencies: story {position[0]} has a word {position[1]} in the trees but not "
+                    "in the dataset; use the same version of both"
                 )
         word, item, sentence = table_words[head]
         other = table_words[dependent][0]

@@ -1,11 +1,11 @@
 """Rule attention_heads: attention from head words to their dependents (Clark et al. 2025, 7.1).
 
 The score of a dependency is the attention after softmax, averaged over the tokens of the head word
-(queries) and of the dependent (keys). Attention falls with distance in any case, so each dependency
-has a control: the same shape, that is the same places of queries and keys to each other, put at
-random places of the same text. What a head gives a kind of dependency beyond its control is not
-recency. Under the null hypothesis a dependency's place is one among all places, so the mean over
-dependencies is compared with its values over many random draws of a place for each.
+(queries) and of the dependent (keys). Attention decreases with distance anyway, so each dependency
+has a control: the same shape (relative positions of queries and keys) at random positions in the
+same text. Attention beyond the control is not due to recency. Under the null hypothesis a
+dependency's position is exchangeable with all others, so the mean over dependencies is compared
+with its distribution over many random positions.
 """
 
 from dataclasses import dataclass, field
@@ -20,26 +20,26 @@ from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
 from recency.stats.multiple_tests import holm
 
-PLACEMENTS = 999  # random draws of a place for every dependency
+PLACEMENTS = 999  # random positions for each dependency
 RESAMPLES = 1000  # of the bootstrap over sentences
 
 
 @dataclass
 class Shapes:
-    """Dependencies of one window as pairs of tokens; places count from the window's start."""
+    """Dependencies of one window as pairs of tokens, indexed from the start of the window."""
 
     rows: np.ndarray  # the dependencies' numbers
-    owner: np.ndarray  # for each pair of tokens, the place of its dependency in `rows`
+    owner: np.ndarray  # for each pair of tokens, the index of its dependency in `rows`
     query: np.ndarray
     key: np.ndarray
-    share: np.ndarray  # of a pair in its dependency's mean
+    share: np.ndarray  # weight of a pair in its dependency's mean
     shifts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), int))  # (rows, draws)
 
 
 def shapes(
     rows: np.ndarray, heads: list[np.ndarray], dependents: list[np.ndarray], begin: int
 ) -> Shapes:
-    """Set out dependencies by the places of their words' tokens among the text's inputs."""
+    """Return dependencies as pairs of the inputs that are their words' tokens."""
     parts = [
         (np.full(q.size * k.size, at), np.repeat(q, k.size), np.tile(k, q.size))
         for at, (q, k) in enumerate(zip(heads, dependents))
@@ -54,11 +54,11 @@ def shapes(
 def draw(
     shapes: Shapes, first: int, fresh: int, length: int, draws: int, random: np.random.Generator
 ) -> None:
-    """Draw where in the window each shape is put, among all places where a dependency could be.
+    """Draw a random position in the window for each shape, among those possible for a dependency.
 
-    The text has the window's places `first` to `length` − 1. A window's own dependencies end at
-    `fresh` or later, since those before were the previous window's, and so do the shapes: queries
-    at a window's beginning share their attention among fewer tokens.
+    The text has the inputs `first` to `length` − 1 of the window. Dependencies of a window end at
+    `fresh` or later, since earlier ones belong to the previous window, and so do the shapes: queries
+    at a window's beginning distribute their attention over fewer tokens.
     """
     low = np.full(len(shapes.rows), length)
     high = np.zeros(len(shapes.rows), int)
@@ -71,7 +71,7 @@ def draw(
 
 
 def gather(attention, shapes: Shapes) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the shapes get where they are (heads, rows) and where put (heads, rows, draws).
+    """Return attention at the observed (heads, rows) and random positions (heads, rows, draws).
 
     `attention` is a tensor (heads, queries, keys).
     """
@@ -100,11 +100,11 @@ def main(
     summary: str | Path,
     seed: int,
 ) -> None:
-    """Write each dependency's attention by layer and head (parquet), and the means (CSV).
+    """Write each dependency's attention by layer and head (Parquet), and the means (CSV).
 
     `out` has type, item, head, dependent (word_ids), distance (tokens), layer, head_number,
-    attention and control (the mean over its random places). `summary`: see `means`. A dependency
-    whose words no window holds together, or with a word that has no token, is left out and counted.
+    attention and control (the mean over its random positions). `summary`: see `means`. A dependency
+    whose words are in no common window, or include a word without tokens, is excluded and counted.
     """
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
@@ -112,7 +112,7 @@ def main(
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
     opened = lm.open()
     if opened.masked:
-        raise InputError(f"{lm.name} is a masked LM; attention heads are compared for causal ones")
+        raise InputError(f"{lm.name} is a masked LM; attention heads are compared for causal LMs")
     network.with_weights(opened.network)
     start = begin_token(opened, lm.bos)
     shift = int(start is not None)
@@ -148,7 +148,7 @@ def main(
             pair_shapes = shapes(mine[chosen], q, k, window.begin)
             distance[pair_shapes.rows] = [b.mean() - a.mean() for a, b in zip(k, q)]
             random = np.random.default_rng([seed, number, index])
-            offset = shift if window.begin == 0 else 0  # the begin token is no word's
+            offset = shift if window.begin == 0 else 0  # the begin token belongs to no word
             draw(pair_shapes, offset, window.fresh, len(window.ids), PLACEMENTS, random)
 
             def see(layer: int, attention, pair_shapes=pair_shapes) -> None:
@@ -172,11 +172,11 @@ def main(
 def means(
     pairs: pd.DataFrame, attended: np.ndarray, drawn: np.ndarray, kinds: list[str], seed: int
 ) -> pd.DataFrame:
-    """Return the means of each type, layer and head, over the dependencies that have a value.
+    """Return means by type, layer and head over the dependencies with a value.
 
     Columns: type, layer, head, dependencies, left_out, distance (mean, tokens), attention, control,
-    difference, low and high (95 % of its bootstrap over sentences), p (two-sided, by random
-    places), p_holm (over types, layers and heads).
+    difference, low and high (95 % interval by bootstrap over sentences), p (two-sided, by random
+    positions), p_holm (over types, layers and heads).
     """
     rows = []
     seen = ~np.isnan(attended[0, 0, 0])
@@ -193,7 +193,7 @@ def means(
             attention, control = attended[:, layer, head, ours]
             boot = resampled @ (attention - control) / resampled.sum(axis=1)
             draws = drawn[layer, head, number] / ours.sum()
-            # The observed place is one of the places there are, so it counts among the draws.
+            # The observed position is one of the possible positions, so it counts among the draws.
             centre = (draws.sum() + attention.mean()) / (len(draws) + 1)
             beyond = np.abs(draws - centre) >= abs(attention.mean() - centre) * (1 - 1e-12)
             rows.append(
@@ -213,7 +213,7 @@ def means(
                 }
             )
     if not rows:
-        raise InputError("no dependency has both its words in one window")
+        raise InputError("no dependency has both of its words in one window")
     return pd.DataFrame(rows).assign(p_holm=lambda table: holm(list(table.p)))
 
 

@@ -1,4 +1,4 @@
-"""The effect of each item, sorted, partially pooled and not."""
+"""The effect of each item, sorted, partially pooled and unpooled."""
 
 import math
 
@@ -21,8 +21,8 @@ PRODUCT = {
     "reads": ["effects", "by_item=effects_by_item"],
 }
 
-_ROW = 0.15  # inches an item
-_ACROSS = 3  # panels
+_ROW = 0.15  # inches per item
+_ACROSS = 3  # panels per row
 
 
 def draw(totals: pd.DataFrame, items: pd.DataFrame) -> Figure:
@@ -58,7 +58,7 @@ def draw(totals: pd.DataFrame, items: pd.DataFrame) -> Figure:
         axes.grid(axis="x")
     handles = [
         style.handle(color="black", marker="o", label="partially pooled, 95 % interval"),
-        style.handle(color="#9a9a9a", marker="o", mfc="white", label="each item by itself"),
+        style.handle(color="#9a9a9a", marker="o", mfc="white", label="unpooled"),
         style.handle(color=style.GREY, label="mean effect"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=3)

@@ -1,8 +1,8 @@
 """Rule explore: an experiment's words, readers, contributions and ranking as one page.
 
-Nothing is fitted: contributions to ΔLogLik are the stored log-likelihoods of observations and of the
-crossed bootstrap's cells, residuals are of the stored baseline model. The held-out partition is not
-read.
+No model is fitted: contributions to ΔLogLik come from the stored log-likelihoods of observations
+and of the crossed bootstrap's cells, residuals from the stored baseline model. The held-out
+partition is excluded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ Gains = dict[str, list[np.ndarray | None]]
 
 @dataclass
 class Fits:
-    """The files of an experiment's cells, response by response and within one LM by LM."""
+    """The files of an experiment's cells, by response and, within a response, by LM."""
 
     full: Sequence[File]
     base: Sequence[File]
@@ -42,7 +42,7 @@ class Fits:
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "Fits":
-        """Take the input files of these names out of a job's arguments."""
+        """Take the input files with these names out of a job's arguments."""
         return cls(**{name: given.pop(name, ()) for name in cls.__dataclass_fields__})
 
 
@@ -72,12 +72,12 @@ def main(
     Parameters
     ----------
     fits
-        Of each response and LM, in the order of `cells`.
+        For each response and LM, in the order of `cells`.
     files
-        `<role>_<number>`: what the baseline model of each response reads (recency.workflow.regressions).
+        `<role>_<number>`: inputs of each response's baseline model (recency.workflow.regressions).
     words, unigrams
-        Contract 1 and the unigram's contract 3 of each dataset; `unigrams` is empty where no design
-        has a frequency.
+        Contract 1 and the unigram's contract 3 of each dataset; `unigrams` is empty if no design
+        uses frequency.
     surprisals
         Contract 3 of each training and dataset, in the order of the cells' trainings.
     delta_loglik, intervals, not_run, half_life
@@ -85,14 +85,14 @@ def main(
     out
         The page.
     title, command
-        Of the experiment, and what writes the page again.
+        Title of the experiment, and the command that writes the page again.
     lms, cells
-        The ranked LMs (lm, label), and lm, dataset, measure, design and perhaps seed and variant of
-        each cell: trainings of one LM are averaged.
+        The ranked LMs (lm, label), and lm, dataset, measure, design and optionally seed and variant
+        of each cell; training runs of one LM are averaged.
     datasets, responses
-        dataset and label; design, dataset, measure, label and others, the LMs that its formula names.
+        dataset and label; design, dataset, measure, label and others (LMs named in its formula).
     endpoint, frequency
-        By which the LMs are ranked; what the unigram's surprisal is called.
+        Endpoint of the ranking; label of the unigram surprisal.
     """
     keys = [lm["lm"] for lm in lms]
     contents = Contents(title, command, [{"key": lm["lm"], "label": lm["label"]} for lm in lms])
@@ -144,7 +144,7 @@ def main(
     ]
     if half_life is None:
         contents.missing.append(
-            "Memory: this experiment measures none; `measured_memory` in the config does"
+            "Memory: not measured; set `measured_memory` in the experiment"
         )
     write(out, contents)
 
@@ -154,7 +154,7 @@ def _bits(path: File) -> np.ndarray:
 
 
 def _mean(columns: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Return the mean over trainings; None without any."""
+    """Return the mean over training runs, or None without any."""
     return np.mean(columns, axis=0) if columns else None
 
 
@@ -163,7 +163,7 @@ def _response(cell: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _observed(inputs: Inputs, base: File, n: int, contents: Contents, label: str) -> dict[str, Any]:
-    """Return the mean response and residual (n,) of each word, the held-out partition left out."""
+    """Return the mean response and residual (n,) of each word, excluding the held-out partition."""
     paths = [path for path in (inputs.fit, inputs.exploratory) if path is not None]
     frame = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
     value = next(name for name in (*RESPONSES, EVENT) if name in frame)
@@ -247,7 +247,7 @@ def _crossed(
     keys: Sequence[str],
     words: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Return the endpoint's contributions by sentence, text and reader; they have no parts by word."""
+    """Return the endpoint's contributions by sentence, text and reader; it has none by word."""
     parts = {n: crossed_parts(fits.full_crossed[n], fits.base_crossed[n]) for n in mine}
     some = parts[mine[0]]
     gains = _by_lm(
@@ -266,7 +266,7 @@ def _crossed(
 def _by_lm(
     parts: Mapping[int, np.ndarray], cells: Sequence[Mapping], keys: Sequence[str]
 ) -> list[np.ndarray | None]:
-    """Return the mean over an LM's trainings; None where one of them has no finite value."""
+    """Return the mean over an LM's training runs, or None if one has a non-finite value."""
     means = []
     for lm in keys:
         values = [part for n, part in parts.items() if cells[n]["lm"] == lm]
@@ -278,7 +278,7 @@ def _by_lm(
 def _ranking(
     delta_loglik: File, intervals: File, responses: Sequence[Mapping], keys: Sequence[str]
 ) -> list[dict]:
-    """Return each LM's ΔLogLik with its interval, by response and (-1) over all of them."""
+    """Return each LM's ΔLogLik with its interval, by response and (-1) over all responses."""
     frame = pd.read_csv(intervals, keep_default_na=False, na_values=[""], dtype={"lm": str})
     frame = frame[frame["kind"] == "own"] if len(frame) else pd.read_csv(delta_loglik)
     places = {_response(response): number for number, response in enumerate(responses)}
@@ -298,7 +298,7 @@ def _ranking(
 
 
 def _memory(half_life: File | None, keys: Sequence[str]) -> list[dict]:
-    """Return the measured half-life of each LM, in words; a bound has no value."""
+    """Return each LM's measured half-life in words; a one-sided bound has no value."""
     if half_life is None:
         return []
     frame = pd.read_csv(half_life)
@@ -311,6 +311,6 @@ def _memory(half_life: File | None, keys: Sequence[str]) -> list[dict]:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number; None for what JSON has no number for."""
+    """Return a finite number, or None for numbers that JSON cannot represent."""
     number = float(value) if value is not None else np.nan
     return number if np.isfinite(number) else None

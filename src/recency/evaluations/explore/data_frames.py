@@ -1,4 +1,4 @@
-"""The explorer of data frames, without the workflow: `recency.explore`."""
+"""The explorer for data frames, without the workflow: `recency.explore`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from recency.evaluations.explore.view_data import Contents
 from recency.names import nearest
 
 BITS = "_bits"
-"""Ends the columns that are surprisals, or other measures in bits."""
+"""Suffix of columns with surprisal or other measures in bits."""
 UNITS = {"_ms": "ms", "_uv": "µV"}
-"""Ends the columns that are responses → their unit."""
+"""Suffix of response columns → their unit."""
 KEYS = ("word_id", "subject")
 TITLE = "Words"
 FITTED = "they need regressions, which the workflow fits (docs/explorer.md)"
@@ -32,7 +32,7 @@ class Page:
     Attributes
     ----------
     html
-        The page, one file that loads nothing.
+        The page as one self-contained file.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -40,7 +40,7 @@ class Page:
         self.html = self_contained.page(contents)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write the page to a file; return its path."""
+        """Write the page to a file and return its path."""
         self_contained.write(path, self._contents)
         return Path(path)
 
@@ -64,29 +64,30 @@ def explore(
     Parameters
     ----------
     words : data frame
-        A row for each word, in reading order: word, and perhaps item (the text), sentence, position,
-        pos, and `frequency` in bits. Columns that end in _bits are surprisals, in _ms and _uv mean
-        responses.
+        One row per word, in reading order: word, and optionally item (the text), sentence, position,
+        pos, and `frequency` in bits. Columns ending in _bits are surprisals, columns ending in _ms
+        and _uv mean responses.
     surprisals : data frame or mapping, optional
-        LM → surprisal in bits, a value for each word: an array, or what `recency.surprisal` returns; or
-        a data frame with a column for each LM, and perhaps word_id, the words' row numbers from 0.
+        LM → surprisal in bits with one value per word: an array, or the output of
+        `recency.surprisal`; or a data frame with a column per LM, and optionally word_id, the
+        words' row numbers from 0.
     times : data frame, optional
-        A row for each observation: word_id, perhaps subject, and responses in columns that end in _ms
+        One row per observation: word_id, optionally subject, and responses in columns ending in _ms
         or _uv, such as time_ms.
     title : str
-        Of the page.
+        Title of the page.
     command : str
-        What writes the page again, which it cites.
+        Command that recreates the page, shown on it.
 
     Returns
     -------
     Page
-        Jupyter displays it; `save(path)` writes it.
+        Jupyter displays it; `save(path)` writes it to a file.
 
     Raises
     ------
     InputError
-        Where a column is missing or not numeric, or numbers of words do not agree.
+        If a column is missing or not numeric, or numbers of words do not agree.
 
     Examples
     --------
@@ -121,9 +122,9 @@ def explore(
 
 
 def _words(words: pd.DataFrame) -> pd.DataFrame:
-    """Return item, sentence, position and word, those that are missing counted from the order."""
+    """Return item, sentence, position and word; missing columns are derived from the order."""
     if "word" not in words:
-        raise InputError(f"words: no column is called {nearest('word', words.columns)}")
+        raise InputError(f"words: no column {nearest('word', words.columns)}")
     lacking = words["word"].isna().to_numpy()
     if lacking.any():
         raise InputError(f"words: row {int(lacking.argmax())} has no word")
@@ -155,7 +156,7 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
         numeric = [c for c in given.select_dtypes("number") if c not in KEYS]
         named = _ending(given, [BITS]) or numeric
         if not named:
-            raise InputError("surprisals: no column of numbers; give a column for each LM")
+            raise InputError("surprisals: no numeric column; give one column per LM")
         given = {_stem(name, BITS): given[name] for name in named}
     columns = {}
     for lm, values in given.items():
@@ -166,13 +167,13 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
         columns[str(lm)] = _numbers(values, f"surprisals: {lm}")
         if len(columns[str(lm)]) != n:
             raise InputError(
-                f"surprisals: {lm} has {len(columns[str(lm)]):,} values for {n:,} words; give one for each"
+                f"surprisals: {lm} has {len(columns[str(lm)]):,} values for {n:,} words; give one per word"
             )
     return columns
 
 
 def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return response → the mean (n,) of each word over its observations, and how many there are."""
+    """Return response → the mean (n,) of each word over its observations, and their number (n,)."""
     named = _ending(times, UNITS)
     if "word_id" not in times or not named:
         raise InputError(
@@ -190,13 +191,13 @@ def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarra
 
 
 def _ordered(table: pd.DataFrame, n: int, where: str) -> pd.DataFrame:
-    """Return the rows in the words' order, by word_id where there is one."""
+    """Return the rows in the words' order, by word_id if present."""
     if "word_id" not in table:
         return table
     word_id = _word_ids(table["word_id"], n, where)
     twice = pd.Series(word_id).duplicated().to_numpy()
     if twice.any():
-        raise InputError(f"{where}: word_id {word_id[twice.argmax()]} is there twice")
+        raise InputError(f"{where}: word_id {word_id[twice.argmax()]} occurs twice")
     return table.set_axis(word_id, axis=0).reindex(range(n))
 
 
@@ -206,19 +207,19 @@ def _word_ids(column: pd.Series, n: int, where: str) -> np.ndarray:
     if wrong.any():
         row = int(wrong.argmax())
         raise InputError(
-            f"{where}: row {row}: word_id {column.iloc[row]} is no row number of the {n:,} words, from 0"
+            f"{where}: row {row}: word_id {column.iloc[row]} is not a row number of the {n:,} words, from 0"
         )
     return values.astype(int)
 
 
 def _numbers(values: Any, where: str) -> np.ndarray:
-    """Return numbers; InputError, with the row, at what is none."""
+    """Return numbers; raise InputError with the row of a value that is not a number."""
     column = pd.Series(values).reset_index(drop=True)
     numbers = pd.to_numeric(column, errors="coerce")
     wrong = (numbers.isna() & column.notna()).to_numpy()
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(f"{where}: row {row}: {column[row]!r} is no number")
+        raise InputError(f"{where}: row {row}: {column[row]!r} is not a number")
     return numbers.to_numpy(np.float64, na_value=np.nan)
 
 

@@ -8,7 +8,7 @@ const Explorer = (() => {
         const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
         const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
         const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-        // Steps below 1 are divided by, so that 123 hundredths are 1.23 exactly.
+        // Division by the inverse of steps below 1 makes 123 hundredths exactly 1.23.
         const values = new Float64Array(n), over = step < 1 ? Math.round(1 / step) : 1;
         for (let i = 0; i < n; i++) {
             const whole = planes[i] | (planes[n + i] << 8) | (planes[2 * n + i] << 16) | (planes[3 * n + i] << 24);
@@ -53,7 +53,7 @@ const Explorer = (() => {
         return { found, sentence, pos };
     }
 
-    // Sums of contributions over units: their names, sizes and values; a unit without any is left out.
+    // Sums of contributions by unit: their names, sizes and values; units without values are omitted.
     function sums(keys, values) {
         const places = new Map(), names = [], totals = [], sizes = [], first = [];
         values.forEach((value, i) => {
@@ -92,7 +92,7 @@ const Explorer = (() => {
         for (let g = 0, from = 0; g < places; g++) {
             const at = xs[0] + ((xs[n - 1] - xs[0]) * g) / (places - 1);
             while (from + size < n && xs[from + size] - at < at - xs[from]) from++;
-            // Beyond the farthest neighbour by a little, so that ties with it count; never 0.
+            // Slightly beyond the farthest neighbour, so that ties with it count; never 0.
             const reach = Math.max(at - xs[from], xs[from + size - 1] - at) * 1.0001 || 1;
             let start = from, end = from + size;
             while (start > 0 && at - xs[start - 1] < reach) start--;
@@ -135,7 +135,7 @@ const Explorer = (() => {
         return value.toFixed(digits).replace("-", "−");
     }
 
-    // A cell of CSV as RFC 4180 has it.
+    // A CSV cell (RFC 4180).
     const cell = (value) => /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
     const csv = (rows) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 
@@ -144,7 +144,7 @@ const Explorer = (() => {
     const DIVERGING = { light: ["#2166ac", "#92c5de", "#f7f7f7", "#fdb863", "#b35806"], dark: ["#67a9ef", "#2b5d8c", "#2a2d33", "#8a4d0f", "#f5a13d"] };
     const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
-    // What colours a value: its scale ends at the 2nd and 98th percentile, around 0 for two directions.
+    // Colour scale from the 2nd to the 98th percentile, symmetric around 0 if diverging.
     function palette({ values, diverging }, theme) {
         const there = Float64Array.from(values.filter(Number.isFinite)).sort();
         const at = (share) => there[Math.round(share * (there.length - 1))] ?? 0;

@@ -1,4 +1,4 @@
-"""ΔLogLik against perplexity, a line a family, without part of speech and with it."""
+"""ΔLogLik against perplexity, one line per family, with and without part of speech."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -23,11 +23,11 @@ PRODUCT = {
 TITLES = {WITHOUT: "without part of speech", WITH: "with part of speech"}
 BROKEN = {design: title.replace(" part", "\npart") for design, title in TITLES.items()}
 ONE_BELOW_ANOTHER = 4
-"""Responses; of more, two are beside each other."""
+"""Number of responses above which panels are arranged in pairs."""
 
 
 def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
-    """Draw a panel a response and design, those of a response beside each other, the responses of many in pairs."""
+    """Draw a panel per response and design, the designs of a response next to each other."""
     designs = [name for name in (WITHOUT, WITH) if name in set(rows.design)]
     responses, families = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.family))
     looks = [look for name, look in STYLES.items() if name != "none"] + list(OTHERS)

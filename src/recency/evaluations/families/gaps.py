@@ -1,7 +1,7 @@
-"""ΔLogLik within families of LMs: the gap between the best and the worst, in one design and another.
+"""Gaps in ΔLogLik between the best and the worst LM of a family, by design.
 
-The thesis's chapter 9: within a family of GPTs the larger LM, of lower perplexity, predicts reading
-worse, and the gap grows where nouns and verbs have slopes of surprisal of their own.
+In chapter 9 of the thesis, larger GPTs, of lower perplexity, predict reading times worse within a
+family, and the gap grows if nouns and verbs have separate slopes of surprisal.
 """
 
 import math
@@ -32,11 +32,11 @@ def points(
     others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Return a row (POINTS) for each LM of a family, response and design.
+    """Return a row (POINTS) per LM of a family, response and design.
 
-    The design of `delta_loglik` is `with`, that of `others` `without`; alone it is `with`.
-    Perplexity is over the words read, per token or where LMs have tokens of their own per word
-    (`unit`), of several seeds the geometric mean.
+    The design of `delta_loglik` is `with`, and that of `others` is `without`. Perplexity is over the
+    words of the corpora, per token, or per word where tokenizers differ (`unit`); over seeds it is
+    the geometric mean.
     """
     _, measured = comparison.records([], responses)
     names = comparison.response_labels(measured)
@@ -60,9 +60,9 @@ def points(
 
 
 def gaps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row (GAPS) for each family, response and design.
+    """Return a row (GAPS) per family, response and design.
 
-    `rho` is Spearman's of ΔLogLik and perplexity: above 0 the better LM is the worse reader.
+    `rho` is Spearman's of ΔLogLik and perplexity: above 0, better LMs predict reading times worse.
     """
     table = []
     for (design, family, dataset, measure, response), mine in rows.groupby(POINTS[:2] + POINTS[4:7], sort=False):  # fmt: skip
@@ -77,7 +77,7 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the gaps of a published table (lm_family, <corpus>_no_pos, <corpus>_pos) as `gaps` does."""
+    """Return the gaps of a published table (lm_family, <corpus>_no_pos, <corpus>_pos), as in `gaps`."""
     rows = [
         (design, row["lm_family"], name.removesuffix("_no_pos"), row[name.replace("_no_pos", end)])
         for row in table.to_dict("records")
@@ -89,13 +89,13 @@ def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
-    """Return t of the paired differences a − b, its two-sided p, and the pairs (those of equal index)."""
+    """Return t of the paired differences a − b, its two-sided p, and the number of pairs by index."""
     difference = (a - b).dropna().to_numpy()
     return (*contrast_tests.paired(difference), len(difference))
 
 
 def widened(gaps: pd.DataFrame) -> tuple[float, float, int]:
-    """Return the paired t of the gaps with part of speech less those without, over families and responses."""
+    """Return the paired t of gaps with minus without part of speech, over families and responses."""
     wide = gaps.pivot_table(index=["family", "response"], columns="design", values="gap")
     if set(wide.columns) != {WITHOUT, WITH}:
         return math.nan, math.nan, 0

@@ -1,4 +1,4 @@
-"""Families: is the better LM of one the worse reader, and does part of speech change that."""
+"""Families of LMs: does the better LM predict reading times worse, and does part of speech matter?"""
 
 from recency import config as configuration
 from recency.evaluations import registry
@@ -11,7 +11,7 @@ def _others(study, experiment: str) -> list[str]:
 
 
 def _cells(study, experiment: str) -> list[dict]:
-    """Return lm, label, dataset, measure and design of each LM of a family, of several seeds the first."""
+    """Return lm, label, dataset, measure and design of each LM of a family, with its first seed."""
     groups = study.experiment(experiment)["families"]["groups"].values()
     named = {lm for lms in groups for lm in lms}
     first: dict[str, str] = {}
@@ -32,7 +32,7 @@ def _fitted(ending: str):
 
 
 def _all_mixed(study, experiment: str) -> bool:
-    """Say whether all designs are mixed models of times, of whose variance there are shares."""
+    """Return whether all designs are Gaussian mixed models, whose variance has shares."""
     designs = [study.config["designs"][r["design"]] for r in study.responses(experiment)]
     mixed = (design["engine"] in ("cross_products", "lme4") for design in designs)
     return all(mixed) and all(design.get("family", "gaussian") == "gaussian" for design in designs)
@@ -55,7 +55,7 @@ def _problems(config, name) -> list[str]:
     other = config["experiments"][reference]
     if lost := [lm for lms in settings["groups"].values() for lm in lms if lm not in other["lms"]]:
         problems.append(
-            f"{where} → beside: {reference!r} has no LM {lost[0]!r}, so that nothing stands beside it"
+            f"{where} → beside: {reference!r} has no LM {lost[0]!r}; add it there, or remove it here"
         )
     asked = [
         {(r["dataset"], r["measure"]) for r in configuration.responses(config, experiment_name)}

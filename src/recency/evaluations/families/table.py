@@ -1,4 +1,4 @@
-"""Gaps of ΔLogLik within families, without and with part of speech; variance explained by response."""
+"""Gaps of ΔLogLik within families, with and without part of speech."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -21,8 +21,8 @@ PRODUCT = {
 
 TITLES = {WITHOUT: "no POS", WITH: "POS"}
 NOTES = [
-    "ΔLogLik of the family's best LM less that of its worst (nats, exploratory partition); beneath, which they are",
-    "beside, Spearman's ρ of ΔLogLik and perplexity in the family; above 0 the better LM is the worse reader",
+    "ΔLogLik of the family's best LM minus that of its worst (nats, exploratory partition), with their names beneath",
+    "Spearman's ρ is of ΔLogLik and perplexity in the family; above 0, better LMs predict reading times worse",
 ]
 
 
@@ -46,7 +46,7 @@ def main(
 
 
 def layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
-    """Set out a row a family and response, then the published gaps."""
+    """Return a row per family and response, then the published gaps."""
     designs = [name for name in (WITHOUT, WITH) if name in set(gaps.design)]
     several = len(designs) > 1
     header = ["", "", *(TITLES[name] if several else "gap" for name in designs)]
@@ -85,26 +85,26 @@ def layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
 
 
 def comparison_of_gaps(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
-    """Say whether gaps are wider with part of speech."""
+    """Return a note on whether gaps are wider with part of speech."""
     t, p, n = computing.widened(gaps)
     if n == 0:
         return []
     published_note = "" if published is None else _published(computing.published_gaps(published))
     if math.isnan(t):
         return [
-            f"gaps with part of speech and without: {n} pairs are too few, or all alike{published_note}"
+            f"gaps with part of speech and without: {n} pairs are too few, or all equal{published_note}"
         ]
     if p < 0.05:
         statement = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
     else:
-        statement = "gaps with part of speech cannot be told from those without"
+        statement = "gaps with part of speech do not differ reliably from those without"
     return [
         f"{statement}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){published_note}"
     ]
 
 
 def _published(gaps: pd.DataFrame) -> str:
-    """Say what the same test makes of published gaps; of too few nothing."""
+    """Return the same test on published gaps, or an empty string if there are too few."""
     t, p, n = computing.widened(gaps)
     if math.isnan(t):
         return ""

@@ -1,4 +1,4 @@
-"""GLUE, a dot a run: the study's figure, and beside it what the last epoch's answers are worth."""
+"""GLUE scores by run: the best epoch, and measures of the last epoch."""
 
 from collections.abc import Mapping
 
@@ -20,14 +20,14 @@ PRODUCT = {
     "published": "glue",
 }
 
-SPREAD = 0.5  # of a row's height: how far apart its runs are drawn
-FIGURES = {"accuracy": "best epoch, % right", "mse": "best epoch, squared error"}
+SPREAD = 0.5  # spread of the runs of a row, as a share of its height
+FIGURES = {"accuracy": "best epoch, % correct", "mse": "best epoch, squared error"}
 
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], published_scores: pd.DataFrame
 ) -> Figure:
-    """Draw a row of two panels a task, LMs from top to bottom; hollow dots ended on one answer."""
+    """Draw two panels per task, LMs from top to bottom; hollow dots mark constant predictions."""
     looks = style.looks(lms)
     here = [task for task in tasks if not task["not_run"]]
     height = len(here) * (0.55 + 0.17 * len(lms)) + 0.5
@@ -56,8 +56,8 @@ def draw(
     marks = [
         style.handle(color=style.GREY, marker="o", ms=4, lw=0, label="a run"),
         style.handle(color=style.GREY, marker="o", ms=4, lw=0, mfc="white",
-               label="one that ended on one answer for all"),
-        style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="one answer for all"),
+               label="run with constant predictions"),
+        style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="constant prediction"),
     ]  # fmt: skip
     if len(published_scores):
         marks.append(
@@ -69,7 +69,7 @@ def draw(
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, column: str, lms: list[LM], looks: Mapping) -> None:
-    """Draw each LM's runs, side by side across its row."""
+    """Draw each LM's runs, spread over its row."""
     for index, lm in enumerate(lms):
         runs = rows[rows.lm == lm.lm]
         step = SPREAD / max(1, len(runs) - 1)
@@ -93,7 +93,7 @@ def main(
     tasks: list[Mapping],
     published: File | None = None,
 ) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv with a row a run)."""
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv with one row per run)."""
     models = run_files.lms_of(variants)
     rows = run_files.read(runs, variants, tasks)
     style.write(out, rows, draw, rows, models, tasks, run_files.published(published, tasks, models))

@@ -22,13 +22,13 @@ PANELS = {
     "r_response": ("C", "r of surprisal and response"),
     "delta_aic": ("D", "ΔAIC against {}"),
 }
-HEIGHT = 0.34  # inches a response
+HEIGHT = 0.34  # inches per response
 
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], baseline: str, words: list[str]
 ) -> Figure:
-    """Draw the panels: responses downwards, a marker an LM; `words` are sentences for the foot."""
+    """Draw the panels: responses downwards, a marker per LM; `words` are notes below the figure."""
     looks, names = style.looks(lms), [response.label for response in responses]
     step = min(0.26, 0.7 / len(lms))
     figure = style.figure(1.6 + 2 * HEIGHT * max(len(names), 3))

@@ -1,4 +1,4 @@
-"""ΔAIC of each LM against the baseline, published beside reproduced (de Varda & Marelli 2024)."""
+"""ΔAIC of each LM against the baseline, reproduced and published (de Varda & Marelli 2024)."""
 
 import math
 from pathlib import Path
@@ -21,9 +21,9 @@ PRODUCT = {
 
 
 def reading(delta: float) -> str:
-    """Read a ΔAIC by Burnham & Anderson (2004), as de Varda & Marelli did (Section 3.3).
+    """Interpret a ΔAIC by Burnham & Anderson (2004), as de Varda & Marelli did (Section 3.3).
 
-    Their rules are of 0 to 2, 4 to 7 and 10 or more; what lies between them is written as such.
+    Their rules cover 0 to 2, 4 to 7 and 10 or more; intermediate values are described as such.
     """
     size = abs(delta)
     if math.isnan(size):
@@ -46,9 +46,9 @@ def read(
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
     """Read delta_aic.csv with `label`, `response`, `published` and `n_published` added.
 
-    Rows are in the order of the responses and, within each, of the LMs. Also returns the LMs, the
-    responses that were run, and sentences on those that were not. `published` is a CSV as
-    recency.figures.papers reads it, with corpus_measure (labels), n_words and delta_aic.
+    Rows are in the order of the responses, then of the LMs. Also return the LMs, the responses that
+    were run, and notes on the others. `published` is a CSV as read by recency.figures.papers, with
+    corpus_measure (labels), n_words and delta_aic.
     """
     columns = delta_aic.COLUMNS
     rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)
@@ -70,7 +70,7 @@ def read(
 
 
 def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, source: str) -> Table:
-    """Set the rows out: a block a response, the LMs beneath one another."""
+    """Return the table: a block per response, a row per LM."""
     has_published = bool(rows.published.notna().any())
     whole = "loglik" in rows
     names = [
@@ -105,9 +105,9 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
             grid.append(cells)
     what = "observations" if whole else "words"
     compared = f"ΔAIC: AIC minus that of {baseline_label(rows, baseline)} on the same {what}; "
-    judged = "relative likelihood: of the worse of the two models, e^(-|ΔAIC| / 2); its reading is "
-    judged += "Burnham & Anderson's (2004): to 2, 4 to 7, from 10 on; they say nothing of the rest"
-    first = [compared + "below 0 the LM fits better; the lowest AIC of a response in bold", judged]
+    judged = "relative likelihood of the worse model: e^(-|ΔAIC| / 2); interpretation by "
+    judged += "Burnham & Anderson (2004): 0 to 2, 4 to 7, 10 or more; they do not cover the rest"
+    first = [compared + "below 0 the LM fits better; bold: the lowest AIC of a response", judged]
     if has_published:
         first.append(f"published: {source}")
     return Table(
@@ -126,7 +126,7 @@ def baseline_label(rows: pd.DataFrame, baseline: str) -> str:
 
 
 def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
-    """Say how ΔAIC goes with the length of the texts (their Appendix A), from three responses on."""
+    """Return a note on the correlation of ΔAIC with text length (their Appendix A)."""
     parts = []
     for label, mine in rows[rows.lm != baseline].groupby("label", sort=False):
         fitted = mine[mine.delta_aic.notna()]
@@ -134,23 +134,23 @@ def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
         if len(fitted) > 2 and not math.isnan(r):
             parts.append(f"{label} {style.signed(r, 2)}")
     names = ", ".join(parts)
-    return [f"Pearson's r of ΔAIC and words a text, over the responses: {names}"] if parts else []
+    return [f"Pearson's r of ΔAIC and words per text, over the responses: {names}"] if parts else []
 
 
 def summary(path: Path) -> Table:
-    """Give ΔAIC by LM and response, from this table's CSV, with the number of words, for the summary."""
+    """Return ΔAIC by LM and response with the number of words, from this table's CSV."""
     rows = comparison.table(path, ["label", "response", "n", "delta_aic"])
     names = list(dict.fromkeys(rows.response))
     what = "observations" if "loglik" in rows else "words"
     grid = [[what, *(f"{n:,}" for n in rows.groupby("response").n.first()[names])]]
     for label, mine in rows.groupby("label", sort=False):
         delta = mine.set_index("response").delta_aic.reindex(names)
-        if (delta != 0).any():  # the baseline's own are 0
+        if (delta != 0).any():  # the baseline's are 0
             grid.append([label, *(style.signed(value, 2) for value in delta)])
     notes = [
         (
-            f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All are fitted: there "
-            "is no held-out partition, so nothing is tested on one"
+            f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All data are fitted: there "
+            "is no held-out partition"
         )
     ]
     return Table("", ["LM", *names], grid, notes)

@@ -1,4 +1,4 @@
-"""Perplexity by length, a line an LM, which ends where an LM has no positions."""
+"""Perplexity by length, one line per LM, up to its last learned position."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> Figure:
-    """Draw perplexity over length, both logarithmic; bands are the paired differences' intervals."""
+    """Draw perplexity over length on log axes; bands are intervals of the paired differences."""
     looks, seen = style.looks(lms), {}
     figure = style.figure(max(3.0, 0.17 * len(lms) + 1.6))
     axes = figure.add_subplot()

@@ -1,9 +1,9 @@
-"""Rule length_perplexity: nats of the same masked tokens of a text, read in pieces of several lengths.
+"""Rule length_perplexity: nats of the same masked tokens, read in segments of several lengths.
 
-Of each document the first tokens are taken, as many as the longest piece has room for. A share of
-them is drawn and masked, the same at every length; then they are read in pieces of each length, end
-to end, the last moved back so that it is a whole one. What changes with the length is thus nothing
-but how much of the text around a masked token is seen.
+The first tokens of each document are used, as many as fit into the longest segment. A share of them
+is drawn at random and masked, the same tokens at every length; then they are read in consecutive
+segments of each length, the last one shifted back to be complete. Lengths thus differ only in the
+amount of visible context around a masked token.
 """
 
 import sys
@@ -30,20 +30,20 @@ def main(
     share: float,
     seed: int,
 ) -> None:
-    """Write COLUMNS: each masked token (its document, its place there) at each length, in nats.
+    """Write COLUMNS: each masked token (document, position) at each length, in nats.
 
-    Nats are missing of lengths beyond a table of learned positions, which the log says.
+    Lengths beyond a table of learned positions have no value, which is logged.
     """
     opened = lm.open()
     if not opened.masked:
         raise InputError(
-            f"{lm.name} is a causal LM; `length` is for masked ones: name these in `lms`"
+            f"{lm.name} is a causal LM; `length` requires masked LMs; list only these in `lms`"
         )
     around = opened.around
     room = max(lengths) - len(around.before) - len(around.after)
     if min(lengths) - max(lengths) + room < 1:
         raise InputError(
-            f"a length of {min(lengths)} tokens has no room for text; name longer ones"
+            f"a length of {min(lengths)} tokens leaves no room for text; use greater lengths"
         )
     kept = long_enough(text, opened.tokenizer, room, documents)
     places = drawn(len(kept), room, share, seed)
@@ -75,7 +75,7 @@ def _counted(kept, places, report: Callable[[int], None], number: int) -> Iterat
 
 
 def long_enough(text: str | Path, tokenizer, room: int, documents: int | None) -> list[np.ndarray]:
-    """Return the first `room` tokens of the text's documents that have so many, the first of them."""
+    """Return the first `room` tokens of the first `documents` documents that are long enough."""
     import pyarrow.parquet as pq
 
     texts, longest = [], 0
@@ -90,14 +90,14 @@ def long_enough(text: str | Path, tokenizer, room: int, documents: int | None) -
             break
     if len(texts) < 2:
         raise InputError(
-            f"{text}: {len(texts)} documents have the {room:,} tokens of the longest length, and two are "
-            f"needed (the longest document has {longest:,}); name shorter `lengths`, or another `corpus`"
+            f"{text}: {len(texts)} documents have at least {room:,} tokens (the longest length), and two are "
+            f"needed (the longest document has {longest:,}); use shorter `lengths` or another `corpus`"
         )
     return texts
 
 
 def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray]:
-    """Return the places of each document that are masked: drawn from the seed and its number alone."""
+    """Return the masked positions of each document, drawn from the seed and the document's number."""
     count = max(1, round(share * room))
     return [
         np.sort(np.random.default_rng([seed, number]).choice(room, count, replace=False))
@@ -106,7 +106,7 @@ def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray
 
 
 def reach(network) -> float:
-    """Return how many inputs a network has learned positions for; infinity where it has none."""
+    """Return the number of learned positions of a network, infinity without any."""
     from torch import nn
 
     from recency.scoring.windows import window_of
@@ -119,7 +119,7 @@ def reach(network) -> float:
 
 
 def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> np.ndarray:
-    """Return the nats of a document's masked tokens, read in pieces of `length` inputs."""
+    """Return the nats of a document's masked tokens, read in segments of `length` inputs."""
     import torch
 
     from recency.scoring import forward, masked

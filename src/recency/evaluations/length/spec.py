@@ -1,4 +1,4 @@
-"""Perplexity by length: whether masked LMs read further than they were trained to."""
+"""Perplexity by length: do masked LMs use more context than they were trained with?"""
 
 from recency import config as configuration
 from recency.evaluations import registry
@@ -25,7 +25,7 @@ def settings_of(config: dict, experiment: str) -> dict:
 
 
 def _trained(config: dict, lm: str) -> int | None:
-    """Return the length of the rows that an LM is trained on; None of one that is not trained here."""
+    """Return the training length of an LM, or None if it is not trained here."""
     entry = config["lms"].get(lm, {})
     entry = {**configuration.inherited(config, entry), **entry}
     scale = config["scales"].get(config["scale"], {})
@@ -34,7 +34,7 @@ def _trained(config: dict, lm: str) -> int | None:
 
 
 def stem(settings: dict) -> str:
-    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    """Return the settings as a file name, shared by experiments with the same settings."""
     lengths = "-".join(map(str, settings["lengths"]))
     some = settings["documents"] or "all"
     share = f"{settings['share']:g}".replace(".", "_")
@@ -57,13 +57,13 @@ def _problems(config, name) -> list[str]:
         if lm not in experiment["lms"]
     ]
     problems += [
-        f"{where}: {lm!r} predicts next tokens, and this is of masked ones; name masked LMs in `lms`"
+        f"{where}: {lm!r} predicts next tokens; list only masked LMs in `lms`"
         for lm in configuration.causal_ones(config, chosen or experiment["lms"])
     ]
     if settings_of(config, name)["trained"] is None:
         problems.append(
-            f"{where}: the baseline {experiment['baseline']!r} is not trained here; say in `trained` how "
-            "many tokens it read at once"
+            f"{where}: the baseline {experiment['baseline']!r} is not trained here; set its training length in "
+            "`trained`"
         )
     return problems
 

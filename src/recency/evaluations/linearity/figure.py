@@ -1,4 +1,4 @@
-"""ΔLogLik of each linking function relative to the linear effect: a panel a response."""
+"""ΔLogLik of each linking function relative to the linear effect, one panel per response."""
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,12 @@ PRODUCT = {
     "settings": ["lms=plain_lms", "responses=plain_responses"],
 }
 
-HEIGHT = 1.7  # inches a panel
-SPREAD = 0.5  # of the distance between two functions, for the LMs side by side
+HEIGHT = 1.7  # inches per panel
+SPREAD = 0.5  # spread of the LMs, as a share of the distance between functions
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: list[str]) -> Figure:
-    """Draw the panels; designs and other settings, where several, have panels of their own."""
+    """Draw the panels, separately for several designs and other settings."""
     looks = style.looks(lms, apart=True)
     keys = ["response", "design", "settings"]
     order = {response.label: index for index, response in enumerate(responses)}

@@ -9,7 +9,7 @@ def _bayesian(study, response: dict) -> bool:
 
 
 def _cells(study, experiment: str) -> list[tuple[dict, dict]]:
-    """Return every response × LM of an experiment whose design brms fits."""
+    """Return every pair of response and LM of an experiment whose design uses brms."""
     return [cell for cell in study.cells(experiment) if _bayesian(study, cell[0])]
 
 
@@ -19,7 +19,7 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
-    """Return a file of every cell's full or base model, in the cells' order."""
+    """Return the file of every cell's full or base model, in the order of the cells."""
     paths = []
     for response, lm in _cells(study, experiment):
         design = study.config["designs"][response["design"]]

@@ -21,7 +21,7 @@ COLUMNS += ["elpd", "bad_k", "bad_k_base", "rhat", "divergences", "note"]
 NOTE = (
     "elpd difference: expected log predictive density of left-out observations (PSIS-LOO), full model minus "
     "baseline model, nats, ± its standard error. Pareto k above 0.7: observations whose estimate is unreliable, "
-    "in both models; the fits' JSON names them. R-hat: the largest of both models."
+    "in both models; the fits' JSON lists them. R-hat: the maximum over both models."
 )
 
 
@@ -35,7 +35,7 @@ def main(
     out: Files,
     title: str = "PSIS-LOO",
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex): a row for each response and LM."""
+    """Write the table to `out` (.csv tidy, .html, .tex): one row per response and LM."""
     files = zip(cells, full, base, full_observations, base_observations, strict=True)
     rows = pd.DataFrame([row(*file) for file in files], columns=COLUMNS)
     tables.write(out, layout(rows, title), rows)
@@ -44,7 +44,7 @@ def main(
 def row(
     cell: Mapping, full: File, base: File, full_observations: File, base_observations: File
 ) -> dict:
-    """Return COLUMNS of one response and LM; NaN where a model was not fitted."""
+    """Return COLUMNS of one response and LM; NaN if a model was not fitted."""
     fits = [read_fit(full), read_fit(base)]
     note = "; ".join(
         f"{which} model: {fit['note']}"
@@ -75,7 +75,7 @@ def _elpd(path: File) -> np.ndarray:
 
 
 def layout(rows: pd.DataFrame, title: str) -> Table:
-    """Return a table with a row for each response and LM."""
+    """Return a table with one row per response and LM."""
     header = ["Response", "LM", "n", "elpd difference", "Pareto k > 0.7", "R-hat", "divergences"]
     grid = [
         [

@@ -1,6 +1,6 @@
-"""Rule maze_choices: how often each LM finds the word likelier than its foil, by condition and position.
+"""Rule maze_choices: how often each LM prefers the word to its foil, by condition and position.
 
-The thesis's chapter 11: an LM chooses the word of less surprisal; a tie is no choice, and wrong.
+As in chapter 11 of the thesis, an LM chooses the word of lower surprisal; ties count as wrong.
 """
 
 import math
@@ -22,7 +22,7 @@ READERS = "readers"
 COLUMNS = ["lm", "label", "level", "group", "words", "accuracy", "low", "high"]
 COLUMNS += ["difference", "difference_low", "difference_high", "margin_bits", "perplexity"]
 REPLICATES = 2000
-NO_FOILS = "its surprisals have none of the foils"
+NO_FOILS = "no surprisal of the foils"
 
 
 def main(
@@ -42,24 +42,24 @@ def main(
 ) -> None:
     """Write maze.csv (COLUMNS; levels overall, condition, position, not run) and the contrasts.
 
-    Accuracy is in percent of the words that have a foil and that `filter` keeps; intervals (95 %)
-    draw the groups of the column `by` anew, differences are from the baseline, by the same draws.
-    margin_bits is the foil's surprisal less the word's, a mean; perplexity is a word's, over what
-    `filter` keeps. `choices` and `times` are readers' responses and observations: a reader's word is
-    right where `correct` is true. `surprisals` are paths …/{lm}/{dataset}.parquet.
+    Accuracy is in percent of the words with a foil selected by `filter`; 95 % intervals resample the
+    groups of the column `by`, and differences from the baseline use the same resamples. margin_bits is
+    the mean surprisal of the foil minus that of the word; perplexity is per word over the selected
+    words. `choices` and `times` are readers' responses and observations: a reader's choice is correct
+    where `correct` is true. `surprisals` are paths …/{lm}/{dataset}.parquet.
     """
     table = pd.read_parquet(words)
     for column in (FOIL, by, *([condition] if condition else [])):
         if column not in table:
             raise InputError(
-                f"{words}: the words have no column {column!r}; experiments → maze names it"
+                f"{words}: the words have no column {column!r}, named in experiments → maze"
             )
     kept = np.ones(len(table), bool)
     if filter:
         kept = filters.evaluated(table, "maze → filter", filter).fillna(False).to_numpy(bool)
     counted = kept & table[FOIL].notna().to_numpy()
     if not counted.any():
-        raise InputError(f"{words}: no word with a foil is left by maze → filter")
+        raise InputError(f"{words}: no word with a foil passes maze → filter")
     paths = {Path(path).parent.name: Path(path) for path in surprisals}
     rows, judged, bits = [], {}, {}
     for lm in lms:
@@ -109,18 +109,18 @@ def main(
 
 
 def _bits(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the surprisals of words and of foils (words,), NaN where there is none."""
+    """Return the surprisals of words and of foils (words,), NaN if missing."""
     rows = pd.read_parquet(path, columns=["word_id", "surprisal_bits", COLUMN])
     if len(rows) != size:
         raise InputError(
-            f"{path} is of other words than the dataset has now; delete it, so that it is made anew"
+            f"{path} was computed for other words than the dataset's; delete it, so that it is computed again"
         )
     table = rows.set_index("word_id").sort_index()
     return table["surprisal_bits"].to_numpy(float), table[COLUMN].to_numpy(float)
 
 
 def groups(words: pd.DataFrame, condition: str | None) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield level, name and words (a mask) of what accuracy is given for."""
+    """Yield level, name and boolean mask of the words of each accuracy."""
     yield "overall", "overall", np.ones(len(words), bool)
     if condition:
         for name in sorted(words[condition].dropna().unique()):
@@ -130,13 +130,13 @@ def groups(words: pd.DataFrame, condition: str | None) -> Iterator[tuple[str, st
 
 
 def summed(right: np.ndarray, seen: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """Return how many words are right, and how many there are, (frames, 2)."""
+    """Return the numbers of correct words and of all words, (frames, 2)."""
     size = frames.max() + 1
     return np.stack([np.bincount(frames[seen], w, size) for w in (right[seen], None)], axis=1)
 
 
 def _shares(sums: np.ndarray, seed: int) -> np.ndarray:
-    """Return percentages of drawn frames (replicates,); NaN where fewer than two frames have any."""
+    """Return resampled percentages (replicates,), NaN if fewer than two frames have words."""
     if (sums[:, 1] > 0).sum() < 2:
         return np.full(REPLICATES, math.nan)
     drawn = bootstrap.draws(sums, REPLICATES, seed)

@@ -1,4 +1,4 @@
-"""Mazes: which of a word and its foil LMs find likelier, and contrasts between versions of items."""
+"""Mazes: LMs' choices between words and foils, and contrasts between versions of items."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ def _contrasts(study, experiment: str) -> list[dict]:
 
 
 def _surprisals(study, experiment: str) -> list[str]:
-    """Return the surprisals of all LMs but tables, which have none of words that were not read."""
+    """Return the surprisals of all LMs except tables, which lack words that were not read."""
     dataset = settings_of(study.config, experiment)["dataset"]
     return [
         f"<results>/surprisal/{lm}/{dataset}.parquet"
@@ -30,7 +30,7 @@ def _surprisals(study, experiment: str) -> list[str]:
 
 
 def _readers(study, experiment: str) -> dict[str, list[str] | str]:
-    """Return what readers chose, and how long it took them; never the held-out part."""
+    """Return readers' choices and times, without the held-out partition."""
     settings = settings_of(study.config, experiment)
     if "measure" not in settings:
         return {}
@@ -43,14 +43,14 @@ def _readers(study, experiment: str) -> dict[str, list[str] | str]:
 
 
 def _problems(config, name) -> list[str]:
-    """List the measure, columns and conditions that an experiment names and its dataset has not."""
+    """List measures, columns and conditions of an experiment that its dataset does not have."""
     if "maze" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → maze"
     called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
     columns, problems = declared_columns.of_filters(config, dataset, None), []
     if "measure" in settings and settings["measure"] not in dataset["measures"]:
-        problems.append(f"{where} → measure: {called!r} has none called {settings['measure']!r}")
+        problems.append(f"{where} → measure: {called!r} has no measure {settings['measure']!r}")
     if "foil" not in columns:
         problems.append(f"{where} → dataset: {called!r} has no column foil; map the foils to it")
     for key in ("by", "condition"):

@@ -28,7 +28,7 @@ PRODUCT = {
 def draw(
     result: Comparison, bounds: Intervals, memories: Mapping[str, Memory], baseline: str
 ) -> Figure:
-    """Draw the scatter, half-lives on a logarithmic axis, with intervals both ways."""
+    """Draw the scatter plot, half-lives on a log axis, with intervals on both axes."""
     lives = {lm: m.half_life for lm, m in memories.items() if m.is_identified}
     lms = [lm for lm in result.lms if lm.lm in lives]
     looks, totals = style.looks(result.lms), result.totals
@@ -95,7 +95,7 @@ def draw(
     if any(lm_statement.half_life > 0 for lm_statement in statement):
         notes.append("×: the half-life that a slope or a fading state has, in tokens")
     if any(lm_statement.window > 0 for lm_statement in statement):
-        notes.append("broad bars: the tokens of a window")
+        notes.append("broad bars: length of a window in tokens")
     style.notes(figure, notes)
     if lms:
         labels.name_lms(axes, lms, looks, lives, totals)

@@ -1,4 +1,4 @@
-"""How far back an LM remembers, measured from outside: what a replaced word does to those behind it."""
+"""Measured memory of LMs: the effect of a replaced word on the surprisal of later words."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ settings_of = partial(settings, "measured_memory")
 
 
 def stem(settings: dict) -> str:
-    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    """Return the settings as a file name, shared by experiments with the same settings."""
     return "{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
 
 
@@ -25,7 +25,7 @@ def _kinds(study, experiment: str) -> dict[str, str]:
     """Return LM → the kind of its memory, where an experiment measures memories."""
     if "measured_memory" not in study.experiment(experiment):
         return {}
-    from recency.figures import comparison  # pandas, which a plan does without
+    from recency.figures import comparison  # pandas is not needed for planning
 
     lms, _ = comparison.records(study.ranked_lms(experiment), [])
     return {lm.lm: lm.memory for lm in lms if lm.memory}

@@ -15,7 +15,7 @@ from recency.figures.paths import File, Files
 from recency.files import atomic
 from recency.text.utf8 import decoded
 
-#: The files' names of what is kept; a table without the first two has paradigms alone.
+#: Columns to read, by their names in the files; a table without the first two has only paradigms.
 KEYS = {
     "linguistics_term": "phenomenon",
     "field": "field",
@@ -25,17 +25,17 @@ KEYS = {
 }
 OPTIONAL = ("linguistics_term", "field")
 COLUMNS = ["pair", "paradigm", "phenomenon", "field", "good", "bad"]
-#: BLiMP itself has 7 pairs of one sentence among 67,000, at most 5 in a file of 1,000.
+#: BLiMP has 7 pairs of identical sentences among 67,000, at most 5 in a file of 1,000.
 SAME_ALLOWED = 0.01
 
 Row = tuple[int, dict[str, str]]
-"""A line's number in its file, and its values by the names of `KEYS`."""
+"""The line number in the file, and its values by the names of `KEYS`."""
 
 
 def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
     """Write the pairs of all files, in order, to one Parquet file.
 
-    `labels` maps a phenomenon or field, as the files write it, to what it is counted and shown as.
+    `labels` maps phenomena or fields of the files to the names under which they are counted.
     """
     pairs = pd.concat([read(path, labels) for path in files], ignore_index=True)
     pairs.insert(0, "pair", range(len(pairs)))
@@ -43,8 +43,8 @@ def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
     if len(twice := shared.index[shared > 1]):
         phenomena = pairs.phenomenon[pairs.paradigm == twice[0]].unique()
         raise InputError(
-            f"the paradigm {twice[0]!r} is of several phenomena: {', '.join(phenomena)}; give each a "
-            "paradigm of its own"
+            f"the paradigm {twice[0]!r} has several phenomena: {', '.join(phenomena)}; give each a "
+            "separate paradigm"
         )
     print(
         f"{len(pairs):,} pairs, {pairs.paradigm.nunique()} paradigms, "
@@ -58,8 +58,9 @@ def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
 def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
     r"""Read a file of pairs: columns paradigm, phenomenon, field, good, bad.
 
-    JSON lines have all of `KEYS`, as BLiMP's files do; a table (.tsv) may lack `OPTIONAL`, and
-    writes a line break within a sentence as \n. Raises InputError with file and line.
+    JSON lines have all of `KEYS`, as in BLiMP's files; a table (.tsv) may lack `OPTIONAL`, and
+    writes a line break within a sentence as 
+    . Raises InputError with file and line.
     """
     path = Path(path)
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -76,13 +77,13 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
             same.append(f"{path}, line {line}: both sentences are {row['sentence_good']!r}")
         rows.append(row)
     if not rows:
-        raise InputError(f"{path} has no pairs; put the whole file there")
+        raise InputError(f"{path} has no pairs; supply the whole file")
     if len(same) > SAME_ALLOWED * len(rows):
         raise InputError(
             f"{same[0]}, and so in {len(same)} of {len(rows)} pairs; correct or remove these lines"
         )
     for pair in same:
-        print(f"{pair}: a tie, whatever the LM", file=sys.stderr)
+        print(f"{pair}: a tie for every LM", file=sys.stderr)
     pairs = pd.DataFrame(rows).rename(columns=KEYS)
     if "phenomenon" not in pairs:
         pairs["phenomenon"] = pairs["paradigm"]

@@ -1,4 +1,4 @@
-"""Accuracy on minimal pairs by LM and phenomenon, with tests against the baseline, published beside."""
+"""Accuracy on minimal pairs by LM and phenomenon, with tests against the baseline."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ PRODUCT = {
     "summary": ("table_minimal_pairs.csv", "{title}: accuracy on minimal pairs"),
 }
 
-#: How a row of data/published/wm2026_text.csv is found.
+#: Keys of a row of data/published/wm2026_text.csv.
 QUANTITY = "mean BLiMP accuracy (%)"
 WINDOW = "fixed window (best)"
 
 
 def read(accuracy: File, lms: Described) -> tuple[list[LM], pd.DataFrame]:
-    """Read pair_accuracy.csv; return the LMs in it and its rows without paradigms."""
+    """Return the LMs of pair_accuracy.csv and its rows without paradigms."""
     rows = comparison.table(accuracy, COLUMNS)
     models, _ = comparison.records(lms, [])
     models = [lm for lm in models if lm.lm in set(rows.lm)]
@@ -41,9 +41,9 @@ def ranked(models: Iterable[LM], shown: pd.DataFrame) -> list[LM]:
 def published_accuracies(
     path: File | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
 ) -> dict[str, float]:
-    """Return the published accuracy (percent) of LMs: the baseline's, and that of the best window.
+    """Return the published accuracy (percent) of the baseline and of the best window.
 
-    `overall` is by lm; `words` is the amount of training text as the paper tells it (10M).
+    `overall` is indexed by lm; `words` is the amount of training text as written in the paper (10M).
     """
     if path is None:
         return {}
@@ -95,7 +95,7 @@ def layout(
     title: str,
     source: str,
 ) -> Table:
-    """Set the rows out: overall with its tests, the other sums of tokens, then phenomena."""
+    """Return the table: overall with its tests, the other sums of tokens, then phenomena."""
     shown = rows[rows.compared]
     wide = shown[shown.level == "phenomenon"].pivot(index="lm", columns="group", values="accuracy")
     by_tokens = rows[rows.level == "overall"].pivot(index="lm", columns="tokens", values="accuracy")
@@ -135,20 +135,20 @@ def notes(
     published_values: Mapping[str, float],
     source: str,
 ) -> list[str]:
-    """Say what the numbers are, and what is to be known of ties and first tokens."""
+    """Return notes on the measures, ties and first tokens."""
     first = overall.iloc[0]
     lines = [
         (
-            "percent of pairs whose acceptable sentence has the lower surprisal, the mean over paradigms "
-            f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); 50 is chance; the best in bold"
+            "percent of pairs whose acceptable sentence has the lower surprisal, mean over paradigms "
+            f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); chance is 50; bold: the best LM"
         ),
         *conventions(models, overall),
-        "under Overall and the difference, 95 % over paradigms (bootstrap)",
+        "beneath Overall and the difference: 95 % interval over paradigms (bootstrap)",
         (
             "tests are against the baseline: by pairs McNemar's, exact; by paradigms, sign flips of each "
             "one's difference. The pairs of a paradigm come from one template, so that p by pairs speaks "
-            "of these sentences only, and is too small for a claim on grammar. Both are corrected by "
-            "Holm's method over the LMs; below 0.05 in bold"
+            "to these sentences only, and is too small for a claim on grammar. Both are corrected by "
+            "Holm's method over the LMs; bold: below 0.05"
         ),
     ]
     tied = {lm.label: int(overall.ties[lm.lm]) for lm in models}
@@ -158,12 +158,12 @@ def notes(
         ties = ", ".join(f"{label} {count}" for label, count in tied.items())
         lines.append(f"ties, counted as wrong: {ties}")
     if published_values:
-        lines.append(f"published: {source}; that of the best window stands with the best one here")
+        lines.append(f"published: {source}; the best window's value is listed with the best one here")
     return lines
 
 
 def summary(path: File) -> Table:
-    """Rank LMs by their overall accuracy, from this table's CSV, for the summary."""
+    """Return LMs ranked by overall accuracy, from this table's CSV, for the summary."""
     rows = comparison.table(path, COLUMNS)
     rows = rows[rows.compared & (rows.level == "overall")].sort_values("accuracy", ascending=False)
     header = ["", "LM", "Accuracy (%)", "\N{MINUS SIGN} baseline", "p, paradigms (Holm)"]
@@ -183,7 +183,7 @@ def summary(path: File) -> Table:
 
 
 def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
-    """Say which tokens the surprisal compared is summed over."""
+    """Return a note on the tokens over which the compared surprisal is summed."""
     words = {"all tokens": "all tokens", "without the first": "all tokens but the first"}
     by_sum: dict[str, list[str]] = {}
     for lm in models:
@@ -191,4 +191,4 @@ def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
     if len(by_sum) == 1:
         return [f"surprisal is summed over {next(iter(by_sum))}"]
     groups = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
-    return [f"surprisal is summed over other tokens for other LMs, which do not compare: {groups}"]
+    return [f"surprisal is summed over different tokens for different LMs, which are not comparable: {groups}"]

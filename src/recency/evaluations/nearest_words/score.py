@@ -1,7 +1,7 @@
-"""Rule nearest_words: the words nearest to a word, by its embedding U_w and by its memory C_w.
+"""Rule nearest_words: the nearest neighbours of words, by embedding U_w and by memory C_w.
 
-Oualil et al. (2016a, Table 3.2 of the thesis): words alike in meaning are near by the cosine of U,
-words alike in how long they are remembered, which is syntax, by the Euclidean distance of C.
+Oualil et al. (2016a, Table 3.2 of the thesis): similar meaning is measured by the cosine of U, and
+similar memory duration, which reflects syntax, by the Euclidean distance of C.
 """
 
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from recency.names import nearest as nearest_names
 from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["lm", "space", "word", "rank", "neighbour", "value"]
-#: Spaces, and what is measured in each.
+#: Space → its measure.
 SPACES = {"U": "cosine", "C": "distance"}
 MARKS = "Ġ▁"
 
 
 def entries(tokenizer) -> dict[str, int]:
-    """Return the vocabulary's words → ids: entries that are a word of their own, none that is special."""
+    """Return the vocabulary's words → ids, without special tokens and word pieces."""
     special = tokenizer.get_added_tokens_decoder()
     vocabulary = {
         token: number for token, number in tokenizer.get_vocab().items() if number not in special
     }
     if any(
         token.startswith(tuple(MARKS)) for token in vocabulary
-    ):  # of pieces, those that begin words
+    ):  # only pieces that begin words
         vocabulary = {
             t: number for t, number in vocabulary.items() if t[:1] in MARKS and t[1:].isalpha()
         }
@@ -37,7 +37,7 @@ def entries(tokenizer) -> dict[str, int]:
 
 
 def spaces(network) -> dict[str, np.ndarray]:
-    """Return the matrices (entries, units) of a network: its embedding, and its first memory of words."""
+    """Return a network's matrices (entries, units): its embedding, and its first memory of words."""
     matrices = {"U": network.get_input_embeddings().weight}
     for module in network.modules():
         context = getattr(module, "context", None)
@@ -47,7 +47,7 @@ def spaces(network) -> dict[str, np.ndarray]:
 
 
 def nearest(matrix: np.ndarray, row: int, rows: np.ndarray, count: int, space: str):
-    """Return the `count` nearest of `rows` to a row, itself apart, and their cosines or distances."""
+    """Return the `count` nearest of `rows` to a row, except itself, and their cosines or distances."""
     rows = rows[rows != row]
     if space == "U":
         unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-300)
@@ -65,7 +65,7 @@ def main(
     words: Sequence[str],
     neighbours: int,
 ) -> None:
-    """Write COLUMNS, the nearest first; InputError names a word that the vocabulary has not."""
+    """Write COLUMNS, the nearest first. Raises InputError for a word outside the vocabulary."""
     opened = lm.open(biased=False)
     vocabulary = entries(opened.tokenizer)
     for word in words:

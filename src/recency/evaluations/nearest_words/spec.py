@@ -1,4 +1,4 @@
-"""What a network holds of words: those nearest to a word, by its embedding and by the memory it has of it."""
+"""Nearest words: neighbours of a word by a network's embedding and by its memory of the word."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The smallest lead of one LM over another that a study of some size detects (`./run power`)."""
+"""The smallest lead of one LM over another that a study of a given size detects (`./run power`)."""
 
 from recency.evaluations.registry import Evaluation
 

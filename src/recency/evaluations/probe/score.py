@@ -1,4 +1,4 @@
-"""Rule structural_probe: how much of a sentence's tree lies in each layer of an LM.
+"""Rule structural_probe: dependency trees decoded from each layer of an LM.
 
 For each layer a matrix B is trained so that ‖B(h_i - h_j)‖² is the number of edges between words i
 and j (Hewitt & Manning 2019); the tree is read back as the minimum spanning tree of such distances.
@@ -34,11 +34,11 @@ def main(
 ) -> None:
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
-    `settings` are the config's `probe:`; `seed` is the LM's, of the weights that an untrained
-    network has; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last
-    behind the final norm; neighbours joined have no layer. spearman, dev_loss and epochs stand in
-    the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
-    goes on.
+    `settings` are the config's `probe:`; `seed` is the LM's seed, for the weights of an untrained
+    network; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last is after the
+    final norm; the tree of joined neighbours has no layer. spearman, dev_loss and epochs are in the
+    rows of all relations. Finished layers are stored next to `out` until all are done, so that a
+    killed job resumes.
     """
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
@@ -93,7 +93,7 @@ def main(
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
                 job_state.write(state, specification, done)
                 shown.update(len(done))
-            del states, layer_states  # before the next layers' states are made
+            del states, layer_states  # free memory before the next layers' states
     neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
     parts = [neighbours.assign(network=ADJACENT)]
     parts += [pd.DataFrame(done[f"{name} {layer}"]) for name in networks for layer in every]
@@ -105,7 +105,7 @@ def main(
 
 
 def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[str, pd.DataFrame]:
-    """Return split → its words; of the sentences of train a random sample, if they are more."""
+    """Return split → its words, with a random sample of the training sentences if there are more."""
     parts = {name: table[table.split == name] for name in SPLITS}
     for name, part in parts.items():
         if part.groupby("sentence").size().max() < 2 or part.empty:
@@ -119,7 +119,7 @@ def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[s
 
 
 def align(table: pd.DataFrame, opened, name: str) -> list:
-    """Return each sentence as the LM's tokens and their words, written as in the text."""
+    """Return each sentence as the LM's tokens with their words, written as in the text."""
     from recency.scoring import alignment
 
     return [
@@ -135,7 +135,7 @@ def align(table: pd.DataFrame, opened, name: str) -> list:
 
 
 def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, list]:
-    """Leave out sentences with a word that the tokenizer drops, and say how many these are."""
+    """Exclude sentences with a word that the tokenizer drops, and print their number."""
     from recency.scoring import hidden_states
 
     whole_ = np.array([not hidden_states.without_token(text).any() for text in texts])
@@ -151,7 +151,7 @@ def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, l
 def probe(
     states_of: dict, banks: dict, settings: dict, layer: int, device, description: str
 ) -> pd.DataFrame:
-    """Train the probe of one layer, choose B on dev and measure on test: see `trees.score`."""
+    """Train the probe of one layer, choose B on dev and score it on test: see `trees.score`."""
     from recency.evaluations.probe import train_probe
 
     middle, number = train_probe.scaled(states_of["train"], banks["train"].begin)

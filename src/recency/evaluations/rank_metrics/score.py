@@ -1,7 +1,7 @@
-"""Rule rank_metrics: rank and surprisal behind the first words of sentences, and how the LM goes on.
+"""Rule rank_metrics: rank and surprisal after the first words of sentences, and continuations.
 
-The thesis's chapter 7: sentences of at least 16 words without colons or quotation marks; the first
-eight are kept, and what follows is what counts.
+As in chapter 7 of the thesis: sentences of at least 16 words without colons or quotation marks, whose
+first eight words are context and whose remaining words are scored.
 """
 
 import math
@@ -20,23 +20,23 @@ from recency.scoring.word_pieces import pieces
 COLUMNS = ["text", "place", "word", "token", "nats", "log_rank", "top_1"]
 CONTINUATIONS = ["text", "context", "original", "continuation", "complete", "note"]
 LEFT_OUT = r"[:\"“”„«»]"
-NONE_OF_NGRAMS = "an n-gram model goes on from no words here: only the text's n-grams are read"
-NONE_OF_MASKED = "a masked LM goes on from no words: it reads what comes after"
+NONE_OF_NGRAMS = "n-gram models generate no continuations here: only the text's n-grams are read"
+NONE_OF_MASKED = "masked LMs generate no continuations: they read both contexts"
 
 
 def chosen(words: pd.DataFrame, sentences: int, least: int, seed: int) -> pd.DataFrame:
-    """Return drawn sentences of `words` (contract 1) as texts of their own: item their number from 0.
+    """Return drawn sentences of `words` (contract 1) as separate texts, numbered from 0 in item.
 
-    They have at least `least` words, and no colons or quotation marks. Raises InputError where
-    fewer than two are left.
+    They have at least `least` words, and no colons or quotation marks. Raises InputError if fewer
+    than two remain.
     """
     odd = words["word"].str.contains(LEFT_OUT, regex=True).groupby(words["sentence"]).any()
     size = words.groupby("sentence").size()
     fit = size.index[(size >= least) & ~odd]
     if len(fit) < 2:
         raise InputError(
-            f"{len(fit)} sentences have {least} words or more and no colons or quotation marks; ask for shorter "
-            "ones (rank_metrics → least), or take another dataset"
+            f"{len(fit)} sentences have {least} words or more and no colons or quotation marks; allow shorter "
+            "ones (rank_metrics → least), or use another dataset"
         )
     random = np.random.default_rng(seed)
     drawn = np.sort(random.choice(fit, min(sentences, len(fit)), replace=False))
@@ -59,10 +59,10 @@ def main(
     seed: int,
     text_rule: str = "displayed",
 ) -> None:
-    """Write COLUMNS (a row a token behind the first `kept` words; nats) and CONTINUATIONS.
+    """Write COLUMNS (one row per token after the first `kept` words; nats) and CONTINUATIONS.
 
-    `place` counts a word in its sentence from 1. Each sentence is a text by itself, behind the begin
-    token.
+    `place` is the position of a word in its sentence from 1. Each sentence is a separate text, after
+    the begin token.
     """
     texts = chosen(pd.read_parquet(words), sentences, least, seed)
     position = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
@@ -93,7 +93,7 @@ def main(
 
 
 def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
-    """Score sentences by an n-gram model: its words are its tokens."""
+    """Score sentences with an n-gram model, whose tokens are words."""
     split = [[pieces(word, text_rule) for word in sentence] for sentence in contexts]
     streams = [[part for word in sentence for part in word] for sentence in split]
     frames = []
@@ -113,7 +113,7 @@ def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
 def _of_network(
     texts, contexts, kept, longest, temperature, seed, lm: LMSpec
 ) -> tuple[pd.DataFrame, list, str]:
-    """Score sentences by a network, and let a causal one go on from their first words."""
+    """Score sentences with a network; a causal one also continues their first words."""
     from recency.progress import progress
     from recency.scoring.surprisal import score_words
 

@@ -1,4 +1,4 @@
-"""Rank metrics: where LMs rank the word that comes, and how they would go on."""
+"""Rank metrics: LMs' ranks of the observed words, and their continuations."""
 
 from functools import partial
 from pathlib import Path
@@ -7,13 +7,13 @@ from recency import config as configuration
 from recency.evaluations.registry import Evaluation, settings
 
 KINDS = ("network", "ngram")
-#: How KenLM's binaries begin.
+#: First bytes of KenLM's binaries.
 BINARY = b"mmap lm http://kheafield.com/code"
 settings_of = partial(settings, "rank_metrics")
 
 
 def stem(settings: dict) -> str:
-    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    """Return the settings as a file name, shared by experiments with the same settings."""
     return (
         "{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}"
         "-temperature-{temperature}-seed-{seed}"
@@ -38,8 +38,8 @@ def _problems(config, name) -> list[str]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → rank_metrics"
     problems = [
-        f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; give the ARPA file that it "
-        "was made of, or an experiment without it"
+        f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; use its ARPA file, "
+        "or remove the LM from the experiment"
         for lm in config["experiments"][name]["lms"]
         if _is_binary(
             file := config["lms"].get(lm, {}).get("ngram", {}).get("file", {}).get("local")
@@ -53,7 +53,7 @@ def _problems(config, name) -> list[str]:
 
 
 def _is_binary(path: str | None) -> bool:
-    """Say whether a file is here, and one of KenLM's binaries."""
+    """Return whether a file exists and is a KenLM binary."""
     if not path or not Path(path).is_file():
         return False
     with open(path, "rb") as file:
@@ -61,7 +61,7 @@ def _is_binary(path: str | None) -> bool:
 
 
 def _measures(config, wildcards) -> dict[str, list[str]]:
-    """Return the measures of a job of rule rank_metrics, which alone has a temperature."""
+    """Return the measures of a job of rule rank_metrics, the only one with a temperature."""
     ranks = ["log_rank", "top"]
     return {configuration.MEASURES: ranks} if hasattr(wildcards, "temperature") else {}
 

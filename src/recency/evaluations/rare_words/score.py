@@ -1,4 +1,4 @@
-"""Rules rare_words_by_lm, rare_words_by_vectors: how vectors of words, made ones for those without, agree with people on pairs of words."""
+"""Rules rare_words_by_lm, rare_words_by_vectors: agreement of word vectors with human ratings."""
 
 from pathlib import Path
 
@@ -18,10 +18,10 @@ WITHOUT = "without"
 def evaluate(
     pairs: list[tuple[str, str, float]], words: list[str], matrix: np.ndarray, neighbours: int
 ) -> pd.DataFrame:
-    """Return COLUMNS: Spearman's ρ of cosines with ratings, without made vectors and by similarity.
+    """Return COLUMNS: Spearman's ρ of cosines with ratings, without SWordSS and by similarity.
 
-    A word is looked up as it is, then in lower case. A pair with a word that has no vector has
-    cosine 0; of `known_pairs` both have.
+    A word is looked up as written, then in lower case. A pair with a missing vector has cosine 0;
+    `known_pairs` counts pairs with both vectors.
     """
     number = {word: row_of for row_of, word in reversed(list(enumerate(words)))}
     row_of = {
@@ -64,7 +64,7 @@ def of_network(
     out: str | Path,
     neighbours: int,
 ) -> None:
-    """Write COLUMNS for the words that an LM's embedding table has, each an entry of its own."""
+    """Write COLUMNS for the words that are single entries of an LM's embedding table."""
     from recency.evaluations.nearest_words.score import entries
 
     opened = lm.open(biased=False)

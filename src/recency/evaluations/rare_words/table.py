@@ -1,4 +1,4 @@
-"""How made vectors of rare words agree with people's ratings (Tables 5.3 and 5.4 of the thesis)."""
+"""Agreement of SWordSS vectors of rare words with human ratings (thesis, Tables 5.3 and 5.4)."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from recency.figures.tables import Cell, Row, Table
 from recency.networks.string_similarity import SIMILARITIES
 
 PRODUCT = {
-    "makes": {"out": ("table_rare_words", "Vectors of rare words against people's ratings")},
+    "makes": {"out": ("table_rare_words", "Vectors of rare words and human ratings")},
     "reads": ["scores"],
     "settings": ["lms", "sets", "title"],
     "published": "rare_words",
@@ -22,20 +22,20 @@ COLUMNS = ["set", "label", "similarity", "spearman", "published", "pairs", "know
 COLUMNS += ["spearman_known", "made_words", "not_run"]
 NOTES = [
     (
-        "Spearman's ρ × 100 of the cosine of two words' vectors with people's rating; a pair with a word "
-        "that has no vector has cosine 0"
+        "Spearman's ρ × 100 of the cosine of two words' vectors with the human rating; a pair with a word "
+        "without a vector has cosine 0"
     ),
     (
-        "without: words as they are; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
-        "ssk subsequence kernel, tc Tversky of trigrams, 1 all neighbours alike"
+        "without: no SWordSS; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
+        "ssk subsequence kernel, tc Tversky of trigrams, 1 equal weights"
     ),
 ]
 
 
 def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataFrame:
-    """Return COLUMNS of every set of pairs, LMs first, then vectors, those that are not here too.
+    """Return COLUMNS of every set of pairs, LMs first, then vectors, including missing ones.
 
-    `scores` are files of the LMs that `labels` name, then of the vectors here, a set after another.
+    `scores` are files of the LMs in `labels`, then of the existing vectors, set by set.
     """
     paths, frames = iter(scores), []
     for word_set in sets:
@@ -55,7 +55,7 @@ def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataF
 
 
 def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
-    """Fill in what was published of vectors of these labels over these sets of pairs."""
+    """Add published values for vectors with these labels and sets of pairs."""
     values = pd.read_csv(path, dtype={"similarity": str})
     values = values.set_index(["pairs", "label", "similarity"]).spearman
     keys = pd.MultiIndex.from_frame(data[["set", "label", "similarity"]])
@@ -63,7 +63,7 @@ def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
-    """Set a row for each LM or file of vectors, a column for each similarity, a set after another."""
+    """Return a row per LM or vector file and a column per similarity, set by set."""
     header = ["Vectors", "Words made", *NAMES]
     grid, rules, notes = [], [], list(NOTES)
     for name, rows in data.groupby("set", sort=False):
@@ -84,7 +84,7 @@ def layout(data: pd.DataFrame, title: str) -> Table:
 
 
 def _row(label: str, scores: pd.DataFrame) -> Row:
-    """Set an LM's ρ by similarity, the published beneath."""
+    """Return the row of an LM's ρ by similarity, with published values beneath."""
     counts = scores.made_words.dropna()
     cells = [label, (f"{counts.max():,.0f}" if len(counts) else "not run")]
     for name in NAMES:
@@ -103,7 +103,7 @@ def main(
     title: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` as `collected` takes them."""
+    """Write the table to `out` (.csv, .html, .tex); `scores` as in `collected`."""
     models, _ = comparison.records(lms, [])
     data = collected(scores, [lm.label for lm in models], sets)
     data = with_published(data, published) if published else data
