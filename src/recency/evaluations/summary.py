@@ -1,4 +1,4 @@
-"""What a run found, for the terminal and the report: ranking, observations, what was not run."""
+"""Summary of a run for the terminal and the report: ranking, observations, missing results."""
 
 import json
 import textwrap
@@ -22,7 +22,7 @@ WIDTH = 100  # columns of the terminal
 
 
 def ranking(result: Comparison, bounds: Intervals, verdict: Mapping) -> Table:
-    """Rank LMs by total ΔLogLik, with intervals, held-out tests, claims and groups.
+    """Return the LMs by total ΔLogLik, with intervals, held-out tests, claims and groups.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def ranking(result: Comparison, bounds: Intervals, verdict: Mapping) -> Table:
 
 
 def by_response(result: Comparison, bounds: Intervals, baseline: str | None) -> Table:
-    """Set out each response: an LM's difference from the baseline, or ΔLogLik, with its interval."""
+    """Return each response's differences from the baseline, or ΔLogLik, with intervals."""
     heads = ["LM", *result.delta.columns]
     rows, paired = [], False
     for lm in result.lms:
@@ -92,7 +92,7 @@ def by_response(result: Comparison, bounds: Intervals, baseline: str | None) -> 
 
 
 def observations(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> Table:
-    """List the observations of each response by partition."""
+    """Return the observations of each response by partition."""
     rows = [
         [label, *(f"{counts[key][n]:,}" for n in table_observations.PARTITIONS)]
         for key, label in labels.items()
@@ -102,9 +102,9 @@ def observations(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, s
 
 
 def plain(table: Table) -> list[str]:
-    """Set a table in fixed width; one wider than the terminal goes on in a second block."""
+    """Format a table in fixed width; wider tables continue in a second block."""
     grid = [*table.header, *table.rows]
-    kept = 2 if table.header[0][0].text == "" else 1  # columns that every block begins with
+    kept = 2 if table.header[0][0].text == "" else 1  # columns repeated in every block
     texts = [[cell.text for cell in row] for row in grid]
     left = [cell.left for cell in table.header[0]]
     widths = [max(len(row[i]) for row in texts) for i in range(len(left))]
@@ -144,13 +144,13 @@ def main(
     sections: Iterable[Mapping[str, str]] = (),
     histories: Files = (),
 ) -> None:
-    """Write the summary as plain `text` and as `html`, both of which begin with the verdicts.
+    """Write the summary as plain `text` and as `html`, both beginning with the verdicts.
 
     `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv, the
-    intervals and verdict.json are found by their folder's name. `others` are tables of other
-    evaluations; `sections` say the heading of each, and the module whose `summary(path)` sets it.
-    `files` says what is where, for the reader; `notes` are for the top (that reading times are
-    simulated, say), as are changes of code in `histories`, networks' config.json.
+    intervals and verdict.json are matched by their folder's name. `others` are tables of other
+    evaluations; `sections` have the heading of each, and the module whose `summary(path)` makes it.
+    `files` lists the output files for the reader; `notes` come first (simulated reading times, for
+    example), as do code changes in `histories`, networks' config.json.
     """
     deltas, interval_paths, verdict_paths = (
         {Path(path).parent.name: Path(path) for path in paths}
@@ -206,11 +206,11 @@ def main(
 
 
 def absent(reasons: pd.DataFrame, labels: Mapping[str, str]) -> Table:
-    """List what was not run and why."""
+    """Return a table of missing results and the reasons."""
     header = ["Response", "Why"]
     rows = [
         [labels.get(f"{row.dataset}.{row.measure}", f"{row.dataset} {row.measure}".strip()),
          row.reason]
         for row in reasons.itertuples(index=False)
     ]  # fmt: skip
-    return Table("", header, rows or [["everything that was asked for was run", ""]], [], left=2)
+    return Table("", header, rows or [["everything that was requested was run", ""]], [], left=2)

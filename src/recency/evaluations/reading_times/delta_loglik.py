@@ -1,11 +1,11 @@
 """Collect an experiment's fits into one table of ΔLogLik: full minus baseline, one row per response.
 
-delta_loglik is that of the experiment's endpoint (recency.endpoints), which has 95 %
-intervals; a column per other likelihood follows, where the fits have it. Natural logarithm. A second
-table has the intervals of totals and of differences between LMs
-(recency.evaluations.reading_times.intervals). An LM that was trained from several seeds is the mean
-over these; each seed's values are in a table of their own. `base` is what the baseline model lacks, as
-the fits themselves say: the fixed effects of interest alone (`fixed`), or everything of the LM (`all`).
+delta_loglik is by the experiment's endpoint (recency.endpoints) and has 95 % intervals; a column per
+other likelihood follows, if the fits have it. Natural logarithm. A second table has the intervals of
+totals and of differences between LMs (recency.evaluations.reading_times.intervals). An LM with
+several training seeds is the mean over these; a separate table has the values of each seed. `base`
+is what the baseline model omits, as recorded by the fits: only the fixed effects of interest
+(`fixed`), or all predictors of the LM (`all`).
 """
 
 import json
@@ -65,26 +65,26 @@ def main(
     Parameters
     ----------
     full, base
-        The JSON files of the fits, in the order of `cells`. A pair of which one could not be fitted
-        has empty values and the reason in its note.
+        The JSON files of the fits, in the order of `cells`. A pair with a failed fit has empty values
+        and the reason in its note.
     cells
-        Each has lm, label, dataset, measure, design, and perhaps seed and variant, the LM of this
-        seed: cells that differ in these alone are one LM, whose values are the means.
+        Each has lm, label, dataset, measure, design, and optionally seed and variant, the LM with
+        this seed: cells that differ only in these are one LM, whose values are the means.
     endpoint, bootstrap
-        See recency.endpoints; without `bootstrap` intervals are crossed where the
-        endpoint is, else given the fits.
+        See recency.endpoints; without `bootstrap`, intervals are crossed if the endpoint is, and
+        otherwise conditional on the fits.
     full_observations, base_observations
-        The fits' Parquet files of observations, for intervals given the fits.
+        The fits' Parquet files of observations, for intervals conditional on the fits.
     full_crossed, base_crossed
         The scores of both models by the crossed bootstrap, for the endpoint `crossed`.
     out_subjects
-        Gets each subject's part of delta_loglik as Parquet: lm, dataset, measure, design, subject, n,
+        Parquet file of each subject's part of delta_loglik: lm, dataset, measure, design, subject, n,
         delta_loglik.
     out_intervals
-        Gets the intervals, of differences from each LM's baseline (`baselines`, lm → lm) too, and
-        over responses: over those of the designs that have one name in `apart`, where it is given.
+        CSV of the intervals, including differences from each LM's baseline (`baselines`, lm → lm) and
+        totals over responses, or over the responses of the designs with the same name in `apart`.
     out_seeds
-        Gets BY_SEED, a row a cell.
+        CSV of BY_SEED, one row per cell.
     """
     rows_by_seed = [
         {key: cell[key] for key in NAMES}
@@ -129,18 +129,18 @@ def totals(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> Mapping[tuple, Draws | Scores]:
-    """Return (LM, response) → ΔLogLik with what its intervals are made of.
+    """Return (LM, response) → ΔLogLik with the sums for its intervals.
 
     Parameters
     ----------
     cells : sequence of mapping
-        As `main` has them.
+        As in `main`.
     parts : sequence of DataFrame
-        Their parts of ΔLogLik, as `read_parts` returns them.
+        Their parts of ΔLogLik, as returned by `read_parts`.
     is_crossed : bool
-        Whether intervals are by the crossed bootstrap, else given the fits.
+        Whether intervals are by the crossed bootstrap; otherwise conditional on the fits.
     replicates, seed : int
-        Of the bootstrap given the fits.
+        Of the bootstrap conditional on the fits.
     """
     if not parts:
         return {}
@@ -158,13 +158,13 @@ def totals(
 
 
 def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the row of an LM and response from those of its seeds: means, and what any of them notes."""
+    """Return the row of an LM and response from the rows of its seeds: means, and all notes."""
     first = rows[0]
     for name in SAME:
         if len(distinct := {row[name] for row in rows}) > 1:
             raise InputError(
                 f"{first['lm']} on {first['dataset']} {first['measure']}: {name} is "
-                f"{' and '.join(map(str, sorted(distinct)))} for its seeds; make their regressions again"
+                f"{' and '.join(map(str, sorted(distinct)))} for its seeds; run their regressions again"
             )
     figures = {}
     for name in FIGURES:
@@ -189,7 +189,7 @@ def _key(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
 
 
 def _text(ends: Mapping[str, Any]) -> dict[str, str]:
-    """Return an interval as text, without what is not known."""
+    """Return an interval as text, omitting missing values."""
     return {
         name: value if isinstance(value, str) else repr(float(value)) if np.isfinite(value) else ""
         for name, value in ends.items()
@@ -197,10 +197,10 @@ def _text(ends: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_parts(endpoint: str, full: Sequence[File], base: Sequence[File]) -> list[pd.DataFrame]:
-    """Return the parts of ΔLogLik by an endpoint of each pair of files, of observations or cells.
+    """Return the parts of ΔLogLik by an endpoint for each pair of files, by observation or cell.
 
-    Columns: subject, sentence, n (observations), delta_loglik. For `crossed` a row is a cell (a
-    subject's observations of a sentence, or of a larger unit), for the others an observation.
+    Columns: subject, sentence, n (observations), delta_loglik. A row is a cell for `crossed` (a
+    subject's observations of a sentence, or of a larger unit), otherwise an observation.
     """
     read = crossed_parts if endpoint == CROSSED else contributions
     more = () if endpoint == CROSSED else (endpoint,)
@@ -218,7 +218,7 @@ def contributions(full: File, base: File, endpoint: str = "conditional") -> pd.D
 
 
 def _scored(path: File, endpoint: str) -> pd.DataFrame:
-    """Read the observations that an endpoint scores: the fitted ones, or the others."""
+    """Read the observations scored by an endpoint: the fitted ones or the others."""
     frame = pd.read_parquet(path)
     if "partition" not in frame:
         return frame
@@ -239,7 +239,7 @@ def _check_same(
     a: pd.DataFrame, b: pd.DataFrame, names: Sequence[str], full: object, base: object
 ) -> None:
     if len(a) != len(b) or not all(np.array_equal(a[name], b[name]) for name in names):
-        raise InputError(f"{full} and {base} are not of the same observations; make both again")
+        raise InputError(f"{full} and {base} have different observations; run both again")
 
 
 def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]:
@@ -270,7 +270,7 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
         if sizes[0] != sizes[1]:
             raise InputError(
                 f"{full} has {sizes[0]} observations in partition {partition}, {base} {sizes[1]}: "
-                "they were made from different observations; make both again"
+                "they used different observations; run both again"
             )
     figures: dict[str, Any] = {}
     for name, key in KEYS.items():
@@ -295,12 +295,12 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
 
 
 def _delta_aic(full: Mapping[str, Any], base: Mapping[str, Any]) -> str:
-    """Return AIC of the full model minus that of its baseline model; "" without a fit."""
+    """Return AIC of the full model minus that of its baseline model, "" without a fit."""
     fits = (full, base)
     logliks = [fit["loglik"].get("fit") for fit in fits]
     if None in logliks:
         return ""
-    if "mgcv" in full:  # whose parameters are effective ones
+    if "mgcv" in full:  # which has effective numbers of parameters
         return repr(full["aic"] - base["aic"])
     parameters = [len(fit.get("fixed", ())) + len(fit.get("theta", ())) for fit in fits]
     return repr(2 * (parameters[0] - parameters[1]) - 2 * (logliks[0] - logliks[1]))

@@ -1,4 +1,4 @@
-"""ΔLogLik of an experiment's LMs: totals (Clark et al. 2025, Figures 2 to 4) and one panel a response."""
+"""ΔLogLik of an experiment's LMs: totals (Clark et al. 2025, Figures 2 to 4), and by response."""
 
 import math
 import os
@@ -49,8 +49,8 @@ DASHES = (0, (4, 2))
 def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
     """Group LMs that differ only in when their bias applies: [("ALiBi-mix", [-I, -TI])], in order.
 
-    A row's name is what its labels begin with, up to a sign between words; where they share nothing,
-    or another row shares it, it is all of them.
+    A row is named by the shared beginning of its labels, up to a separator between words, or by all
+    labels if they share nothing or another row has the same beginning.
     """
     groups = comparison.grouped(lms, lambda lm: (lm.bias, lm.network))
     names = [_shared([lm.label for lm in group]) for group in groups]
@@ -61,7 +61,7 @@ def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
 
 
 def _shared(labels: list[str]) -> str:
-    """Return what labels begin with; the whole of a single one."""
+    """Return the shared beginning of labels, or the whole label of a single one."""
     if len(labels) == 1:
         return labels[0]
     start = os.path.commonprefix(labels)
@@ -71,9 +71,9 @@ def _shared(labels: list[str]) -> str:
 
 
 def key(figure: Figure, lms: list[LM], kind: str, lines: list[tuple[str, str]]) -> None:
-    """Draw the legend: what fill means, and each dashed line (biases are in the row labels)."""
+    """Draw the legend: meaning of fill, and each dashed line (biases are in the row labels)."""
     grey, handles = "#808080", []
-    words = {"inference": "bias at inference only", "training": "bias in training and inference"}
+    words = {"inference": "inference-only bias", "training": "bias in training and inference"}
     for applied, text in words.items():
         if not any(lm.applied == applied for lm in lms):
             continue
@@ -100,10 +100,10 @@ def bars(
     lost: str | None = None,
     seeds: pd.DataFrame | None = None,
 ) -> Figure:
-    """Draw total ΔLogLik as one bar an LM, and beside it the difference from the baseline.
+    """Draw total ΔLogLik as one bar per LM, and next to it the difference from the baseline.
 
-    Both have their 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
-    ΔLogLik of each seed, as intervals.by_seed reads them: a small mark each.
+    Both have 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are ΔLogLik of
+    each seed, as returned by intervals.by_seed, drawn as small marks.
     """
     totals, looks = result.totals, style.looks(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
@@ -139,7 +139,7 @@ def bars(
             _marks(grid[1], differences, rows[lm.lm], looks[lm.lm].colour, lm.lm)
     _values(grid[-1], result, bounds, rows, compared)
     labels = {lm.lm: lm.label for lm in result.lms}
-    axes.set_yticks(list(rows.values()), [labels[lm] for lm in rows])  # groups change the order
+    axes.set_yticks(list(rows.values()), [labels[lm] for lm in rows])  # grouping changes the order
     axes.set_ylim(y - 0.75, -0.6)
     for panel in grid:
         panel.tick_params(axis="y", length=0)
@@ -160,16 +160,16 @@ def bars(
 
 
 def _marks(axes: Axes, values: Iterable[float], y: float, colour: str, lm: str) -> None:
-    """Draw the seeds of an LM as small marks beneath its row's middle."""
+    """Draw the seeds of an LM as small marks beneath the middle of its row."""
     for number, value in enumerate(values):
         axes.plot(value, y + 0.27, "o", ms=2.4, mfc=style.tint(colour, 0.4), mec="white", mew=0.4,
                   zorder=4.5, gid=f"seed {number} {lm}")  # fmt: skip
 
 
 def interval_line(axes: Axes, low: float, high: float, y: float, colour: str, gid: str) -> None:
-    """Draw an interval as a line across, with ends; nothing where there is none."""
+    """Draw an interval as a horizontal line with ends, or nothing if it is missing."""
     if not math.isnan(low):
-        edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # seen on dark bars, too
+        edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # visible on dark bars
         line = {"color": colour, "lw": 0.9, "zorder": 4, "path_effects": edge, "gid": gid}
         axes.plot([low, high], [y, y], **line)
         axes.plot([low, high], [y, y], "|", color=colour, ms=4, zorder=4)
@@ -182,7 +182,7 @@ def _differences(
     rows: Mapping[str, float],
     looks: Mapping[str, style.Look],
 ) -> None:
-    """Draw each LM's difference from the baseline, which is the dashed line at zero."""
+    """Draw each LM's difference from the baseline, the dashed line at zero."""
     axes.axvline(0, color=BASELINE, ls=DASHES, lw=1, zorder=1)
     for lm in result.lms:
         if interval := bounds.paired.get((lm.lm, TOTAL)):
@@ -196,9 +196,9 @@ def _differences(
 def _values(
     axes: Axes, result: Comparison, bounds: Intervals, rows: Mapping[str, float], compared: bool
 ) -> None:
-    """Write the values in columns at the right, where no bar or line crosses them.
+    """Write the values in columns at the right, outside the plot.
 
-    A difference is bold where its interval excludes zero.
+    A difference is bold if its interval excludes zero.
     """
     decimals = 0 if result.totals.abs().max() >= 1000 else 1
     intervals = [
@@ -226,7 +226,7 @@ def _values(
 def panels(
     result: Comparison, bounds: Intervals, baseline: str | None, lost: str | None = None
 ) -> Figure:
-    """Draw ΔLogLik as dots, one panel a response, one row a bias, each panel on its own scale."""
+    """Draw ΔLogLik as dots: a panel per response with its own scale, a row per bias."""
     looks, rows = style.looks(result.lms), rows_of(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
     count = len(result.responses)
@@ -239,7 +239,7 @@ def panels(
         if baseline_lm and not math.isnan(values[baseline_lm.lm]):
             axes.axvline(values[baseline_lm.lm], color=BASELINE, ls=DASHES, lw=1, zorder=1)
         for row, (_, group) in enumerate(rows):
-            # Two variants stand a little apart in height, so that equal values stay two dots.
+            # Two variants are slightly offset, so that equal values remain visible.
             apart = 0.44 / max(1, len(group) - 1)
             first = row - 0.22 * (len(group) > 1)
             heights = [first + apart * number for number in range(len(group))]
@@ -273,7 +273,7 @@ def panels(
 
 
 def _title(response: Response, n: int, columns: int) -> str:
-    """Title a panel in lines that fit it: dataset, then measure and number of observations."""
+    """Return a panel's title in lines that fit: dataset, then measure and number of observations."""
     name = response.dataset_label
     measure = f"{response.measure}, " if name != response.label else ""
     lines = textwrap.wrap(name, 80 // columns) + [f"{measure}n = {n:,}"]
@@ -281,7 +281,7 @@ def _title(response: Response, n: int, columns: int) -> str:
 
 
 def sentences(result: Comparison, lost: str | None = None, totals: bool = True) -> list[str]:
-    """Say what is missing or not converged: the lines under a figure."""
+    """Return notes on missing responses and non-converged fits."""
     lines = result.missing if totals else list(result.not_run)
     if lost:
         lines.append(f"the baseline, {lost}, was not run")
@@ -299,7 +299,7 @@ def sentences(result: Comparison, lost: str | None = None, totals: bool = True) 
 
 
 def data(result: Comparison, bounds: Intervals) -> pd.DataFrame:
-    """Give the figure's numbers, one row an LM and response, "Total" last."""
+    """Return the figure's values, one row per LM and response, "Total" last."""
     rows = []
     for lm in result.lms:
         first = {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}

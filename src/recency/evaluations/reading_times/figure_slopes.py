@@ -1,4 +1,4 @@
-"""ΔLogLik against the slope that all heads share, mixed slopes dashed (Clark et al. 2025, Figure 4)."""
+"""ΔLogLik against the slope shared by all heads, mixed slopes dashed (Clark et al. 2025, Figure 4)."""
 
 import math
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ PRODUCT = {
 
 
 def name(slope: float) -> str:
-    """Write a slope as the paper does: 1/256, 1/4, 1, 16; others as decimals."""
+    """Return a slope as in the paper: 1/256, 1/4, 1, 16; others as decimals."""
     fraction = Fraction(slope).limit_denominator(4096)
     return str(fraction) if fraction == Fraction(slope) else f"{slope:.4g}"
 
 
 def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> Figure:
-    """Draw a line each for -I and -TI over the slopes (by lm), and a dashed line for every other LM.
+    """Draw a line over slopes for -I and one for -TI, and a dashed line for every other LM.
 
-    Dashes of lines that coincide fill each other's gaps. The others' intervals stand at the right.
+    Dashes of coinciding lines alternate. The intervals of the other LMs are at the right.
     """
     looks, totals = style.looks(result.lms), result.totals
     figure = style.figure(4.2)
@@ -55,19 +55,19 @@ def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> 
     for key, slope in slopes.items():
         low, high = against(bounds, result, key, TOTAL)
         if not math.isnan(low):
-            x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # side by side
+            x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # next to each other
             alpha = 0.45 if applied_of[key] == "inference" else 0.8
             axes.plot([x, x], [low, high], "_-", color=looks[key].colour, lw=0.9, ms=4, zorder=3,
                       alpha=alpha, gid=f"interval {key}", label="_nolegend_")  # fmt: skip
     across = [lm for lm in result.lms if lm.lm not in slopes]
     dashed = [lm for lm in across if lm.applied != "none"]
     for lm in across:
-        # A broad pale line for the baseline, and dashes in one another's gaps: each is seen.
+        # A broad pale line for the baseline, and alternating dashes, so that each line is visible.
         look, key = looks[lm.lm], lm.lm
         how = {"color": style.tint(look.colour, 0.35), "lw": 4, "zorder": 1.5}
         if lm in dashed:
             dashes = style.dashes(dashed.index(lm), len(dashed))
-            pale = lm.applied == "inference"  # or -I and -TI of one bias would look the same
+            pale = lm.applied == "inference"  # otherwise -I and -TI of one bias would look the same
             colour = style.tint(look.colour, 0.5) if pale else look.colour
             how = {"color": colour, "ls": dashes, "lw": 1.4, "zorder": 2}
         label = f"{'' if lm in dashed else 'baseline: '}{lm.label}"
@@ -94,7 +94,7 @@ def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> 
     unbiased = next((lm.label for lm in across if lm.applied == "none"), None)
     style.notes(figure, [result.note(explained(bounds, unbiased)), *sentences(result)])
     decimals = 0 if totals.abs().max() >= 1000 else 1
-    for slope in ticks:  # the upper point's value stands above it, the others' below theirs
+    for slope in ticks:  # the upper value is above its point, the others below
         points = [lm.lm for chain in chains for lm in chain if slopes[lm.lm] == slope]
         upper = max(points, key=lambda key: totals[key])
         for key in points:

@@ -1,4 +1,4 @@
-"""Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out one."""
+"""Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out partition."""
 
 from recency import config as configuration
 from recency import endpoints, grids
@@ -17,7 +17,7 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _problems(config, name) -> list[str]:
-    """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs have not."""
+    """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs do not support."""
     entry, where = config["experiments"][name], f"experiments → {name}"
     problems = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
     problems += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
@@ -27,7 +27,7 @@ def _problems(config, name) -> list[str]:
 
 
 def _corrected_problems(config, entry, where) -> list[str]:
-    """Return the LMs without corrected surprisal, where it is asked for."""
+    """Return the LMs without corrected surprisal, if it is requested."""
     varied = entry.get("sensitivity", {}).get("surprisal")
     designs = entry.get("responses", {})
     corrected = [name for name in designs if config["designs"][name]["surprisal"] == "corrected"]
@@ -39,7 +39,7 @@ def _corrected_problems(config, entry, where) -> list[str]:
 
 
 def _pair_problems(entry, where) -> list[str]:
-    """Return the pairs of LMs that are not the experiment's, or are compared twice."""
+    """Return the pairs of LMs that are not in the experiment, or are compared twice."""
     problems, pairs = [], [tuple(sorted(pair)) for pair in entry.get("compare", [])]
     for key in ("compare", "nested"):
         for lm in dict.fromkeys(lm for pair in entry.get(key, []) for lm in pair):
@@ -51,7 +51,7 @@ def _pair_problems(entry, where) -> list[str]:
 
 
 def _nested_problems(config, entry, where) -> list[str]:
-    """Return designs and datasets that LMs cannot be set side by side in."""
+    """Return designs and datasets that cannot combine the surprisal of two LMs."""
     problems = []
     for design in entry.get("responses", {}) if entry.get("nested") else ():
         location = f"{where} → responses → {design}"
@@ -59,25 +59,25 @@ def _nested_problems(config, entry, where) -> list[str]:
         engine = config["designs"][design]["engine"]
         if engine in ("gam", "brms"):
             problems.append(
-                f"{location}: `nested` is of mixed models or `engine: ols`, not of `engine: {engine}`"
+                f"{location}: `nested` requires a mixed model or `engine: ols`, not `engine: {engine}`"
             )
-        # With a misspelled predictor, which is said elsewhere, `of_interest` still names surprisal.
+        # With a misspelled predictor, reported elsewhere, `of_interest` still names surprisal.
         interest = config["designs"][design].get("of_interest", [])
         used = [] if formula is None else [*names.used(formula), *interest]
         if used and not any(map(names.of_own_lm, used)):
             problems.append(
-                f"{location}: `nested` sets LMs side by side, and the formula has no surprisal"
+                f"{location}: `nested` compares the surprisal of two LMs, and the formula has none"
             )
         for dataset in {response.partition(".")[0] for response in entry["responses"][design]}:
             if config["datasets"][dataset].get("partitioned", True) is False:
                 problems.append(
-                    f"{where} → nested: {dataset} is not partitioned, so nothing is left to test on"
+                    f"{where} → nested: {dataset} is not partitioned, so it has no held-out data for the tests"
                 )
     return list(dict.fromkeys(problems))
 
 
 def _recovery_problems(config, entry, where) -> list[str]:
-    """Return readers that are not simulated, and effects of theirs that a design lacks."""
+    """Return readers that are not simulated, and simulated effects that a design lacks."""
     problems = []
     for design, listed in entry.get("responses", {}).items() if entry.get("recovery") else ():
         for dataset in dict.fromkeys(response.partition(".")[0] for response in listed):
@@ -90,13 +90,13 @@ def _recovery_problems(config, entry, where) -> list[str]:
             if formula is not None and (lost := sorted(effects - set(formula.fixed))):
                 problems.append(
                     f"{where} → recovery: the design {design} has no {lost[0]}, which the readers of "
-                    f"{dataset} have; add it to the formula as it is"
+                    f"{dataset} have; add it to the formula unchanged"
                 )
     return problems
 
 
 def _formula(config, design):
-    """Return the formula of a design; None where it cannot be read, which is reported elsewhere."""
+    """Return the formula of a design, or None if it cannot be parsed, which is reported elsewhere."""
     try:
         return designs.read(config["designs"][design])
     except InputError:
@@ -104,7 +104,7 @@ def _formula(config, design):
 
 
 def _seed_problems(config, entry, where) -> list[str]:
-    """Return the trainings of another's making among LMs of several seeds."""
+    """Return a problem with LMs trained elsewhere among LMs with several seeds."""
     if not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
         return []
     lms = entry["lms"]
@@ -113,15 +113,15 @@ def _seed_problems(config, entry, where) -> list[str]:
         return []
     return [
         (
-            f"{where} → seeds: {single[0]!r} is one training, from elsewhere, and the others would have "
-            "several: intervals would contain new seeds of one of two LMs only; take it out, or "
-            "leave `seeds` out"
+            f"{where} → seeds: {single[0]!r} is a single network from elsewhere, and the others would have "
+            "several: intervals would include new seeds of only one of two LMs; remove it, or "
+            "remove `seeds`"
         )
     ]
 
 
 def _trained(config, lm):
-    """Return the entry of the LM whose weights an LM has."""
+    """Return the entry of the LM that provides an LM's weights."""
     entry = config["lms"][lm]
     if "languages" in entry:
         return _trained(config, configuration.first_member(entry))
@@ -129,13 +129,13 @@ def _trained(config, lm):
 
 
 def _is_single(lm) -> bool:
-    """Whether an LM is one training that no seed here repeats; n-grams depend on no seed."""
+    """Return whether an LM is a single network not trained here; n-grams do not depend on a seed."""
     table = configuration.kind_of(lm) == "table" and not configuration.has_seeds(lm)
     return "checkpoint" in lm or table
 
 
 def _endpoint_problems(config, entry, where) -> list[str]:
-    """Return why an experiment's designs do not have the endpoint or the bootstrap that it states."""
+    """Return the reason why an experiment's designs do not support its endpoint or bootstrap."""
     endpoint, bootstrap = entry.get("endpoint"), entry.get("bootstrap")
     stated = endpoint or (bootstrap == endpoints.CROSSED and endpoints.CROSSED)
     whole = [
@@ -147,7 +147,7 @@ def _endpoint_problems(config, entry, where) -> list[str]:
     if whole and endpoint not in (None, endpoints.IN_SAMPLE):
         return [
             (
-                f"{where} → endpoint: {endpoint} scores observations that are not fitted, and all of "
+                f"{where} → endpoint: {endpoint} scores observations outside the fit, and all of "
                 f"{whole[0]!r} is (`partitioned: false`); write `endpoint: in_sample`"
             )
         ]
@@ -159,7 +159,7 @@ def _endpoint_problems(config, entry, where) -> list[str]:
 
 
 def _verdict_and_recovery(study, experiment: str) -> list[str]:
-    """Return the verdict, and figures of the effects found next to those of the simulation."""
+    """Return the verdict, and figures of the estimated and true effects of simulations."""
     where = f"<results>/experiments/{experiment}"
     responses = study.responses(experiment) if study.experiment(experiment).get("recovery") else []
     recovered = [f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses]

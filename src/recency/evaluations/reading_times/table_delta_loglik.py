@@ -1,4 +1,4 @@
-"""ΔLogLik by LM and response, published beside reproduced (Clark et al. 2025, Table 2)."""
+"""ΔLogLik by LM and response, reproduced and published (Clark et al. 2025, Table 2)."""
 
 import math
 
@@ -21,10 +21,10 @@ PRODUCT = {
 
 
 def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.DataFrame:
-    """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
+    """Return one row per LM and response, and a "Total" row, with NaN for missing published values.
 
-    `published` is indexed by lm. There is a difference only where both have the same baseline
-    model and endpoint.
+    `published` is indexed by lm. The difference is given only if both have the same baseline model and
+    endpoint.
     """
     totals, rows = result.totals, []
     of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
@@ -60,9 +60,9 @@ def layout(
     source: str,
     baseline: str | None = None,
 ) -> Table:
-    """Set the rows out as a grid: responses grouped by dataset, Total last.
+    """Return the table: responses grouped by dataset, Total last.
 
-    Under a value stands the interval of the difference from the baseline, of the baseline that of
+    Beneath a value is the interval of its difference from the baseline; for the baseline, the interval of
     its own ΔLogLik.
     """
     has_published = rows.published.notna().any()
@@ -81,7 +81,7 @@ def layout(
     reference = next((lm.label for lm in result.lms if lm.lm == baseline), None)
     grid = []
     for lm in result.lms:
-        # Lines beneath stand where this LM has something published, so that rows stay level.
+        # Lines beneath are reserved if this LM has any published value, so that rows stay aligned.
         below = has_published and value.loc[lm.lm].published.notna().any()
         paired = any(where == lm.lm for where, _ in bounds.paired)
         first = [f"95 %, \N{MINUS SIGN} {reference}" if paired and reference else "95 %"]
@@ -107,7 +107,7 @@ def layout(
     notes = [f"ΔLogLik in nats{result.described}; 95 % intervals below"]
     if bounds.paired and reference:
         notes[0] += (
-            f": of the difference from {reference}, and of {reference}'s own; in bold where the "
+            f": of the difference from {reference}, and of {reference}'s own value; bold where the "
             "difference excludes zero (totals: simultaneously for all pairs of LMs)"
         )
     if len(n):
@@ -124,7 +124,7 @@ def layout(
         if (theirs, by) != (result.base, result.endpoint):
             notes[-1] += (
                 f". Published ΔLogLik is relative to {bases.NAMED[theirs]}, log-likelihood "
-                f"{ENDPOINTS[by].of if by in ENDPOINTS else by}: no difference is given between different endpoints"
+                f"{ENDPOINTS[by].of if by in ENDPOINTS else by}: different endpoints, so that no difference is given"
             )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")

@@ -1,7 +1,7 @@
-"""ΔLogLik by every likelihood and baseline model that was fitted, next to the endpoint of the ranking.
+"""ΔLogLik by every fitted likelihood and baseline model, next to the endpoint of the ranking.
 
-Does the ranking depend on the endpoint? And where a paper published ΔLogLik: by which endpoint are the
-reproduced values most like them?
+It shows whether the ranking depends on the endpoint and, if values were published, which endpoint
+reproduces them best.
 """
 
 import math
@@ -25,12 +25,12 @@ PRODUCT = {
     "when": "mixed",
 }
 TITLES = {name: endpoint.title for name, endpoint in ENDPOINTS.items()} | {
-    f"{name}_rescaled": f"{endpoint.title}, predictors scaled anew"
+    f"{name}_rescaled": f"{endpoint.title}, predictors rescaled"
     for name, endpoint in ENDPOINTS.items()
     if endpoint.rescaled
 }
 SEVERAL = 3
-"""Values from which a correlation is given."""
+"""Minimum number of values for a correlation."""
 
 
 def candidates(
@@ -56,11 +56,11 @@ def candidates(
 def agreement(
     tables: Mapping[tuple[str, str], pd.DataFrame], published: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return how near each candidate comes to published values: a row a candidate.
+    """Return the agreement of each candidate with published values, one row per candidate.
 
-    Columns: base, endpoint, cells (LM × response that both have), correlation (over these),
-    correlation_within (mean over responses of that among LMs), rms_difference and mean_difference in
-    nats.
+    Columns: base, endpoint, cells (pairs of LM and response that both have), correlation (over these),
+    correlation_within (mean over responses of correlations among LMs), rms_difference and
+    mean_difference in nats.
     """
     rows = []
     for (base, endpoint), table in tables.items():
@@ -92,7 +92,7 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
 def data(
     tables: Mapping[tuple[str, str], pd.DataFrame], result: Comparison, published: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a row for each candidate, LM and response: ΔLogLik and the published value, if any."""
+    """Return a row per candidate, LM and response: ΔLogLik and the published value, if any."""
     named = {lm.lm: lm.label for lm in result.lms}
     rows = []
     for (base, endpoint), table in tables.items():
@@ -113,7 +113,7 @@ def layout(
     near: pd.DataFrame | None,
     title: str,
 ) -> Table:
-    """Return a row a candidate: the totals of the LMs, and how near it is to published values."""
+    """Return a row per candidate: totals of the LMs, and agreement with published values."""
     heads = ["Baseline", "Likelihood", *(lm.label for lm in result.lms)]
     heads += ["ρ"] + (["r", "r within", "RMS"] if near is not None else [])
     ranking, rows = None, []

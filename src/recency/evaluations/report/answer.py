@@ -15,7 +15,7 @@ def sentences(verdict: Mapping) -> str:
 
 
 def notes(verdict: Mapping) -> list[str]:
-    """Explain the columns of a ranking: differences, held-out tests, claims and groups.
+    """Return notes on the columns of a ranking: differences, held-out tests, claims and groups.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def notes(verdict: Mapping) -> list[str]:
         by = dict.fromkeys(clusters(pair["by"]) for pair in pairs if pair["by"])
         interval = f" (95 % interval by {' or by '.join(by)})" if by else ""
         texts[0] += (
-            f"; \N{MINUS SIGN} {baseline}: the difference from it{interval}, in bold where the two "
+            f"; \N{MINUS SIGN} {baseline}: the difference from it{interval}, bold where the two "
             "LMs are separated"
         )
     if any(pair["p"] is not None for pair in pairs):
@@ -45,7 +45,7 @@ def notes(verdict: Mapping) -> list[str]:
 
 
 def ranking(verdict: Mapping) -> Table:
-    """Rank the LMs: group, claim and held-out test next to the name, then numbers and intervals.
+    """Return the ranked LMs: group, claim and held-out test, then values and intervals.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def ranking(verdict: Mapping) -> Table:
 
 
 def _ends(interval: Mapping) -> str:
-    """Write an interval whose ends may be missing."""
+    """Format an interval whose ends may be missing."""
     if interval["low"] is None:
         return "\N{EN DASH}"
     return f"{nats(interval['low'])} to {nats(interval['high'])}"

@@ -1,4 +1,4 @@
-"""How the report looks: on a wide screen, on a narrow one and on paper."""
+"""Style of the report on wide and narrow screens and on paper."""
 
 CSS = """
 :root { --ink: #222; --soft: #595959; --line: #ddd; --link: #1f5a96; }

@@ -10,12 +10,12 @@ from recency.regression import covered_endpoints, designs
 
 
 def _problems(config, name) -> list[str]:
-    """List strides that the experiment's LMs cannot have, and models that cannot be fitted."""
+    """List strides that the experiment's LMs do not support, and models that cannot be fitted."""
     return _stride_problems(config, name) + _design_problems(config, name)
 
 
 def _design_problems(config, name) -> list[str]:
-    """List the settings with which a design is no model, or has not the experiment's endpoint."""
+    """List settings that invalidate a design, or exclude the experiment's endpoint."""
     experiment = config["experiments"][name]
     if "sensitivity" not in experiment:
         return []
@@ -31,7 +31,7 @@ def _design_problems(config, name) -> list[str]:
 
 
 def _problem(design, endpoint) -> str:
-    """Return why a design cannot be fitted, or lacks an endpoint; "" where it can and has."""
+    """Return the reason why a design cannot be fitted or lacks an endpoint, or ""."""
     try:
         smooth = designs.smooth(design)
         designs.check_model(smooth, designs.read(smooth))
@@ -41,7 +41,7 @@ def _problem(design, endpoint) -> str:
 
 
 def _stride_problems(config, name) -> list[str]:
-    """List strides that the experiment's LMs cannot have."""
+    """List strides that the experiment's LMs do not support."""
     experiment, where = config["experiments"][name], f"experiments → {name} → sensitivity → stride"
     strides = [size for size in experiment.get("sensitivity", {}).get("stride", []) if size]
     problems = []

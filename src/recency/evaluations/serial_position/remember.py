@@ -1,8 +1,8 @@
 """Rule remember_lists: recognition and free recall of lists of words.
 
 Recognition: each word of the list, and each of as many unstudied words (lures), is scored after the
-list and a prompt, and after the prompt alone. Free recall: the LM goes on from the list and another
-prompt, several times, with sampled tokens.
+list and a prompt, and after the prompt only. Free recall: the LM continues the list and another
+prompt several times, with sampled tokens.
 """
 
 import sys
@@ -25,7 +25,7 @@ from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["length", "list", "studied", "position", "word", "surprisal_bits", "bare_bits"]
 COLUMNS += ["recognized", "recalled", "first"]
-NO_RECALL = "a masked LM recalls nothing: it does not go on from a text"
+NO_RECALL = "masked LMs generate no continuations, hence no recall"
 
 Score = Callable[[pd.DataFrame], np.ndarray]
 Continue = Callable[[list[list[str]]], list[str]]
@@ -56,9 +56,9 @@ def recognition(
 ) -> pd.DataFrame:
     """Return list, studied, position, word, surprisal_bits, bare_bits and recognized.
 
-    `recognized` is the share, in percent, of the list's lures that a studied word's score exceeds,
-    ties half: the area under the ROC curve of one word. The score is the negative surprisal after
-    the list, or with `by` "likelihood_ratio" how many bits the list lowers the surprisal.
+    `recognized` is the percentage of the list's lures with a lower score than the studied word, counting
+    ties half: the area under the ROC curve for one word. The score is the negative surprisal after the
+    list or, with `by` "likelihood_ratio", the decrease in surprisal due to the list in bits.
     """
     rows, contexts, bare = [], [], {}
     for number, drawn in enumerate(lists):
@@ -87,7 +87,7 @@ def free_recall(
 ) -> pd.DataFrame:
     """Return list, studied, position, recalled and first, in percent of the samples.
 
-    `first` is how often the word came before any other word of the list.
+    `first` is how often the word is the first of the list's words in a sample.
     """
     contexts = [[*study.split(), *written(drawn.studied), *prompt.split()] for drawn in lists]
     texts = go_on([context for context in contexts for _ in range(samples)])
@@ -122,10 +122,10 @@ def main(
     seed: int,
     filter: str | None = None,
 ) -> None:
-    """Write COLUMNS, a row a word of each list, its lures included, to a Parquet file.
+    """Write COLUMNS, one row per word of each list and per lure, to a Parquet file.
 
-    Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN where an LM cannot
-    recall (`NO_RECALL`), or `samples` is 0.
+    Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN if an LM generates no
+    continuations (`NO_RECALL`), or `samples` is 0.
     """
     from recency.progress import progress
     from recency.scoring.generation import continuations

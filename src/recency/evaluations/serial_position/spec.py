@@ -1,4 +1,4 @@
-"""Serial position: which words of a list an LM recognizes and recalls, by their position."""
+"""Serial position: recognition and recall of the words of a list by their position."""
 
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ settings_of = partial(settings, "serial_position")
 
 
 def _pool(study, experiment: str) -> str:
-    """Return the file from whose words lists are drawn."""
+    """Return the file that provides the words of lists."""
     settings = settings_of(study.config, experiment)
     if "file" in settings:
         return settings["file"]
@@ -43,7 +43,7 @@ def _problems(config: dict, name: str) -> list[str]:
     settings, where = settings_of(config, name), f"experiments → {name} → serial_position"
     if "file" in settings:
         if "filter" in settings:
-            return [f"{where} → filter: a file of words has no columns; leave it out"]
+            return [f"{where} → filter: a file of words has no columns; remove the filter"]
         missing = not Path(settings["file"]).is_file()
         return [f"{where} → file: {settings['file']} does not exist"] if missing else []
     if "filter" not in settings:

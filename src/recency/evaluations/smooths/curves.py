@@ -1,8 +1,8 @@
-"""Set an experiment's additive models beside linear ones: ΔLogLik, and each smooth with its line.
+"""Compare an experiment's additive models with linear ones: ΔLogLik, and each smooth and line.
 
-Both are fitted by mgcv to the same rows with the same other terms. The smooth of a predictor, and
-its line, are what it adds to the response at each of its values, centred at the rows' mean; bands are
-two standard errors wide on either side, as mgcv draws them.
+Both are fitted by mgcv to the same rows with the same other terms. A predictor's smooth, and its line,
+are its contributions to the response at each value, centred at the rows' mean; bands are two standard
+errors wide on either side, as in mgcv.
 """
 
 import json
@@ -26,7 +26,7 @@ COLUMNS = [
 ]
 CURVES = [*NAMES[:1], *NAMES[2:], "predictor", "kind", "x", "value", "low", "high"]
 BAND = 2.0
-"""Standard errors from a curve to the edge of its band."""
+"""Half-width of a band in standard errors."""
 
 
 def main(
@@ -42,11 +42,12 @@ def main(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
-    """Write COLUMNS and CURVES (CSV): of each of `cells` (NAMES, of_interest) each smooth of interest.
+    """Write COLUMNS and CURVES (CSV): each smooth of interest of each of `cells` (NAMES, of_interest).
 
-    The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik over the base on
-    the exploratory partition, delta_nonlinear that of the smooth over the line, with its 95 % intervals;
-    they are empty where all is fitted. Curves have the kinds smooth, line, and count: how many rows
+    The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik relative to the base
+    on the exploratory partition, delta_nonlinear that of the smooth relative to the line, with 95 %
+    intervals; they are empty without an exploratory partition. Curves have the kinds smooth, line and
+    count (number of rows around x). A failed fit has only its note.
     there are about x. Nothing is said of a model that could not be fitted but its note.
     """
     rows, curves = [], []
@@ -74,11 +75,11 @@ def main(
 
 
 def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:
-    """Return what the three fits of a cell have in common, and their differences."""
+    """Return the shared properties of a cell's three fits, and their differences."""
     sizes = [fit["n"] for fit in (full, linear, base)]
     if any(size[key] != sizes[0][key] for size in sizes for key in ("fit", "exploratory")):
         raise InputError(
-            f"the regressions of {full['lm']} are of different observations; make them again"
+            f"the regressions of {full['lm']} have different observations; run them again"
         )
 
     def minus(a: Mapping, b: Mapping) -> float | None:
@@ -104,7 +105,7 @@ def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:
 
 
 def points(smooth: Mapping, described: Mapping, line: Mapping) -> list[dict[str, Any]]:
-    """Return the points of a smooth, of the line beside it, and how many rows there are about each x."""
+    """Return the points of a smooth, of its line, and the number of rows around each x."""
     x = np.array(smooth["x"])
     series = [("smooth", x, np.array(smooth["effect"]), np.array(smooth["se"]))]
     if line["slope"] is not None:

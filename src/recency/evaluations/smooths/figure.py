@@ -1,4 +1,4 @@
-"""Each smooth with its band beside the linear fit: a column an LM, a row a response and predictor."""
+"""Each smooth with its band and the linear fit: a column per LM, a row per response and predictor."""
 
 import textwrap
 
@@ -13,20 +13,20 @@ from recency.figures.comparison import LM, Described, Response
 from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {"out": ("figure_smooths", "The effect of surprisal, smooth and straight")},
+    "makes": {"out": ("figure_smooths", "Smooth and linear effects of surprisal")},
     "reads": ["smooths", "curves=smooth_curves", "not_run"],
     "settings": ["lms", "responses=additive_responses"],
 }
 
-HEIGHT = 1.55  # inches a row
-PANEL = 1.55  # inches, the least width of a panel
-SHARE = 0.22  # of a panel's height that the histogram takes
-#: predictor's end → its unit, for the axis.
+HEIGHT = 1.55  # inches per row
+PANEL = 1.55  # inches, minimum width of a panel
+SHARE = 0.22  # share of the histogram in a panel's height
+#: End of a predictor's name → its unit, for the axis.
 UNITS = {"surprisal": "bits", "unigram": "bits", "length": "characters"}
 
 
 def axis_label(predictor: str) -> str:
-    """Write a predictor with its unit."""
+    """Return a predictor's label with its unit."""
     unit = UNITS.get(predictor.rpartition("_")[2])
     name = predictor.replace("_", " ")
     return f"{name} ({unit})" if unit else name
@@ -39,7 +39,7 @@ def draw(
     responses: list[Response],
     words: list[str],
 ) -> Figure:
-    """Draw the panels; those of a row share their scales."""
+    """Draw the panels; panels of a row share their scales."""
     looks, shown = style.looks(lms), [lm for lm in lms if (points.lm == lm.lm).any()]
     panels = [
         (response, predictor)
@@ -54,7 +54,7 @@ def draw(
         ends = mine[mine.kind != "count"]
         low, high = ends.low.min(), ends.high.max()
         floor = low - SHARE * (high - low) * 1.25
-        counted = mine[mine.kind == "count"].groupby("lm")  # of as many per bit, whatever the bins
+        counted = mine[mine.kind == "count"].groupby("lm")  # counts per bit, so that bin widths do not matter
         most = max(
             (counted_rows.value / counted_rows.x.diff().iloc[-1]).max()
             for _, counted_rows in counted
@@ -106,12 +106,12 @@ def draw(
             lw=0,
             label=f"± {made.BAND:.0f} standard errors (line: dotted)",
         ),
-        Patch(color="#bdbdbd", lw=0, label="how many observations"),
+        Patch(color="#bdbdbd", lw=0, label="number of observations"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
     gains = rows.delta_nonlinear.notna().any()
     explanation = (
-        "ΔLogLik: of the smooths of a model over its lines, in nats, on the exploratory partition"
+        "ΔLogLik: smooths relative to lines, in nats, on the exploratory partition"
     )
     style.notes(figure, [*([explanation] if gains else []), *words])
     return figure

@@ -1,11 +1,11 @@
-"""Smooths: is the effect of surprisal a line? Additive models (`engine: gam`) beside linear ones."""
+"""Smooths: is the effect of surprisal linear? Additive models (`engine: gam`) and linear ones."""
 
 from recency.evaluations.registry import Evaluation
 from recency.regression import designs
 
 
 def cells(study, experiment: str) -> list[tuple[dict, dict]]:
-    """Return every response × LM of an experiment whose design is an additive model."""
+    """Return every pair of response and LM of an experiment whose design is an additive model."""
     return [cell for cell in study.cells(experiment) if _additive(study, cell[0])]
 
 
@@ -20,7 +20,7 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
-    """Return a file of every cell's full, linear or base model, in the cells' order."""
+    """Return the file of every cell's full, linear or base model, in the order of the cells."""
     paths = []
     for response, lm in cells(study, experiment):
         design = study.config["designs"][response["design"]]

@@ -1,4 +1,4 @@
-"""Smooth against line, by response and LM: how bent the effect is, and what its bends are worth."""
+"""Smooths compared with lines, by response and LM: effective degrees of freedom and ΔLogLik."""
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ PRODUCT = {
 
 
 def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
-    """Set the rows out: a block a response, the LMs and their smooths beneath one another."""
+    """Return the table: a block per response, with LMs and smooths beneath one another."""
     parted = bool((rows.n_exploratory > 0).any())
     names = ["LM", "Smooth of", "edf", "p"]
     names += ["ΔLogLik", "of a line", "smooth over line", "by sentence"] if parted else []
@@ -47,12 +47,12 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                 ]
             )
     legend = [
-        "edf: effective degrees of freedom of a smooth, 1 for a line; p: that it is flat (mgcv)"
+        "edf: effective degrees of freedom of a smooth, 1 for a line; p: test of a flat smooth (mgcv)"
     ]
     if parted:
         legend.append(
-            f"ΔLogLik in nats on the exploratory partition{bases.relative_to(bases.of(rows.base.dropna()))}, of the additive "
-            "model and of the same with lines; by sentence: 95 % bootstrap interval of smooth over line"
+            f"ΔLogLik in nats on the exploratory partition{bases.relative_to(bases.of(rows.base.dropna()))}, for the additive "
+            "model and the same with lines; by sentence: 95 % bootstrap interval of smooth relative to line"
         )
     legend += [
         f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)

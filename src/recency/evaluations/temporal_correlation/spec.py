@@ -1,4 +1,4 @@
-"""What states keep: how alike those of a network are, so many words apart."""
+"""Temporal correlation: similarity of a network's states by distance in words."""
 
 from functools import partial
 

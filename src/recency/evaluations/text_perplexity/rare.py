@@ -1,4 +1,4 @@
-"""Perplexity over rare words of the test text, beside that over all (Table 5.6 of the thesis)."""
+"""Perplexity over rare words of the test text, and over all words (Table 5.6 of the thesis)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -22,19 +22,19 @@ PRODUCT = {
     "summary": ("table_rare_perplexity.csv", "{title}: perplexity over rare words"),
 }
 
-#: Classes of words by how often they stand in the text trained on: name → least, most.
+#: Classes of words by their frequency in the training text: name → minimum, maximum.
 CLASSES = {"0": (0, 0), "1": (1, 1), "2–10": (2, 10), "more": (11, np.inf)}
 END = "</s>"
 COLUMNS = ["text", "lm", "label", "parameters", "class", "words", "ppl", "low", "high", "not_run"]
 NOTES = [
-    "Words by how often they stand in the text trained on; 1 is RW1PPL. All words are these and the ends of documents",
-    "Beneath: times the baseline's, with its 95 % interval where documents are drawn anew",
-    "not run: words that the LM has as unknown share one probability, which is none of the word's",
+    "Words by their frequency in the training text; 1 is RW1PPL. All words include the ends of documents",
+    "Beneath: ratio to the baseline's perplexity, with its 95 % interval over documents",
+    "not run: words unknown to the LM share one probability, which is not the word's own",
 ]
 
 
 def words_of(text: File) -> tuple[list[str], np.ndarray]:
-    """Return a text's words with the end of each document, and each one's document."""
+    """Return a text's words with the end of each document, and the document of each word."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     split = [[*document.split(), END] for document in documents]
     return [word for sentence in split for word in sentence], np.repeat(
@@ -43,7 +43,7 @@ def words_of(text: File) -> tuple[list[str], np.ndarray]:
 
 
 def counted(words: Iterable[str], trained_on: File) -> np.ndarray:
-    """Return how often each word stands in the text trained on; NaN of the ends of documents."""
+    """Return each word's frequency in the training text, NaN for the ends of documents."""
     counts: Counter[str] = Counter()
     for document in pd.read_parquet(trained_on, columns=["text"])["text"]:
         counts.update(document.split())
@@ -57,10 +57,10 @@ def computed(
     documents: np.ndarray,
     baseline: str,
 ) -> pd.DataFrame:
-    """Return COLUMNS, a row an LM and class: perplexity, and the interval of its ratio to the baseline's.
+    """Return COLUMNS, a row per LM and class: perplexity, and the interval of its ratio to the baseline.
 
-    `scores` are of the test text, LM → a row a word as `counts` and `documents` (words,) have it; an LM of
-    other tokens is not run, nor is a class in which an LM has an unknown word.
+    `scores` map LM → scores of the test text, one row per word as in `counts` and `documents` (words,). An
+    LM with other tokens is not run, nor is a class in which an LM has an unknown word.
     """
     classes = {"all": np.ones(len(counts), bool)}
     classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
@@ -71,7 +71,7 @@ def computed(
         about = {"text": "here", "lm": lm.lm, "label": lm.label}
         about["parameters"] = int(lm_scores.parameters.iloc[0])
         if len(lm_scores) != len(counts):
-            rows.append(about | {"not_run": f"{lm.label}: its tokens are no words"})
+            rows.append(about | {"not_run": f"{lm.label}: its tokens are not words"})
             continue
         for name, here in classes.items():
             row = about | {"class": name, "words": int(here.sum())}
@@ -88,19 +88,19 @@ def computed(
 
 
 def _mean(seeds: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the scores of an LM with the mean nats of its seeds."""
+    """Return an LM's scores with nats averaged over its seeds."""
     return seeds[0].assign(nats=sum(table.nats for table in seeds) / len(seeds))
 
 
 def _ratio(apart: np.ndarray, documents: np.ndarray) -> tuple[float, float]:
-    """Return the interval of exp of the mean difference, documents drawn anew with all of their words."""
+    """Return the interval of exp of the mean difference, resampling documents with their words."""
     sums = [bootstrap.cluster_sums(values, documents) for values in (apart, np.ones(len(apart)))]
     drawn = bootstrap.draws(np.stack(sums, 1), 10_000, 0)
     return bootstrap.percentiles(np.exp(drawn[:, 0] / drawn[:, 1]))
 
 
 def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
-    """Set a row for each LM, a column a class of words; then what was published, a text after another."""
+    """Return a row per LM and a column per class of words, then published values by text."""
     names = ["all", *CLASSES]
     here = data[data["text"] == "here"]
     numbers = here.dropna(subset="words").drop_duplicates("class").set_index("class").words
@@ -122,7 +122,7 @@ def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
 
 
 def _row(lm_rows: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
-    """Set an LM's perplexities, and how they relate to the baseline's."""
+    """Return an LM's perplexities, and their ratios to the baseline's."""
     parameters, lm_rows = lm_rows.parameters.iloc[0], lm_rows.set_index("class")
     cells = [lm_rows.label.iloc[0]]
     cells.append("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M")
@@ -140,7 +140,7 @@ def _row(lm_rows: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
 
 
 def published_rows(path: File) -> pd.DataFrame:
-    """Return COLUMNS of what was published, of all words and of those that stand once."""
+    """Return COLUMNS of published values, for all words and for words that occur once."""
     values = pd.read_csv(path).melt(
         ["text", "label"], ["ppl", "rw1ppl"], var_name="class", value_name="value"
     )
@@ -149,7 +149,7 @@ def published_rows(path: File) -> pd.DataFrame:
 
 
 def summary(path: File) -> Table:
-    """Return perplexity over all words and over those seen once, from this table's CSV."""
+    """Return perplexity over all words and over words seen once, from this table's CSV."""
     rows = pd.read_csv(path).query("text == 'here'")
     wide = rows.pivot_table(index="label", columns="class", values="ppl", sort=False)
     wide = wide.reindex(columns=["all", "1"])
@@ -172,8 +172,8 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 
-    `scores` are score's files, two a variant, of which the second is the test text's; `texts` the test
-    text and the one trained on. Of several seeds nats are averaged word by word.
+    `scores` are score's files, two per variant, the second for the test text; `texts` are the test text and
+    the training text. Over several seeds, nats are averaged word by word.
     """
     test, trained_on = texts
     words, documents = words_of(test)

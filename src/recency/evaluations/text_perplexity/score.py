@@ -1,4 +1,4 @@
-"""Surprisal of every token of a text, its sentences' ends with them, under one language model."""
+"""Surprisal of every token of a text, including the ends of sentences, under one language model."""
 
 import json
 import time
@@ -21,10 +21,10 @@ def main(
     out: str | Path,
     reset: str = "never",
 ) -> None:
-    """Write a row for each token of a corpus, in order; see write.
+    """Write one row per token of a corpus, in order; see write.
 
-    The text is one, read in one pass or in windows, behind the token that ends documents; with
-    `reset` document each document is a text of its own.
+    The text is read as one, in one pass or in windows, after the token that ends documents; with `reset`
+    document, each document is a separate text.
     """
     from recency.networks.architectures import parameter_count
     from recency.progress import progress
@@ -35,11 +35,11 @@ def main(
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
     if end is None:
-        raise InputError(f"{tokens}: no token ends its documents, so that nothing begins the text")
+        raise InputError(f"{tokens}: no token ends its documents, so that the text has no begin token")
     opened = lm.open()
     if opened.masked:
         raise InputError(
-            f"{lm.name} is a masked LM, and `perplexity` is of the next token; `length` has one of masked tokens"
+            f"{lm.name} is a masked LM, and `perplexity` scores next tokens; use `length` for masked tokens"
         )
     cuts = np.flatnonzero(ids == end)[:-1] + 1 if reset == "document" else []
     shown = progress(1, f"{lm.name}: {len(ids):,} tokens", "pieces")
@@ -60,7 +60,7 @@ def main(
 
 
 def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
-    """Write the same for an n-gram model and a corpus's text, each document a sentence."""
+    """Write the same for an n-gram model and a corpus's text, with each document as a sentence."""
     from recency.scoring import ngram
 
     text, arpa = Path(text), Path(arpa)
@@ -86,7 +86,7 @@ def of_mix(
     unknown_as: Sequence[str | None],
     cache: Mapping | None = None,
 ) -> None:
-    """Write the same for LMs interpolated, from their own files of the same tokens."""
+    """Write the same for a mixture of LMs, from their files of the same tokens."""
     from recency.scoring import mix
     from recency.scoring.interpolation import mixed
 
@@ -107,9 +107,9 @@ def write(
     parameters: int,
     speed: float = np.nan,
 ) -> None:
-    """Write token_id (-1 of none), nats, whether it is in the vocabulary, and its document, a row a token.
+    """Write one row per token: token_id (-1 if none), nats, whether it is known, and its document.
 
-    With it stand the LM's number of parameters and how many words a second it scored.
+    The metadata have the LM's number of parameters and its speed in words per second.
     """
     columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": is_known}
     columns |= {"document": documents.astype(np.int32)}
@@ -121,7 +121,7 @@ def write(
 
 
 def _listed(arpa: Path) -> int:
-    """Return how many n-grams a model lists, as its header says; of a CDLM all of its numbers."""
+    """Return the number of n-grams in a model's header; for a CDLM, its number of parameters."""
     from recency.scoring import cdlm
 
     if cdlm.is_model(arpa):

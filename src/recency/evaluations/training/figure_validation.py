@@ -18,7 +18,7 @@ PRODUCT = {
 }
 
 LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
-ROOM = 40.0  # × the lowest: what is above, the first updates, is cut off
+ROOM = 40.0  # × the minimum: larger values, of the first updates, are cut off
 
 
 def read(curves: Files, variants: Described) -> pd.DataFrame:
@@ -34,7 +34,7 @@ def read(curves: Files, variants: Described) -> pd.DataFrame:
 
 
 def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
-    """Draw a line an LM, the geometric mean of its networks, with a band from the lowest to the highest."""
+    """Draw a line per LM, the geometric mean of its networks, with a band over their range."""
     looks, seen = style.looks(lms), {}
     figure = style.figure(max(3.0, 0.17 * len(lms) + 1.4))
     axes = figure.add_subplot()
@@ -63,7 +63,7 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
 
 
 def _minor(value: float, _) -> str:
-    """Write 2 and 5 of a decade, which may be all that an axis shows of it."""
+    """Format 2 and 5 of a decade, which may be the only ticks on the axis."""
     first = f"{value:.0e}"[0]
     return style.tick(value) if first in "25" else ""
 

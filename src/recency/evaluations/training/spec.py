@@ -1,18 +1,18 @@
-"""How an experiment's LMs were trained: their losses, for whoever asks whether they had enough."""
+"""Training of an experiment's LMs: their losses."""
 
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
 
 
 def trained(study, experiment: str) -> list[str]:
-    """Return the LMs whose weights an experiment uses and that are trained here, each once."""
+    """Return the distinct LMs trained here whose weights an experiment uses."""
     lms = study.experiment(experiment).get("lms", [])
     weights = dict.fromkeys(study.trained_as(lm) for lm in lms if study.weights(lm))
     return list(weights)
 
 
 def _applies(study, experiment: str) -> bool:
-    """Say whether an evaluation needs LMs that are trained here: for their losses none is trained."""
+    """Return whether any other evaluation needs LMs that are trained here."""
     others = (
         evaluation for evaluation in registry.evaluations().values() if evaluation.key != "lms"
     )
@@ -23,7 +23,7 @@ def _applies(study, experiment: str) -> bool:
 
 
 def variants(study, experiment: str) -> list[dict]:
-    """Return them described, each as one for all of its seeds, with the LM itself as `variant`."""
+    """Return their descriptions without seeds, with the LM itself as `variant`."""
     of = study.one_for_seeds(experiment)
     return [study.described(of.get(lm, lm)) | {"variant": lm} for lm in trained(study, experiment)]
 

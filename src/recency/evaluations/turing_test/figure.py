@@ -1,4 +1,4 @@
-"""Human scores by perplexity, mean log rank and top-1, with cubics (Figures 7.1 and 7.2 of the thesis)."""
+"""Human scores by perplexity, mean log rank and top-1, with cubics (thesis, Figures 7.1 and 7.2)."""
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ def draw(rows: pd.DataFrame, fits: pd.DataFrame, lms: list[LM]) -> Figure:
 
 
 def _curve(axes, rows, fits, points: str, metric: str, colour: str) -> None:
-    """Draw a set's cubic over the range of its points, where it has one."""
+    """Draw the cubic of a set of points over their range, if it has one."""
     fit = fits[(fits["points"] == points) & (fits["metric"] == metric)]
     source = "here" if points == table_fits.HERE else "published"
     values = rows[rows["source"] == source][metric].dropna()

@@ -1,4 +1,4 @@
-"""Judgements of continuations: read strictly, one rating per text by majority vote, scores n₃/n₀."""
+"""Strict reader of judgements of continuations, ratings by majority vote, and scores n₃/n₀."""
 
 import math
 
@@ -28,7 +28,7 @@ def read(path: File, sheet: File) -> pd.DataFrame:
     Raises
     ------
     InputError
-        With file and row: a rating that is none of these, an id that the sheet lacks, another text.
+        With file and row: a rating other than these, an id that is not in the sheet, another text.
 
     """
     texts = comparison.table(sheet, SHEET).set_index("id")
@@ -50,7 +50,7 @@ def read(path: File, sheet: File) -> pd.DataFrame:
             raise InputError(f"{where}: id {rows['id'][row]!r} is not in {sheet}")
         if texts[number] != text:
             raise InputError(
-                f"{where}: text {int(number)} differs from that in {sheet}; these judgements are of "
+                f"{where}: text {int(number)} differs from that in {sheet}; these judgements belong to "
                 "other continuations (another LM, seed or dataset): keep them with the results they "
                 "are of"
             )
@@ -62,8 +62,8 @@ def read(path: File, sheet: File) -> pd.DataFrame:
 def majority(ratings: pd.Series, least: int) -> int | None:
     """Return the rating that at least half of `least` or more judges gave; None without one.
 
-    Two ratings that have half of the judgements each are no majority either: the thesis asked
-    further people then.
+    Two ratings with half of the judgements each are not a majority: in the thesis, more people were then
+    asked.
     """
     votes = ratings.value_counts()
     top = votes.index[(votes == votes.max()) & (2 * votes >= len(ratings))]
@@ -74,7 +74,7 @@ def scored(judgements: pd.DataFrame, key: File, least: int, seed: int) -> pd.Dat
     """Return a row per LM, and one for the original texts.
 
     Columns: lm, texts, undecided (judged, without a majority of `least` judges), n0 … n3, score
-    (n₃/n₀; infinite where no text was rated 0) and its 95 % percentile interval over texts.
+    (n₃/n₀; infinite if no text was rated 0) and its 95 % percentile interval over texts.
     """
     keys = comparison.table(key, ["id", "text", "lm"])
     votes = judgements.groupby("id")["rating"].agg(lambda ratings: majority(ratings, least))

@@ -1,4 +1,4 @@
-"""The LM Turing test: whether people take an LM's continuations for a person's (chapter 7 of the thesis)."""
+"""The LM Turing test: do people take an LM's continuations for human (chapter 7 of the thesis)?"""
 
 import os
 from functools import partial
@@ -9,13 +9,13 @@ settings_of = partial(settings, "turing_test")
 
 
 def _judgements(study, experiment: str) -> list[str]:
-    """Return the file of judgements as a list, empty where the user has supplied none."""
+    """Return the file of judgements as a list, empty if the user has supplied none."""
     path = settings_of(study.config, experiment)["judgements"]["local"]
     return [path] if os.path.exists(path) else []
 
 
 def _absent(study, experiment: str) -> str:
-    """Return what to supply where there are no judgements, else an empty string."""
+    """Return a hint on what to supply if there are no judgements, otherwise ""."""
     if _judgements(study, experiment):
         return ""
     file = settings_of(study.config, experiment)["judgements"]
@@ -23,12 +23,12 @@ def _absent(study, experiment: str) -> str:
 
 
 def _problems(config, name) -> list[str]:
-    """Report judgements that are to be downloaded: they are of this study's own continuations."""
+    """Report judgements with a download address: they must be of this study's continuations."""
     asked = config["experiments"][name].get("turing_test")
     if asked is None or "local" in asked["judgements"]:
         return []
     return [
-        f"experiments → {name} → turing_test → judgements: 'local' is missing; they are a file of yours"
+        f"experiments → {name} → turing_test → judgements: 'local' is missing; give the path of your file"
     ]
 
 

@@ -20,8 +20,8 @@ COLUMNS = ["source", "lm", "label", *METRICS, "texts", "undecided", *judged.COUN
 COLUMNS += ["score", "score_low", "score_high"]
 ORIGINAL, HUMAN = "original", "Human (estimated)"
 NOTES = [
-    "score: texts rated 3 (clearly human) per text rated 0 (clearly not human), by majority vote; beneath, 95 % over texts",
-    "perplexity, mean log rank (natural) and top-1 are of a token after the first words",
+    "score: texts rated 3 (clearly human) per text rated 0 (clearly not human), by majority vote; beneath: 95 % interval over texts",
+    "perplexity, mean log rank (natural) and top-1 are per token after the first words",
 ]
 
 
@@ -44,7 +44,7 @@ def collected(
 
 
 def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
-    """Set out the LMs here by perplexity, then the published models."""
+    """Return the LMs here by perplexity, then the published models."""
     header = ["", "Perplexity", "Log rank", "Top-1 (%)", "Texts", "Undecided", "0", "1", "2", "3"]
     grid, rules = [], ()
     here = data[data["source"] == "here"].sort_values("perplexity")
@@ -63,7 +63,7 @@ def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
     if absent:
         notes.append(f"not run: people's judgements of the LMs here ({absent})")
     if rules:
-        notes.append("published: the thesis's Table 7.2, of other LMs and another text")
+        notes.append("published: the thesis's Table 7.2, for other LMs and another text")
     return Table(f"{title}: human scores", [*header, "Score"], grid, notes, rules)
 
 
@@ -80,7 +80,7 @@ def main(
     absent: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `judgements` is empty where none were supplied."""
+    """Write the table to `out` (.csv, .html, .tex); `judgements` is empty if none were supplied."""
     paths = [judgements] if isinstance(judgements, str) else list(judgements)
     scores = judged.scored(judged.read(paths[0], sheet), key, least, seed=0) if paths else None
     data = collected(scores, metrics, lms, published)

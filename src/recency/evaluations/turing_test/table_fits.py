@@ -1,4 +1,4 @@
-"""Cubic fits of human scores by perplexity, mean log rank and top-1 (Figures 7.1 and 7.2 of the thesis)."""
+"""Cubic fits of human scores by perplexity, mean log rank and top-1 (thesis, Figures 7.1 and 7.2)."""
 
 import numpy as np
 import pandas as pd
@@ -24,10 +24,10 @@ NAMES = {"perplexity": "log perplexity", "mean_log_rank": "mean log rank", "top_
 
 
 def fits(data: pd.DataFrame) -> pd.DataFrame:
-    """Return FITS of the LMs here, of the published models, and of these with the estimated human.
+    """Return FITS of the LMs here, of published models, and of these with the estimated human score.
 
-    The coefficients are of powers of the metric, natural logarithm of perplexity; `human_level` is the
-    metric, in its own unit, at which the cubic reaches the score of the original texts.
+    The coefficients are of powers of the metric, with the natural logarithm of perplexity; `human_level`
+    is the metric, in its unit, at which the cubic reaches the score of the original texts.
     """
     rows = []
     for points, source, with_human in (
@@ -57,7 +57,7 @@ def fits(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
-    """Set out a row for each set of points and metric."""
+    """Return a row per set of points and metric."""
     header = ["Points", "Score by", "N", "Adjusted R²", "At the originals' score"]
     grid, rules = [], []
     for points, rows in data.groupby("points", sort=False):
@@ -75,11 +75,11 @@ def layout(data: pd.DataFrame, title: str) -> Table:
         "cubics by least squares; adjusted R² = 1 − (1 − R²)(N − 1)/(N − 4)",
         (
             "at the originals' score: the metric at which the cubic reaches the score of the original "
-            "texts, of several crossings the one nearest to the best LM"
+            "texts; of several crossings, the one nearest to the best LM"
         ),
-        "a fit takes five or more LMs with a finite score",
+        "a fit needs five or more LMs with a finite score",
         (
-            "with the estimated human as a point the published fits are met; that point is itself read "
+            "with the estimated human score as a point, the published fits are reproduced; that point was itself read "
             "off the fitted curve"
         ),
     ]

@@ -1,9 +1,9 @@
-"""Rule type_lengths: average surprisal of word types against their length and frequency.
+"""Rule type_lengths: average surprisal of word types, with their length and frequency.
 
-The thesis's chapter 8, after Piantadosi, Tily & Gibson (2011): types are words in lower-case letters;
-of each the mean surprisal over its occurrences, its length in letters, and its frequency in the text
-read and in a larger one, as surprisals. Steiger's test asks whether length goes with the LM's surprisal
-more closely than with the larger text's frequency.
+As in chapter 8 of the thesis, after Piantadosi, Tily & Gibson (2011): types are words in lower-case
+letters, with their mean surprisal over occurrences, length in letters, and frequency in the text and in
+a larger one, as surprisal. Steiger's test compares the correlation of length with the LM's surprisal
+and with the larger text's frequency.
 """
 
 import math
@@ -26,11 +26,11 @@ COLUMNS = ["lm", "level", "size", "types", "words", "rho", "low", "high", "steig
 COLUMNS += ["perplexity", *(f"length_{predictor}" for predictor in OF_LENGTH)]
 COLUMNS += [f"surprisal_{predictor}" for predictor in OF_SURPRISAL]
 COLUMNS += ["slope_frequency", "slope_frequency_se", "slope_surprisal", "slope_surprisal_se"]
-LEAST = 10  # types: of fewer nothing is correlated
+LEAST = 10  # minimum number of types for a correlation
 
 
 def chosen(words: pd.DataFrame) -> np.ndarray:
-    """Return which words (a mask) count: lower-case letters alone, so that no mark is scored with them."""
+    """Return a mask of the words in lower-case letters, which have no punctuation."""
     return (
         words["word"].str.fullmatch(r"[^\W\d_]+").to_numpy()
         & words["word"].str.islower().to_numpy()
@@ -38,7 +38,7 @@ def chosen(words: pd.DataFrame) -> np.ndarray:
 
 
 def by_type(words: pd.Series, values: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Return a row a type: count, length, `small` (bits, of the counts), and the means of `values`."""
+    """Return a row per type: count, length, `small` (bits, from the counts), and means of `values`."""
     frame = pd.DataFrame({"word": words.to_numpy(), **values})
     grouped = frame.groupby("word", sort=False)
     table = grouped.mean()
@@ -68,7 +68,7 @@ def correlated(types: pd.DataFrame, name: str) -> dict[str, float]:
 def explained(types: pd.DataFrame, name: str) -> dict[str, float]:
     """Return the shares of Figures 8.5 and 8.6, and the slopes of length on frequency and surprisal.
 
-    Slopes are of variables in standard deviations, least squares, each beside the other.
+    Slopes are from a least-squares regression on both, with variables in standard deviations.
     """
     z = (types - types.mean()) / types.std(ddof=0)
     column = {key: z[key].to_numpy() for key in ("length", SMALL, LARGE, name)}
@@ -93,10 +93,10 @@ def main(
     lms: Sequence[Mapping],
     common: int = 1000,
 ) -> None:
-    """Write COLUMNS: levels overall, common (the commonest types) and size (the first words, doubling).
+    """Write COLUMNS for the levels overall, common (most frequent types) and size (first words).
 
-    `surprisals` are in the order of `lms`, `frequency` those of the larger text's unigrams. Words
-    of which an LM says nothing (the first, without a begin token) are left out for all.
+    `surprisals` are in the order of `lms`, `frequency` are those of the larger text's unigrams. Words
+    without surprisal under an LM (the first, without a begin token) are excluded for all.
     """
     table = pd.read_parquet(words)
     bits = {lm["lm"]: _bits(path, len(table)) for lm, path in zip(lms, surprisals, strict=True)}
@@ -105,7 +105,7 @@ def main(
     if len(set(table["word"][kept])) < LEAST:
         raise InputError(
             f"{words}: {len(set(table['word'][kept]))} types of lower-case letters have a surprisal of every LM; "
-            f"{LEAST} are needed; give word_length a longer text"
+            f"{LEAST} are needed; use a longer text in word_length"
         )
     text, values = table["word"][kept], {key: column[kept] for key, column in values.items()}
     whole, rows = by_type(text, values), []
