@@ -1,5 +1,5 @@
-# The project's folder and its package, for this workflow and for one that has it as a module. A module
-# from a repository comes file by file, so that its package, at that version, is checked out here.
+# The folder of the project and its package, for this workflow and for workflows that import it as a
+# module. A module from a repository is loaded file by file, so its package is checked out here.
 import os
 import subprocess
 import sys

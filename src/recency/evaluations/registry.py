@@ -42,7 +42,8 @@ PACKAGE = "recency.evaluations"
 class Data:
     """A table of the config whose entries an experiment names, and the roles of their files.
 
-    An experiment's key has one name, several, or a mapping whose key `within` lists several: `named`.
+    An experiment's key has one name, several, or a mapping whose key `within` lists several:
+    `named`.
     """
 
     table: str
@@ -63,7 +64,9 @@ class Evaluation:
     network: bool = False  # whether it opens networks, unlike tables of surprisal and n-grams
     attention: bool = False  # whether it reads attention weights, which recurrent networks lack
     ranks: bool = False  # whether it ranks the experiment's LMs by ΔLogLik
-    wildcards: Mapping[str, str] = field(default_factory=dict)  # wildcard of its rules → table of the config
+    wildcards: Mapping[str, str] = field(
+        default_factory=dict
+    )  # wildcard of its rules → table of the config
     data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
@@ -189,7 +192,7 @@ def schema(name: str) -> dict:
 
 
 def settings(key: str, config: Mapping, experiment: str) -> dict:
-    """Return the settings of an evaluation in an experiment, with the defaults of its schema.yaml."""
+    """Return settings of an evaluation in an experiment, with the defaults of its schema.yaml."""
     options = schema(key)["experiment"][key]["properties"].items()
     defaults = {name: option["default"] for name, option in options if "default" in option}
     return defaults | config["experiments"][experiment][key]

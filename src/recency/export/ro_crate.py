@@ -1,8 +1,8 @@
 """A finished run as an RO-Crate: figures, tables, config, inputs with checksums, software versions.
 
 The crate follows RO-Crate 1.1 and the profile Workflow Run Crate 0.5: the workflow is the main
-entity, and the run is a `CreateAction` that uses the inputs and the config and has the results.
-Files under a licence of their own (texts, reading times) are referred to, not contained.
+entity, and the run is a `CreateAction` with the inputs and the config as objects and the results.
+Files under their own licence (texts, reading times) are referenced, not contained.
 """
 
 import os
@@ -45,23 +45,23 @@ def main(
     out
         The zip file.
     title
-        Of the study.
+        Title of the study.
     config
         The complete config of the run.
     inputs
-        File → its config entry (url, sha256, …), for files that were downloaded or supplied.
-        Files that the run did not use are absent and are left out.
+        File → its config entry (url, sha256, …), for downloaded and supplied files. Files that do not
+        exist, because the run did not use them, are omitted.
     corpora
         label, cite and licence of each dataset and corpus of the run.
     project
-        The project's folder: its Snakefile, and the pinned versions of conda environments and of
-        packages, are in the crate. Versions of R without conda are not recorded.
+        The project's folder: its Snakefile and the pinned versions of conda environments and packages
+        are in the crate. Versions of R without conda are not recorded.
     """
     crate = ROCrate()
     crate.name = title
     crate.description = Path(summary).read_text(encoding="utf-8")
     licence = config.get("export", {}).get("licence")
-    crate.license = licence or "not stated; texts and times are under their own, see citation"
+    crate.license = licence or "not stated; texts and times have their own licences, see citation"
     crate.root_dataset["conformsTo"] = [
         _entity(crate, url, "CreativeWork") for url in PROFILES.values()
     ]
@@ -98,12 +98,12 @@ def main(
 
 
 def _entity(crate: ROCrate, identifier: str, kind: str, /, **properties: Any) -> ContextEntity:
-    """Add an entity that is no file."""
+    """Add an entity that is not a file."""
     return crate.add(ContextEntity(crate, identifier, properties={"@type": kind, **properties}))
 
 
 def _input(crate: ROCrate, path: str, entry: Mapping[str, Any]) -> ContextEntity:
-    """Add an input by its address, or by its path for a file that the user supplied."""
+    """Add an input by its address, or by its path if the user supplied it."""
     properties = {
         "name": os.path.basename(path),
         "contentSize": str(os.path.getsize(path)),
@@ -115,7 +115,7 @@ def _input(crate: ROCrate, path: str, entry: Mapping[str, Any]) -> ContextEntity
 
 
 def _commit(project: str) -> str:
-    """Return the commit of a checkout; "" of an installed package."""
+    """Return the commit of a checkout, "" for an installed package."""
     call = ["git", "-C", project, "rev-parse", "HEAD"]
     try:
         return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""The intervals of an experiment's ΔLogLik, as figures, tables and the verdict read them."""
+"""The intervals of an experiment's ΔLogLik, for figures, tables and the verdict."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Interval:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Ends of the simultaneous interval where there is one, else of the single interval."""
+        """Ends of the simultaneous interval if there is one, otherwise of the single interval."""
         if math.isnan(self.low_all):
             return self.low, self.high
         return self.low_all, self.high_all
@@ -109,28 +109,29 @@ def read(path: File, result: Comparison) -> Intervals:
 
 
 def nats(value: float) -> str:
-    """Write nats: whole ones from ten on, else to one decimal, near zero to two."""
+    """Format nats: integers from ten on, otherwise one decimal, near zero two."""
     return style.number(value, 0 if abs(value) >= 9.95 else 1 if abs(value) >= 0.05 else 2)
 
 
 def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
-    """Write an interval: "21 to 89", or `unknown` where there is none."""
+    """Format an interval: "21 to 89", or `unknown` if missing."""
     if interval is None or math.isnan(interval.low):
         return unknown
     return f"{nats(interval.low)} to {nats(interval.high)}"
 
 
 def clusters(by: str) -> str:
-    """Write the clusters that were resampled as text does: "subject", "subject and sentence"."""
+    """Return the resampled clusters in words: "subject", "subject and sentence"."""
     return "subject and sentence" if by == "crossed" else by
 
 
 def against(intervals: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
-    """Return where an LM's interval is drawn on an axis of ΔLogLik, in nats; NaN where nowhere.
+    """Return the position of an LM's interval on an axis of ΔLogLik, in nats, or NaN.
 
-    It is that of the difference from the LM's baseline, counted from the baseline's value: an LM
-    whose interval crosses the baseline's line does not differ reliably from it. The baseline has
-    none, since the others are compared with it; without a baseline each LM has its own.
+    This is the interval of the difference from the LM's baseline, shifted to the baseline's value:
+    an LM whose interval crosses the baseline's line does not differ reliably from it. The baseline
+    has none, since the others are compared with it; without a baseline each LM has its own
+    interval.
     """
     value = result.totals[lm] if label == TOTAL else result.delta.loc[lm, label]
     interval = intervals.paired.get((lm, label))
@@ -142,7 +143,7 @@ def against(intervals: Intervals, result: Comparison, lm: str, label: str) -> tu
 
 
 def columns(intervals: Intervals, lm: str, label: str) -> dict[str, float | str]:
-    """Return what the data beside a figure say of an LM's intervals."""
+    """Return the columns of an LM's intervals for the data of a figure."""
     absolute, pair = intervals.own.get((lm, label)), intervals.paired.get((lm, label))
     row: dict[str, float | str] = {}
     for interval, suffix in ((absolute, ""), (pair, "_over_baseline")):
@@ -157,7 +158,7 @@ def columns(intervals: Intervals, lm: str, label: str) -> dict[str, float | str]
 def of_totals(
     intervals: Intervals, result: Comparison, lms: Iterable[LM], **more: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return the data next to a figure of totals: a row an LM, its bias, `more` by LM, intervals."""
+    """Return data of a figure of totals: LM, bias, `more` by LM, and intervals, one row per LM."""
     first = ["lm", "label", "bias", "applied", *more, "delta_loglik"]
     rows = [
         [lm.lm, lm.label, lm.kind, lm.applied, *(values.get(lm.lm) for values in more.values())]
@@ -168,19 +169,19 @@ def of_totals(
 
 
 def made_by(intervals: Intervals) -> str:
-    """Return how the intervals were made, in words."""
-    seeds = ", new training seeds included" if intervals.seeds > 1 else ""
+    """Return a description of the method of the intervals."""
+    seeds = ", including new training seeds" if intervals.seeds > 1 else ""
     every = {interval.by for interval in (*intervals.own.values(), *intervals.pairs.values())}
     if "crossed" in every:
         return f"subjects and sentences resampled jointly, every draw refitted{seeds}"
-    return f"subjects or sentences resampled given the fits, the wider interval{seeds}"
+    return f"subjects or sentences resampled, conditional on the fits, the wider interval{seeds}"
 
 
 def by_seed(path: File | None, result: Comparison) -> pd.DataFrame:
-    """Read delta_loglik_by_seed.csv: ΔLogLik of each seed, and "Total" over what every LM has.
+    """Read delta_loglik_by_seed.csv: ΔLogLik of each seed, and "Total" over shared responses.
 
-    Indexed by lm and the LM's name with the seed (variant), responses as columns; empty where no LM
-    has several.
+    Indexed by lm and the LM's name with its seed (variant), with responses as columns; empty if no
+    LM has several seeds.
     """
     labels = comparison.response_labels(result.responses)
     if path is None or result.seeds == 1:
@@ -201,7 +202,7 @@ def over_baseline(seeds: pd.DataFrame, lm: str, baseline: str, label: str) -> li
 
 
 def explained(intervals: Intervals, baseline: str | None) -> str:
-    """Say in a sentence what the lines through the points are."""
+    """Return a note on the lines through the points."""
     how = made_by(intervals)
     if intervals.paired and baseline:
         return f"lines: 95 % intervals of the difference from {baseline}, {how}"

@@ -1,4 +1,4 @@
-"""Write the simulated study's text: stories of a small, English-like language."""
+"""Write the training text of the simulated study: stories in a small, English-like language."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -14,11 +14,11 @@ from recency.simulation.story import Rates, Story
 
 BLOCK = 5_000  # stories in a row group, about 6 MB of text
 SCHEMA = pa.schema([("document", pa.string()), ("text", pa.string())])
-TEXT, STIMULI = 0, 1  # streams: with the same seed, no story to read is one trained on
+TEXT, STIMULI = 0, 1  # streams: with the same seed, training and test stories differ
 
 
 def rates(**settings: float) -> Rates:
-    """Make the grammar's rates from settings; InputError for one that is unknown or impossible."""
+    """Return the grammar's rates from settings; raise InputError for unknown or impossible ones."""
     names = {field.name for field in fields(Rates)}
     for name, value in settings.items():
         if name not in names:
@@ -31,13 +31,13 @@ def rates(**settings: float) -> Rates:
     if not 1 <= chosen.shortest <= chosen.longest:
         raise InputError(
             f"simulation: stories of {chosen.shortest} (shortest) to {chosen.longest} (longest) "
-            "sentences are impossible; give 1 <= shortest <= longest"
+            "sentences are impossible; use 1 <= shortest <= longest"
         )
     return chosen
 
 
 def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[Story]:
-    """Generate stories, each from a seed of its own: the first ones do not depend on the number."""
+    """Generate stories, each from its own seed: the first ones do not depend on the number."""
     for index in range(number):
         yield grammar.generate(settings, seed, stream, index)
 

@@ -1,4 +1,4 @@
-"""Read how long each subject took for each word of a reading-time corpus; nothing is filtered."""
+"""Read each subject's response to each word of a reading-time corpus, without filters."""
 
 from recency.reading.responses import main
 from recency.workflow.job import logged

@@ -1,4 +1,4 @@
-"""Rule length_perplexity: nats of the same masked tokens of a text, read in pieces of several lengths."""
+"""Rule length_perplexity: nats of the same masked tokens, read in segments of several lengths."""
 
 from recency.evaluations.length.score import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule surprisal_table: surprisal of every word of a dataset from a table of one's own (contract 3)."""
+"""Rule surprisal_table: surprisal of every word of a dataset from a user's table (contract 3)."""
 
 from recency.scoring.surprisal_table import main
 from recency.workflow.script import run

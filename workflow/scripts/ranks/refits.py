@@ -1,4 +1,4 @@
-"""One regression refitted to subjects drawn anew: its log-likelihood on their exploratory observations."""
+"""Refit one regression to resampled subjects, and score their exploratory observations."""
 
 from recency.evaluations.ranks.refits import main
 from recency.workflow.script import run

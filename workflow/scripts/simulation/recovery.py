@@ -1,4 +1,4 @@
-"""Set the effects that regressions found in simulated readers beside those that were put in."""
+"""Compare effects estimated from simulated readers with the true effects of the simulation."""
 
 from recency.evaluations.reading_times.recovery import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Set an experiment's additive models beside linear ones: ΔLogLik, and each smooth with its line."""
+"""Compare an experiment's additive models with linear ones: ΔLogLik, and each smooth and line."""
 
 from recency.evaluations.smooths.curves import main
 from recency.workflow.script import run

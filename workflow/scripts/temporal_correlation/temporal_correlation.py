@@ -1,4 +1,4 @@
-"""Rule temporal_correlation: how alike a network's states are, so many words apart."""
+"""Rule temporal_correlation: similarity of a network's states by distance in words."""
 
 from recency.evaluations.temporal_correlation.score import main
 from recency.workflow.script import run

@@ -45,7 +45,7 @@ COLUMNS += ["p_previous", "missing", "fold_f1"]
 
 
 class Blocks:
-    """Feature matrices by group: sparse, one row per entry, columns scaled by their largest magnitude."""
+    """Feature matrices by group: sparse, a row per entry, columns scaled by their largest magnitude."""
 
     def __init__(self, entries: Sequence[str], features: pd.DataFrame, files: Sequence[File]):
         self.rows = {entry: index for index, entry in enumerate(entries)}

@@ -12,7 +12,7 @@ settings_of = partial(settings, KEY)
 
 
 def features_of(config: dict, lexicon: str) -> list[dict]:
-    """Return a lexicon's resources: name, format, path, groups, here (exists), and placed (a hint)."""
+    """Return lexicon's resources: name, format, path, groups, here (exists), and placed (a hint)."""
     return [
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""Cross-validated precision, recall and F1 by set of features, next to Tables 6.7 and 6.8 of the thesis."""
+"""Cross-validated precision, recall and F1 by set of features, next to Tables 6.7 and 6.8, thesis."""
 
 import pandas as pd
 

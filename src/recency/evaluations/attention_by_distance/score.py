@@ -85,12 +85,12 @@ def main(
 
     `out`: layer, head, distance (tokens back; 0 is the token itself, negative distances are
     following tokens of masked LMs), mass (mean over queries; sums to 1 per head) and uniform (mass
-    under uniform attention to the visible tokens). `summary`: layer, head, slope (of a linear bias),
-    queries, windows, entropy_bits, relative_entropy (relative to its maximum, over queries that see
-    two tokens or more), own (mass on the token itself), first (mass on the first input of the text
-    or window, over later queries), ahead (mass on following tokens; 0 for causal LMs), mean_distance
-    (tokens, in either direction) and total_variation to the same network without the inference-only
-    bias (0 same, 1 disjoint).
+    under uniform attention to the visible tokens). `summary`: layer, head, slope (of a linear
+    bias), queries, windows, entropy_bits, relative_entropy (relative to its maximum, over queries
+    that see two tokens or more), own (mass on the token itself), first (mass on the first input of
+    the text or window, over later queries), ahead (mass on following tokens; 0 for causal LMs),
+    mean_distance (tokens, in either direction) and total_variation to the same network without the
+    inference-only bias (0 same, 1 disjoint).
     """
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token

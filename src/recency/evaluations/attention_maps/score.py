@@ -17,9 +17,9 @@ def main(
 ) -> None:
     """Write layer, head (both from 1), query, key, query_token, key_token and attention.
 
-    Queries and keys are indices of inputs from 0, including a begin token or the special tokens of a
-    masked LM. Attention is after softmax: it sums to 1 over the visible keys of a query, and hidden
-    keys have no row. The sentence must fit into one window.
+    Queries and keys are indices of inputs from 0, including a begin token or the special tokens of
+    a masked LM. Attention is after softmax: it sums to 1 over the visible keys of a query, and
+    hidden keys have no row. The sentence must fit into one window.
     """
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network

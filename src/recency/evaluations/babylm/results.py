@@ -94,8 +94,8 @@ def _reading(table: pd.DataFrame, path: str | Path | None) -> list[tuple[str, fl
 def explained(data: pd.DataFrame, response: str, predictors: tuple[str, ...]) -> float:
     """Return the percentage of the residual variance that `pred` explains.
 
-    100 (R²₁ − R²₀) / (1 − R²₀), where R²₀ is of a linear model with the predictors and their pairwise
-    products, and R²₁ of the same model with `pred`.
+    100 (R²₁ − R²₀) / (1 − R²₀), where R²₀ is of a linear model with the predictors and their
+    pairwise products, and R²₁ of the same model with `pred`.
     """
     used = data[[response, "pred", *predictors]].dropna().astype(float)
     columns = [used[name].to_numpy() for name in predictors]
@@ -115,7 +115,7 @@ def _residual(design: np.ndarray, response: np.ndarray) -> float:
 
 
 def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> tuple[float, int]:
-    """Return the correlation of an LM's ages of acquisition with children's, and the number of words.
+    """Return correlation of an LM's ages of acquisition with children's, and the number of words.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _crossing(x, y, level, start, **limits) -> float | None:
 
 
 def age_of_children(months: np.ndarray, shares: np.ndarray) -> float | None:
-    """Return the month at which half of the children know a word, None outside the observed months."""
+    """Return month at which half of the children know a word, None outside the observed months."""
     months, shares = months[~np.isnan(shares)], shares[~np.isnan(shares)]
     if len(months) < 3:
         return None

@@ -29,8 +29,8 @@ READING = ("item", "word", "prev_item", "prev_word")
 def main(lm: LMSpec, files: Mapping[str, Sequence[str]], out: str | Path) -> None:
     """Write one row per candidate: part, group, item, candidate, ratio, log_probability (nats).
 
-    `files` maps part → its files. In the part `reading`, candidate 0 is the word and candidate 1 the
-    previous word, null for a first word.
+    `files` maps part → its files. In the part `reading`, candidate 0 is the word and candidate 1
+    the previous word, null for a first word.
     """
     opened = lm.open()
     if not opened.masked:

@@ -36,9 +36,7 @@ def layout(data: pd.DataFrame, title: str, missing: Sequence[str]) -> Table:
     notes = []
     if missing:
         listed = ", ".join(parts.PARTS[name].label for name in missing)
-        notes.append(
-            f"Not run, because files or training stages are missing: {listed}."
-        )
+        notes.append(f"Not run, because files or training stages are missing: {listed}.")
     return Table(f"{title}: the BabyLM challenge", ["LM", *HEADER.values()], grid, notes)
 
 

@@ -33,7 +33,7 @@ def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: st
         Contract 1, with the columns `by` and `stimulus`.
     by, stimulus : str
         Columns of conditions and of what is compared between them.
-Columns of the conditions and of the units compared between them.
+    Columns of the conditions and of the units compared between them.
     Returns
     -------
     DataFrame

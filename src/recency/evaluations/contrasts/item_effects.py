@@ -60,7 +60,9 @@ def main(
     """
     word_rows = pd.read_parquet(words)
     if by not in word_rows:
-        raise InputError(f"{words}: the words have no column {by!r}; name another in contrasts → by")
+        raise InputError(
+            f"{words}: the words have no column {by!r}; name another in contrasts → by"
+        )
     kept = np.ones(len(word_rows), bool)
     if filter:
         result = filters.evaluated(word_rows, "contrasts → filter", filter)

@@ -40,8 +40,9 @@ def main(
 ) -> None:
     """Write COLUMNS (CSV), one row per cell of `cells` (NAMES); all files are in this order.
 
-    delta_loglik is in nats over n observations; folds_better counts the folds on which the full model
-    is more likely. If a fold could not be fitted, the values are empty and the note has the reason.
+    delta_loglik is in nats over n observations; folds_better counts the folds on which the full
+    model is more likely. If a fold could not be fitted, the values are empty and the note has the
+    reason.
     """
     rows = []
     for index, cell in enumerate(cells):

@@ -26,8 +26,8 @@ def read(
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
     """Read cross_validation.csv, adding `response` and `per`, the ΔLogLik of PER observations.
 
-    The ends of the intervals are scaled as well, as `per_…`. Also return the LMs, the responses that
-    were run, and notes on the others.
+    The ends of the intervals are scaled as well, as `per_…`. Also return the LMs, the responses
+    that were run, and notes on the others.
     """
     columns = delta_loglik.COLUMNS
     rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)

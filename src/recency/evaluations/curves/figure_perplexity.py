@@ -1,4 +1,4 @@
-"""ΔLogLik against perplexity during training: does a better LM predict reading times better?"""
+"""ΔLogLik against perplexity during training."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -54,17 +54,17 @@ def main(
 ) -> None:
     """Write one row (COLUMNS) per quantity, response, LM and step.
 
-    `points` map each LM file name (`lm`) to its LM (`of`), step, tokens, seed and `baseline` (at the
-    same step and seed). `cells` (lm, dataset, measure, design) are in the order of the fits and their
-    observations; `scores` and `attention` in the order of `points`; `surprisal` are paths
+    `points` map each LM file name (`lm`) to its LM (`of`), step, tokens, seed and `baseline` (at
+    the same step and seed). `cells` (lm, dataset, measure, design) are in the order of the fits and
+    their observations; `scores` and `attention` in the order of `points`; `surprisal` are paths
     …/{lm}/{dataset}.parquet.
 
     Quantities: delta_loglik (nats, exploratory partition; dataset and measure "all": the sum over
     the responses that every point has), perplexity (per token or word, as `measure` says; dataset
     "all": over all words), accuracy (percent of minimal pairs), mean_distance (tokens, mean over
-    heads; measure "layer n" or "all"). over_baseline is the difference from the baseline at the same
-    step and seed, over_last the difference from the LM's last step, with an interval that holds
-    simultaneously for all steps.
+    heads; measure "layer n" or "all"). over_baseline is the difference from the baseline at the
+    same step and seed, over_last the difference from the LM's last step, with an interval that
+    holds simultaneously for all steps.
     """
     about = {point["lm"]: point for point in points}
     baseline = about[points[0]["baseline"]]["of"] if points else ""
@@ -141,7 +141,7 @@ def _difference_columns(
 
 
 def _together(along: Sequence[Draws]) -> dict[str, float] | None:
-    """Return the critical value of simultaneous intervals of an LM's differences from its last step."""
+    """Return critical value of simultaneous intervals of an LM's differences from its last step."""
     last = len(along) - 1
     return held_together(along, [(index, last) for index in range(last)]) if last > 1 else None
 

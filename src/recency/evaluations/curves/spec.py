@@ -30,7 +30,9 @@ def _problems(config, name) -> list[str]:
             for step in experiment["steps"]:
                 kept = configuration.not_kept(config, of, step, last=True)
                 problems += [f"{where}: {problem}" for problem in kept]
-        elif name in config["run"] and not recipe["checkpoints"]:  # otherwise the curve is not requested
+        elif (
+            name in config["run"] and not recipe["checkpoints"]
+        ):  # otherwise the curve is not requested
             problems.append(
                 f"{where}: the training of {of!r} stores no checkpoints; list some in recipes → {called} "
                 "→ checkpoints"

@@ -40,9 +40,9 @@ def main(
 ) -> None:
     """Write the page (.html), its statistics (.csv) and the figure (.svg, .png).
 
-    `responses` are the files of `measures`; `about` has licence and citation; `files` list the origin
-    of each file (role, from, checksum); `published` has the published counts of subjects, items,
-    sentences and words. With `unigram` (contract 3) the correlation with frequency is added.
+    `responses` are the files of `measures`; `about` has licence and citation; `files` list the
+    origin of each file (role, from, checksum); `published` has the published counts of subjects,
+    items, sentences and words. With `unigram` (contract 3) the correlation with frequency is added.
     """
     word_table = pd.read_parquet(words)
     frames = {m: pd.read_parquet(path) for m, path in zip(measures, responses, strict=True)}
@@ -133,9 +133,7 @@ def draw(
         grid[0], ("Distribution", "Mean by word length", "r with length"), strict=True
     ):
         axes.set_title(title, loc="left")
-    for axes, text in zip(
-        grid[-1], ("", "word length (letters)", "offset k (words)"), strict=True
-    ):
+    for axes, text in zip(grid[-1], ("", "word length (letters)", "offset k (words)"), strict=True):
         axes.set_xlabel(text or axes.get_xlabel())
     return figure
 
@@ -249,7 +247,9 @@ def _published(counts: Mapping[str, Mapping[str, float]], published: Mapping[str
         [name, _shown(value), *(_shown(counted[name]) for counted in counts.values())]
         for name, value in published.items()
     ]
-    note = "they may differ through excluded readers, practice trials, or another division into words"
+    note = (
+        "they may differ through excluded readers, practice trials, or another division into words"
+    )
     return Table("Published counts", header, rows, [note])
 
 

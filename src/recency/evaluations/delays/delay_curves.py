@@ -32,9 +32,9 @@ WIDTH = float(norm.ppf(0.975))
 def main(full: Sequence[File], out: File, out_curves: File, *, cells: Sequence[Mapping[str, Any]]):
     """Write COLUMNS, one row per delayed effect, and CURVES, one row per lag or delay (CSV).
 
-    The fits `full` are in the order of `cells` (NAMES). x is in words (kind `lags`) or seconds, values
-    are in the response's unit per unit of the predictor. `cumulative` is the effect of one more unit
-    at every word. The row of a failed fit has its note.
+    The fits `full` are in the order of `cells` (NAMES). x is in words (kind `lags`) or seconds,
+    values are in the response's unit per unit of the predictor. `cumulative` is the effect of one
+    more unit at every word. The row of a failed fit has its note.
     """
     rows, curves = [], []
     for path, cell in zip(full, cells, strict=True):

@@ -167,9 +167,7 @@ def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
             others.append(f"{title.lower()}, layer {layer}, {here} ({there})")
     if not others:
         return f"Strongest heads of {lm.label}: as in the paper"
-    start = (
-        f"Strongest heads of {lm.label}, where different from the paper (in brackets)"
-    )
+    start = f"Strongest heads of {lm.label}, where different from the paper (in brackets)"
     return f"{start if same else start.replace('where ', '')}: {'; '.join(others)}"
 
 
@@ -205,5 +203,7 @@ def summary(path: File) -> Table:
             text = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
             cells.append(text)
         grid.append(cells)
-    notes = ["the head with most attention to dependents (in parentheses: to random positions at the same distance)"]
+    notes = [
+        "the head with most attention to dependents (in parentheses: to random positions at the same distance)"
+    ]
     return Table("", ["LM", *NAMES.values()], grid, notes)

@@ -57,8 +57,8 @@ def draw(
     """Draw a random position in the window for each shape, among those possible for a dependency.
 
     The text has the inputs `first` to `length` − 1 of the window. Dependencies of a window end at
-    `fresh` or later, since earlier ones belong to the previous window, and so do the shapes: queries
-    at a window's beginning distribute their attention over fewer tokens.
+    `fresh` or later, since earlier ones belong to the previous window, and so do the shapes:
+    queries at a window's beginning distribute their attention over fewer tokens.
     """
     low = np.full(len(shapes.rows), length)
     high = np.zeros(len(shapes.rows), int)

@@ -1,8 +1,8 @@
 """Effects predicted from surprisal, converted to the response's unit by a regression on fillers.
 
-With the fillers' coefficients b of the LM's terms (ms per bit, for example), their covariance V, and
-the difference d of these terms between both sides of a contrast, the predicted effect is d'b, with
-variance d'Vd.
+With the fillers' coefficients b of the LM's terms (ms per bit, for example), their covariance V,
+and the difference d of these terms between both sides of a contrast, the predicted effect is d'b,
+with variance d'Vd.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The effect of a contrast on each item, partially pooled by a mixed model with slopes by item.
 
-`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by maximum likelihood. The effect of
-an item is the fixed effect plus the item's conditional mode.
+`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by maximum likelihood. The effect
+of an item is the fixed effect plus the item's conditional mode.
 """
 
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def standard_errors(fit: MixedModel, rows: pd.DataFrame, items: list[str]) -> np
 
 
 def _root(fit: MixedModel, group: str) -> np.ndarray:
-    """Return a square root (2, 2) of the covariance of a group's effects, relative to the residual's."""
+    """Return square root (2, 2) of the covariance of a group's effects, relative to the residual's."""
     sd = fit.random.loc[fit.random.group == group, "sd"].to_numpy() / fit.sigma
     correlation = np.nan_to_num(fit.correlations[group].to_numpy(dtype=float))
     values, vectors = np.linalg.eigh(sd[:, None] * correlation * sd)

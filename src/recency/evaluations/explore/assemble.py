@@ -143,9 +143,7 @@ def main(
         if row.dataset in asked
     ]
     if half_life is None:
-        contents.missing.append(
-            "Memory: not measured; set `measured_memory` in the experiment"
-        )
+        contents.missing.append("Memory: not measured; set `measured_memory` in the experiment")
     write(out, contents)
 
 

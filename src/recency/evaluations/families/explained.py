@@ -102,7 +102,7 @@ def tests(
 
 
 def _of_measures(measured: Iterable, more: str, less: str) -> list[tuple[str, str]]:
-    """Return the responses of two measures within a dataset, or across datasets if none has both."""
+    """Return responses of two measures within a dataset, or across datasets if none has both."""
     pairs = [(a, b) for a in measured for b in measured if (a.measure, b.measure) == (more, less)]
     same_dataset = [(a, b) for a, b in pairs if a.dataset == b.dataset]
     return [(a.label, b.label) for a, b in same_dataset or pairs]

@@ -34,9 +34,9 @@ def points(
 ) -> pd.DataFrame:
     """Return a row (POINTS) per LM of a family, response and design.
 
-    The design of `delta_loglik` is `with`, and that of `others` is `without`. Perplexity is over the
-    words of the corpora, per token, or per word where tokenizers differ (`unit`); over seeds it is
-    the geometric mean.
+    The design of `delta_loglik` is `with`, and that of `others` is `without`. Perplexity is over
+    the words of the corpora, per token, or per word where tokenizers differ (`unit`); over seeds it
+    is the geometric mean.
     """
     _, measured = comparison.records([], responses)
     names = comparison.response_labels(measured)
@@ -77,7 +77,7 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the gaps of a published table (lm_family, <corpus>_no_pos, <corpus>_pos), as in `gaps`."""
+    """Return gaps of a published table (lm_family, <corpus>_no_pos, <corpus>_pos), as in `gaps`."""
     rows = [
         (design, row["lm_family"], name.removesuffix("_no_pos"), row[name.replace("_no_pos", end)])
         for row in table.to_dict("records")
@@ -95,7 +95,7 @@ def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
 
 
 def widened(gaps: pd.DataFrame) -> tuple[float, float, int]:
-    """Return the paired t of gaps with minus without part of speech, over families and responses."""
+    """Return paired t of gaps with minus without part of speech, over families and responses."""
     wide = gaps.pivot_table(index=["family", "response"], columns="design", values="gap")
     if set(wide.columns) != {WITHOUT, WITH}:
         return math.nan, math.nan, 0

@@ -25,8 +25,8 @@ COLUMNS = ["lm", "label", "response", READERS, LENGTH, FREQUENCY, OTHERS, LM]
 def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str, float]:
     """Return the percentage of the variance of `response` explained by readers and by each term.
 
-    A term is a column of `rows` or a product of columns, `a:b`. Terms of the LM come last, all others
-    in the order of the model.
+    A term is a column of `rows` or a product of columns, `a:b`. Terms of the LM come last, all
+    others in the order of the model.
     """
     values = rows[response].to_numpy(float)
     reader = rows["subject"].astype("category").cat.codes.to_numpy()
@@ -67,9 +67,7 @@ def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> 
         response = record["formula"].partition("~")[0].strip()
         response = response if response in frame else f"log_{response}"
         if "subject" not in frame:
-            raise InputError(
-                f"{data}: no column subject, so that readers cannot be distinguished"
-            )
+            raise InputError(f"{data}: no column subject, so that readers cannot be distinguished")
         terms = [effect["term"].replace("`", "") for effect in record["fixed"]][1:]
         row = {"lm": cell["lm"], "label": cell["label"]}
         row["response"] = labels[cell["dataset"], cell["measure"]]

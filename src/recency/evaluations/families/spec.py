@@ -1,4 +1,4 @@
-"""Families of LMs: does the better LM predict reading times worse, and does part of speech matter?"""
+"""Families of LMs: perplexity and fit to reading times, with and without part of speech."""
 
 from recency import config as configuration
 from recency.evaluations import registry

@@ -37,10 +37,10 @@ class Encoded:
 
 
 def read(paths: Iterable[tuple[str, File]], task: Mapping) -> Part:
-    """Return the examples of a part's files, given with their roles (train, dev, dev_too), in order.
+    """Return examples of a part's files, given with their roles (train, dev, dev_too), in order.
 
-    Raises InputError, with file and line, for a missing column, an unknown label or an empty sentence,
-    and if all examples have one class.
+    Raises InputError, with file and line, for a missing column, an unknown label or an empty
+    sentence, and if all examples have one class.
     """
     texts, targets, files = [], [], []
     for role, path in paths:
@@ -122,8 +122,9 @@ def sample(part: Part, examples: int | None) -> Part:
 def encode(part: Part, tokenizer, room: int, what: str) -> Encoded:
     """Return the examples as token ids, with the tokenizer's special tokens.
 
-    An example of more than `room` tokens is cut at its end, a pair at the end of its longer sentence;
-    the number of cuts is reported. Raises InputError for a tokenizer that adds no initial token.
+    An example of more than `room` tokens is cut at its end, a pair at the end of its longer
+    sentence; the number of cuts is reported. Raises InputError for a tokenizer that adds no initial
+    token.
     """
     tokenizer.enable_truncation(room, strategy="longest_first")
     pairs = len(part.texts[0]) == 2

@@ -63,10 +63,10 @@ def main(
 ) -> None:
     """Write `scores.RUN`, one row per seed and epoch: losses, scores on dev, and sizes of the data.
 
-    `files` are the task's files by role; `task` describes their format and training, `settings` is the
-    config's `fine_tuning`. For labels, mse and pearson are empty; for scores, the others. `majority`
-    and `majority_f1` are the scores of a constant prediction. Finished runs are stored next to `out`
-    until all are done, so that a killed job resumes.
+    `files` are the task's files by role; `task` describes their format and training, `settings` is
+    the config's `fine_tuning`. For labels, mse and pearson are empty; for scores, the others.
+    `majority` and `majority_f1` are the scores of a constant prediction. Finished runs are stored
+    next to `out` until all are done, so that a killed job resumes.
     """
     opened = lm.open()
     if not opened.masked:

@@ -21,10 +21,10 @@ def lms_of(variants: Described) -> list[LM]:
 def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
     """Return one row per run from rule fine_tune's files, by LM and task.
 
-    Columns: lm, label, variant (the LM with its seed), task, seed (of the fine-tuning), best and last
-    (percent correct, or squared error), best_epoch, epochs, measure and its value at the last epoch
-    (`beside`), ended (whether predictions became constant), majority and majority_beside (scores of a
-    constant prediction), train, dev, cut.
+    Columns: lm, label, variant (the LM with its seed), task, seed (of the fine-tuning), best and
+    last (percent correct, or squared error), best_epoch, epochs, measure and its value at the last
+    epoch (`beside`), ended (whether predictions became constant), majority and majority_beside
+    (scores of a constant prediction), train, dev, cut.
     """
     here = [task for task in tasks if not task["not_run"]]
     cells = [(variant, task) for variant in variants for task in here]

@@ -44,7 +44,7 @@ def of_scores(predicted: np.ndarray, true: np.ndarray) -> dict:
 
 
 def majority(true: np.ndarray, labels: bool) -> dict:
-    """Return the accuracy or squared error of a constant prediction (`majority`) and `majority_f1`."""
+    """Return accuracy or squared error of a constant prediction (`majority`) and `majority_f1`."""
     if not labels:
         return {"majority": float(true.astype(float).var()), "majority_f1": np.nan}
     counts = np.bincount(true)

@@ -1,4 +1,4 @@
-"""Surprisal and fit of each LM on each corpus, in four panels (de Varda & Marelli 2024, Figure 2)."""
+"""Surprisal and fit of each LM on each corpus, in four panels (de Varda & Marelli 2024, Fig. 2)."""
 
 import pandas as pd
 from matplotlib.figure import Figure

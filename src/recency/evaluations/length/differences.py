@@ -16,9 +16,9 @@ KEY = ["document", "place"]
 def read(lengths: Files, variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
     """Return one row per LM and length from rule length_perplexity's files, in the order of LMs.
 
-    Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`, on
-    the same tokens; NaN for a length without a value), low and high (95 % over documents), documents,
-    tokens. Networks of one LM are first averaged token by token.
+    Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`,
+    on the same tokens; NaN for a length without a value), low and high (95 % over documents),
+    documents, tokens. Networks of one LM are first averaged token by token.
     """
     files: dict[str, list] = {}
     labels = {}

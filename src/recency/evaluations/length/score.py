@@ -97,7 +97,7 @@ def long_enough(text: str | Path, tokenizer, room: int, documents: int | None) -
 
 
 def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray]:
-    """Return the masked positions of each document, drawn from the seed and the document's number."""
+    """Return masked positions of each document, drawn from the seed and the document's number."""
     count = max(1, round(share * room))
     return [
         np.sort(np.random.default_rng([seed, number]).choice(room, count, replace=False))

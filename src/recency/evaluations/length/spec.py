@@ -1,4 +1,4 @@
-"""Perplexity by length: do masked LMs use more context than they were trained with?"""
+"""Perplexity by length: use of more context than in training by masked LMs."""
 
 from recency import config as configuration
 from recency.evaluations import registry

@@ -46,8 +46,8 @@ def main(
     endpoint, bootstrap, replicates, seed
         As in `delta_loglik`.
 
-    `delta_loglik` is relative to the function's baseline model, `difference` (with its 95 % interval)
-    to the model with a linear effect; both in nats.
+    `delta_loglik` is relative to the function's baseline model, `difference` (with its 95 %
+    interval) to the model with a linear effect; both in nats.
     """
     named = [{key: cell[key] for key in (*MODEL, "seed")} for cell in cells]
     models = [tuple(cell.values()) for cell in named]

@@ -42,11 +42,12 @@ def main(
 ) -> None:
     """Write maze.csv (COLUMNS; levels overall, condition, position, not run) and the contrasts.
 
-    Accuracy is in percent of the words with a foil selected by `filter`; 95 % intervals resample the
-    groups of the column `by`, and differences from the baseline use the same resamples. margin_bits is
-    the mean surprisal of the foil minus that of the word; perplexity is per word over the selected
-    words. `choices` and `times` are readers' responses and observations: a reader's choice is correct
-    where `correct` is true. `surprisals` are paths …/{lm}/{dataset}.parquet.
+    Accuracy is in percent of the words with a foil selected by `filter`; 95 % intervals resample
+    the groups of the column `by`, and differences from the baseline use the same resamples.
+    margin_bits is the mean surprisal of the foil minus that of the word; perplexity is per word
+    over the selected words. `choices` and `times` are readers' responses and observations: a
+    reader's choice is correct where `correct` is true. `surprisals` are paths
+    …/{lm}/{dataset}.parquet.
     """
     table = pd.read_parquet(words)
     for column in (FOIL, by, *([condition] if condition else [])):

@@ -34,9 +34,9 @@ def replaced(
     """Draw `places` words of `words` (contract 1), and a replacement for each from the same texts.
 
     `tokens` (words,) is the number of tokens of each word for the LM. The replacement has the same
-    number, so that later words keep their positions; LMs with the same tokenizer get the same words. A
-    position has `reach` words after it in its item, or as many as the longest item allows. Raises
-    InputError if there are fewer than two positions.
+    number, so that later words keep their positions; LMs with the same tokenizer get the same
+    words. A position has `reach` words after it in its item, or as many as the longest item allows.
+    Raises InputError if there are fewer than two positions.
     """
     random = np.random.default_rng(seed)
     position = words.groupby("item", sort=False).cumcount().to_numpy()

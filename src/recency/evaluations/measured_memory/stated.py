@@ -12,7 +12,7 @@ UNITS, QUANTILES = "unit_half_lives", (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class Stated:
-    """Half-life in tokens, with quartiles for learned units, or length of a window; otherwise NaN."""
+    """Half-life in tokens, with quartiles for learned units, or length of a window; else NaN."""
 
     half_life: float = math.nan
     low: float = math.nan

@@ -41,11 +41,12 @@ def main(
 ) -> None:
     """Write a row per LM and sum of tokens, for each paradigm and phenomenon and overall.
 
-    `scores` are in the order of `lms`. Accuracies and differences (from the baseline) are in percent.
-    low and high are Wilson's 95 % interval by pairs (other sentences of the same paradigms); those of
-    paradigms are by bootstrap (other paradigms). `compared` marks the sums by which LMs are compared.
-    p_pairs is from McNemar's exact test, p_paradigms from sign flips of whole paradigms' differences;
-    Holm's correction is over the LMs (overall), or over LMs and phenomena.
+    `scores` are in the order of `lms`. Accuracies and differences (from the baseline) are in
+    percent. low and high are Wilson's 95 % interval by pairs (other sentences of the same
+    paradigms); those of paradigms are by bootstrap (other paradigms). `compared` marks the sums by
+    which LMs are compared. p_pairs is from McNemar's exact test, p_paradigms from sign flips of
+    whole paradigms' differences; Holm's correction is over the LMs (overall), or over LMs and
+    phenomena.
     """
     table = pd.read_parquet(pairs, columns=["pair", "paradigm", "phenomenon"])
     judged = {lm["lm"]: judge(path, table, lm["lm"]) for lm, path in zip(lms, scores, strict=True)}

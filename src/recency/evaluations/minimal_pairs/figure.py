@@ -30,8 +30,8 @@ CHANCE = 50.0
 def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
     """Draw overall accuracy as one bar per LM above chance; `overall` has one row per LM.
 
-    The whisker is the 95 % interval of the difference from the baseline, centred on the baseline: if it
-    crosses the dashed line, the difference is not reliable over paradigms.
+    The whisker is the 95 % interval of the difference from the baseline, centred on the baseline:
+    if it crosses the dashed line, the difference is not reliable over paradigms.
     """
     looks, reference = style.looks(models), overall.accuracy[baseline]
     figure = style.figure(1.15 + 0.22 * len(models))
@@ -103,9 +103,7 @@ def grid(models: list[LM], wide: pd.DataFrame, baseline: str) -> Figure:
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.5, aspect=40, pad=0.03)
     bar.set_label("Accuracy (%); 50 is chance", size=style.SMALL)
     bar.outline.set_visible(False)
-    style.notes(
-        figure, ["bold: the best LM of a column; phenomena are means over paradigms"]
-    )
+    style.notes(figure, ["bold: the best LM of a column; phenomena are means over paradigms"])
     return figure
 
 

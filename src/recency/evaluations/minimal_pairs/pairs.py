@@ -59,7 +59,7 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
     r"""Read a file of pairs: columns paradigm, phenomenon, field, good, bad.
 
     JSON lines have all of `KEYS`, as in BLiMP's files; a table (.tsv) may lack `OPTIONAL`, and
-    writes a line break within a sentence as 
+    writes a line break within a sentence as
     . Raises InputError with file and line.
     """
     path = Path(path)

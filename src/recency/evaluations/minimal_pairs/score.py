@@ -33,8 +33,8 @@ def main(
 ) -> None:
     """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
 
-    `*_bits` is null if the LM has no begin token, `*_rest_bits` (without the first token) for a masked
-    LM, whose first token is predicted like any other.
+    `*_bits` is null if the LM has no begin token, `*_rest_bits` (without the first token) for a
+    masked LM, whose first token is predicted like any other.
     """
     table = pd.read_parquet(pairs, columns=["pair", "good", "bad"])
     codes, sentences = pd.factorize(pd.concat([table["good"], table["bad"]]))
@@ -66,7 +66,8 @@ def score(
 ) -> Sums:
     """Sum the surprisal of each sentence's tokens, with the sentences as written.
 
-    For a masked LM this is the pseudo-log-likelihood. Raises InputError for a sentence without tokens.
+    For a masked LM this is the pseudo-log-likelihood. Raises InputError for a sentence without
+    tokens.
     """
     settings = {key: value for key, value in scoring.items() if key not in OF_WORDS}
     texts = list(_texts(sentences, model, settings.pop("leading_space", False)))

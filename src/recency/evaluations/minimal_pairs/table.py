@@ -43,7 +43,8 @@ def published_accuracies(
 ) -> dict[str, float]:
     """Return the published accuracy (percent) of the baseline and of the best window.
 
-    `overall` is indexed by lm; `words` is the amount of training text as written in the paper (10M).
+    `overall` is indexed by lm; `words` is the amount of training text as written in the paper
+    (10M).
     """
     if path is None:
         return {}
@@ -158,7 +159,9 @@ def notes(
         ties = ", ".join(f"{label} {count}" for label, count in tied.items())
         lines.append(f"ties, counted as wrong: {ties}")
     if published_values:
-        lines.append(f"published: {source}; the best window's value is listed with the best one here")
+        lines.append(
+            f"published: {source}; the best window's value is listed with the best one here"
+        )
     return lines
 
 
@@ -191,4 +194,6 @@ def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
     if len(by_sum) == 1:
         return [f"surprisal is summed over {next(iter(by_sum))}"]
     groups = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
-    return [f"surprisal is summed over different tokens for different LMs, which are not comparable: {groups}"]
+    return [
+        f"surprisal is summed over different tokens for different LMs, which are not comparable: {groups}"
+    ]

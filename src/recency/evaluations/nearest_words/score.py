@@ -27,9 +27,7 @@ def entries(tokenizer) -> dict[str, int]:
     vocabulary = {
         token: number for token, number in tokenizer.get_vocab().items() if number not in special
     }
-    if any(
-        token.startswith(tuple(MARKS)) for token in vocabulary
-    ):  # only pieces that begin words
+    if any(token.startswith(tuple(MARKS)) for token in vocabulary):  # only pieces that begin words
         vocabulary = {
             t: number for t, number in vocabulary.items() if t[:1] in MARKS and t[1:].isalpha()
         }
@@ -37,7 +35,7 @@ def entries(tokenizer) -> dict[str, int]:
 
 
 def spaces(network) -> dict[str, np.ndarray]:
-    """Return a network's matrices (entries, units): its embedding, and its first memory of words."""
+    """Return network's matrices (entries, units): its embedding, and its first memory of words."""
     matrices = {"U": network.get_input_embeddings().weight}
     for module in network.modules():
         context = getattr(module, "context", None)
@@ -47,7 +45,7 @@ def spaces(network) -> dict[str, np.ndarray]:
 
 
 def nearest(matrix: np.ndarray, row: int, rows: np.ndarray, count: int, space: str):
-    """Return the `count` nearest of `rows` to a row, except itself, and their cosines or distances."""
+    """Return `count` nearest of `rows` to a row, except itself, and their cosines or distances."""
     rows = rows[rows != row]
     if space == "U":
         unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-300)

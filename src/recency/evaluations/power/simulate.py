@@ -181,9 +181,9 @@ def leads(
 def summary(studies: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the results of studies of one size, without the size.
 
-    The smallest lead that a study would detect with a probability of 80 % is half of its 95 % interval
-    plus 0.84 standard errors. Relative values are shares of b's mean ΔLogLik, NaN where it is not
-    positive.
+    The smallest lead that a study would detect with a probability of 80 % is half of its 95 %
+    interval plus 0.84 standard errors. Relative values are shares of b's mean ΔLogLik, NaN where it
+    is not positive.
     """
     frame = pd.DataFrame(studies)
     mean = frame.mean()

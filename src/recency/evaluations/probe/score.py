@@ -35,10 +35,10 @@ def main(
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
     `settings` are the config's `probe:`; `seed` is the LM's seed, for the weights of an untrained
-    network; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last is after the
-    final norm; the tree of joined neighbours has no layer. spearman, dev_loss and epochs are in the
-    rows of all relations. Finished layers are stored next to `out` until all are done, so that a
-    killed job resumes.
+    network; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last is after
+    the final norm; the tree of joined neighbours has no layer. spearman, dev_loss and epochs are in
+    the rows of all relations. Finished layers are stored next to `out` until all are done, so that
+    a killed job resumes.
     """
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token

@@ -4,7 +4,7 @@ from recency.evaluations.registry import Data, Evaluation
 
 
 def training(config: dict) -> dict:
-    """Return the training settings in the config's `probe:`, without display settings and memory."""
+    """Return training settings in the config's `probe:`, without display settings and memory."""
     settings = config.get("probe", {})
     return {key: settings[key] for key in settings if key not in ("relations", "memory_gb")}
 
@@ -13,7 +13,9 @@ def _problems(config, name) -> list[str]:
     """List a probe without training settings."""
     lacking = "probe" in config["experiments"][name] and "probe" not in config
     where = f"experiments → {name} → probe"
-    return [f"{where}: the table `probe`, with its training settings, is missing"] if lacking else []
+    return (
+        [f"{where}: the table `probe`, with its training settings, is missing"] if lacking else []
+    )
 
 
 EVALUATION = Evaluation(

@@ -67,9 +67,10 @@ class Sentences:
 def scaled(states: np.ndarray, begin: np.ndarray) -> tuple[np.ndarray, float]:
     """Return a layer's centre (width,) and the scale by which its states are divided.
 
-    Distances do not depend on the centre, and B could absorb the scale; removing both lets one learning
-    rate suit all layers. After scaling, the median neighbours of a sentence differ by 1 in each
-    dimension, root mean square; the median is robust to single words that are far from the rest.
+    Distances do not depend on the centre, and B could absorb the scale; removing both lets one
+    learning rate suit all layers. After scaling, the median neighbours of a sentence differ by 1 in
+    each dimension, root mean square; the median is robust to single words that are far from the
+    rest.
     """
     some = states[:: max(1, len(states) // 10_000)]
     first = np.setdiff1d(np.arange(1, len(states)), begin)
@@ -117,9 +118,9 @@ def train(
 ) -> tuple[torch.Tensor, float, int]:
     """Return B (rank, width) with the lowest loss on dev, that loss, and the number of epochs.
 
-    Adam starts at `learning_rate`, which falls tenfold after each epoch without a lower loss on dev;
-    training ends after `patience` such epochs in a row or after `epochs`. `report` receives each
-    epoch's number, rate and loss on dev.
+    Adam starts at `learning_rate`, which falls tenfold after each epoch without a lower loss on
+    dev; training ends after `patience` such epochs in a row or after `epochs`. `report` receives
+    each epoch's number, rate and loss on dev.
     """
     random = np.random.default_rng(seed)
     width = data.states.shape[1]

@@ -67,9 +67,9 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
 def spanning_trees(distances: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Return minimum spanning trees of many sentences at once, by Prim's algorithm.
 
-    `distances` is (sentences, length, length); `counted` (sentences, length) marks the included words.
-    The result (sentences, length) has a neighbour of each word in the tree, and -1 for the first word
-    of a tree and for excluded words.
+    `distances` is (sentences, length, length); `counted` (sentences, length) marks the included
+    words. The result (sentences, length) has a neighbour of each word in the tree, and -1 for the
+    first word of a tree and for excluded words.
     """
     sentences, size = counted.shape
     rows = np.arange(sentences)
@@ -93,12 +93,12 @@ def spanning_trees(distances: np.ndarray, counted: np.ndarray) -> np.ndarray:
 def score(predict: Callable[[np.ndarray], np.ndarray], trees: Trees) -> pd.DataFrame:
     """Return relation, n, uuas and spearman of predicted distances; the first row is "all".
 
-    `predict` maps sentence indices (s,) to distances, padded to the longest (s, length, length). UUAS
-    is the share of the n gold edges, without punctuation, in the minimum spanning tree. A relation's
-    row is over its gold edges; subtypes (nsubj:pass) count with their relation, and also have separate
-    rows. Spearman is the correlation of each word's distances to the words of its sentence, averaged
-    over the sentence, then over sentences of the same length, then over the lengths 5 to 50 (Hewitt &
-    Manning 2019, section 4.2).
+    `predict` maps sentence indices (s,) to distances, padded to the longest (s, length, length).
+    UUAS is the share of the n gold edges, without punctuation, in the minimum spanning tree. A
+    relation's row is over its gold edges; subtypes (nsubj:pass) count with their relation, and also
+    have separate rows. Spearman is the correlation of each word's distances to the words of its
+    sentence, averaged over the sentence, then over sentences of the same length, then over the
+    lengths 5 to 50 (Hewitt & Manning 2019, section 4.2).
     """
     hits = np.zeros(len(trees.head), bool)
     correlation = {}

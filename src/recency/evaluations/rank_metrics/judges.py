@@ -1,7 +1,7 @@
 """Rule continuations: LMs' continuations, shuffled with the originals, for human judges.
 
-In chapter 7 of the thesis, people judged whether a person or a machine wrote a continuation (3 clearly
-a person … 0 clearly a machine); the ratio of 3s to 0s is an LM's score.
+In chapter 7 of the thesis, people judged whether a person or a machine wrote a continuation (3
+clearly a person … 0 clearly a machine); the ratio of 3s to 0s is an LM's score.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,8 @@ def main(
 ) -> None:
     """Write the judges' sheet (id, context, continuation, rating) and its key (id, text, lm, complete).
 
-    `continuations` are files …/{lm}/….csv of rule rank_metrics. Unfinished continuations end in "…".
+    `continuations` are files …/{lm}/….csv of rule rank_metrics. Unfinished continuations end in
+    "…".
     """
     paths = {Path(path).parent.name: path for path in continuations}
     parts = []

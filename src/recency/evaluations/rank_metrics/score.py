@@ -1,7 +1,7 @@
 """Rule rank_metrics: rank and surprisal after the first words of sentences, and continuations.
 
-As in chapter 7 of the thesis: sentences of at least 16 words without colons or quotation marks, whose
-first eight words are context and whose remaining words are scored.
+As in chapter 7 of the thesis: sentences of at least 16 words without colons or quotation marks,
+whose first eight words are context and whose remaining words are scored.
 """
 
 import math
@@ -61,8 +61,8 @@ def main(
 ) -> None:
     """Write COLUMNS (one row per token after the first `kept` words; nats) and CONTINUATIONS.
 
-    `place` is the position of a word in its sentence from 1. Each sentence is a separate text, after
-    the begin token.
+    `place` is the position of a word in its sentence from 1. Each sentence is a separate text,
+    after the begin token.
     """
     texts = chosen(pd.read_parquet(words), sentences, least, seed)
     position = texts.groupby("item", sort=False).cumcount().to_numpy() + 1

@@ -1,8 +1,8 @@
 """Refits of one regression to resampled subjects, and their log-likelihood on exploratory data.
 
-All LMs, bases and measures of a dataset share the same draws. Replicate 0 is the original data, with
-the log-likelihood of the regression itself. A subject drawn twice counts as two subjects with the
-same conditional modes.
+All LMs, bases and measures of a dataset share the same draws. Replicate 0 is the original data,
+with the log-likelihood of the regression itself. A subject drawn twice counts as two subjects with
+the same conditional modes.
 """
 
 import zlib

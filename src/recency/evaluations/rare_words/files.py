@@ -17,8 +17,8 @@ SEPARATORS = "\t;:,"
 def read_pairs(path: File) -> list[tuple[str, str, float]]:
     """Read a word, a word and a rating per line, separated by SEPARATORS or blanks; # begins notes.
 
-    A first line without a number is a header; additional columns are ignored. Raises InputError, with
-    file and line, for other lines, for fewer than three pairs, and for a constant rating.
+    A first line without a number is a header; additional columns are ignored. Raises InputError,
+    with file and line, for other lines, for fewer than three pairs, and for a constant rating.
     """
     rated = []
     for number, line in lines(Path(path)):
@@ -86,6 +86,7 @@ def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
         raise InputError(f"{path} has {len(rows) + twice:,} vectors{stated}")
     if twice:
         print(
-            f"{path}: {twice:,} words occur twice; the first vector of each is used", file=sys.stderr
+            f"{path}: {twice:,} words occur twice; the first vector of each is used",
+            file=sys.stderr,
         )
     return list(rows), np.array(list(rows.values()))

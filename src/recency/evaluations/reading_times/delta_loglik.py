@@ -1,10 +1,10 @@
-"""Collect an experiment's fits into one table of ΔLogLik: full minus baseline, one row per response.
+"""Collect an experiment's fits into one table of ΔLogLik: full minus baseline, a row per response.
 
-delta_loglik is by the experiment's endpoint (recency.endpoints) and has 95 % intervals; a column per
-other likelihood follows, if the fits have it. Natural logarithm. A second table has the intervals of
-totals and of differences between LMs (recency.evaluations.reading_times.intervals). An LM with
-several training seeds is the mean over these; a separate table has the values of each seed. `base`
-is what the baseline model omits, as recorded by the fits: only the fixed effects of interest
+delta_loglik is by the experiment's endpoint (recency.endpoints) and has 95 % intervals; a column
+per other likelihood follows, if the fits have it. Natural logarithm. A second table has the
+intervals of totals and of differences between LMs (recency.evaluations.reading_times.intervals). An
+LM with several training seeds is the mean over these; a separate table has the values of each seed.
+`base` is what the baseline model omits, as recorded by the fits: only the fixed effects of interest
 (`fixed`), or all predictors of the LM (`all`).
 """
 

@@ -102,8 +102,8 @@ def bars(
 ) -> Figure:
     """Draw total ΔLogLik as one bar per LM, and next to it the difference from the baseline.
 
-    Both have 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are ΔLogLik of
-    each seed, as returned by intervals.by_seed, drawn as small marks.
+    Both have 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
+    ΔLogLik of each seed, as returned by intervals.by_seed, drawn as small marks.
     """
     totals, looks = result.totals, style.looks(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
@@ -273,7 +273,7 @@ def panels(
 
 
 def _title(response: Response, n: int, columns: int) -> str:
-    """Return a panel's title in lines that fit: dataset, then measure and number of observations."""
+    """Return panel's title in lines that fit: dataset, then measure and number of observations."""
     name = response.dataset_label
     measure = f"{response.measure}, " if name != response.label else ""
     lines = textwrap.wrap(name, 80 // columns) + [f"{measure}n = {n:,}"]

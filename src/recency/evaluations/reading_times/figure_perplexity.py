@@ -53,7 +53,8 @@ def draw(
 
     `seeds` has lm, perplexity and delta_loglik of each seed, drawn as small marks.
 
-    The baseline is a horizontal dashed line; the interval of an LM that differs from it does not cross it.
+    The baseline is a horizontal dashed line; the interval of an LM that differs from it does not
+    cross it.
     """
     lms = [lm for lm in result.lms if lm.lm in perplexity.index]
     looks, totals = style.looks(result.lms), result.totals
@@ -138,8 +139,8 @@ def main(
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
 
-    `seeds` maps each LM of perplexity.csv → the LM averaged over its seeds; `by_seed` is the file of their
-    ΔLogLik. Perplexity is per token, or per word if the LMs' tokenizers differ.
+    `seeds` maps each LM of perplexity.csv → the LM averaged over its seeds; `by_seed` is the file
+    of their ΔLogLik. Perplexity is per token, or per word if the LMs' tokenizers differ.
     """
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     bounds = interval_files.read(intervals, result)

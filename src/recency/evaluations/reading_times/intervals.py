@@ -1,10 +1,10 @@
 """Intervals of ΔLogLik and of its differences between LMs, by response and over responses.
 
-For the endpoint `crossed` they are based on scores of unseen subjects and sentences and generalise to
-both (recency.stats.crossed_samples). For the others they are conditional on the fits: the subjects
-(or sentences) of each dataset are resampled with all of their observations in all of the dataset's
-measures, with the same draws for all LMs; the reported interval is the wider of those by subject
-and by sentence.
+For the endpoint `crossed` they are based on scores of unseen subjects and sentences and generalise
+to both (recency.stats.crossed_samples). For the others they are conditional on the fits: the
+subjects (or sentences) of each dataset are resampled with all of their observations in all of the
+dataset's measures, with the same draws for all LMs; the reported interval is the wider of those by
+subject and by sentence.
 
 New training seeds are part of both (recency.stats.totals).
 """
@@ -89,11 +89,11 @@ def table(
 ) -> pd.DataFrame:
     """Return one row (COLUMNS) per interval of an experiment with these cells.
 
-    By response, there are each LM's ΔLogLik (kind "own") and its difference from its LM in `baselines`
-    ("baseline"), and the same over all responses that every LM has (dataset and measure "all"). Designs
-    with another name in `apart` (design → name) have separate totals, with the name as their design.
-    Without `apart`, all other pairs follow ("pair"). low_all and high_all are simultaneous for all pairs
-    of a total. `by` names the clusters of low, high and se.
+    By response, there are each LM's ΔLogLik (kind "own") and its difference from its LM in
+    `baselines` ("baseline"), and the same over all responses that every LM has (dataset and measure
+    "all"). Designs with another name in `apart` (design → name) have separate totals, with the name
+    as their design. Without `apart`, all other pairs follow ("pair"). low_all and high_all are
+    simultaneous for all pairs of a total. `by` names the clusters of low, high and se.
     """
     lms = list(dict.fromkeys(lm for lm, _ in cells))
     responses = list(dict.fromkeys(response for _, response in cells))

@@ -1,7 +1,7 @@
 """Additional effect of an LM's surprisal in a regression with another LM's, in both directions.
 
-The regression with both LMs' terms is compared with each LM's own full model, which is nested in it:
-ΔLogLik on the exploratory partition with its bootstrap intervals, and the permutation test of
+The regression with both LMs' terms is compared with each LM's own full model, which is nested in
+it: ΔLogLik on the exploratory partition with its bootstrap intervals, and the permutation test of
 squared errors on the held-out partition. By-group slopes of the added LM belong to it.
 """
 
@@ -51,11 +51,11 @@ def main(
 ) -> None:
     """Write two rows of COLUMNS (CSV) per comparison: b added to a, and a added to b.
 
-    `comparisons` have lm_a, lm_b, dataset, measure and design; all files are in their order. `fit_both`
-    are fitted as LM a's, with b as the second LM. Log-likelihoods are in nats; `difference` is the mean
-    squared error of both minus that of one, negative if the added LM helps. p is the larger of
-    p_subject and p_sentence, p_holm is corrected by Holm's method over all rows. `others`, `onsets` and
-    `named` are as in permutation.main().
+    `comparisons` have lm_a, lm_b, dataset, measure and design; all files are in their order.
+    `fit_both` are fitted as LM a's, with b as the second LM. Log-likelihoods are in nats;
+    `difference` is the mean squared error of both minus that of one, negative if the added LM
+    helps. p is the larger of p_subject and p_sentence, p_holm is corrected by Holm's method over
+    all rows. `others`, `onsets` and `named` are as in permutation.main().
     """
     rows = []
     for index, names in enumerate(comparisons):

@@ -3,9 +3,9 @@
 Two models' squared errors are swapped at random, together for all observations of a subject
 (p_subject) or of a sentence (p_sentence); the statistic is the difference of their means unless the
 experiment sets another (`test_statistic`), two-sided. p, which is printed and corrected, is the
-larger of the two. Swapping single observations ignores the dependence within subjects and sentences:
-p_observation_anticonservative has this value, for comparison with published ones (10 % false
-positives at a nominal 5 % with word effects).
+larger of the two. Swapping single observations ignores the dependence within subjects and
+sentences: p_observation_anticonservative has this value, for comparison with published ones (10 %
+false positives at a nominal 5 % with word effects).
 
 The errors of an LM with several seeds are means over the seeds, and p includes the variation
 between new seeds (recency.stats.permutation). Kinds of memory are tested in the same way; the
@@ -85,17 +85,18 @@ def main(
 ) -> None:
     """Write one row per comparison (lm_a, lm_b, dataset, measure) and one per pair of LMs.
 
-    Comparisons that differ only in `seed` make one row. All files are in the order of `comparisons`,
-    `unigram` where a design needs it; the fits are the full models. The row of a pair of LMs (dataset
-    and measure "all") tests all its observations together; observations in different units, such as
-    times and amplitudes, cannot be pooled: n = 0 and empty values. The same holds for a response
-    without a fit of one LM, which is excluded from the pooled row. p is the larger of p_subject and
-    p_sentence, or the only one with a single sentence or subject. p_holm is corrected by Holm's method
-    in four families: LMs against their baseline (`baselines`, lm → lm) over all responses, the same by
-    response, and other pairs likewise. `out_kinds` has the same for each pair of `kinds` (lm → kind), in
-    two families: over all responses, and by response. `others` are surprisal files of LMs named in
-    formulas, one per lm and dataset of `named`. `onsets` are of the responses whose designs have a
-    kernel. `statistic` is a module of recency.stats.statistics.
+    Comparisons that differ only in `seed` make one row. All files are in the order of
+    `comparisons`, `unigram` where a design needs it; the fits are the full models. The row of a
+    pair of LMs (dataset and measure "all") tests all its observations together; observations in
+    different units, such as times and amplitudes, cannot be pooled: n = 0 and empty values. The
+    same holds for a response without a fit of one LM, which is excluded from the pooled row. p is
+    the larger of p_subject and p_sentence, or the only one with a single sentence or subject.
+    p_holm is corrected by Holm's method in four families: LMs against their baseline (`baselines`,
+    lm → lm) over all responses, the same by response, and other pairs likewise. `out_kinds` has the
+    same for each pair of `kinds` (lm → kind), in two families: over all responses, and by response.
+    `others` are surprisal files of LMs named in formulas, one per lm and dataset of `named`.
+    `onsets` are of the responses whose designs have a kernel. `statistic` is a module of
+    recency.stats.statistics.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}

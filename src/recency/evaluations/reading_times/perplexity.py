@@ -1,4 +1,4 @@
-"""Perplexity of each LM on the reading-time corpora, from its surprisal (Clark et al. 2025, Figure 6)."""
+"""Perplexity of each LM on the reading-time corpora, from its surprisal (Clark et al. 2025, Fig. 6)."""
 
 from pathlib import Path
 
@@ -34,9 +34,9 @@ def scored(surprisal: File) -> tuple[float, int, int]:
 def main(*, surprisal: Files, lms: Described, out: File) -> None:
     """Write perplexity.csv: a row per LM and dataset, and one per LM for all datasets ("all").
 
-    `surprisal` are paths …/{lm}/{dataset}.parquet; every LM needs the same datasets, so that "all" is the
-    same text for each. `perplexity` is 2 ** (bits / tokens), comparable between LMs with the same
-    tokenizer; `word_perplexity`, 2 ** (bits / words), is comparable between all LMs.
+    `surprisal` are paths …/{lm}/{dataset}.parquet; every LM needs the same datasets, so that "all"
+    is the same text for each. `perplexity` is 2 ** (bits / tokens), comparable between LMs with the
+    same tokenizer; `word_perplexity`, 2 ** (bits / words), is comparable between all LMs.
     """
     totals: dict[str, dict[str, tuple[float, int, int]]] = {}
     for path in map(Path, surprisal):

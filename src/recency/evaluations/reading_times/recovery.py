@@ -37,8 +37,8 @@ def standardised(truth: Mapping, scaling: Mapping[str, Mapping[str, float]]) -> 
     """Return the truth in the units of a regression whose predictors are (x - mean) / sd.
 
     Returns `fixed`, `subject`, `sentence` and `residual`: ms by term, the last three being standard
-    deviations. A slope per unit becomes one per sd; the intercept moves from the mean of the words to
-    the mean of the observations, which changes the subjects' slopes accordingly.
+    deviations. A slope per unit becomes one per sd; the intercept moves from the mean of the words
+    to the mean of the observations, which changes the subjects' slopes accordingly.
     """
     fixed = {row["term"]: row["value"] for row in truth["fixed"]}
 
@@ -73,9 +73,9 @@ def standardised(truth: Mapping, scaling: Mapping[str, Mapping[str, float]]) -> 
 def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.DataFrame:
     """Return one row per effect and fit, in ms: the truth, the estimate, its 95 % interval.
 
-    The truth for every LM is the effect of one sd of the readers' own surprisal, with the scaling of the
-    fit for the readers' LM if there is one. The truth of an effect that the readers lack is 0. Raises
-    InputError for a fit without one of the effects, such as a base model's.
+    The truth for every LM is the effect of one sd of the readers' own surprisal, with the scaling
+    of the fit for the readers' LM if there is one. The truth of an effect that the readers lack is
+    0. Raises InputError for a fit without one of the effects, such as a base model's.
     """
     fits = list(fits)
     of_reader = next((fit for fit in fits if fit["lm"] == truth["reader"]), None)

@@ -48,12 +48,12 @@ def main(
 ) -> None:
     """Write one row per LM (without its seed) and response, and one per pair of LMs and response.
 
-    `cells` has lm, but_for_seed, seed, dataset, measure and design for each pair of Parquet files, from
-    which ΔLogLik by the `endpoint` is computed. LMs with the same `but_for_seed` (`lm` in the table)
-    differ only in their seed. A pair's row has the difference of the two, for the seeds that both have.
-    delta_loglik is the mean over seeds of the sum over sentences; the sds are of that sum for one seed;
-    se_seeds and se_sentences are its standard errors by source, and se includes both and the residual's.
-    low and high are its 95 % interval (half_width()).
+    `cells` has lm, but_for_seed, seed, dataset, measure and design for each pair of Parquet files,
+    from which ΔLogLik by the `endpoint` is computed. LMs with the same `but_for_seed` (`lm` in the
+    table) differ only in their seed. A pair's row has the difference of the two, for the seeds that
+    both have. delta_loglik is the mean over seeds of the sum over sentences; the sds are of that
+    sum for one seed; se_seeds and se_sentences are its standard errors by source, and se includes
+    both and the residual's. low and high are its 95 % interval (half_width()).
     """
     by_response: dict[tuple[str, str, str], dict[str, dict[Any, pd.Series]]] = {}
     every = delta_loglik.read_parts(endpoint, full, base)
@@ -106,8 +106,8 @@ def half_width(values: np.ndarray) -> float:
     The interval is that of a·Z + b·T, the rule of `recency.stats.totals` in closed form: Z is
     standard normal and a the standard error over sentences of the mean of the seeds; T has
     Student's t distribution with S - 1 degrees of freedom and b is the standard error of the seeds'
-    totals. Both a and b contain the residual (seed by sentence), so the interval is conservative. `se`
-    of the table counts the residual once.
+    totals. Both a and b contain the residual (seed by sentence), so the interval is conservative.
+    `se` of the table counts the residual once.
 
     Parameters
     ----------

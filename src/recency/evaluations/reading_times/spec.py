@@ -96,7 +96,7 @@ def _recovery_problems(config, entry, where) -> list[str]:
 
 
 def _formula(config, design):
-    """Return the formula of a design, or None if it cannot be parsed, which is reported elsewhere."""
+    """Return formula of a design, or None if it cannot be parsed, which is reported elsewhere."""
     try:
         return designs.read(config["designs"][design])
     except InputError:

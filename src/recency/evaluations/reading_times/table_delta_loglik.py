@@ -23,8 +23,8 @@ PRODUCT = {
 def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.DataFrame:
     """Return one row per LM and response, and a "Total" row, with NaN for missing published values.
 
-    `published` is indexed by lm. The difference is given only if both have the same baseline model and
-    endpoint.
+    `published` is indexed by lm. The difference is given only if both have the same baseline model
+    and endpoint.
     """
     totals, rows = result.totals, []
     of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
@@ -62,8 +62,8 @@ def layout(
 ) -> Table:
     """Return the table: responses grouped by dataset, Total last.
 
-    Beneath a value is the interval of its difference from the baseline; for the baseline, the interval of
-    its own ΔLogLik.
+    Beneath a value is the interval of its difference from the baseline; for the baseline, the
+    interval of its own ΔLogLik.
     """
     has_published = rows.published.notna().any()
     groups: list[tuple[str, list[str]]] = []

@@ -58,8 +58,8 @@ def agreement(
 ) -> pd.DataFrame:
     """Return the agreement of each candidate with published values, one row per candidate.
 
-    Columns: base, endpoint, cells (pairs of LM and response that both have), correlation (over these),
-    correlation_within (mean over responses of correlations among LMs), rms_difference and
+    Columns: base, endpoint, cells (pairs of LM and response that both have), correlation (over
+    these), correlation_within (mean over responses of correlations among LMs), rms_difference and
     mean_difference in nats.
     """
     rows = []

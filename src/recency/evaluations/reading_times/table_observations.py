@@ -22,12 +22,14 @@ PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"
 
 
 def sizes(counts: Files) -> dict[str, dict[str, int]]:
-    """Return the partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
+    """Return partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
     partitions = {}
     for path in map(Path, counts):
         rows = comparison.table(path, ["step", "kept"]).set_index("step").kept
         if absent := [name for name in PARTITIONS if name not in rows.index]:
-            raise InputError(f"{path}: no row {', '.join(absent)}; delete it, so that it is computed again")
+            raise InputError(
+                f"{path}: no row {', '.join(absent)}; delete it, so that it is computed again"
+            )
         partitions[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
     return partitions
 

@@ -55,12 +55,12 @@ def main(
 ) -> None:
     """Write the report to `out`; all paths are of files below its folder.
 
-    `experiments` are dicts of name, title, ranked (whether it has a verdict), explorer (its page, or ""),
-    shown (figures and tables: title, caption) and summaries (module, heading), in order; `shown`,
-    `verdicts` and `others` are their files, in the same order. `corpora` have label, dataset, measures,
-    cite, licence, check. `made` are (setting, value) of the study, `lms` are (label, bias, training),
-    `labels` maps dataset → label. `checks` are the corpora's check pages to link to; `histories` are
-    networks' config.json, whose code changes are added to `notes`.
+    `experiments` are dicts of name, title, ranked (whether it has a verdict), explorer (its page,
+    or ""), shown (figures and tables: title, caption) and summaries (module, heading), in order;
+    `shown`, `verdicts` and `others` are their files, in the same order. `corpora` have label,
+    dataset, measures, cite, licence, check. `made` are (setting, value) of the study, `lms` are
+    (label, bias, training), `labels` maps dataset → label. `checks` are the corpora's check pages
+    to link to; `histories` are networks' config.json, whose code changes are added to `notes`.
     """
     folder = Path(out).parent
     files, verdict_files, tabled = iter(shown), iter(verdicts), iter(others)
@@ -178,9 +178,7 @@ def _provenance(
             f"<a href='{_address(corpus['check'])}'>{html.escape(corpus['label'])}</a>"
             for corpus in linked
         )
-        yield (
-            f"<p>Quality reports of the corpora: {pages}.</p>" if pages else ""
-        )
+        yield (f"<p>Quality reports of the corpora: {pages}.</p>" if pages else "")
     yield f"<p>Computing times, after the end of the run: <a href='{_address(TIMINGS)}'>{TIMINGS}</a>.</p>"
     yield "</section>"
 
@@ -239,7 +237,9 @@ def _table(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     begin, end = text.find("</h1>"), text.rfind("</body>")
     if begin < 0 or end < 0:
-        raise InputError(f"{path}: not a page of a table; delete the file, so that it is computed again")
+        raise InputError(
+            f"{path}: not a page of a table; delete the file, so that it is computed again"
+        )
     return text[begin + len("</h1>") : end].strip()
 
 

@@ -1,8 +1,8 @@
 """ΔLogLik for every combination of some settings: how much a result depends on each of them.
 
-A cell is a response with one value of each setting (grids.SETTINGS), in which all LMs were scored and
-fitted with the same settings. The figure has a column per cell, with its settings marked beneath, and
-shows the lead of each LM over the baseline, whose own ΔLogLik is in the table.
+A cell is a response with one value of each setting (grids.SETTINGS), in which all LMs were scored
+and fitted with the same settings. The figure has a column per cell, with its settings marked
+beneath, and shows the lead of each LM over the baseline, whose own ΔLogLik is in the table.
 """
 
 import itertools
@@ -40,9 +40,9 @@ def data(
 ) -> pd.DataFrame:
     """Return one row per fit: lm, label, dataset, measure, settings as text, ΔLogLik, convergence.
 
-    loglik is the log-likelihood of the model with the LM, in nats per observation; low and high are the
-    95 % interval of the difference from the baseline with the same settings. The sums over responses
-    follow, with dataset and measure `all`.
+    loglik is the log-likelihood of the model with the LM, in nats per observation; low and high are
+    the 95 % interval of the difference from the baseline with the same settings. The sums over
+    responses follow, with dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
     columns = [*names, "delta_loglik", OWN, "n", "n_exploratory", "converged"]
@@ -121,8 +121,8 @@ def layout(
 ) -> Table:
     """Return the cells as rows, the LMs of each response as columns.
 
-    Beneath is the interval of the difference from the baseline, bold where it excludes zero. If families
-    or linking functions differ, a column has the fit of each.
+    Beneath is the interval of the difference from the baseline, bold where it excludes zero. If
+    families or linking functions differ, a column has the fit of each.
     """
     settings = varied(rows)
     fitted = bool({"family", "linking"} & {*settings}) and "response" not in settings
@@ -195,7 +195,9 @@ def draw(
         reference = np.array([fit.delta_loglik for fit in fits[baseline.lm]])
         for index, lm in enumerate(others):
             look, shown = looks[lm.lm], fits[lm.lm]
-            xs = np.arange(len(every)) + 0.6 * ((index + 0.5) / len(others) - 0.5)  # next to each other
+            xs = np.arange(len(every)) + 0.6 * (
+                (index + 0.5) / len(others) - 0.5
+            )  # next to each other
             deltas = [fit.delta_loglik for fit in shown] - reference
             low, high = np.array([(fit.low, fit.high) for fit in shown]).T
             axes.vlines(xs, low, high, color=look.colour, lw=0.7, zorder=1.5,
@@ -204,8 +206,7 @@ def draw(
                       ms=4.2, mew=1, color=look.colour, gid=f"{response.label} {lm.lm}")  # fmt: skip
         axes.axhline(0, color=looks[baseline.lm].colour, ls=DASHES, lw=1, zorder=1)
         axes.set_title(response.label, loc="left", size=8.5)
-        axes.set_ylabel("ΔLogLik above
-        baseline (nats)")
+        axes.set_ylabel("ΔLogLik above\nbaseline (nats)")
         axes.grid(axis="y")
         axes.tick_params(axis="x", length=0)
         axes.yaxis.set_major_formatter(style.tick)
@@ -256,8 +257,8 @@ def main(
 ) -> None:
     """Write figure (.pdf, .svg, .png, .csv) and table (.csv, .html, .tex).
 
-    `grid` explains the names in delta_loglik.csv, as returned by grids.expand; `lms` are the LMs of the
-    experiment, `baseline` one of them; `responses` are listed once per design.
+    `grid` explains the names in delta_loglik.csv, as returned by grids.expand; `lms` are the LMs of
+    the experiment, `baseline` one of them; `responses` are listed once per design.
     """
     once = {(row["dataset"], row["measure"]): row for row in responses}
     models, measured = comparison.records(lms, once.values())

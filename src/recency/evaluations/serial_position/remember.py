@@ -56,9 +56,10 @@ def recognition(
 ) -> pd.DataFrame:
     """Return list, studied, position, word, surprisal_bits, bare_bits and recognized.
 
-    `recognized` is the percentage of the list's lures with a lower score than the studied word, counting
-    ties half: the area under the ROC curve for one word. The score is the negative surprisal after the
-    list or, with `by` "likelihood_ratio", the decrease in surprisal due to the list in bits.
+    `recognized` is the percentage of the list's lures with a lower score than the studied word,
+    counting ties half: the area under the ROC curve for one word. The score is the negative
+    surprisal after the list or, with `by` "likelihood_ratio", the decrease in surprisal due to the
+    list in bits.
     """
     rows, contexts, bare = [], [], {}
     for number, drawn in enumerate(lists):
@@ -124,8 +125,8 @@ def main(
 ) -> None:
     """Write COLUMNS, one row per word of each list and per lure, to a Parquet file.
 
-    Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN if an LM generates no
-    continuations (`NO_RECALL`), or `samples` is 0.
+    Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN if an LM generates
+    no continuations (`NO_RECALL`), or `samples` is 0.
     """
     from recency.progress import progress
     from recency.scoring.generation import continuations

@@ -41,9 +41,9 @@ def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame,
     """Return an LM's curves (columns `CURVE`) and their summaries (`SUMMARY`), in percent.
 
     `tables` are the files of rule remember_lists, one per seed; curves are means over seeds. 95 %
-    intervals resample lists, the same ones for each seed, and seeds (`bootstrap.of_few`). `chance` is 50
-    for recognition and, for recall, the percentage of unstudied words in the samples. A task that an LM
-    cannot do is omitted.
+    intervals resample lists, the same ones for each seed, and seeds (`bootstrap.of_few`). `chance`
+    is 50 for recognition and, for recall, the percentage of unstudied words in the samples. A task
+    that an LM cannot do is omitted.
     """
     if any(not table[READ[:4]].equals(tables[0][READ[:4]]) for table in tables):
         raise InputError("the seeds of an LM were tested on different lists; delete their files in serial_position")  # fmt: skip

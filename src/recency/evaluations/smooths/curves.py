@@ -1,8 +1,8 @@
 """Compare an experiment's additive models with linear ones: ΔLogLik, and each smooth and line.
 
-Both are fitted by mgcv to the same rows with the same other terms. A predictor's smooth, and its line,
-are its contributions to the response at each value, centred at the rows' mean; bands are two standard
-errors wide on either side, as in mgcv.
+Both are fitted by mgcv to the same rows with the same other terms. A predictor's smooth, and its
+line, are its contributions to the response at each value, centred at the rows' mean; bands are two
+standard errors wide on either side, as in mgcv.
 """
 
 import json
@@ -44,11 +44,11 @@ def main(
 ) -> None:
     """Write COLUMNS and CURVES (CSV): each smooth of interest of each of `cells` (NAMES, of_interest).
 
-    The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik relative to the base
-    on the exploratory partition, delta_nonlinear that of the smooth relative to the line, with 95 %
-    intervals; they are empty without an exploratory partition. Curves have the kinds smooth, line and
-    count (number of rows around x). A failed fit has only its note.
-    there are about x. Nothing is said of a model that could not be fitted but its note.
+    The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik relative to the
+    base on the exploratory partition, delta_nonlinear that of the smooth relative to the line, with
+    95 % intervals; they are empty without an exploratory partition. Curves have the kinds smooth,
+    line and count (number of rows around x). A failed fit has only its note. there are about x.
+    Nothing is said of a model that could not be fitted but its note.
     """
     rows, curves = [], []
     for index, cell in enumerate(cells):

@@ -54,7 +54,9 @@ def draw(
         ends = mine[mine.kind != "count"]
         low, high = ends.low.min(), ends.high.max()
         floor = low - SHARE * (high - low) * 1.25
-        counted = mine[mine.kind == "count"].groupby("lm")  # counts per bit, so that bin widths do not matter
+        counted = mine[mine.kind == "count"].groupby(
+            "lm"
+        )  # counts per bit, so that bin widths do not matter
         most = max(
             (counted_rows.value / counted_rows.x.diff().iloc[-1]).max()
             for _, counted_rows in counted
@@ -110,9 +112,7 @@ def draw(
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
     gains = rows.delta_nonlinear.notna().any()
-    explanation = (
-        "ΔLogLik: smooths relative to lines, in nats, on the exploratory partition"
-    )
+    explanation = "ΔLogLik: smooths relative to lines, in nats, on the exploratory partition"
     style.notes(figure, [*([explanation] if gains else []), *words])
     return figure
 

@@ -1,4 +1,4 @@
-"""Smooths: is the effect of surprisal linear? Additive models (`engine: gam`) and linear ones."""
+"""Smooths: additive models (`engine: gam`) compared with linear ones."""
 
 from recency.evaluations.registry import Evaluation
 from recency.regression import designs

@@ -1,7 +1,8 @@
 """Rule temporal_correlation: c_d = 1/(N − d) Σ_t cos(H_t, H_{t+d}) of the states of each layer.
 
-As in the thesis's Figure 4.3, which however divides by N, counting d pairs that do not exist. The same
-measure for words in random order is the floor: only the correlation above it is due to the text.
+As in the thesis's Figure 4.3, which however divides by N, counting d pairs that do not exist. The
+same measure for words in random order is the floor: only the correlation above it is due to the
+text.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ def correlations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return c_d and its number of pairs of words, (distances,) each, for d = 1 … reach.
 
-    `states` (words, width) are of consecutive texts with these lengths; pairs lie within one text. The
-    sums of all distances are computed together, as autocorrelations of each dimension (FFT).
+    `states` (words, width) are of consecutive texts with these lengths; pairs lie within one text.
+    The sums of all distances are computed together, as autocorrelations of each dimension (FFT).
     """
     reach = min(reach, max(lengths) - 1)
     states = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30)
@@ -52,8 +53,8 @@ def main(
 ) -> None:
     """Write layer, distance (words), correlation, shuffled and pairs to a CSV.
 
-    Layer l is the output of layer l, averaged over a word's tokens; `shuffled` is the same for the words
-    in random order.
+    Layer l is the output of layer l, averaged over a word's tokens; `shuffled` is the same for the
+    words in random order.
     """
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token

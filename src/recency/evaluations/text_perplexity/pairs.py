@@ -33,7 +33,7 @@ PUBLISHED = {"test": "published_ppl", "interpolated": "published_interpolated_pp
 
 
 def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 0) -> pd.DataFrame:
-    """Return a row of COLUMNS per pair and text, without published values; no ratio if words differ.
+    """Return row of COLUMNS per pair and text, without published values; no ratio if words differ.
 
     Documents are resampled with all of their words, the same ones for all LMs.
     """
@@ -135,9 +135,7 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     else:
         notes.append("the text is one document, so that there are no intervals")
     if (rows.seeds.clip(upper=rows.other_seeds) < 2).any():
-        notes.append(
-            "with one seed, intervals are for these training runs only"
-        )
+        notes.append("with one seed, intervals are for these training runs only")
     if rows.ratio.isna().any():
         notes.append("other words: perplexities of LMs with different tokens are not comparable")
     return Table(f"{title}: perplexity by pair", header, grid, notes, left=2)
@@ -167,9 +165,7 @@ def summary(path: File) -> Table:
         + [style.interval(row.low - 1, row.high - 1, style.percent)]
         for _, row in rows.iterrows()
     ]
-    notes = (
-        ["bold where the interval, simultaneous for all pairs, excludes zero"] if grid else []
-    )
+    notes = ["bold where the interval, simultaneous for all pairs, excludes zero"] if grid else []
     return Table("", ["LM", "than", "Perplexity", "95 %"], grid, notes, left=2)
 
 

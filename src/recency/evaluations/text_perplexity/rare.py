@@ -59,8 +59,8 @@ def computed(
 ) -> pd.DataFrame:
     """Return COLUMNS, a row per LM and class: perplexity, and the interval of its ratio to the baseline.
 
-    `scores` map LM → scores of the test text, one row per word as in `counts` and `documents` (words,). An
-    LM with other tokens is not run, nor is a class in which an LM has an unknown word.
+    `scores` map LM → scores of the test text, one row per word as in `counts` and `documents`
+    (words,). An LM with other tokens is not run, nor is a class in which an LM has an unknown word.
     """
     classes = {"all": np.ones(len(counts), bool)}
     classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
@@ -172,8 +172,8 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 
-    `scores` are score's files, two per variant, the second for the test text; `texts` are the test text and
-    the training text. Over several seeds, nats are averaged word by word.
+    `scores` are score's files, two per variant, the second for the test text; `texts` are the test
+    text and the training text. Over several seeds, nats are averaged word by word.
     """
     test, trained_on = texts
     words, documents = words_of(test)

@@ -23,8 +23,8 @@ def main(
 ) -> None:
     """Write one row per token of a corpus, in order; see write.
 
-    The text is read as one, in one pass or in windows, after the token that ends documents; with `reset`
-    document, each document is a separate text.
+    The text is read as one, in one pass or in windows, after the token that ends documents; with
+    `reset` document, each document is a separate text.
     """
     from recency.networks.architectures import parameter_count
     from recency.progress import progress
@@ -35,7 +35,9 @@ def main(
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
     if end is None:
-        raise InputError(f"{tokens}: no token ends its documents, so that the text has no begin token")
+        raise InputError(
+            f"{tokens}: no token ends its documents, so that the text has no begin token"
+        )
     opened = lm.open()
     if opened.masked:
         raise InputError(

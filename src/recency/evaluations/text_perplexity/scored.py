@@ -67,8 +67,9 @@ class Scored:
 def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
     """Return each LM with its seeds, from score's files for validation and test text, by variant.
 
-    `variants` have `lm` (without its seed), `variant` and `seed`. Each training run is interpolated with
-    `other`, by the best weight on the validation text. Raises InputError if that LM has other words.
+    `variants` have `lm` (without its seed), `variant` and `seed`. Each training run is interpolated
+    with `other`, by the best weight on the validation text. Raises InputError if that LM has other
+    words.
     """
     paths, variants = list(scores), list(variants)
     trained = [

@@ -1,7 +1,7 @@
 """Rule triggering: c_d(w, w′) = Pr_d(w, w′) / (Pr(w) Pr(w′)), by distance d in words.
 
-As in the thesis's Figure 1.1. Pr_d is over the pairs of words at distance d within one document; over all
-positions it would be too low for d close to a document's length.
+As in the thesis's Figure 1.1. Pr_d is over the pairs of words at distance d within one document;
+over all positions it would be too low for d close to a document's length.
 """
 
 import re
@@ -39,8 +39,9 @@ def distances(before: np.ndarray, after: np.ndarray, reach: int) -> np.ndarray:
 def counted(documents: Iterable[str], pairs: Sequence[Sequence[str]], reach: int) -> dict:
     """Count `together` (documents, pairs, bins), `apart` (documents, bins), `words` and `sizes`.
 
-    `together` counts the pairs of words by distance, `apart` all pairs of positions at these distances,
-    `words` (documents, words of `pairs` in alphabetical order) and `sizes` (documents,) single words.
+    `together` counts the pairs of words by distance, `apart` all pairs of positions at these
+    distances, `words` (documents, words of `pairs` in alphabetical order) and `sizes` (documents,)
+    single words.
     """
     edges = bins(reach)
     number_of = {

@@ -82,7 +82,7 @@ def text_curves(counts: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def lm_curves(
     memories: pd.DataFrame, correlations: pd.DataFrame, lms: list[LM]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the curves (`LINES`) of each LM, for states of the last layer, and the LMs without one."""
+    """Return curves (`LINES`) of each LM, for states of the last layer, and the LMs without one."""
     parts, lost = [], []
     for lm in lms:
         changes = memories[memories.lm == lm.lm].sort_values("distance")

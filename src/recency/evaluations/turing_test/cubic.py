@@ -27,7 +27,8 @@ def fit(x: Sequence[float], score: Sequence[float]) -> tuple[Polynomial | None, 
 def level(curve: Polynomial, human: float, best: float) -> float:
     """Return where a cubic reaches the originals' score `human`, or NaN.
 
-    With several crossings this is the one nearest to `best`, the metric of the LM with the highest score.
+    With several crossings this is the one nearest to `best`, the metric of the LM with the highest
+    score.
     """
     roots = (curve - human).roots()
     real = roots[np.abs(roots.imag) < 1e-7].real

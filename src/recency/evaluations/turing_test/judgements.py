@@ -62,8 +62,8 @@ def read(path: File, sheet: File) -> pd.DataFrame:
 def majority(ratings: pd.Series, least: int) -> int | None:
     """Return the rating that at least half of `least` or more judges gave; None without one.
 
-    Two ratings with half of the judgements each are not a majority: in the thesis, more people were then
-    asked.
+    Two ratings with half of the judgements each are not a majority: in the thesis, more people were
+    then asked.
     """
     votes = ratings.value_counts()
     top = votes.index[(votes == votes.max()) & (2 * votes >= len(ratings))]

@@ -1,4 +1,4 @@
-"""The LM Turing test: do people take an LM's continuations for human (chapter 7 of the thesis)?"""
+"""LM Turing test: human judgements of LMs' continuations (chapter 7 of the thesis)."""
 
 import os
 from functools import partial

@@ -26,8 +26,9 @@ NAMES = {"perplexity": "log perplexity", "mean_log_rank": "mean log rank", "top_
 def fits(data: pd.DataFrame) -> pd.DataFrame:
     """Return FITS of the LMs here, of published models, and of these with the estimated human score.
 
-    The coefficients are of powers of the metric, with the natural logarithm of perplexity; `human_level`
-    is the metric, in its unit, at which the cubic reaches the score of the original texts.
+    The coefficients are of powers of the metric, with the natural logarithm of perplexity;
+    `human_level` is the metric, in its unit, at which the cubic reaches the score of the original
+    texts.
     """
     rows = []
     for points, source, with_human in (

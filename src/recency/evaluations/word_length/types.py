@@ -1,9 +1,9 @@
 """Rule type_lengths: average surprisal of word types, with their length and frequency.
 
 As in chapter 8 of the thesis, after Piantadosi, Tily & Gibson (2011): types are words in lower-case
-letters, with their mean surprisal over occurrences, length in letters, and frequency in the text and in
-a larger one, as surprisal. Steiger's test compares the correlation of length with the LM's surprisal
-and with the larger text's frequency.
+letters, with their mean surprisal over occurrences, length in letters, and frequency in the text
+and in a larger one, as surprisal. Steiger's test compares the correlation of length with the LM's
+surprisal and with the larger text's frequency.
 """
 
 import math
@@ -38,7 +38,7 @@ def chosen(words: pd.DataFrame) -> np.ndarray:
 
 
 def by_type(words: pd.Series, values: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Return a row per type: count, length, `small` (bits, from the counts), and means of `values`."""
+    """Return row per type: count, length, `small` (bits, from the counts), and means of `values`."""
     frame = pd.DataFrame({"word": words.to_numpy(), **values})
     grouped = frame.groupby("word", sort=False)
     table = grouped.mean()
@@ -66,7 +66,7 @@ def correlated(types: pd.DataFrame, name: str) -> dict[str, float]:
 
 
 def explained(types: pd.DataFrame, name: str) -> dict[str, float]:
-    """Return the shares of Figures 8.5 and 8.6, and the slopes of length on frequency and surprisal.
+    """Return shares of Figures 8.5 and 8.6, and the slopes of length on frequency and surprisal.
 
     Slopes are from a least-squares regression on both, with variables in standard deviations.
     """
@@ -95,8 +95,8 @@ def main(
 ) -> None:
     """Write COLUMNS for the levels overall, common (most frequent types) and size (first words).
 
-    `surprisals` are in the order of `lms`, `frequency` are those of the larger text's unigrams. Words
-    without surprisal under an LM (the first, without a begin token) are excluded for all.
+    `surprisals` are in the order of `lms`, `frequency` are those of the larger text's unigrams.
+    Words without surprisal under an LM (the first, without a begin token) are excluded for all.
     """
     table = pd.read_parquet(words)
     bits = {lm["lm"]: _bits(path, len(table)) for lm, path in zip(lms, surprisals, strict=True)}

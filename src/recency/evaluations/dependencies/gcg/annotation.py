@@ -70,7 +70,9 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
                 raise InputError(f"{where}: the sentence spans two stories of {leaves}")
             stories[-1].append(Sentence(tree, spelled, places, len(stories[-1])))
     if used != len(words):
-        raise InputError(f"{trees} has {used:,} words, {leaves} has {len(words):,}; download both again")
+        raise InputError(
+            f"{trees} has {used:,} words, {leaves} has {len(words):,}; download both again"
+        )
     return stories
 
 

@@ -1,10 +1,11 @@
 """Predicates and arguments of a tree of the generalized categorial grammar.
 
-A word's category lists its missing arguments: `V-aN-bN` lacks an N before it and an N after it. These are
-its argument slots, numbered in that order: the subject is the first argument of a transitive verb,
-the object the second; a preposition (`R-aN-bN`) has its attachment as first argument and its noun
-as second; a possessor is the first argument of a noun (`N-aD`). A slot is a variable, filled by
-the rules above the word with the head word of another constituent (Nguyen et al. 2012):
+A word's category lists its missing arguments: `V-aN-bN` lacks an N before it and an N after it.
+These are its argument slots, numbered in that order: the subject is the first argument of a
+transitive verb, the object the second; a preposition (`R-aN-bN`) has its attachment as first
+argument and its noun as second; a possessor is the first argument of a noun (`N-aD`). A slot is a
+variable, filled by the rules above the word with the head word of another constituent (Nguyen et
+al. 2012):
 
 - Argument (`-lA`): the sister is the functor; the argument's head fills its last open slot on that
   side. The functor's head becomes the head of the constituent, except that a determiner
@@ -23,8 +24,8 @@ pronoun is an argument too (and the second argument of a relative adverb such as
 `raising`, the first argument of a functor over a predicate, as of an auxiliary (`V-aN-b{A-aN}`), is
 also an argument of the predicate.
 
-The rule "graph" reads the same trees as a graph of referents (Shain et al. 2018), in which all words
-for one referent share its predicates. It differs in four ways:
+The rule "graph" reads the same trees as a graph of referents (Shain et al. 2018), in which all
+words for one referent share its predicates. It differs in four ways:
 
 - Antecedents are always arguments (`antecedents`).
 - A word that marks a form and has no referent ("that", "of", the possessive 's) passes up the head
