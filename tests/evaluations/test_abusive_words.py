@@ -252,7 +252,7 @@ WRONG = {
         "a_noun\t1,5\n": "line 1: .* a number", "a_noun\tnan\n": "line 1", "a_noun 1\n": "line 1",
     }),
     "features": (lexicon.read_features, {
-        "a\tb\nc\n": "line 2: 'c' is not word, feature", "a\tb\tc\n": "line 1", "note\n": "no features",
+        "a\tb\nc\n": "line 2: 'c' is not a word, a feature", "a\tb\tc\n": "line 1", "note\n": "no features",
     }),
 }  # fmt: skip
 CASES = [(read, text, said) for read, wrong in WRONG.values() for text, said in wrong.items()]

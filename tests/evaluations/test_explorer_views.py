@@ -163,7 +163,7 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
         assert cells[:3] == [number(row[name]) for name in ("delta_loglik", "low", "high")]
         assert shown_number(cells[4]) == row.n
     assert "No memory was measured" in seen["memory"]["text"]
-    assert "Memory: this experiment measures none" in seen["memory"]["missing"]
+    assert "Memory: not measured" in seen["memory"]["missing"]
     assert seen["memory"]["command"].startswith(
         "./run explore_simulated --cores 1 --configfile config.demo.yaml"
     )

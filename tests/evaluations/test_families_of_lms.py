@@ -126,7 +126,7 @@ def test_tables_and_figure(files, tmp_path):
     table.main(**files, out=ends, published=known)
     page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page
-    assert "cannot be told from those without: paired t(3) = 2.72 (p 0.073)" in page
+    assert "do not differ reliably from those without: paired t(3) = 2.72 (p 0.073)" in page
     assert "published t(8) = 2.7" in page
     told = [(d, "f", n, "SPR", n, 3, n * 10 + (n % 2) + (d == "with") * 9, "a", "b", 1.0) for d in ("without", "with") for n in range(4)]  # fmt: skip
     wider = pd.DataFrame(told, columns=gaps.GAPS)

@@ -137,10 +137,10 @@ def test_updates_are_in_proportion_and_the_rate_ends_at_zero():
         ([("\u200b", "yes"), ("a", "no")], {}, r"line 2: sentence is empty"),
         ([("a b", "yes"), ("c", "maybe")], {}, r"line 3: the label 'maybe' is none of no, yes"),
         ([("a b", "yes"), ("c", "yes")], {}, r"all of 2 examples have one label"),
-        ([("a b", "yes"), ("c",)], {}, r"line 3: 1 columns, and its label is to be column 1"),
+        ([("a b", "yes"), ("c",)], {}, r"line 3: 1 columns, but its label should be column 1"),
         ([("a b", "yes")], {"columns": {"sentence": "words", "label": "label"}},
          r"no column 'words', only text, label"),
-        ([("a b", "6")], {"scale": 5}, r"line 2: the score '6' is not from 0 to 5"),
+        ([("a b", "6")], {"scale": 5}, r"line 2: the score '6' is not between 0 and 5"),
         ([("a b", "nan")], {"scale": 5}, r"line 2: the score 'nan'"),
         ([], {}, r"no rows"),
     ],
@@ -216,12 +216,12 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
 @pytest.mark.parametrize(
     "change, said",
     [
-        ({"columns": {"sentence1": "a", "label": "l"}}, "`sentence1` and `sentence2` go together"),
+        ({"columns": {"sentence1": "a", "label": "l"}}, "`sentence1` and `sentence2` require each other"),
         ({"columns": {"label": "l"}}, "a `sentence`, or `sentence1` and `sentence2`"),
-        ({"measure": "pearson"}, "pearson goes with `scale`"),
-        ({"header": ["train"]}, "dev has no header, and no column 'text'"),
-        ({"columns": {"sentence": "text", "label": "text"}}, "one column is named for two things"),
-        ({"warmup_updates": 250}, "as many as the `updates`"),
+        ({"measure": "pearson"}, "pearson requires `scale`"),
+        ({"header": ["train"]}, "dev has no header, hence no column 'text'"),
+        ({"columns": {"sentence": "text", "label": "text"}}, "one column has two roles"),
+        ({"warmup_updates": 250}, "must be fewer than `updates`"),
     ],
 )
 def test_a_task_that_cannot_be_is_refused_with_the_config(change, said):

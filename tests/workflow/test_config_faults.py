@@ -53,11 +53,11 @@ PAPER = {
     ),
     "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue → tasks: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
     "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",
-    "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and masked LMs are fine-tuned",
+    "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and GLUE fine-tunes masked LMs",
     "experiments: {exp1: {length: {corpus: pile}}}": "exp1 → length: 'Pythia' predicts next tokens",
     "fine_tuning: {seeds: []}": "fine_tuning → seeds:",
     "experiments: {exp1: {length: {corpus: pil}}}": "exp1 → length → corpus: no corpus is called 'pil'; did you mean 'pile'?",
-    "experiments: {devarda_marelli: {length: {corpus: pile}}}": "say in `trained` how many tokens it read at once",
+    "experiments: {devarda_marelli: {length: {corpus: pile}}}": "set its training length in `trained`",
     "experiments: {exp1: {length: {corpus: pile, share: 1}}}": "length → share:",
     "lms: {mine: {bias: ALBi-mix}, other: {weights: mine, bos: false}}": "lms → mine → bias: no bias is called 'ALBi-mix'; did you mean 'ALiBi-mix'?",
     "lms: {mine: {memory: FOFE-9}, other: {weights: mine, bos: false}}": "lms → mine → memory: ",
@@ -225,7 +225,7 @@ PAPER = {
     "recipes: {mlm-pile: {masking: {random: -0.1}}}": "masking → random: -0.1 is less than the minimum of 0",
     "lms: {MLM-baseline: {bos: true}}": "MLM-baseline → bos: a masked LM has its own tokens around a text",
     "experiments: {m: {title: M, lms: [MLM-baseline], baseline: MLM-baseline, perplexity: {validation: pile, test: pile}}}": (
-        "m → lms: 'MLM-baseline' is masked, and `perplexity` is of the next token"
+        "m → lms: 'MLM-baseline' is masked, and `perplexity` scores next tokens"
     ),
     "experiments: {m: {title: M, lms: [Pythia], baseline: Pythia, nearest_words: {words: [' ']}}}": "words → 0: ' ' does not match",
     "word_pairs: {w: {label: W, pairs: {local: README.md}, vectors: {v: {local: no.vec}}}}": "v → local: no file 'no.vec'",
@@ -281,7 +281,7 @@ PAPER = {
     "datasets: {ucl_spr: {scored_by: [gpt]}}": "scored_by: no lm is called 'gpt'",
     "dependencies: {natural_stories: {options: {rule: graf}}}": "rule: 'graf' is not one of ['graph', 'categories']; did you mean 'graph'?",
     "dependencies: {natural_stories: {options: {raising: true}}}": (
-        "natural_stories → options → raising: an option of rule: categories, and the rule is graph"
+        "natural_stories → options → raising: requires rule: categories, and the rule is graph"
     ),
     "dependencies: {natural_stories: {options: {quotes: true}}}": "unknown key 'quotes'",
     "surprisl: {}": "top level: unknown key 'surprisl'",
@@ -314,7 +314,7 @@ SIMULATED = {
     "power: {two_lms: {subjects: [10, 10]}}": "power → two_lms → subjects: 10 stands twice",
     "power: {two_lms: {subjects: [2]}}": "subjects → 0: 2 is less than the minimum of 8",
     "power: {two_lms: {closeness: {a: 1}}}": "a: 1 is greater than or equal to the maximum of 1",
-    "power: {two_lms: {readers: {seeds: 2}}}": "readers → seeds: the key of this name beside `readers` sets it; remove it from `readers`",
+    "power: {two_lms: {readers: {seeds: 2}}}": "readers → seeds: is set by the key of the same name next to `readers`; remove it from `readers`",
     "power: {other: {subjects: [10]}}": "power → other: 'sentences', 'seeds', 'responses', 'closeness' is missing",
     "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary → seeds: 3 stands twice",
     "endpoint_simulation: {vary: {word: [3]}}": "unknown key 'word'; did you mean 'word_sd'?",

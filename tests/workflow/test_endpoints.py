@@ -34,7 +34,7 @@ WRONG = {
         "experiments → exp2 → draws: 10 is less than the minimum of 50"
     ),
     "experiments: {exp2: {endpoint: modelblocks, bootstrap: crossed}}": (
-        "experiments → exp2 → bootstrap: crossed refits and scores unseen subjects and sentences"
+        "experiments → exp2 → bootstrap: crossed requires `endpoint: crossed`"
     ),
     "experiments: {working_memory: {endpoint: crossed}}": (
         "experiments → working_memory → endpoint: crossed; design item_means: `engine: ols`"
@@ -50,7 +50,7 @@ WRONG = {
     ),
     "experiments: {exp2: {endpoint: likelihood}}": "experiments → exp2 → endpoint: none is called 'likelihood'",
     "lms: {there: {checkpoint: gpt2}}\nexperiments: {exp2: {seeds: [1, 2], lms: [Pythia, there]}}": (
-        "experiments → exp2 → seeds: 'there' is one training, from elsewhere"
+        "experiments → exp2 → seeds: 'there' is a single network from elsewhere"
     ),
 }
 

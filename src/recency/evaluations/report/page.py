@@ -108,7 +108,7 @@ def _answer(
         figure = next((f for about, f in lead["files"] if f.suffix == ".svg"), None)
         image = _image(figure, lead["title"]) if figure else ""
         table = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
-        yield f"<div class='beside'><figure>{image}</figure><div>{table}</div></div>"
+        yield f"<div class='lead'><figure>{image}</figure><div>{table}</div></div>"
     for note in notes:
         yield f"<p class='note warning'>{html.escape(note)}</p>"
     rest = [(n, part) for n, part in enumerate(parts, 1) if part is not lead and part["verdict"]]
