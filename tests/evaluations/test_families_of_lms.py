@@ -131,7 +131,7 @@ def test_tables_and_figure(files, tmp_path):
     told = [(d, "f", n, "SPR", n, 3, n * 10 + (n % 2) + (d == "with") * 9, "a", "b", 1.0) for d in ("without", "with") for n in range(4)]  # fmt: skip
     wider = pd.DataFrame(told, columns=gaps.GAPS)
     wider.loc[5, "gap"] += 1
-    (said,) = table.comparison_of_gaps(wider, None)
+    (said,) = table.gap_notes(wider, None)
     assert said.startswith("gaps are wider with part of speech: paired t(3)")
     figure.main(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
     assert len(pd.read_csv(tmp_path / "f.csv")) == 24

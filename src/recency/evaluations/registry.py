@@ -64,9 +64,7 @@ class Evaluation:
     network: bool = False  # whether it opens networks, unlike tables of surprisal and n-grams
     attention: bool = False  # whether it reads attention weights, which recurrent networks lack
     ranks: bool = False  # whether it ranks the experiment's LMs by ΔLogLik
-    wildcards: Mapping[str, str] = field(
-        default_factory=dict
-    )  # wildcard of its rules → table of the config
+    wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → config table
     data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)

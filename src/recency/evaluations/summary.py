@@ -157,9 +157,7 @@ def main(
         for paths in (delta_loglik, intervals, verdicts)
     )
     experiments, notes = list(experiments), [*notes, *history.notes(histories)]
-    verdict_of = {
-        name: json.loads(path.read_text(encoding="utf-8")) for name, path in verdict_paths.items()
-    }
+    verdict_of = {k: json.loads(p.read_text(encoding="utf-8")) for k, p in verdict_paths.items()}
     title = "Which memory constraint reads most like a person?"
     lines: list[str] = []
     parts: list[str] = []

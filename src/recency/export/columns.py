@@ -15,15 +15,9 @@ KNOWN = {
     "word": ("", "word as displayed"),
     "space_after": ("", "whether a space follows the word"),
     "length": ("characters", "length of the word as displayed"),
-    "previous_length": (
-        "characters",
-        "length of the previous word in its item; 0 for the first word",
-    ),
+    "previous_length": ("characters", "length of the previous word in its item; 0 for the first"),
     "unigram_bits": ("bits", "surprisal under the study's unigram model"),
-    "previous_unigram_bits": (
-        "bits",
-        "unigram surprisal of the previous word in its item; 0 for the first word",
-    ),
+    "previous_unigram_bits": ("bits", "unigram surprisal of the previous word; 0 for the first"),
     "measure": ("", "reading measure of this row"),
     "subject": ("", "who read"),
     "time_ms": ("ms", "reading time"),
@@ -41,14 +35,8 @@ KNOWN = {
 OF_LM = {
     "surprisal_bits": ("bits", "surprisal of the word"),
     "corrected_bits": ("bits", "surprisal, corrected for the space after the word"),
-    "previous_surprisal_bits": (
-        "bits",
-        "surprisal of the previous word in its item; 0 for the first",
-    ),
-    "previous_corrected_bits": (
-        "bits",
-        "corrected surprisal of the previous word; 0 for the first",
-    ),
+    "previous_surprisal_bits": ("bits", "surprisal of the previous word in its item; 0 if none"),
+    "previous_corrected_bits": ("bits", "corrected surprisal of the previous word; 0 if none"),
     "tokens": ("tokens", "number of tokens of the word"),
     "context_tokens": ("tokens", "number of tokens of context"),
 }

@@ -107,9 +107,7 @@ def _written(parts: list[tuple], what: str, docstring: str) -> str:
         for child in ast.walk(node)
         if isinstance(child, ast.Name)
     }
-    imports = dict.fromkeys(
-        line for *_, imported in parts for bound, line in imported if bound in names
-    )
+    imports = dict.fromkeys(line for *_, all_ in parts for bound, line in all_ if bound in names)
     header = _HEADER.format(what=what, form=docstring.splitlines()[0])
     bodies = [_segment(text, node) for text, nodes, _ in parts for node in nodes]
     return header + "\n" + "\n".join(sorted(imports)) + "\n\n\n" + "\n\n\n".join(bodies) + "\n"
@@ -169,7 +167,5 @@ def _is_function(node: ast.AST) -> bool:
 
 def _segment(text: str, node: ast.AST) -> str:
     """Return the lines of a node, including its decorators."""
-    first = min(
-        [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))]
-    )
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
     return "\n".join(text.splitlines()[first - 1 : node.end_lineno])

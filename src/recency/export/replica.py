@@ -125,9 +125,7 @@ def _grid(path: Path, words: pd.DataFrame, name: str) -> pd.DataFrame:
             )
         frame = pq.read_table(path, columns=columns).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"{path} cannot be read as Parquet ({error}); download it again"
-        ) from error
+        raise InputError(f"{path} is not valid Parquet ({error}); download it again") from error
     units = frame[frame.dataset == name].drop(columns="dataset").drop_duplicates()
     if units.empty:
         names = ", ".join(sorted(frame.dataset.unique())[:8])

@@ -51,9 +51,7 @@ def delta(path: File | None, lms: Iterable[LM]) -> pd.DataFrame:
         return pd.DataFrame()
     table = rows(path, lms, ["base", "endpoint"])
     if table.lm.duplicated().any():
-        raise InputError(
-            f"{path}: two rows have the same bias; add `parameters` to distinguish them"
-        )
+        raise InputError(f"{path}: two rows have the same bias; add their `parameters`")
     if odd := set(table.base) - {"fixed", "all"}:
         raise InputError(f"{path}: base is {min(map(str, odd))!r} but must be fixed or all")
     table = table.set_index("lm")

@@ -125,16 +125,11 @@ def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
         colour, marker = styles[kind]
         markers = [marker, *(other for other in MARKERS if other != marker)]
         for index, name in enumerate(names):
-            lm_colour, its = colour, marker
+            hue, its = colour, marker
             if apart and len(names) > 1:
-                lm_colour = _lighter(colour, index / (len(names) - 1))
+                hue = _lighter(colour, index / (len(names) - 1))
                 its = markers[index % len(markers)]
-            result[name] = Look(
-                lm_colour,
-                its,
-                "white" if hollow else lm_colour,
-                tint(lm_colour) if hollow else lm_colour,
-            )
+            result[name] = Look(hue, its, "white" if hollow else hue, tint(hue) if hollow else hue)
     return {lm.lm: result[lm.lm] for lm in lms}
 
 

@@ -39,13 +39,7 @@ def dependencies(seed: int, stories: int, **settings: float) -> pd.DataFrame:
     )
     for story in generated:
         rows.extend(
-            (
-                dependency.kind,
-                dependency.head + offset,
-                dependency.dependent + offset,
-                dependency.feature,
-            )
-            for dependency in story.dependencies
+            (d.kind, d.head + offset, d.dependent + offset, d.feature) for d in story.dependencies
         )
         offset += len(story.words)
     return pd.DataFrame(rows, columns=["kind", "head", "dependent", "feature"])

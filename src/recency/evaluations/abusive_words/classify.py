@@ -51,13 +51,11 @@ class Blocks:
         self.rows = {entry: index for index, entry in enumerate(entries)}
         self.groups: dict[str, sparse.csr_matrix] = {}
         self.has: dict[str, np.ndarray] = {}
-        for group, group_rows in features.groupby("group"):
-            columns = pd.factorize(group_rows["feature"])[0]
-            rows = group_rows["entry"].map(self.rows).to_numpy()
+        for group, block in features.groupby("group"):
+            columns = pd.factorize(block["feature"])[0]
+            rows = block["entry"].map(self.rows).to_numpy()
             shape = (len(entries), columns.max() + 1)
-            matrix = sparse.csr_matrix(
-                (group_rows["value"].to_numpy(float), (rows, columns)), shape
-            )
+            matrix = sparse.csr_matrix((block["value"].to_numpy(float), (rows, columns)), shape)
             largest = abs(matrix).max(axis=0).toarray().ravel()
             self.groups[group] = (matrix @ sparse.diags(1 / np.maximum(largest, 1e-300))).tocsr()
             self.has[group] = matrix.getnnz(axis=1) > 0

@@ -86,9 +86,7 @@ def _extract(path: File, folder: str, needed: str, only: bool = False) -> None:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if needed not in names:
-                raise InputError(
-                    f"{path} has no {needed}; supply the package of nltk_data unchanged"
-                )
+                raise InputError(f"{path} has no {needed}; supply the nltk_data package unchanged")
             archive.extractall(folder, [needed] if only else None)
     except zipfile.BadZipFile as error:
         raise InputError(f"{path} is damaged or not a zip file ({error}); get it again") from error

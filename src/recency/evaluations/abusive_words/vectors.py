@@ -41,10 +41,8 @@ def main(
 
     asked = list(dict.fromkeys([*lexicon.read_base(base), *lexicon.read_expanded(expanded)]))
     opened = lm.open(biased=False)
-    vocabulary = entries_of(opened.tokenizer)
+    vocab = entries_of(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    table = of_entries(
-        asked, list(vocabulary), matrix[list(vocabulary.values())], similarity, neighbours
-    )
+    table = of_entries(asked, list(vocab), matrix[list(vocab.values())], similarity, neighbours)
     with atomic(out) as part:
         table.to_parquet(part, index=False, compression="zstd")

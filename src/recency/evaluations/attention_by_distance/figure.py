@@ -64,9 +64,7 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
     handles = [
         style.handle(color=colours[h], lw=1.1, label=head_name(heads, h + 1)) for h in range(most)
     ]
-    handles.append(
-        style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="uniform attention")
-    )
+    handles.append(style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="uniform"))
     if (rows.distance < 0).any():
         label = "following tokens only"
         handles.append(style.handle(color=style.GREY, lw=0.9, ls=AHEAD, label=label))

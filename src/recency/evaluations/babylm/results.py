@@ -34,21 +34,15 @@ def scores(table: pd.DataFrame, reading: str | Path | None = None) -> pd.DataFra
         Ties count as correct, since the first of equal candidates is chosen.
     """
     rows = []
-    for name, part_rows in table.groupby("part", sort=False):
+    for name, part in table.groupby("part", sort=False):
         if name == "reading":
-            rows += [(name, group, value, n, 0) for group, value, n in _reading(part_rows, reading)]
+            rows += [(name, group, value, n, 0) for group, value, n in _reading(part, reading)]
             continue
-        log = part_rows.pivot(
-            index=["group", "item"], columns="candidate", values="log_probability"
-        )
+        log = part.pivot(index=["group", "item"], columns="candidate", values="log_probability")
         first, others = log[0], log.drop(columns=0).max(axis=1)
         ties = int((first == others).sum())
         if parts.PARTS[name].score == "correlation":
-            ratio = (
-                part_rows[part_rows.candidate == 0]
-                .set_index(["group", "item"])
-                .ratio.reindex(log.index)
-            )
+            ratio = part[part.candidate == 0].set_index(["group", "item"]).ratio.reindex(log.index)
             share = 1 / (1 + np.exp(log.drop(columns=0).sub(first, axis=0)).sum(axis=1))
             value = 100 * share.corr(ratio, method="spearman")
             rows.append((name, "overall", value, len(log), ties))

@@ -34,9 +34,7 @@ def stages(study, experiment: str) -> dict[str, dict[str, float]]:
 
 
 def _words(study, experiment: str) -> list[str]:
-    names = dict.fromkeys(
-        stage for lm_stages in stages(study, experiment).values() for stage in lm_stages
-    )
+    names = dict.fromkeys(stage for of_lm in stages(study, experiment).values() for stage in of_lm)
     if not contexts(study, experiment):
         return []
     return [f"<results>/experiments/{experiment}/babylm_words.{lm}.csv" for lm in names]

@@ -60,9 +60,7 @@ def main(
     models, _ = comparison.records(lms, [])
     read_words = {}
     if words:
-        names = dict.fromkeys(
-            trained_stage for lm_stages in stages.values() for trained_stage in lm_stages
-        )
+        names = dict.fromkeys(name for of_lm in stages.values() for name in of_lm)
         kept = {"keep_default_na": False, "dtype": {"word": str, "context": str}}
         read_words = {n: pd.read_csv(p, **kept) for n, p in zip(names, words, strict=True)}
     frames = []

@@ -72,9 +72,7 @@ def main(
     shown = progress(search["trials"], f"search on {lm.name}", "trials")
     unbiased = value(None)  # before a bias is applied
     if unbiased is None:
-        raise InputError(
-            f"search on {lm.name}: the regression on its own surprisal failed; see the log for why"
-        )
+        raise InputError(f"search on {lm.name}: the regression on its surprisal failed (see log)")
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=search["seed"]))
     space = distributions(search["form"], bounds)
     rows, best = [], None

@@ -38,17 +38,15 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     for (left, right), region in zip(grid, regions, strict=True):
         part = rows[rows["region"] == region]
         places = {condition: n for n, condition in enumerate(pd.unique(part["condition"]))}
-        response_rows = part[part["variable"] == RESPONSE]
-        _line(left, response_rows, places, 0.0, {"color": "black", "marker": "o"})
+        block = part[part["variable"] == RESPONSE]
+        _line(left, block, places, 0.0, {"color": "black", "marker": "o"})
         shifts = np.linspace(-0.5, 0.5, len(lms)) * _SPREAD if len(lms) > 1 else [0.0]
         for lm, shift in zip(lms, shifts, strict=True):
             look = looks[lm.lm]
             how = {"color": look.colour, "marker": look.marker, "mfc": look.face, "label": lm.label}
             _line(right, part[part["variable"] == lm.lm], places, shift, how)
         name = region.replace("_", " ")
-        left.set_ylabel(
-            style.with_unit(response_rows["label"].iloc[0], response_rows["unit"].iloc[0])
-        )
+        left.set_ylabel(style.with_unit(block["label"].iloc[0], block["unit"].iloc[0]))
         right.set_ylabel("Surprisal (bits)")
         for axes in (left, right):
             axes.set_xticks(list(places.values()), list(places))

@@ -119,18 +119,16 @@ def _rows(
         row["converged"] = (lm, step, *response) not in failed
         if not power:
             if lm != baseline and (reference := curves.get((baseline, step))):
-                row |= _difference_columns("baseline", estimate - reference)
+                row |= _compared("baseline", estimate - reference)
             steps = sorted(at for name, at in curves if name == lm)
             if step != steps[-1]:
                 together = _together([curves[lm, at] for at in steps])
-                row |= _difference_columns("last", estimate - curves[lm, steps[-1]], together)
+                row |= _compared("last", estimate - curves[lm, steps[-1]], together)
         rows.append(row)
     return rows
 
 
-def _difference_columns(
-    name: str, draws: Draws, together: Mapping[str, float] | None = None
-) -> dict[str, float]:
+def _compared(name: str, draws: Draws, together: Mapping | None = None) -> dict[str, float]:
     """Return the columns of a difference; `together` gives its simultaneous interval."""
     ends, those = draws.ends(together), "_all" if together else ""
     return {
@@ -184,17 +182,8 @@ def _fits(
     for (point, response), drawn in sums.draw(replicates, seed).items():
         places.setdefault(response, {})[point] = drawn
     for key, curves in places.items():
-        yield (
-            key,
-            {
-                point: estimate
-                for point, estimate in curves.items()
-                if math.isfinite(estimate.value)
-            },
-        )
-    whole = [
-        curves for curves in places.values() if all(math.isfinite(d.value) for d in curves.values())
-    ]
+        yield key, {point: d for point, d in curves.items() if math.isfinite(d.value)}
+    whole = [c for c in places.values() if all(math.isfinite(d.value) for d in c.values())]
     if whole:
         first, *rest = whole
         for curves in rest:
@@ -257,10 +246,7 @@ def _accuracies(
     codes = pd.factorize(table.paradigm)[0]
     sizes = np.bincount(codes)
     by_paradigm = np.column_stack(
-        [
-            100 * np.bincount(codes, judgements[shown[lm]][0]) / sizes
-            for lm, judgements in judged.items()
-        ]
+        [100 * np.bincount(codes, sums[shown[lm]][0]) / sizes for lm, sums in judged.items()]
     )
     drawn = bootstrap.draws(by_paradigm, replicates, seed) / len(by_paradigm)
     return _curves(points, by_paradigm.mean(0), further, drawn.T, "paradigm")

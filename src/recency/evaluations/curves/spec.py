@@ -30,9 +30,7 @@ def _problems(config, name) -> list[str]:
             for step in experiment["steps"]:
                 kept = configuration.not_kept(config, of, step, last=True)
                 problems += [f"{where}: {problem}" for problem in kept]
-        elif (
-            name in config["run"] and not recipe["checkpoints"]
-        ):  # otherwise the curve is not requested
+        elif name in config["run"] and not recipe["checkpoints"]:  # else not requested
             problems.append(
                 f"{where}: the training of {of!r} stores no checkpoints; list some in recipes → {called} "
                 "→ checkpoints"
@@ -65,7 +63,7 @@ def points(study, experiment: str) -> list[dict]:
     return records
 
 
-def other_inputs(study, experiment: str) -> dict[str, list[str] | str]:
+def others(study, experiment: str) -> dict[str, list[str] | str]:
     """Return keyword → files of minimal pairs and of attention, if the experiment has them."""
     settings, lms = study.experiment(experiment), study.experiment(experiment)["lms"]
     inputs = {}
@@ -80,16 +78,14 @@ def other_inputs(study, experiment: str) -> dict[str, list[str] | str]:
 
 def _applies(study, experiment: str) -> bool:
     settings = study.experiment(experiment)
-    return "steps" in settings and bool(
-        settings.get("responses") or other_inputs(study, experiment)
-    )
+    return "steps" in settings and bool(settings.get("responses") or others(study, experiment))
 
 
 EVALUATION = Evaluation(
     key="steps",
     standalone=False,
     applies=_applies,
-    inputs={"others": other_inputs},
+    inputs={"others": others},
     settings={
         "points": points,
         "plain_lms": lambda study, experiment: study.plain_lms(experiment),

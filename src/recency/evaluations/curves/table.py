@@ -56,9 +56,7 @@ def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: 
     if "mean_distance" in quantities:
         notes.append("distance: attention distance in tokens, mean over heads and layers")
     if (rows.seeds > 1).any():
-        notes.append(
-            f"means over {rows.seeds.max()} seeds; the intervals include variation over seeds"
-        )
+        notes.append(f"means over {rows.seeds.max()} seeds; the intervals include new seeds")
     if not rows.converged.all():
         notes.append("†: a regression did not converge")
     return Table(title, heads, grid, notes + words, tuple(rules[1:]))

@@ -179,18 +179,11 @@ def _log_ticks(low: float, high: float, apart: float = 0.19) -> list[float]:
 def _by_length(axes: Axes, words: pd.DataFrame, mean: pd.Series, unit: str) -> None:
     """Draw the mean response by word length with 95 % intervals, for lengths of at least 5 words."""
     length = words.word.str.len()
-    by_length = mean.groupby(length).agg(["mean", "std", "count"])
-    by_length = by_length[by_length["count"] >= min(5, int(by_length["count"].max()))]
-    half = (1.96 * by_length["std"] / np.sqrt(by_length["count"])).fillna(0)
+    bins = mean.groupby(length).agg(["mean", "std", "count"])
+    bins = bins[bins["count"] >= min(5, int(bins["count"].max()))]
+    half = (1.96 * bins["std"] / np.sqrt(bins["count"])).fillna(0)
     axes.errorbar(
-        by_length.index,
-        by_length["mean"],
-        half,
-        color=_COLOUR,
-        marker="o",
-        ms=2.5,
-        lw=1,
-        elinewidth=0.8,
+        bins.index, bins["mean"], half, color=_COLOUR, marker="o", ms=2.5, lw=1, elinewidth=0.8
     )
     axes.set_ylabel(unit)
     axes.grid(axis="y")
@@ -247,9 +240,7 @@ def _published(counts: Mapping[str, Mapping[str, float]], published: Mapping[str
         [name, _shown(value), *(_shown(counted[name]) for counted in counts.values())]
         for name, value in published.items()
     ]
-    note = (
-        "they may differ through excluded readers, practice trials, or another division into words"
-    )
+    note = "they may differ through excluded readers, practice, or another division into words"
     return Table("Published counts", header, rows, [note])
 
 

@@ -57,9 +57,7 @@ def layout(
         "effect: in the response's unit per unit of the predictor, by lag in words or delay in seconds",
         "cumulative: effect of one more unit at every word; intervals: pointwise, 95 %",
     ]
-    legend += [
-        f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)
-    ]
+    legend += [f"{r.label}: {r.note}" for _, r in rows.iterrows() if isinstance(r.note, str)]
     header = ["Response", "LM", "Term", "Delay", "effect", "95 % interval"]
     left = ("Response", "LM", "Term", "Delay")
     return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)

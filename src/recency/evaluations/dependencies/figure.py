@@ -203,7 +203,5 @@ def summary(path: File) -> Table:
             text = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
             cells.append(text)
         grid.append(cells)
-    notes = [
-        "the head with most attention to dependents (in parentheses: to random positions at the same distance)"
-    ]
+    notes = ["the head with most attention to dependents (in parentheses: to random positions)"]
     return Table("", ["LM", *NAMES.values()], grid, notes)

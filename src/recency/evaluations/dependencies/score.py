@@ -52,21 +52,21 @@ def shapes(
 
 
 def draw(
-    shapes: Shapes, first: int, fresh: int, length: int, draws: int, random: np.random.Generator
+    moved: Shapes, first: int, fresh: int, length: int, draws: int, random: np.random.Generator
 ) -> None:
     """Draw a random position in the window for each shape, among those possible for a dependency.
 
     The text has the inputs `first` to `length` − 1 of the window. Dependencies of a window end at
-    `fresh` or later, since earlier ones belong to the previous window, and so do the shapes:
+    `fresh` or later, since earlier ones belong to the previous window, and so do the moved:
     queries at a window's beginning distribute their attention over fewer tokens.
     """
-    low = np.full(len(shapes.rows), length)
-    high = np.zeros(len(shapes.rows), int)
-    np.minimum.at(low, shapes.owner, np.minimum(shapes.key, shapes.query))
-    np.maximum.at(high, shapes.owner, np.maximum(shapes.key, shapes.query))
+    low = np.full(len(moved.rows), length)
+    high = np.zeros(len(moved.rows), int)
+    np.minimum.at(low, moved.owner, np.minimum(moved.key, moved.query))
+    np.maximum.at(high, moved.owner, np.maximum(moved.key, moved.query))
     least = np.maximum(first - low, fresh - high)
-    shapes.shifts = random.integers(
-        least[:, None], (length - high)[:, None], (len(shapes.rows), draws)
+    moved.shifts = random.integers(
+        least[:, None], (length - high)[:, None], (len(moved.rows), draws)
     )
 
 
@@ -217,16 +217,13 @@ def means(
     return pd.DataFrame(rows).assign(p_holm=lambda table: holm(list(table.p)))
 
 
-def _write(pairs: pd.DataFrame, weights: np.ndarray, out: str | Path) -> None:
+def _write(pairs: pd.DataFrame, mass: np.ndarray, out: str | Path) -> None:
     """Write the table of all dependencies, layers and heads."""
-    layers, width, count = weights.shape[1:]
+    layers, width, count = mass.shape[1:]
     layer, head, row = (axis.ravel() for axis in np.indices((layers, width, count)))
     kept = pairs.iloc[row].reset_index(drop=True)
     table = kept.assign(
-        layer=layer + 1,
-        head_number=head + 1,
-        attention=weights[0].ravel(),
-        control=weights[1].ravel(),
+        layer=layer + 1, head_number=head + 1, attention=mass[0].ravel(), control=mass[1].ravel()
     )
     with atomic(out) as path:
         table.to_parquet(path, compression="zstd", index=False)

@@ -43,9 +43,7 @@ def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
     if len(published):
         paper = [Cell(f"{int(published[k]):,}" if k in published else "–", span=2) for k in NAMES]
         grid.append(["published", *paper])
-        notes.append(
-            f"published: {source}; below each count: its difference from the published count"
-        )
+        notes.append(f"published: {source}; below each count: its difference from that")
     rules = (len(grid) - 1,) if len(published) else ()
     return Table("Dependencies", header, grid, notes, rules)
 

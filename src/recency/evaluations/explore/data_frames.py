@@ -224,9 +224,7 @@ def _numbers(values: Any, where: str) -> np.ndarray:
 
 
 def _ending(table: pd.DataFrame, endings: Any) -> list[str]:
-    return [
-        c for c in table if any(str(c).endswith(ending) and str(c) != ending for ending in endings)
-    ]
+    return [c for c in table if any(str(c).endswith(end) and str(c) != end for end in endings)]
 
 
 def _stem(name: str, ending: str) -> str:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from recency.evaluations.families import gaps as computing
 from recency.evaluations.families.gaps import WITH, WITHOUT
-from recency.evaluations.families.table import comparison_of_gaps
+from recency.evaluations.families.table import gap_notes
 from recency.figures import style
 from recency.figures.comparison import Described
 from recency.figures.encoding import OTHERS, STYLES
@@ -81,5 +81,5 @@ def main(
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
     rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
-    sentences = comparison_of_gaps(computing.gaps(rows), None) if len(rows) else []
+    sentences = gap_notes(computing.gaps(rows), None) if len(rows) else []
     style.write(out, rows, draw, rows, sentences, empty=sentences)

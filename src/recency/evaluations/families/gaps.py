@@ -40,11 +40,9 @@ def points(
     """
     _, measured = comparison.records([], responses)
     names = comparison.response_labels(measured)
-    perplexities, unit, _ = compared(perplexity)
-    perplexities["lm"] = perplexities.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
-    perplexities = np.exp(
-        np.log(perplexities.perplexity).groupby([perplexities.lm, perplexities.dataset]).mean()
-    )
+    ppl, unit, _ = compared(perplexity)
+    ppl["lm"] = ppl.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
+    ppl = np.exp(np.log(ppl.perplexity).groupby([ppl.lm, ppl.dataset]).mean())
     rows = []
     for design, path in (*((WITHOUT, other) for other in others), (WITH, delta_loglik)):
         logliks = comparison.table(path, OF_LOGLIK)
@@ -54,7 +52,7 @@ def points(
                 if key in names and not math.isnan(row.delta_loglik):
                     rows.append(
                         (design, family, row.lm, row.label, *key, names[key], row.delta_loglik)
-                        + (row.n, perplexities.get((row.lm, row.dataset), math.nan), unit)
+                        + (row.n, ppl.get((row.lm, row.dataset), math.nan), unit)
                     )
     return pd.DataFrame(rows, columns=POINTS)
 

@@ -64,43 +64,30 @@ def layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
     rules = []
     if published is not None and len(designs) == 2:
         rules.append(len(grid))
-        published_table = computing.published_gaps(published).set_index("design")
-        for family, corpus in dict.fromkeys(
-            zip(published_table.family, published_table.response, strict=True)
-        ):
-            mine = published_table.gap[
-                (published_table.family == family) & (published_table.response == corpus)
-            ]
+        paper = computing.published_gaps(published).set_index("design")
+        for family, corpus in dict.fromkeys(zip(paper.family, paper.response, strict=True)):
+            mine = paper.gap[(paper.family == family) & (paper.response == corpus)]
             cells = [f"published: {family}", corpus]
             cells += [style.number(mine[name], 0) for name in (WITHOUT, WITH)]
             grid.append([*cells, "", ""])
-    return Table(
-        title,
-        header,
-        grid,
-        [*NOTES, *comparison_of_gaps(gaps, published)],
-        rules=tuple(rules),
-        left=2,
-    )
+    return Table(title, header, grid, [*NOTES, *gap_notes(gaps, published)], tuple(rules), left=2)
 
 
-def comparison_of_gaps(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
+def gap_notes(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
     """Return a note on whether gaps are wider with part of speech."""
     t, p, n = computing.widened(gaps)
     if n == 0:
         return []
-    published_note = "" if published is None else _published(computing.published_gaps(published))
+    reported = "" if published is None else _published(computing.published_gaps(published))
     if math.isnan(t):
         return [
-            f"gaps with part of speech and without: {n} pairs are too few, or all equal{published_note}"
+            f"gaps with part of speech and without: {n} pairs are too few, or all equal{reported}"
         ]
     if p < 0.05:
-        statement = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
+        claim = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
     else:
-        statement = "gaps with part of speech do not differ reliably from those without"
-    return [
-        f"{statement}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){published_note}"
-    ]
+        claim = "gaps with part of speech do not differ reliably from those without"
+    return [f"{claim}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){reported}"]
 
 
 def _published(gaps: pd.DataFrame) -> str:

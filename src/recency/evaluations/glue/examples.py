@@ -142,9 +142,4 @@ def encode(part: Part, tokenizer, room: int, what: str) -> Encoded:
         longer = " (of a pair the longer sentence)" if pairs else ""
         print(f"{what}: {cut:,} of {len(encodings):,} examples were longer than {room} tokens and "
               f"were cut{longer}", file=sys.stderr)  # fmt: skip
-    return Encoded(
-        [encoding.ids for encoding in encodings],
-        [encoding.type_ids for encoding in encodings],
-        part.targets,
-        cut,
-    )
+    return Encoded([e.ids for e in encodings], [e.type_ids for e in encodings], part.targets, cut)

@@ -24,9 +24,7 @@ SPREAD = 0.5  # spread of the runs of a row, as a share of its height
 FIGURES = {"accuracy": "best epoch, % correct", "mse": "best epoch, squared error"}
 
 
-def draw(
-    rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], published_scores: pd.DataFrame
-) -> Figure:
+def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.DataFrame) -> Figure:
     """Draw two panels per task, LMs from top to bottom; hollow dots mark constant predictions."""
     looks = style.looks(lms)
     here = [task for task in tasks if not task["not_run"]]
@@ -41,9 +39,7 @@ def draw(
         right.axvline(
             mine.majority_beside.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
         )
-        base = published_scores[
-            (published_scores.task == task["task"]) & (published_scores["size"] == "base")
-        ]
+        base = paper[(paper.task == task["task"]) & (paper["size"] == "base")]
         places = {lm.lm: y for y, lm in enumerate(lms)}
         left.plot(base.value, base.lm.map(places), "|", color=style.GREY, ms=9, mew=1.2, zorder=2)
         left.set_title(task["label"], loc="left", size=style.SMALL, weight="bold")
@@ -59,7 +55,7 @@ def draw(
                label="run with constant predictions"),
         style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="constant prediction"),
     ]  # fmt: skip
-    if len(published_scores):
+    if len(paper):
         marks.append(
             style.handle(color=style.GREY, marker="|", ms=9, mew=1.2, lw=0, label="published, base")
         )

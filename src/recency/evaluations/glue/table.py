@@ -36,11 +36,7 @@ def perplexities(curves: Files, trained: list[str]) -> dict[str, float]:
 
 
 def tidy(
-    runs: pd.DataFrame,
-    lms: list[LM],
-    tasks: list[Mapping],
-    ppl: pd.DataFrame,
-    published_scores: pd.DataFrame,
+    runs: pd.DataFrame, lms: list[LM], tasks: list[Mapping], ppl: pd.DataFrame, paper: pd.DataFrame
 ) -> pd.DataFrame:
     """Return COLUMNS for each LM and task, "ppl" first; a task that was not run has its reason."""
     rows = [run_files.summed(runs), ppl]
@@ -49,7 +45,7 @@ def tidy(
         rows.append(absent.assign(**{key: task[key] for key in ("task", "measure", "not_run")}))
     table = pd.concat([frame for frame in rows if len(frame)], ignore_index=True)
     for size in ("base", "large"):
-        of_size = published_scores[published_scores["size"] == size].set_index(["lm", "task"]).value
+        of_size = paper[paper["size"] == size].set_index(["lm", "task"]).value
         keys = pd.MultiIndex.from_frame(table[["lm", "task"]])
         table[f"published_{size}"] = of_size.reindex(keys).to_numpy()
     order = {name: index for index, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
@@ -90,11 +86,9 @@ def _single(row: pd.Series) -> Cell:
 def _cell(row: pd.Series) -> Cell:
     """Return an LM's score on a task, with its range, the last epoch's measure, and constant runs."""
     below = []
-    published_values = [("base", row.published_base), ("large", row.published_large)]
-    written_values = [
-        f"{style.tick(value)} ({size})" for size, value in published_values if not np.isnan(value)
-    ]
-    published = [f"published {', '.join(written_values)}"] if written_values else []
+    sizes = [("base", row.published_base), ("large", row.published_large)]
+    texts = [f"{style.tick(value)} ({size})" for size, value in sizes if not np.isnan(value)]
+    published = [f"published {', '.join(texts)}"] if texts else []
     if isinstance(row.not_run, str) and row.not_run:
         return Cell("not run", tuple(published))
     if row.task == "ppl" and row.runs == 1:
@@ -149,9 +143,7 @@ def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[s
         cut = done[done.cut > 0].drop_duplicates("task")
         if len(cut):
             counts = ", ".join(f"{row.task} {int(row.cut):,}" for row in cut.itertuples())
-            lines.append(
-                f"examples longer than the context, cut from the longer sentence: {counts}"
-            )
+            lines.append(f"examples cut to the context, from the longer sentence: {counts}")
     if (rows.task == "ppl").any():
         lines.append(
             "perplexity: of masked tokens of validation text, mean over the networks; published values are "
@@ -194,16 +186,14 @@ def main(
     """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's files, by LM."""
     models = run_files.lms_of(variants)
     one = {variant["variant"]: variant for variant in variants}
-    perplexity = pd.DataFrame(
+    ppl = pd.DataFrame(
         {"lm": one[lm]["lm"], "label": one[lm]["label"], "ppl": value}
         for lm, value in perplexities(curves, trained).items()
     )
-    if len(perplexity):
-        perplexity = perplexity.groupby(["lm", "label"], sort=False).ppl.agg(
-            ["size", "mean", "min", "max"]
-        )
-        perplexity = perplexity.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
-        perplexity = perplexity.assign(task="ppl", figure="ppl")
-    published_scores = run_files.published(published, tasks, models)
-    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, perplexity, published_scores)
+    if len(ppl):
+        ppl = ppl.groupby(["lm", "label"], sort=False).ppl.agg(["size", "mean", "min", "max"])
+        ppl = ppl.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
+        ppl = ppl.assign(task="ppl", figure="ppl")
+    paper = run_files.published(published, tasks, models)
+    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, ppl, paper)
     tables.write(out, layout(title, rows, tasks, training), rows)

@@ -88,10 +88,8 @@ def described(rows: Rows) -> dict[str, float]:
 
     Log frequency is the corpus's own, otherwise minus unigram surprisal; without either r is NaN.
     """
-    bits, predictors = rows.predictors["surprisal"], rows.predictors
-    frequency = predictors.get(
-        "log_frequency", -predictors["unigram"] if "unigram" in predictors else None
-    )
+    bits, terms = rows.predictors["surprisal"], rows.predictors
+    frequency = terms.get("log_frequency", -terms["unigram"] if "unigram" in terms else None)
     return {
         "n": len(bits),
         "mean_surprisal_nats": float(bits.mean() * math.log(2)),

@@ -61,9 +61,7 @@ def with_perplexity(rows: pd.DataFrame, path: File | None) -> str:
 def not_run(rows: pd.DataFrame) -> list[str]:
     """Return a note on the LMs without surprisal of the foils, with the reason."""
     lost = rows[rows.level == "not run"]
-    return [
-        f"not run: {', '.join(lost_rows.label)} ({why})" for why, lost_rows in lost.groupby("group")
-    ]
+    return [f"not run: {', '.join(rows.label)} ({why})" for why, rows in lost.groupby("group")]
 
 
 def main(

@@ -93,18 +93,14 @@ def changes(
     `score` returns the surprisal of a table of words in bits, NaN where missing, and the tokens of
     each. A position is excluded if the replacement has another number of tokens in its context.
     """
-    variants = replaced(words, tokens, places, reach, before, seed)
-    bits, read = score(variants.texts)
-    same = (
-        pd.Series(read[variants.first] == read[variants.again])
-        .groupby(variants.place)
-        .transform("all")
-    )
+    pairs = replaced(words, tokens, places, reach, before, seed)
+    bits, read = score(pairs.texts)
+    same = pd.Series(read[pairs.first] == read[pairs.again]).groupby(pairs.place).transform("all")
     table = pd.DataFrame(
         {
-            "place": variants.place.astype(np.int32),
-            "distance": variants.distance.astype(np.int32),
-            "change_bits": bits[variants.again] - bits[variants.first],
+            "place": pairs.place.astype(np.int32),
+            "distance": pairs.distance.astype(np.int32),
+            "change_bits": bits[pairs.again] - bits[pairs.first],
         }
     )
     return table[same.to_numpy() & table.change_bits.notna()].reset_index(drop=True)

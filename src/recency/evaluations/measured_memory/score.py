@@ -31,9 +31,7 @@ def unit_half_lives(network) -> list[float] | None:
     """Return the quartiles, in tokens, of the half-lives of a network's fading units, or None."""
     import torch
 
-    half_lives = [
-        module.half_lives() for module in network.modules() if hasattr(module, "half_lives")
-    ]
+    half_lives = [m.half_lives() for m in network.modules() if hasattr(m, "half_lives")]
     half_lives = [values.float().flatten() for values in half_lives if values is not None]
     if not half_lives:
         return None

@@ -109,12 +109,8 @@ def judge(path: File, pairs: pd.DataFrame, lm: str) -> dict[str, tuple[np.ndarra
 
 def compared(judged: Mapping[str, Mapping]) -> dict[str, str]:
     """Return the sum by which each LM is compared: a common one, or else the LM's first."""
-    shared = [
-        convention
-        for convention in CONVENTIONS
-        if all(convention in judgements for judgements in judged.values())
-    ]
-    return {lm: (shared or list(judgements))[0] for lm, judgements in judged.items()}
+    shared = [name for name in CONVENTIONS if all(name in sums for sums in judged.values())]
+    return {lm: (shared or list(sums))[0] for lm, sums in judged.items()}
 
 
 def groups(pairs: pd.DataFrame) -> Iterable[tuple[str, str, np.ndarray]]:
@@ -152,17 +148,17 @@ def against(
 
     gained, lost = int((right & ~baseline).sum()), int((~right & baseline).sum())
     codes = pd.factorize(paradigm)[0]
-    differences = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
-    low, high = bootstrap(differences, seed)
-    is_single = len(differences) == 1  # one paradigm allows no test
+    gains = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
+    low, high = bootstrap(gains, seed)
+    p = math.nan  # one paradigm allows no test
+    if len(gains) > 1:
+        p = permutation_p(gains, DRAWS, zlib.crc32(seed.encode()))
     return {
-        "difference": differences.mean(),
+        "difference": gains.mean(),
         "difference_low": low,
         "difference_high": high,
         "p_pairs": binomtest(gained, gained + lost).pvalue if gained + lost else 1.0,
-        "p_paradigms": math.nan
-        if is_single
-        else permutation_p(differences, DRAWS, zlib.crc32(seed.encode())),
+        "p_paradigms": p,
     }
 
 

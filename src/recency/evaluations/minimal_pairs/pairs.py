@@ -59,8 +59,7 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
     r"""Read a file of pairs: columns paradigm, phenomenon, field, good, bad.
 
     JSON lines have all of `KEYS`, as in BLiMP's files; a table (.tsv) may lack `OPTIONAL`, and
-    writes a line break within a sentence as
-    . Raises InputError with file and line.
+    writes a line break within a sentence as \n. Raises InputError with file and line.
     """
     path = Path(path)
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

@@ -100,9 +100,7 @@ def _texts(sentences: Sequence[str], model: Model, leading_space: bool) -> Itera
 def score_ngram(sentences: Sequence[str], path: str | Path, bos: bool = True) -> Sums:
     """Sum the surprisal of each sentence's words (its tokens) under an n-gram model."""
     words = [text.split() for text in sentences]
-    word_bits = [
-        [-p * math.log2(10) for p in sequence.log10] for sequence in ngram.score(path, words, bos)
-    ]
+    word_bits = [[-p * math.log2(10) for p in s.log10] for s in ngram.score(path, words, bos)]
     # Exact sums, so that sentences with the same n-grams in another order are ties.
     bits = np.array([math.fsum(values) for values in word_bits])
     rest = np.array([math.fsum(values[1:]) for values in word_bits])

@@ -72,18 +72,14 @@ def main(
     shown = rows[rows.compared]
     models = ranked(models, shown)
     overall = shown[shown.level == "overall"].set_index("lm")
-    published_values = published_accuracies(
-        published, training_words, models, overall.accuracy, baseline
-    )
+    reported = published_accuracies(published, training_words, models, overall.accuracy, baseline)
     rows = rows.assign(
         published=[
-            published_values.get(row.lm, math.nan)
-            if row.compared and row.level == "overall"
-            else math.nan
+            reported.get(row.lm, math.nan) if row.compared and row.level == "overall" else math.nan
             for row in rows.itertuples()
         ]
     )
-    table = layout(models, rows, overall, published_values, baseline, title, source)
+    table = layout(models, rows, overall, reported, baseline, title, source)
     tables.write(out, table, rows)
 
 
@@ -91,7 +87,7 @@ def layout(
     models: list[LM],
     rows: pd.DataFrame,
     overall: pd.DataFrame,
-    published_values: Mapping[str, float],
+    reported: Mapping[str, float],
     baseline: str,
     title: str,
     source: str,
@@ -107,11 +103,7 @@ def layout(
     for lm in models:
         row = overall.loc[lm.lm]
         below = [style.interval(row.low_paradigms, row.high_paradigms)]
-        below += (
-            [f"published {style.number(published_values[lm.lm], 0)}"]
-            if lm.lm in published_values
-            else []
-        )
+        below += [f"published {style.number(reported[lm.lm], 0)}"] if lm.lm in reported else []
         best = row.accuracy == overall.accuracy.max()
         cells = [lm.label, Cell(style.number(row.accuracy), tuple(below), bold=bool(best))]
         if lm.lm == baseline:
@@ -126,14 +118,14 @@ def layout(
             value = wide.loc[lm.lm, name]
             cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
         grid.append(cells)
-    return Table(title, header, grid, notes(models, rows, overall, published_values, source))
+    return Table(title, header, grid, notes(models, rows, overall, reported, source))
 
 
 def notes(
     models: list[LM],
     rows: pd.DataFrame,
     overall: pd.DataFrame,
-    published_values: Mapping[str, float],
+    reported: Mapping[str, float],
     source: str,
 ) -> list[str]:
     """Return notes on the measures, ties and first tokens."""
@@ -158,10 +150,8 @@ def notes(
     else:
         ties = ", ".join(f"{label} {count}" for label, count in tied.items())
         lines.append(f"ties, counted as wrong: {ties}")
-    if published_values:
-        lines.append(
-            f"published: {source}; the best window's value is listed with the best one here"
-        )
+    if reported:
+        lines.append(f"published: {source}; the best window's value is next to the best one here")
     return lines
 
 

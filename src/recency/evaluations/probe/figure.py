@@ -104,9 +104,7 @@ def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
     ]
     lines.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
     if (rows.network == "untrained").any():
-        lines.append(
-            "Dashed, same colour: an untrained network with the same architecture and bias"
-        )
+        lines.append("Dashed: an untrained network with the same architecture and bias")
     lacking = [relation for relation in relations if not (rows.relation == relation).any()]
     if lacking:
         lines.append(f"The treebank's test split has no edge {', '.join(lacking)}")

@@ -86,10 +86,8 @@ def main(
             }
             for number, layer in enumerate(group):
                 layer_states = {part: states[part][number] for part in SPLITS}
-                description = f"{lm.name}, {name}, layer {layer}"
-                rows = probe(
-                    layer_states, banks, settings, layer, opened.network.device, description
-                )
+                label = f"{lm.name}, {name}, layer {layer}"
+                rows = probe(layer_states, banks, settings, layer, opened.network.device, label)
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
                 job_state.write(state, specification, done)
                 shown.update(len(done))
@@ -148,19 +146,17 @@ def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, l
     return table[np.repeat(whole_, sizes)], kept
 
 
-def probe(
-    states_of: dict, banks: dict, settings: dict, layer: int, device, description: str
-) -> pd.DataFrame:
+def probe(states: dict, banks: dict, settings: dict, layer: int, device, name: str) -> pd.DataFrame:
     """Train the probe of one layer, choose B on dev and score it on test: see `trees.score`."""
     from recency.evaluations.probe import train_probe
 
-    middle, number = train_probe.scaled(states_of["train"], banks["train"].begin)
+    middle, number = train_probe.scaled(states["train"], banks["train"].begin)
     data = {}
     for part in SPLITS:
-        states = states_of[part] - middle
-        states /= number
-        data[part] = train_probe.Sentences.of(states, banks[part], device)
-    width = states_of["train"].shape[1]
+        centred = states[part] - middle
+        centred /= number
+        data[part] = train_probe.Sentences.of(centred, banks[part], device)
+    width = states["train"].shape[1]
     keys = ("epochs", "batch", "learning_rate", "patience")
     fitted, loss, epochs = train_probe.train(
         data["train"],
@@ -168,8 +164,7 @@ def probe(
         rank=min(settings["rank"] or width, width),
         seed=[settings["seed"], layer],
         report=lambda epoch, rate, dev: print(
-            f"{description}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}",
-            file=sys.stderr,
+            f"{name}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}", file=sys.stderr
         ),
         **{key: settings[key] for key in keys},
     )

@@ -13,9 +13,7 @@ def _problems(config, name) -> list[str]:
     """List a probe without training settings."""
     lacking = "probe" in config["experiments"][name] and "probe" not in config
     where = f"experiments → {name} → probe"
-    return (
-        [f"{where}: the table `probe`, with its training settings, is missing"] if lacking else []
-    )
+    return [f"{where}: the table `probe` (training settings) is missing"] if lacking else []
 
 
 EVALUATION = Evaluation(

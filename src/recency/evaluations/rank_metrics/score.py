@@ -99,12 +99,8 @@ def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
     frames = []
     scored = ngram_ranks.score(model, streams, bos)
     for number, (words, (log10, rank)) in enumerate(zip(split, scored, strict=True)):
-        position = np.repeat(np.arange(1, len(words) + 1), [len(sentence) for sentence in words])
-        columns = {
-            "text": number,
-            "place": position,
-            "word": [contexts[number][p - 1] for p in position],
-        }
+        at = np.repeat(np.arange(1, len(words) + 1), [len(sentence) for sentence in words])
+        columns = {"text": number, "place": at, "word": [contexts[number][p - 1] for p in at]}
         columns |= {"token": streams[number], "nats": -log10 * math.log(10)}
         frames.append(pd.DataFrame(columns | {"log_rank": np.log(rank), "top_1": rank == 1}))
     return pd.concat(frames, ignore_index=True)

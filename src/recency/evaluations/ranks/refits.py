@@ -77,14 +77,12 @@ def main(
     )
     refits = Refits(formula, factors, fit, test, tuple(map(len, names.values())))
     drawn = draws(names["subject"], replicates, seed, dataset)
-    shown, logliks = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
+    shown, values = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
     for number, times in enumerate(drawn, 1):
-        logliks.append(refits.loglik(times))
+        values.append(refits.loglik(times))
         shown.update(number)
     with atomic(out) as path:
-        frame = pd.DataFrame(
-            {"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": logliks}
-        )
+        frame = pd.DataFrame({"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": values})
         frame.to_parquet(path, compression="zstd", index=False)
 
 

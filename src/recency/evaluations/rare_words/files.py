@@ -80,9 +80,7 @@ def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
         twice += word in rows
         rows.setdefault(word, row)
     if not rows or (counts and counts[0] != len(rows) + twice):
-        stated = (
-            f", and its first line says {counts[0]:,}; download or copy it again" if counts else ""
-        )
+        stated = f", and its first line says {counts[0]:,}; copy it again" if counts else ""
         raise InputError(f"{path} has {len(rows) + twice:,} vectors{stated}")
     if twice:
         print(

@@ -37,11 +37,9 @@ def evaluate(
             new = {word: made(word.lower(), index, matrix, name, neighbours) for word in lacking}
             vectors |= {word: vector for word, vector in new.items() if vector is not None}
         cosines = pd.Series([_cosine(vectors.get(a), vectors.get(b)) for a, b, _ in pairs])
-        of_known = _spearman(cosines[both], ratings[both])
+        rho = _spearman(cosines[both], ratings[both])
         made_words = len(vectors) - (len(row_of) - len(lacking))
-        rows.append(
-            (name, _spearman(cosines, ratings), len(pairs), both.sum(), of_known, made_words)
-        )
+        rows.append((name, _spearman(cosines, ratings), len(pairs), both.sum(), rho, made_words))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -68,14 +66,9 @@ def of_network(
     from recency.evaluations.nearest_words.score import entries
 
     opened = lm.open(biased=False)
-    vocabulary = entries(opened.tokenizer)
+    vocab = entries(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    _write(
-        out,
-        evaluate(
-            read_pairs(pairs), list(vocabulary), matrix[list(vocabulary.values())], neighbours
-        ),
-    )
+    _write(out, evaluate(read_pairs(pairs), list(vocab), matrix[list(vocab.values())], neighbours))
 
 
 def of_vectors(pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int) -> None:

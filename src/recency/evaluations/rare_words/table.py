@@ -37,21 +37,19 @@ def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataF
 
     `scores` are files of the LMs in `labels`, then of the existing vectors, set by set.
     """
-    paths, frames = iter(scores), []
+    paths, parts = iter(scores), []
     for word_set in sets:
         if word_set["not_run"]:
-            frames.append(
-                pd.DataFrame({"set": [word_set["label"]], "not_run": word_set["not_run"]})
-            )
+            parts.append(pd.DataFrame({"set": [word_set["label"]], "not_run": word_set["not_run"]}))
             continue
         here = [v["label"] for v in word_set["vectors"] if v["here"]]
         for label in [*labels, *here]:
             set_scores = pd.read_csv(next(paths), dtype={"similarity": str})
-            frames.append(set_scores.assign(set=word_set["label"], label=label))
+            parts.append(set_scores.assign(set=word_set["label"], label=label))
         for v in (v for v in word_set["vectors"] if not v["here"]):
             absent = {"set": word_set["label"], "label": v["label"], "not_run": v["placed"]}
-            frames.append(pd.DataFrame({"similarity": NAMES, **absent}))
-    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
+            parts.append(pd.DataFrame({"similarity": NAMES, **absent}))
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
@@ -77,9 +75,7 @@ def layout(data: pd.DataFrame, title: str) -> Table:
             notes.append(
                 f"{name}, {whose}: both words of {have:,.0f} of {pairs:,.0f} pairs have a vector"
             )
-        notes += [
-            f"{name}, not run: {reason}" for reason in dict.fromkeys(rows["not_run"].dropna())
-        ]
+        notes += [f"{name}, not run: {why}" for why in dict.fromkeys(rows["not_run"].dropna())]
     return Table(f"{title}: vectors of words", header, grid, notes, tuple(rules))
 
 

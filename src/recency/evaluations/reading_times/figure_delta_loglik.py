@@ -122,10 +122,8 @@ def bars(
         axes.barh(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
-        if interval := bounds.own.get((lm.lm, TOTAL)):
-            interval_line(
-                axes, interval.low, interval.high, rows[lm.lm], "black", f"interval {lm.lm}"
-            )
+        if total := bounds.own.get((lm.lm, TOTAL)):
+            interval_line(axes, total.low, total.high, rows[lm.lm], "black", f"interval {lm.lm}")
         if seeds is not None and lm.lm in seeds.index:
             _marks(axes, seeds.loc[lm.lm, TOTAL], rows[lm.lm], looks[lm.lm].colour, lm.lm)
     axes.axvline(0, color=style.GREY, lw=0.7)

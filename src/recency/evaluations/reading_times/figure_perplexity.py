@@ -147,14 +147,10 @@ def main(
     rows, unit, about = computing.compared(perplexity)
     trained = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
     values = over_seeds(trained, seeds or {})
-    by_lm_and_seed = interval_files.by_seed(by_seed, result).reset_index()
-    marks = (
-        pd.DataFrame({"lm": by_lm_and_seed.lm, "delta_loglik": by_lm_and_seed[TOTAL]})
-        if len(by_lm_and_seed)
-        else None
-    )
+    rows = interval_files.by_seed(by_seed, result).reset_index()
+    marks = pd.DataFrame({"lm": rows.lm, "delta_loglik": rows[TOTAL]}) if len(rows) else None
     if marks is not None:
-        marks["perplexity"] = trained.reindex(by_lm_and_seed.variant).to_numpy()
+        marks["perplexity"] = trained.reindex(rows.variant).to_numpy()
     words = list(result.missing)
     if marks is not None:
         words.insert(0, f"LMs are means of {result.seeds} seeds, small marks are seeds")

@@ -55,9 +55,7 @@ def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> 
     for key, slope in slopes.items():
         low, high = against(bounds, result, key, TOTAL)
         if not math.isnan(low):
-            x = slope * 2 ** (
-                -0.07 if applied_of[key] == "inference" else 0.07
-            )  # next to each other
+            x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # offset
             alpha = 0.45 if applied_of[key] == "inference" else 0.8
             axes.plot([x, x], [low, high], "_-", color=looks[key].colour, lw=0.9, ms=4, zorder=3,
                       alpha=alpha, gid=f"interval {key}", label="_nolegend_")  # fmt: skip

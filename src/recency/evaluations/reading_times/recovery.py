@@ -149,10 +149,8 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> F
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2)
     if reader in order:
-        explanation = (
-            f"Bold: {spreads.label.iloc[0]}, whose surprisal was used to simulate the times."
-        )
-        notes = [explanation, *notes]
+        note = f"Bold: {spreads.label.iloc[0]}, whose surprisal was used to simulate the times."
+        notes = [note, *notes]
     style.notes(figure, notes)
     return figure
 

@@ -21,9 +21,8 @@ def _problems(config, name) -> list[str]:
     entry, where = config["experiments"][name], f"experiments → {name}"
     problems = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
     problems += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
-    return (
-        problems + _nested_problems(config, entry, where) + _recovery_problems(config, entry, where)
-    )
+    problems += _nested_problems(config, entry, where)
+    return problems + _recovery_problems(config, entry, where)
 
 
 def _corrected_problems(config, entry, where) -> list[str]:

@@ -27,9 +27,7 @@ def sizes(counts: Files) -> dict[str, dict[str, int]]:
     for path in map(Path, counts):
         rows = comparison.table(path, ["step", "kept"]).set_index("step").kept
         if absent := [name for name in PARTITIONS if name not in rows.index]:
-            raise InputError(
-                f"{path}: no row {', '.join(absent)}; delete it, so that it is computed again"
-            )
+            raise InputError(f"{path}: no row {', '.join(absent)}; delete it to compute it again")
         partitions[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
     return partitions
 

@@ -171,9 +171,7 @@ def _provenance(
         ]
         heads = ("Corpus", "Measures", "Cite", "Licence", "")
         yield tables.body(Table("", list(heads), rows, [], left=heads))
-        linked = [
-            corpus for corpus in corpora if corpus["check"] and corpus["dataset"] not in absent
-        ]
+        linked = [c for c in corpora if c["check"] and c["dataset"] not in absent]
         pages = ", ".join(
             f"<a href='{_address(corpus['check'])}'>{html.escape(corpus['label'])}</a>"
             for corpus in linked
@@ -237,9 +235,7 @@ def _table(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     begin, end = text.find("</h1>"), text.rfind("</body>")
     if begin < 0 or end < 0:
-        raise InputError(
-            f"{path}: not a page of a table; delete the file, so that it is computed again"
-        )
+        raise InputError(f"{path}: not a page of a table; delete the file to compute it again")
     return text[begin + len("</h1>") : end].strip()
 
 
@@ -275,11 +271,7 @@ def _listed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _versions() -> str:
     """Return the versions of the installed packages."""
-    installed = {
-        package.name.lower(): package.version
-        for package in metadata.distributions()
-        if package.name
-    }
+    installed = {d.name.lower(): d.version for d in metadata.distributions() if d.name}
     versions = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
     return ", ".join(versions)
 

@@ -84,9 +84,7 @@ def _cells_of(settings: Mapping, lms: Described) -> list[dict]:
     others = [lm for lm in lms if "fixed" not in lm]
     fixed = settings.get("fixed", []) if others else []
     values = [list(dict.fromkeys(lm[key] for lm in others)) for key in fixed]
-    return [
-        {**settings, **dict(zip(fixed, combination))} for combination in itertools.product(*values)
-    ]
+    return [{**settings, **dict(zip(fixed, cell))} for cell in itertools.product(*values)]
 
 
 def varied(rows: pd.DataFrame) -> list[str]:
@@ -195,9 +193,7 @@ def draw(
         reference = np.array([fit.delta_loglik for fit in fits[baseline.lm]])
         for index, lm in enumerate(others):
             look, shown = looks[lm.lm], fits[lm.lm]
-            xs = np.arange(len(every)) + 0.6 * (
-                (index + 0.5) / len(others) - 0.5
-            )  # next to each other
+            xs = np.arange(len(every)) + 0.6 * ((index + 0.5) / len(others) - 0.5)
             deltas = [fit.delta_loglik for fit in shown] - reference
             low, high = np.array([(fit.low, fit.high) for fit in shown]).T
             axes.vlines(xs, low, high, color=look.colour, lw=0.7, zorder=1.5,
@@ -216,9 +212,7 @@ def draw(
         matrix.plot(at, [row] * len(at), "s", color=style.GREY, ms=3.4)
         if row % 2:
             matrix.axhspan(row - 0.5, row + 0.5, color="#f3f3f3", lw=0, zorder=0)
-    matrix.set_yticks(
-        range(len(kinds)), [f"{grids.SETTINGS[key]}: {value}" for key, value in kinds]
-    )
+    matrix.set_yticks(range(len(kinds)), [f"{grids.SETTINGS[key]}: {v}" for key, v in kinds])
     matrix.set_ylim(max(1, len(kinds)) - 0.5, -0.5)
     matrix.set_xticks([])
     matrix.set_xlim(-0.6, len(every) - 0.4)

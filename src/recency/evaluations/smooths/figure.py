@@ -54,13 +54,8 @@ def draw(
         ends = mine[mine.kind != "count"]
         low, high = ends.low.min(), ends.high.max()
         floor = low - SHARE * (high - low) * 1.25
-        counted = mine[mine.kind == "count"].groupby(
-            "lm"
-        )  # counts per bit, so that bin widths do not matter
-        most = max(
-            (counted_rows.value / counted_rows.x.diff().iloc[-1]).max()
-            for _, counted_rows in counted
-        )
+        counted = mine[mine.kind == "count"].groupby("lm")  # per bit, whatever the bin width
+        most = max((rows.value / rows.x.diff().iloc[-1]).max() for _, rows in counted)
         for axes, lm in zip(across, shown, strict=True):
             kinds = dict(list(mine[mine.lm == lm.lm].groupby("kind")))
             axes.axhline(0, color=style.GREY, lw=0.6, zorder=1)

@@ -54,9 +54,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
             f"ΔLogLik in nats on the exploratory partition{bases.relative_to(bases.of(rows.base.dropna()))}, for the additive "
             "model and the same with lines; by sentence: 95 % bootstrap interval of smooth relative to line"
         )
-    legend += [
-        f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)
-    ]
+    legend += [f"{r.label}: {r.note}" for _, r in rows.iterrows() if isinstance(r.note, str)]
     return Table(
         title, header, grid, [*legend, *notes], tuple(rules), left=("Response", "LM", "Smooth of")
     )

@@ -42,9 +42,7 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
     rows = []
     for text in PUBLISHED:
         asked = [pair for pair in pairs if all(scored_lm.has(text) for scored_lm in pair)]
-        means = _means(
-            dict.fromkeys(scored_lm.lm.lm for pair in asked for scored_lm in pair), of, text, seed
-        )
+        means = _means(dict.fromkeys(lm.lm.lm for pair in asked for lm in pair), of, text, seed)
         places = {lm: index for index, lm in enumerate(means)}
         alike = [pair for pair in asked if _same_words(*pair)]
         together = None
@@ -106,10 +104,8 @@ def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: File) -> pd.
     """Add the ratios of published values for LMs with the same labels."""
     values = table.with_published(table.computed(lms), path).set_index("lm")
     for text, column in PUBLISHED.items():
-        perplexities, here = values[column], rows.text == text
-        rows.loc[here, "published_ratio"] = (
-            rows.lm.map(perplexities)[here] / rows.other.map(perplexities)[here]
-        )
+        ppl, here = values[column], rows.text == text
+        rows.loc[here, "published_ratio"] = rows.lm.map(ppl)[here] / rows.other.map(ppl)[here]
     return rows
 
 

@@ -178,9 +178,7 @@ def main(
     test, trained_on = texts
     words, documents = words_of(test)
     lms, files = comparison.of_seeds(list(scores)[1::2], variants)
-    read = {
-        lm: _mean([pd.read_parquet(path) for path in lm_paths]) for lm, lm_paths in files.items()
-    }
+    read = {lm: _mean([pd.read_parquet(p) for p in paths]) for lm, paths in files.items()}
     data = computed(read, lms, counted(words, trained_on), documents, baseline)
     data = pd.concat([data, published_rows(published)]) if published else data
     tables.write(out, layout(data, title, baseline), data)

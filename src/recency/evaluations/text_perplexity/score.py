@@ -35,9 +35,7 @@ def main(
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
     if end is None:
-        raise InputError(
-            f"{tokens}: no token ends its documents, so that the text has no begin token"
-        )
+        raise InputError(f"{tokens}: no token ends its documents, which the begin token must be")
     opened = lm.open()
     if opened.masked:
         raise InputError(

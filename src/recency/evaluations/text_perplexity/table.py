@@ -77,9 +77,7 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
         grid.append(cells)
     notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *NOTES]
     if other:
-        notes.append(
-            "Weight: the LM's interpolation weight, estimated by EM on the validation text"
-        )
+        notes.append("Weight: the LM's interpolation weight, by EM on the validation text")
     if rows.seeds.max() > 1:
         notes.append(SEEDS)
     return Table(f"{title}: perplexity", header, grid, notes)

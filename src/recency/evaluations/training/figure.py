@@ -53,9 +53,7 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> Figure:
     least, most = (
         of_all(ys.agg(how) for _, ys in lines) for of_all, how in ((min, "min"), (max, "max"))
     )
-    least = min(
-        least, *(means(curve).loss_nats.min() for curve in curves)
-    )  # of text that is read repeatedly
+    least = min(least, *(means(curve).loss_nats.min() for curve in curves))  # of repeated text
     room = 0.06 * (most - least or 1.0)
     axes.set_ylim(least - room, most + room)
     first, end = min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines)

@@ -13,12 +13,8 @@ def trained(study, experiment: str) -> list[str]:
 
 def _applies(study, experiment: str) -> bool:
     """Return whether any other evaluation needs LMs that are trained here."""
-    others = (
-        evaluation for evaluation in registry.evaluations().values() if evaluation.key != "lms"
-    )
-    used = any(
-        evaluation.uses_lms and evaluation.applies(study, experiment) for evaluation in others
-    )
+    others = (e for e in registry.evaluations().values() if e.key != "lms")
+    used = any(e.uses_lms and e.applies(study, experiment) for e in others)
     return used and bool(trained(study, experiment))
 
 

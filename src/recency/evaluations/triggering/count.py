@@ -44,22 +44,20 @@ def counted(documents: Iterable[str], pairs: Sequence[Sequence[str]], reach: int
     single words.
     """
     edges = bins(reach)
-    number_of = {
-        word: number for number, word in enumerate(sorted({w for pair in pairs for w in pair}))
-    }
+    code = {word: number for number, word in enumerate(sorted({w for pair in pairs for w in pair}))}
     together, apart, words, sizes = [], [], [], []
     every = np.arange(1, reach + 1)
     for text in documents:
         read = WORD.findall(text.lower().replace("’", "'"))
-        codes = np.array([number_of.get(word, -1) for word in read], np.int64)
-        at = [np.flatnonzero(codes == number) for number in range(len(number_of))]
-        by_pair = [distances(at[number_of[a]], at[number_of[b]], reach) for a, b in pairs]
+        codes = np.array([code.get(word, -1) for word in read], np.int64)
+        at = [np.flatnonzero(codes == number) for number in range(len(code))]
+        by_pair = [distances(at[code[a]], at[code[b]], reach) for a, b in pairs]
         together.append([np.histogram(values, edges)[0] for values in by_pair])
         apart.append(np.add.reduceat(np.maximum(len(read) - every, 0), edges[:-1] - 1))
         words.append([len(values) for values in at])
         sizes.append(len(read))
     arrays = {"together": together, "apart": apart, "words": words, "sizes": sizes}
-    return {"known": number_of, "edges": edges} | {k: np.array(v, float) for k, v in arrays.items()}
+    return {"known": code, "edges": edges} | {k: np.array(v, float) for k, v in arrays.items()}
 
 
 def ratios(counts: dict, pairs: Sequence[Sequence[str]], seed: int = 0) -> pd.DataFrame:

@@ -105,11 +105,9 @@ def main(
     lms = list(lms)
     rows, names = comparison.table(lengths, COLUMNS), labels_of(lms, frequency_of)
     models, _ = comparison.records(lms, [])
-    published_rows = (
-        None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
-    )
+    paper = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
     sizes = rows[rows.level == "size"]
     lost = ["The text is too short for an analysis by text size"]
     overall = rows[rows.level == "overall"]
-    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, published_rows))
+    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, paper))
     style.write(growth, sizes, draw_growth, rows, models, names, empty=lost)

@@ -64,10 +64,8 @@ def main(
     rows = comparison.table(lengths, COLUMNS)
     names = labels_of(lms, frequency_of)
     rows.insert(1, "label", rows.lm.map(names))
-    published_rows = (
-        None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
-    )
-    tables.write(out, layout(rows, published_rows, title), rows)
+    paper = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    tables.write(out, layout(rows, paper, title), rows)
 
 
 def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:

@@ -71,7 +71,7 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
             stories[-1].append(Sentence(tree, spelled, places, len(stories[-1])))
     if used != len(words):
         raise InputError(
-            f"{trees} has {used:,} words, {leaves} has {len(words):,}; download both again"
+            f"{trees} has {used:,} words, {leaves} {len(words):,}; download both again"
         )
     return stories
 

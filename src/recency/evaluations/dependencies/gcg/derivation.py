@@ -272,17 +272,15 @@ def _share(conjunct: Sign, rest: Sign) -> None:
 
 def _filled_from_left(filler: Sign, clause: Sign) -> Sign:
     """Fill the clause's gap, or attach a relative clause to the following head."""
-    gaps = [operator for operator in clause.non_local if operator.kind in "gv"] or list(
-        clause.non_local
-    )
+    gaps = [op for op in clause.non_local if op.kind in "gv"] or list(clause.non_local)
     if gaps:
         gaps[-1].slot.fill(filler.head)
         operators = clause.without(gaps[-1]) + filler.non_local
     else:
-        relative = [operator for operator in filler.non_local if operator.kind in "ir"]
-        for operator in relative[-1:]:
-            operator.slot.fill(clause.head)
-        rest = tuple(operator for operator in filler.non_local if operator not in relative[-1:])
+        relative = [op for op in filler.non_local if op.kind in "ir"]
+        for op in relative[-1:]:
+            op.slot.fill(clause.head)
+        rest = tuple(op for op in filler.non_local if op not in relative[-1:])
         operators = clause.operators + rest
     return Sign(clause.primitive, operators, clause.head)
 
