@@ -42,7 +42,7 @@ def evidence(totals, tests=None, reach=34.0, wide=60.0, by="sentence", stated=No
 
 
 POWER = "80 % of such studies would detect a difference of 49 nats between the two (two-sided test "
-POWER += "of only this pair at .05, standard error 17 by sentence)"
+POWER += "of this pair alone at .05, standard error 17 by sentence)"
 SMALLEST = "; the smallest effect of interest is 10 nats (10 % of the ΔLogLik of no bias)."
 
 

@@ -206,7 +206,7 @@ def _power(evidence: Evidence) -> list[str]:
         return []
     text = (
         f"80 % of such studies would detect a difference of {nats(reach)} nats between the two "
-        f"(two-sided test of only this pair at .05, standard error {nats(difference.se)} by "
+        f"(two-sided test of this pair alone at .05, standard error {nats(difference.se)} by "
         f"{clusters(difference.by)})"
     )
     if evidence.threshold:
