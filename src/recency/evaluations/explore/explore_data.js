@@ -29,20 +29,20 @@ const Explorer = (() => {
     // Every quantity by word of a dataset for two LMs (b: -1 for none) and a response (or none).
     async function quantities(page, dataset, response, a, b) {
         const name = (lm) => page.lms[lm]?.label ?? "";
-        const data = page.datasets[dataset], told = page.responses[response];
-        const all = [data.surprisal[a], data.surprisal[b], told?.mean, told?.residual, told?.gain?.[a],
-            told?.gain?.[b], told?.n, data.frequency?.values, data.length, data.position, data.sentence, data.pos?.codes];
+        const data = page.datasets[dataset], observed = page.responses[response];
+        const all = [data.surprisal[a], data.surprisal[b], observed?.mean, observed?.residual, observed?.gain?.[a],
+            observed?.gain?.[b], observed?.n, data.frequency?.values, data.length, data.position, data.sentence, data.pos?.codes];
         const [bitsA, bitsB, mean, residual, gainA, gainB, n, frequency, length, position, sentence, pos] =
             await Promise.all(all.map(unpack));
-        const found = {}, unit = told?.unit, label = told?.label;
+        const byId = {}, unit = observed?.unit, label = observed?.label;
         const add = (id, title, units, values, diverging = false) => {
-            if (values) found[id] = { id, label: title, unit: units, values, diverging };
+            if (values) byId[id] = { id, label: title, unit: units, values, diverging };
         };
         add("surprisal_a", `Surprisal, ${name(a)}`, "bits", bitsA);
         add("surprisal_b", `Surprisal, ${name(b)}`, "bits", bitsB);
         add("difference", `Surprisal, ${name(a)} minus ${name(b)}`, "bits", minus(bitsA, bitsB), true);
         add("mean", `Mean over readers, ${label}`, unit, mean);
-        add("residual", `Residual of the baseline model, ${label}`, told?.residual_unit, residual, true);
+        add("residual", `Residual of the baseline model, ${label}`, observed?.residual_unit, residual, true);
         add("gain_a", `ΔLogLik, ${name(a)} over the baseline model`, "nats", gainA, true);
         add("gain_b", `ΔLogLik, ${name(b)} over the baseline model`, "nats", gainB, true);
         add("gain", `ΔLogLik, ${name(a)} minus ${name(b)}`, "nats", minus(gainA, gainB), true);
@@ -50,7 +50,7 @@ const Explorer = (() => {
         add("length", "Length", "characters", length);
         add("position", "Position in the sentence", "words", position);
         add("n", `Observations, ${label}`, "", n);
-        return { found, sentence, pos };
+        return { byId, sentence, pos };
     }
 
     // Sums of contributions by unit: their names, sizes and values; units without values are omitted.
@@ -112,8 +112,8 @@ const Explorer = (() => {
             weights[g] = [start, end, influence];
         }
         const fitted = (value) => {
-            const place = Math.min(places - 2, Math.floor(((value - xs[0]) / (xs[n - 1] - xs[0])) * (places - 1)));
-            const [left, right] = [rows[place], rows[place + 1]];
+            const position = Math.min(places - 2, Math.floor(((value - xs[0]) / (xs[n - 1] - xs[0])) * (places - 1)));
+            const [left, right] = [rows[position], rows[position + 1]];
             return left.middle + ((right.middle - left.middle) * (value - left.x)) / (right.x - left.x);
         };
         const squares = xs.map((value, i) => (ys[i] - fitted(value)) ** 2);
@@ -153,9 +153,9 @@ const Explorer = (() => {
         if (low === high) high = low + 1;
         const stops = (diverging ? DIVERGING[theme] : CIVIDIS).map(channels);
         const colour = (value) => {
-            const place = Math.min(1, Math.max(0, (value - low) / (high - low))) * (stops.length - 1);
+            const position = Math.min(1, Math.max(0, (value - low) / (high - low))) * (stops.length - 1);
             const left = Math.min(stops.length - 2, Math.floor(place)), share = place - left;
-            return stops[left].map((each, c) => Math.round(each + share * (stops[left + 1][c] - each)));
+            return stops[left].map((channel, c) => Math.round(channel + share * (stops[left + 1][c] - channel)));
         };
         const ink = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111111" : "#ffffff");
         return { low, high, colour, ink, css: (value) => `rgb(${colour(value).join(",")})` };
