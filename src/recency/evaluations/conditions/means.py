@@ -32,8 +32,8 @@ def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: st
     words : DataFrame
         Contract 1, with the columns `by` and `stimulus`.
     by, stimulus : str
-        Columns of conditions and of what is compared between them.
-    Columns of the conditions and of the units compared between them.
+        Columns of the conditions and of the units compared between them.
+
     Returns
     -------
     DataFrame

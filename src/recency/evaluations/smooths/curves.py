@@ -47,8 +47,7 @@ def main(
     The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik relative to the
     base on the exploratory partition, delta_nonlinear that of the smooth relative to the line, with
     95 % intervals; they are empty without an exploratory partition. Curves have the kinds smooth,
-    line and count (number of rows around x). A failed fit has only its note. there are about x.
-    Nothing is said of a model that could not be fitted but its note.
+    line and count (number of rows around x). A failed fit has only its note.
     """
     rows, curves = [], []
     for index, cell in enumerate(cells):
