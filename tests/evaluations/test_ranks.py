@@ -146,7 +146,7 @@ def test_figure_and_table(tmp_path):
     out = {end: tmp_path / f"r.{end}" for end in ("svg", "csv", "html")}
     figure.main(
         **paths, figure=[out["svg"]], table=[out["csv"], out["html"]], cells=CELLS, lms=lms,
-        responses=responses, baseline="a", over="fixed",
+        responses=responses, baseline="a", baseline_model="fixed",
     )  # fmt: skip
     rows = pd.read_csv(out["csv"])
     assert np.allclose(rows[[f"rank_{k}" for k in (1, 2, 3)]].sum(axis=1), 1)

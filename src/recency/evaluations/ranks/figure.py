@@ -28,7 +28,7 @@ PRODUCT = {
         "table": ("table_ranks", "Table of ranks with resampled subjects"),
     },
     "reads": ["full", "base", "not_run"],
-    "settings": ["cells", "lms", "responses", "baseline", "over"],
+    "settings": ["cells", "lms", "responses", "baseline", "baseline_model"],
     "summary": ("table_ranks.csv", "{title}: ranks with resampled subjects"),
 }
 
@@ -180,14 +180,14 @@ def main(
     lms: Described,
     responses: Described,
     baseline: str | None = None,
-    over: str = "",
+    baseline_model: str = "",
     not_run: File | None = None,
     title: str = "Ranks of the language models",
 ) -> None:
     """Draw `figure` (.pdf, .svg, .png, .csv) and write `table` (.csv, .html, .tex).
 
     `full` and `base` are the files of refits in the order of `cells` (lm, dataset, measure, design,
-    optionally seed); `over` is the base: fixed, all or several.
+    optionally seed); `baseline_model` is fixed, all or several.
     """
     models, measured = comparison.records(lms, responses)
     drawn, lost = totals(full, base, cells)
@@ -198,11 +198,11 @@ def main(
     absent = [response for response in measured if (response.dataset, response.measure) not in run]
     missing = [*lost, *comparison.absent_responses(absent, comparison.reasons(not_run))]
     seeds = len({cell.get("seed") for cell in cells})
-    sentences = notes_on_draws(int(rows.draws.iloc[0]), over, seeds)
+    sentences = notes_on_draws(int(rows.draws.iloc[0]), baseline_model, seeds)
     style.write(figure, rows, draw, rows, [*sentences, *missing])
     reference = next((lm.label for lm in models if lm.lm == baseline), None)
     notes = [
-        f"ΔLogLik in nats{bases.relative_to(over)}, over all responses, best first; {sentences[0].split('; ')[-1]}",
+        f"ΔLogLik in nats{bases.relative_to(baseline_model)}, over all responses, best first; {sentences[0].split('; ')[-1]}",
         "95 %, ranks: of the draws; above, first: share of draws",
     ]
     tables.write(table, layout(rows, reference, title, notes + missing), rows)

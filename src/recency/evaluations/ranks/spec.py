@@ -51,7 +51,7 @@ EVALUATION = Evaluation(
         "cells": lambda study, experiment: study.ranked_cells(experiment),
         "lms": lambda study, experiment: study.ranked_lms(experiment),
         "baseline": lambda study, experiment: study.ranked_baseline(experiment),
-        "over": lambda study, experiment: study.base(experiment),
+        "baseline_model": lambda study, experiment: study.base(experiment),
     },
     problems=_problems,
 )
