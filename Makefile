@@ -7,12 +7,13 @@
 # make test-slurm    the study through Slurm, which it installs as root: a quarter of an hour
 # make test-open    every target of the open study, with networks of twelve steps: an hour of one core
 # make docs    the documentation as a site, in build/site: Python 3.11 and two minutes
-# make setup | lint | notebook | lock | clean
+# make package    the source distribution and the wheel, checked, in build/dist; needs a package index
+# make setup | lint | newest | notebook | lock | clean
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-long test-faults test-open test-slurm lint docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-long test-faults test-open test-slurm lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -71,15 +72,22 @@ test-slurm: setup
 	@sed -n 's/^# *\(\.venv.* pip install\) /\1 --quiet --no-deps /p' profiles/generic/config.yaml | bash -e
 	@$(pytest) --require-tests tests/faults/test_slurm.py
 
+# The modules of the functions that `import recency` and its packages offer: typed in full.
+public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \
+	src/recency/__init__.pyi src/recency/*/__init__.pyi | sort -u)
+
 lint: setup
 	@$(tools) ruff check
 	@$(tools) ruff format --check
-	@$(tools) snakefmt --check Snakefile rules workflow/*.smk
+	@$(tools) snakefmt --check Snakefile rules workflow/Snakefile workflow/*.smk
+	@git ls-files | $(tools) xargs codespell
+	@$(tools) mypy $(public) --module typed_use
+	@$(tools) python setup/language.py
 	@./run --lint
 	@if type node >/dev/null 2>&1; then for script in $$(git ls-files '*.js'); do node --check $$script; done; \
 		else echo "JavaScript is not checked: node is not on the path" >&2; fi
 
-# The site's tools have an environment of their own; nothing else here needs them.
+# Tools of the site and of the package have environments of their own; nothing else here needs them.
 docs_python = $(firstword $(wildcard .venv/bin/python) python3)
 docs: .tools/docs/made
 	@.tools/docs/bin/python setup/notebook.py --check docs/tutorial.md docs/tutorial.ipynb
@@ -90,6 +98,34 @@ docs: .tools/docs/made
 	@$(docs_python) -m venv --clear .tools/docs
 	@.tools/docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	@touch $@
+
+# With TAG=v0.1.0, all that a release needs is checked as well. The tests are those that the source
+# distribution holds; they run with the wheel and the packages of the core alone.
+package: .tools/package/made
+	@.tools/package/bin/python setup/release.py $(TAG)
+	@rm -rf build/dist build/sdist
+	@.tools/package/bin/python -m build --outdir build/dist >.tools/package/build.log 2>&1 || \
+		{ tail -n 25 .tools/package/build.log >&2; exit 1; }
+	@.tools/package/bin/twine check --strict build/dist/*
+	@.tools/package/bin/check-wheel-contents build/dist/*.whl
+	@mkdir build/sdist && tar -xzf build/dist/*.tar.gz -C build/sdist --strip-components 1
+	@$(docs_python) -m venv --clear .tools/core
+	@.tools/core/bin/python -m pip install --quiet --disable-pip-version-check build/dist/*.whl \
+		$$(grep '^pytest==' requirements.lock)
+	@cd build/sdist && ../../.tools/core/bin/python -m pytest --quiet --override-ini pythonpath=tests
+	@.tools/package/bin/python -m pip hash build/dist/*
+
+.tools/package/made: setup/package.txt
+	@$(docs_python) -m venv --clear .tools/package
+	@.tools/package/bin/python -m pip install --quiet --disable-pip-version-check -r setup/package.txt
+	@touch $@
+
+# The newest versions that pyproject.toml allows, in .venv, but for torch. `rm .venv/requirements.lock`
+# and `make setup` bring the locked ones back.
+newest: setup
+	@grep '^torch==' requirements.lock >.tools/torch.txt
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+		--upgrade-strategy eager --constraint .tools/torch.txt --editable '.[all]'
 
 # After a change of the tutorial.
 notebook:

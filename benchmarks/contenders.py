@@ -51,7 +51,7 @@ class Stream:
 
 
 class Ours:
-    """This project's step."""
+    """The step of this project."""
 
     def __init__(self, bias: dict, recipe: dict, device: str):
         from recency.networks import architectures, training

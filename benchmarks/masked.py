@@ -100,7 +100,7 @@ class Rows:
 
 
 class Ours:
-    """This project's step."""
+    """The step of this project."""
 
     def __init__(self, recipe: dict, vocabulary: int, bias: dict | None = None, **own):
         from recency.networks import architectures, masked_training

@@ -1,6 +1,7 @@
 """Surprisal of the same texts by this project and by minicons, surprisal and wordsprobability.
 
-python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER] [--out FILE]
+python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER]
+    [--checkpoint MODEL] [--out FILE]
 
 The same random network, texts and threads for all, turn by turn in one process that keeps freed
 memory and takes numbers below 1e-38 for 0; times are the medians of the turns, a ratio is a peer's time over ours; of measures beside
@@ -277,6 +278,51 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
     metrics[f"{shape}.bf16.largest_error_bits"] = round(float(off.max()), 5)
 
 
+def compare_checkpoint(path: Path, turns: int, metrics, module, clock) -> None:
+    """Time one text of about 190 tokens on a checkpoint, next to a plain forward pass of the same network."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = module.load(path)
+    file = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
+    folder = path.parent if file else path
+    network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **file).eval()
+    words = 13 * [
+        "the",
+        "old",
+        "man",
+        "had",
+        "gone",
+        "down",
+        "to",
+        "the",
+        "river",
+        "to",
+        "look",
+        "for",
+        "a",
+        "boat",
+    ]
+    ids = torch.tensor([model.tokenizer.encode(" ".join(words), add_special_tokens=False).ids])
+
+    def plain():
+        with torch.inference_mode():
+            logprobs = network(ids).logits.log_softmax(-1)
+            return logprobs[0, :-1].gather(1, ids[0, 1:, None])
+
+    times = {"ours": [], "forward": []}
+    for _ in range(turns + 1):
+        for name, run in (("ours", lambda: module.score_words([words], model)), ("forward", plain)):
+            start = clock()
+            run()
+            times[name].append(clock() - start)
+    ours, forward = (statistics.median(seconds[1:]) for seconds in times.values())
+    metrics["checkpoint.name"] = path.name
+    metrics["checkpoint.tokens"] = ids.shape[1]
+    metrics["checkpoint.seconds"] = round(ours, 3)
+    metrics["checkpoint.share_of_forward_pass"] = round(ours / forward, 2)
+
+
 def main() -> None:
     """Run, print the figures, end with one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -284,6 +330,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cpu-time", action="store_true", help="count the processor's time")
     parser.add_argument("--peers", type=Path, help="folder that the peers were installed to")
+    parser.add_argument("--checkpoint", type=Path, help="a real model: a folder or a .gguf file")
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -302,6 +349,8 @@ def main() -> None:
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     compare("small", *small, metrics, module, clock)
     compare("gpt2", *gpt2, metrics, module, clock)
+    if arguments.checkpoint:
+        compare_checkpoint(arguments.checkpoint, 9, metrics, module, clock)
     paper = PAPER_LMS * PAPER_WORDS / metrics["small.words_per_second"] / 60
     metrics["paper_minutes"] = round(paper, 1)
     metrics["peak_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -112,7 +112,7 @@ This project is MIT. What it installs and downloads has licences of its own; `se
 |---|---|
 {chr(10).join(rows)}
 
-rpy2, R, lme4 and mgcv are GPL: they are called, and nothing of them is distributed with this project.
+codespell, rpy2, R, lme4 and mgcv are GPL: they are called, and nothing of them is distributed with this project.
 
 ## Tools
 

@@ -9,7 +9,7 @@ import transformers
 
 @dataclass(frozen=True)
 class Family:
-    """A row of docs/biases.md: its outcome there, the classes' names, and the config's settings."""
+    """A family: whether a bias works on it, the classes' names, and the config's settings."""
 
     outcome: str  # works, works (both directions), or refused
     settings: dict = field(repr=False)

@@ -86,7 +86,7 @@ def masked(name, settings, bias="works"):
 
 
 def _of_biases(name: str) -> Scored:
-    """Take a family over from those of docs/biases.md."""
+    """Return a family of `families.FAMILIES` as one that is scored."""
     family = families.FAMILIES[name]
     outcome = "masked" if family.model.endswith("ForMaskedLM") else "causal"
     if name in ("Bart", "T5", "XLNet"):
@@ -95,7 +95,7 @@ def _of_biases(name: str) -> Scored:
     return Scored(outcome, *(why or ["works"]), family.settings, family.model, family.config)
 
 
-#: Beyond the families of docs/biases.md.
+#: Families beyond those of `families.FAMILIES`.
 MORE = {
     "Phi3LongRope": causal(GROUPED | LONG_ROPE, "works", "Phi3ForCausalLM", "Phi3Config"),
     "Olmo": causal(GROUPED),

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -87,14 +88,21 @@ def test_without_extras_it_fits_mixed_models_and_names_the_extra_of_the_rest(whe
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the wheel of a copy, so that nothing is left in the checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    copy = folder / "copy"
+def copy(tmp_path_factory):
+    """Copy the files that a distribution is built from, so that nothing is left in the checkout."""
+    copy = tmp_path_factory.mktemp("build") / "copy"
     unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(ROOT / "src", copy / "src", ignore=unwanted)
-    for name in ("pyproject.toml", "LICENSE", "README.md"):
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, copy / name, ignore=unwanted)
+    for name in ("pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, copy)
+    shutil.copy(ROOT / "CITATION.cff", copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(copy):
+    folder = copy.parent
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "-w", folder, "."], cwd=copy, check=True, capture_output=True)
     (built,) = folder.glob("recency-*.whl")
@@ -110,9 +118,32 @@ def test_the_wheel_has_every_file_of_the_package(wheel):
         if "__pycache__" not in path.parts and not any("egg-info" in part for part in path.parts)
     }
     with zipfile.ZipFile(wheel) as archive:
-        found = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert found == expected
-    assert any(name.endswith(".R") for name in found)
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == expected
+    assert any(name.endswith(".R") for name in names)
+    assert {"recency/py.typed", "recency/__init__.pyi", "recency/mixed/__init__.pyi"} <= names
+
+
+def test_the_wheel_is_small(wheel):
+    assert wheel.stat().st_size < 2.5e6  # 1.7 MB: code and its captions, no data
+
+
+def test_the_source_distribution_has_the_package_and_the_tests_of_the_core(copy):
+    """`make package` runs these tests; here, that all that it lists is there and nothing else is."""
+    code = "from setuptools.build_meta import build_sdist; print(build_sdist('..'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=True
+    )
+    with tarfile.open(copy.parent / done.stdout.split()[-1]) as archive:
+        names = {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
+    lines = (ROOT / "MANIFEST.in").read_text().splitlines()
+    listed = {name for line in lines if line.startswith("include") for name in line.split()[1:]}
+    tests = {name for name in listed if name.startswith("tests/")}
+    assert tests and tests == {name for name in names if name.startswith("tests/")}
+    assert listed | {"pyproject.toml", "LICENSE", "README.md"} <= names
+    source = {str(path.relative_to(copy)) for path in (copy / "src").rglob("*") if path.is_file()}
+    generated = {name for name in source if "egg-info" in name or "__pycache__" in name}
+    assert source - generated <= names
 
 
 def test_the_wheel_installs_the_command(wheel):

@@ -64,7 +64,17 @@ def checkpoint(tmp_path_factory, network, tokenizer):
     return folder
 
 
-def test_importing_the_package_loads_nothing():
+def test_importing_the_package_loads_little():
+    code = "import sys; before = {*sys.modules}; import recency; print(*{*sys.modules} - before)"
+    names = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path += [{str(ROOT / 'src')!r}]; {code}"],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert {"recency", "recency.public"} == {name for name in names if name.startswith("recency")}
+    assert len(names) < 60, names
+
+
+def test_importing_the_package_loads_no_other_package():
     code = "import sys, recency; recency.InputError, recency.attention; print(*sys.modules)"
     environment = {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(

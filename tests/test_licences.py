@@ -28,7 +28,7 @@ def test_every_locked_package_has_its_licence_on_the_page():
         assert told in (None, page[name][0]), f"{name}: {ANEW}"
     # What is copyleft is called, or a tool of the house, and named below the table.
     strict = {name for name in licences.locked() if "GPL" in page[name][0]}
-    assert strict == {"rpy2", "rpy2-rinterface", "rpy2-robjects", "docutils"}
+    assert strict == {"codespell", "rpy2", "rpy2-rinterface", "rpy2-robjects", "docutils"}
 
 
 def test_every_corpus_states_its_licence_or_is_given_by_its_owner():

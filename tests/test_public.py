@@ -1,11 +1,19 @@
 """What a public host, the catalogue and containers are told is true of this folder."""
 
+import importlib.util
 import re
+import shlex
 import subprocess
+import tomllib
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 from project import ROOT
+
+spec = importlib.util.spec_from_file_location("release", ROOT / "setup" / "release.py")
+release = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(release)
 
 
 def tracked():
@@ -52,6 +60,47 @@ def test_what_the_image_copies_is_there_and_is_enough_for_the_set_up():
     assert "envs/kenlm.post-deploy.sh" in used
     base = re.findall(r"^From: (.+)", (ROOT / "recency.def").read_text(), re.MULTILINE)
     assert base == re.findall(r"^FROM (.+)", text, re.MULTILINE)
+
+
+def commands(path):
+    """Return the commands of a workflow's jobs, each as its words."""
+    workflow = yaml.safe_load(path.read_text())
+    runs = [s["run"] for job in workflow["jobs"].values() for s in job["steps"] if "run" in s]
+    lines = [line for run in runs for line in re.split(r"\n|&&", run) if line.strip()]
+    return [shlex.split(line) for line in lines]
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_run_targets_and_scripts_that_exist(path):
+    (phony,) = re.findall(r"^\.PHONY: (.+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert path.suffix == ".yml" and commands(path)
+    for program, *words in commands(path):
+        if program == "make":
+            assert {word for word in words if "=" not in word} <= set(phony.split()), words
+        else:
+            assert program == "apt-get" or (ROOT / program).is_file(), program
+
+
+def test_the_core_is_tested_with_each_version_of_python():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    prefix = "Programming Language :: Python :: 3."
+    declared = {f"3.{c.removeprefix(prefix)}" for c in project["classifiers"] if prefix in c}
+    assert set(workflow["jobs"]["core"]["strategy"]["matrix"]["python"]) == declared
+    versions = SpecifierSet(project["requires-python"])
+    assert {
+        f"3.{minor}" for minor in range(30) if f"3.{minor}.0" in versions
+    } & declared == declared
+
+
+def test_records_of_a_release_agree():
+    assert release.problems() == []
+    (wrong,) = [line for line in release.problems("v9.9.9") if "the tag is" in line]
+    assert wrong.startswith("the tag is v9.9.9, not v")
+    assert len(yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]) == 5
 
 
 def test_nothing_that_is_made_here_goes_into_an_image():

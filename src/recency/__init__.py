@@ -15,16 +15,5 @@
 
 from recency.public import lazily
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "InputError": "recency.errors:InputError",
-        "anova": "recency.mixed.likelihood_ratio:anova",
-        "attention": "recency.attention",
-        "explore": "recency.evaluations.explore.data_frames:explore",
-        "lmer": "recency.mixed.model:lmer",
-        "load": "recency.scoring.public:load",
-        "permutation_test": "recency.stats.permutation:permutation_test",
-        "surprisal": "recency.scoring.public:surprisal",
-    },
-)
+__version__ = "0.1.0"
+__getattr__, __dir__, __all__ = lazily(__name__, __file__)

@@ -1,11 +1,12 @@
 """Names that a package offers and loads when they are first asked for, so that importing it is cheap."""
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 
 EXTRAS = {
-    "lm": ("torch", "transformers", "tokenizers", "safetensors", "jsonschema"),
+    "lm": ("torch", "transformers", "tokenizers", "safetensors", "jsonschema", "tqdm"),
     "lme4": ("rpy2",),
     "explore": ("altair", "vl_convert", "itables"),
     "workflow": (
@@ -23,13 +24,15 @@ EXTRAS = {
 
 
 def lazily(
-    package: str, names: Mapping[str, str]
+    package: str, file: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__`.
 
-    `names` are public name → `module:attribute`, or a module. Modules of this project import from
-    where things stand, not through these names: recency.workflow.code sees to it.
+    The names are those that the stub next to `file`, its `__init__.pyi`, imports. Type checkers read
+    the same stub. Modules of this project import from the defining module, not through these names:
+    recency.workflow.code checks this.
     """
+    names = _declared(package, f"{file}i")
 
     def load(name: str) -> object:
         if name not in names:
@@ -52,6 +55,18 @@ def lazily(
         return sorted({*vars(sys.modules[package]), *names})
 
     return load, listed, list(names)
+
+
+def _declared(package: str, path: str) -> dict[str, str]:
+    """Return public name → `module:attribute`, or a module, as a stub imports them."""
+    with open(path, encoding="utf-8") as stub:
+        tree = ast.parse(stub.read())
+    names: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            separator = "." if node.module == package else ":"
+            names |= {n.name: f"{node.module}{separator}{n.name}" for n in node.names}
+    return names
 
 
 def extra_of(error: ModuleNotFoundError) -> str:

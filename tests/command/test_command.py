@@ -35,9 +35,8 @@ def test_help_lists_every_command(capsys):
 
 def test_version_is_that_of_the_package(capsys):
     assert main(["--version"]) == 0
-    project = (ROOT / "pyproject.toml").read_text()
     version = capsys.readouterr().out.removeprefix("recency ").strip()
-    assert f'version = "{version}"' in project
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_the_installed_command_is_this_function():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -225,6 +226,13 @@ def test_input_at_fault_is_one_line(
     assert shown.err.startswith("recency surprisal: ") and message in shown.err
 
 
+def test_weights_may_have_a_reduced_precision(story, model, capsys):
+    rounded = printed(capsys, story, "--model", model, "--weights", "bf16").surprisal_bits
+    expected = recency.surprisal(TEXT, recency.load(model, precision="bf16")).surprisal_bits
+    np.testing.assert_allclose(rounded, expected, rtol=1e-5)
+    assert (rounded - recency.surprisal(TEXT, model).surprisal_bits).abs().max() > 1e-4
+
+
 def test_options_are_those_of_the_function(story, monkeypatch):
     """What the parser hands on, recency.surprisal has; and the choices are those that it knows."""
     got = {}
@@ -236,7 +244,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     given += ["--lossy", "truncation:words=2"]
     given += ["--word-entropy", "beam"]
     assert main(["surprisal", story, "--model", "m", *given]) == 0
-    own = {"files", "model", "bias", "allow_pickle", "lines", "out"}
+    own = {"files", "model", "bias", "allow_pickle", "weights", "lines", "out"}
     assert set(got) - own <= set(inspect.signature(recency.surprisal).parameters)
     got.clear()
     assert main(["surprisal", story, "--model", "m"]) == 0

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import transformers
 from small_networks import MIX, TINY, byte_tokenizer
 from transformers import BertConfig, BertForMaskedLM
 
+import recency
 from recency.errors import InputError
 from recency.evaluations.rank_metrics import figure, judges, score, table
 from recency.networks import architectures
@@ -113,6 +115,49 @@ def test_a_bias_that_reads_surprisal_changes_no_step():
     said = generation.continuations(gated, CONTEXTS, longest=3)
     for context, (text, _) in zip(CONTEXTS, said, strict=True):
         assert by_hand(gated, context, generation.TOKENS * 3).strip().startswith(text.strip())
+
+
+BIASED = [
+    {"form": "none"}, MIX, {"form": "window", "width": 3}, {"form": "power_law", "decay": 0.5},
+    {"form": "surprisal_gated", "slopes": "mix"},
+]  # fmt: skip
+
+
+def with_shared_keys():
+    """Return a Llama whose queries share keys, and a GPT-2 with 12 positions, with a bias."""
+    shape = {"vocab_size": 300, "bos_token_id": 0, "eos_token_id": 0}
+    llama = transformers.LlamaConfig(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, **shape,
+    )  # fmt: skip
+    gpt2 = transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=12, **shape)
+    networks = [transformers.LlamaForCausalLM(llama), transformers.GPT2LMHeadModel(gpt2)]
+    for network in networks:
+        recency.attention.attach(network.eval(), recency.attention.bias("linear", slopes=0.5))
+    return networks
+
+
+def test_a_cache_changes_no_logits():
+    """Rows leave it as their texts end, and a text may outgrow the network's window."""
+    networks = [network_of(bias).network for bias in BIASED] + with_shared_keys()
+    random = np.random.default_rng(2)
+    with_cache = []
+    for network in networks:
+        window = network.config.max_position_embeddings
+        texts, cache = random.integers(3, 250, (3, 7)).tolist(), None
+        for step in range(8):
+            logits, cache = generation._next(network, texts, window, cache)
+            read = torch.tensor([text[-window:] for text in texts])
+            with torch.no_grad():
+                expected = network(read, use_cache=False).logits[:, -1]
+            np.testing.assert_allclose(logits, expected, atol=2e-5)
+            if cache is not None and step == 3:
+                cache.batch_select_indices(torch.tensor([0, 2]))
+            texts = [text for row, text in enumerate(texts) if step != 3 or row != 1]
+            texts = [[*text, int(random.integers(3, 250))] for text in texts]
+            if step == 1:
+                with_cache.append(cache is not None)
+    assert with_cache == [True, True, True, True, False, True, True]
 
 
 def test_draws_are_seeded_and_end_with_a_sentence(model):

@@ -181,14 +181,17 @@ data["y"] = 2 * data["x"] + np.repeat(random.normal(0, 3, 6), 20) + random.norma
 fit = recency.lmer("y ~ x + (1 | g)", data, engine="search")
 print(repr(float(fit.loglik)), fit.predict(data).notna().all(), "Random effects" in fit.summary())
 print(sorted(name for name in sys.modules if name.startswith("rpy2")))
-try:
-    recency.lmer("y ~ x + (1 | g)", data)
-except InputError as error:
-    print(error)
+auto = recency.lmer("y ~ x + (1 | g)", data)
+print(auto.engine, auto.loglik == fit.loglik, auto.note)
+for more in ({"reml": True}, {"engine": "lme4"}):
+    try:
+        recency.lmer("y ~ x + (1 | g)", data, **more)
+    except InputError as error:
+        print(error)
 """
 
 
-def test_without_r_the_search_fits_and_auto_says_what_to_do():
+def test_without_r_the_search_fits_and_says_so():
     made = subprocess.run(
         [sys.executable, "-c", WITHOUT_R],
         capture_output=True,
@@ -196,9 +199,12 @@ def test_without_r_the_search_fits_and_auto_says_what_to_do():
         check=True,
         env={"PYTHONPATH": str(SOURCE), "PATH": "/nowhere"},
     )
-    figures, modules, error = made.stdout.splitlines()
+    figures, modules, auto, *errors = made.stdout.splitlines()
     assert figures.endswith("True True") and modules == "[]"
-    assert "install R and rpy2" in error and 'engine="search" needs no R' in error
+    assert auto.startswith("search True ") and "not confirmed by lme4: rpy2 cannot start R" in auto
+    assert len(errors) == 2
+    for error in errors:
+        assert "install R and rpy2" in error and 'engine="search" needs no R' in error
 
 
 def test_the_package_names_it():

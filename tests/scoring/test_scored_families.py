@@ -123,7 +123,7 @@ def test_half_precision_checkpoints(name, kind, tmp_path):
 
 @pytest.mark.parametrize("name", MORE)
 def test_a_bias_works_or_is_refused_in_one_line(name):
-    """For the families that docs/biases.md has not; there each form is compared with float64."""
+    """For families beyond `families.FAMILIES`; for those each form is compared with float64."""
     made = in_double(network(name)).float()
     form = "linear_both" if name in MASKED else "linear"
     if SCORED[name].bias != "works":

@@ -195,7 +195,7 @@ def test_a_group_of_networks_and_biases_is_each_network_without_and_with_each_bi
     lm_tables.expand_biased(config)
     assert config["lm_groups"]["all"] == ["net", "net-dVM-I", "net-ALiBi-1-I"]
     assert config["lms"]["net-dVM-I"] == {
-        "weights": "net", "bias": "dVM", "applied": "inference", "label": "Net, dVM"
+        "weights": "net", "bias": "dVM", "applied": "inference", "label": "Net + dVM"
     }  # fmt: skip
 
 

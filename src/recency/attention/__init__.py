@@ -6,10 +6,4 @@ are loaded when they are first asked for, so that importing this package costs n
 
 from recency.public import lazily
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "attach": "recency.attention.specification:attach",
-        "bias": "recency.attention.specification:bias",
-    },
-)
+__getattr__, __dir__, __all__ = lazily(__name__, __file__)

@@ -271,5 +271,5 @@ def not_from_the_registry(model: PreTrainedModel) -> str:
     """Return why no bias goes on a model that computes attention by itself."""
     return (
         f"{type(model).__name__} does not take its attention function from the registry of "
-        f"transformers, so that no bias goes on it; {WORKS} (docs/biases.md lists families)"
+        f"transformers, so that no bias goes on it; {WORKS} (docs/surprisal.md lists families)"
     )

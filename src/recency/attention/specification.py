@@ -16,7 +16,7 @@ LAYERS = {
 }
 
 
-def bias(form: str, **parameters) -> dict[str, Any]:
+def bias(form: str, **parameters: Any) -> dict[str, Any]:
     """Describe a bias of attention: how scores change with distance.
 
     `form` is one of those that `recency extensions` lists, such as linear (ALiBi), window, power_law,
@@ -37,12 +37,12 @@ def bias(form: str, **parameters) -> dict[str, Any]:
     return checked({"form": form, **parameters})
 
 
-def attach(model, bias: Mapping[str, Any]) -> None:
+def attach(model: Any, bias: Mapping[str, Any]) -> None:
     """Put a bias on a model in place; it takes the place of one that was put on before.
 
     `model` is what `recency.load` gives, or any model of transformers that gets its attention
     function from the registry of transformers (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most
-    others; docs/biases.md has a table). It is run on a short random text, and is refused, and left
+    others; docs/surprisal.md has a table). It is run on a short random text, and is refused, and left
     as it was, if its outputs are not those of softmax(a·s + b). `bias` is what `recency.attention.bias` gives, or a dict like it;
     the form "none" takes a bias off again. Models that see both directions take only forms that say
     what they do to later keys (linear_both, two_slopes, one_sided, identity, temperature, none). Raises InputError.

@@ -5,9 +5,9 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
+from recency import __version__
 from recency.errors import InputError
 from recency.names import nearest
 from recency.public import extra_of
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             top.print_help()
             return 0
         if argv[0] == "--version":
-            print(f"recency {_version()}")
+            print(f"recency {__version__}")
             return 0
         if not named and not argv[0].startswith("-"):
             raise InputError(f"no command is called {nearest(argv[0], commands)}")
@@ -95,18 +95,6 @@ def _line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split())
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("recency")
-    except PackageNotFoundError:  # run from a checkout's src
-        import tomllib
-
-        project = Path(__file__).resolve().parents[3] / "pyproject.toml"
-        return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
 
 
 def _parser(commands: dict[str, Parser]) -> Parser:
@@ -218,6 +206,12 @@ def _surprisal(parser: Parser) -> None:
     )
     add("--bias", metavar="BIAS", help=f"put on at inference: {BIAS}; see recency biases")
     add("--allow-pickle", action="store_true", help="read pytorch_model.bin, for tensors alone")
+    add(
+        "--weights",
+        choices=["float32", "bf16", "int8", "as_stored"],
+        default="float32",
+        help="precision of the weights (float32); int8 needs torchao",
+    )
     add("--lines", action="store_true", help="every line is a text of its own")
     add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
     add(

@@ -25,6 +25,7 @@ def run(
     model: str,
     bias: str | None = None,
     allow_pickle: bool = False,
+    weights: str = "float32",
     lines: bool = False,
     out: str = table_files.STANDARD,
     **settings: Any,
@@ -34,7 +35,8 @@ def run(
     check(settings)
     described = None if bias is None else parse_bias(bias)
     words = read_words(files or [table_files.STANDARD], lines)
-    table_files.write(score(words, model, described, settings, allow_pickle), out)
+    opening = {"allow_pickle": allow_pickle, "precision": weights}
+    table_files.write(score(words, model, described, settings, opening), out)
 
 
 def parse_bias(text: str) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def score(
     model: str,
     bias: dict[str, Any] | None,
     settings: dict[str, Any],
-    allow_pickle: bool = False,
+    opening: dict[str, Any],
 ) -> pd.DataFrame:
     """Return what `recency.surprisal` does, with a progress bar where standard error is a terminal."""
     with _lean_imports():
@@ -164,7 +166,7 @@ def score(
         logging.set_verbosity_error()
         if not sys.stderr.isatty():
             logging.disable_progress_bar()  # those of opening and downloading
-        opened = recency.load(model, bias, allow_pickle=allow_pickle)
+        opened = recency.load(model, bias, **opening)
     with tqdm(unit=" windows", leave=False, disable=None) as bar:
 
         def report(done: int, total: int) -> None:

@@ -6,11 +6,4 @@ confirms the fit and reports it. Nothing here knows of the rest of this project.
 
 from recency.public import lazily
 
-__getattr__, __dir__, __all__ = lazily(
-    __name__,
-    {
-        "anova": "recency.mixed.likelihood_ratio:anova",
-        "MixedModel": "recency.mixed.model:MixedModel",
-        "lmer": "recency.mixed.model:lmer",
-    },
-)
+__getattr__, __dir__, __all__ = lazily(__name__, __file__)

@@ -37,10 +37,17 @@ def fit(model: Asked, notes: list[str]) -> tuple[str, Source]:
 
         return "laplace", fit_density(model, prepared, notes)
     shift, more = _shift(prepared) if model.family == families.SHIFTED else (0.0, "")
-    if model.engine == "search":
-        result = _alone(model, prepared, shift, notes)
-    else:
-        result = _with_r(model, prepared, shift, notes, uncovered)
+    by = "search" if model.engine == "search" else "lme4"
+    try:
+        if by == "search":
+            result = _alone(model, prepared, shift, notes)
+        else:
+            result = _with_r(model, prepared, shift, notes, uncovered)
+    except lme4.Unavailable as error:
+        if model.engine != "auto" or model.reml or prepared is None:
+            raise InputError(f'{error}; engine="search" needs no R') from None
+        by = "search"
+        result = _alone(model, prepared, shift, [*notes, f"not confirmed by lme4: {error}"])
     if result.summary is None:
         raise InputError(f"formula {model.text!r} was not fitted: {result.note}")
     result.note = "; ".join(filter(None, [result.note, more]))
@@ -49,7 +56,6 @@ def fit(model: Asked, notes: list[str]) -> tuple[str, Source]:
     if model.family != families.GAUSSIAN:  # in units of the response: the Jacobian of its logarithm
         logs = prepared.logs(shift) if prepared else lme4.fitted_of(result.model)[1]
         result.summary.loglik -= float(logs.sum())
-    by = "search" if model.engine == "search" else "lme4"
     by = "search, confirmed by lme4" if by == "lme4" and result.optimum is not None else by
     return by, Source(model, prepared, result, shift)
 
@@ -103,10 +109,7 @@ def _with_r(
     model: Asked, prepared: Prepared | None, shift: float, notes: list[str], uncovered: str
 ) -> Result:
     """Fit with lme4: confirmed at the theta that was searched, or by its own optimiser."""
-    try:
-        frame = frame_in_r(model.rows, prepared and prepared.formula, model.contrasts)
-    except InputError as error:
-        raise InputError(f'{error}; engine="search" needs no R') from None
+    frame = frame_in_r(model.rows, prepared and prepared.formula, model.contrasts)
     try:
         text = model.text_in_r(shift)
         in_r, messages = lme4.set_up(text, frame, model.reml, model.weights)

@@ -84,8 +84,8 @@ def _check(first: MixedModel, model: MixedModel, number: int) -> None:
             "the rows that have a value in each column"
         )
     same = model.fitted.index.equals(first.fitted.index)
-    responses = [each.fitted + each.residuals for each in (first, model)]
-    if not (same and np.allclose(*responses, rtol=1e-9, atol=0)):
+    responses = [fit.fitted + fit.residuals for fit in (first, model)]
+    if not (same and np.allclose(responses[0], responses[1], rtol=1e-9, atol=0)):
         raise InputError(f"model {number} was fitted to other rows or responses than model 1")
     one, other = first._source.asked, model._source.asked
     if not np.array_equal(_weights(first), _weights(model)):

@@ -22,6 +22,10 @@ class Refused(RuntimeError):
     """lme4 stopped with an error; the message is its reason."""
 
 
+class Unavailable(InputError):
+    """R or lme4 is not installed."""
+
+
 @functools.cache
 def _r() -> Any:
     """Start R once and return its global environment with lme4 and lme4.R loaded."""
@@ -31,13 +35,13 @@ def _r() -> Any:
     try:
         from rpy2 import rinterface, robjects
     except (ImportError, OSError, ValueError) as error:
-        raise InputError(
+        raise Unavailable(
             f"rpy2 cannot start R ({error}); install R and rpy2, and put R on the PATH"
         ) from None
     try:
         robjects.r["source"](str(Path(__file__).with_name("lme4.R")))
     except rinterface.embedded.RRuntimeError as error:
-        raise InputError(f"R cannot load lme4 ({error}); install R's package lme4") from None
+        raise Unavailable(f"R cannot load lme4 ({error}); install R's package lme4") from None
     finally:
         # rpy2 leads later child processes to R's libraries, where another Python's may lie.
         os.environ.pop("LD_LIBRARY_PATH", None)

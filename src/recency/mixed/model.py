@@ -173,7 +173,8 @@ def lmer(
     weight, and the offset is added to the linear predictor.
 
     Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit; where
-    the search does not cover the model lme4's own optimiser takes over, and `note` says so. `lme4`
+    the search does not cover the model lme4's own optimiser takes over, and `note` says so. Without
+    R, `auto` is `search`, and `note` says that lme4 did not confirm it. `lme4`
     is that optimiser alone. `search` needs no R; it covers any grouping variables, nested or
     crossed (docs/mixed_models.md). `reml=True` fits by restricted
     maximum likelihood, which only lme4's optimiser does.
@@ -214,7 +215,8 @@ def _model(engine: str, source: Source) -> MixedModel:
     """Lay a fit's figures out as tables."""
     result, family = source.result, source.asked.family
     rows, reml = source.asked.rows, source.asked.reml
-    summary: FitSummary = result.summary
+    summary = result.summary
+    assert summary is not None, "fit() raises an InputError where there is none"
     terms = list(summary.fixed)
     estimates, se = np.array(list(summary.fixed.values())), np.array(summary.se)
     parameters = len(terms) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)

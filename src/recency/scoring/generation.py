@@ -1,7 +1,8 @@
-"""How a causal network goes on from some words: token by token, the likeliest or drawn."""
+"""Continuations of texts by a causal network, token by token: the likeliest, or sampled."""
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -9,10 +10,10 @@ import torch
 from recency.scoring import alignment
 from recency.scoring.begin_token import begin_token
 
-#: What ends a sentence, quotation marks and brackets behind it with it.
+#: The end of a sentence, with quotation marks and brackets after it.
 END = re.compile(r"[.?!…][\"'”’)\]]*\s*$")
 ROWS = 32
-#: Tokens a word at most, of `longest` words: what never ends a word ends there.
+#: Tokens per word, at most, of `longest` words: the end of a text that never ends a word.
 TOKENS = 8
 
 
@@ -25,12 +26,12 @@ def continuations(
     bos: bool | str = True,
     report: Callable[[int], None] = lambda done: None,
 ) -> list[tuple[str, bool]]:
-    """Return of each context (words) how the network goes on, and whether it came to an end.
+    """Return a continuation of each context (words), and whether it came to an end.
 
     `model` is a recency.scoring.surprisal.Model. A text ends with a sentence's end mark or the token
     that ends documents, or unfinished with `longest` words. The first token begins a word, where the
-    vocabulary marks such. With a `temperature` tokens are drawn, by `seed` and the text's number;
-    without one the likeliest comes.
+    vocabulary marks such. With a `temperature`, tokens are sampled by `seed` and the text's number;
+    without one, the likeliest is taken.
     """
     start = begin_token(model, bos)
     before = [start] if start is not None else []
@@ -40,38 +41,46 @@ def continuations(
     ids = [[*before, *map(int, text.ids)] for text in texts]
     given = [len(each) for each in ids]
     begins = np.flatnonzero(model.kind == alignment.SPACE)
-    found: list[tuple[str, bool] | None] = [None] * len(ids)
+    continued: list[tuple[str, bool] | None] = [None] * len(ids)
     draws = [np.random.default_rng((seed, number)) for number in range(len(ids))]
     window = getattr(model.network.config.get_text_config(), "max_position_embeddings", None)
-    open_ = list(range(len(ids)))
-    while open_:
-        left = []
-        for first in range(0, len(open_), ROWS):
-            rows = open_[first : first + ROWS]
-            for row, logits in zip(
-                rows, _last(model.network, [ids[r] for r in rows], window), strict=True
-            ):
-                logits = logits[: len(model.kind)]  # a padded vocabulary has more
+    for rows in _of_one_length(ids):
+        cache = None
+        while rows:
+            logits, cache = _next(model.network, [ids[row] for row in rows], window, cache)
+            left = []
+            for index, (row, scores) in enumerate(zip(rows, logits, strict=True)):
+                scores = scores[: len(model.kind)]  # a padded vocabulary has more
                 if len(ids[row]) == given[row] and len(begins):
-                    masked = np.full_like(logits, -np.inf)
-                    masked[begins] = logits[begins]
-                    logits = masked
-                ids[row].append(_chosen(logits, temperature, draws[row]))
+                    masked = np.full_like(scores, -np.inf)
+                    masked[begins] = scores[begins]
+                    scores = masked
+                ids[row].append(_chosen(scores, temperature, draws[row]))
                 ended = model.kind[ids[row][-1]] == alignment.END
-                said = " ".join(model.tokenizer.decode(ids[row][given[row] :]).split())
-                ended = bool(ended or END.search(said))
-                long = len(said.split()) >= longest
+                text = " ".join(model.tokenizer.decode(ids[row][given[row] :]).split())
+                ended = bool(ended or END.search(text))
+                long = len(text.split()) >= longest
                 if ended or long or len(ids[row]) >= given[row] + TOKENS * longest:
-                    found[row] = (said, ended)
+                    continued[row] = (text, ended)
                     report(1)
                 else:
-                    left.append(row)
-        open_ = left
-    return found
+                    left.append(index)
+            if cache is not None and 0 < len(left) < len(rows):
+                cache.batch_select_indices(torch.tensor(left, device=model.network.device))
+            rows = [rows[index] for index in left]
+    return continued
+
+
+def _of_one_length(texts: list[list[int]]) -> Iterator[list[int]]:
+    """Yield the indices of texts of one length, so that no text is padded; ROWS of them at most."""
+    order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+    for _, group in itertools.groupby(order, key=lambda row: len(texts[row])):
+        rows = list(group)
+        yield from (rows[first : first + ROWS] for first in range(0, len(rows), ROWS))
 
 
 def _chosen(logits: np.ndarray, temperature: float, random: np.random.Generator) -> int:
-    """Return the likeliest token, or one drawn."""
+    """Return the likeliest token, or a sampled one."""
     if temperature == 0:
         return int(logits.argmax())
     scaled = logits.astype(float) / temperature
@@ -79,27 +88,33 @@ def _chosen(logits: np.ndarray, temperature: float, random: np.random.Generator)
     return int(random.choice(len(scaled), p=probabilities / probabilities.sum()))
 
 
-def _last(network, texts: list[list[int]], window: int | None) -> np.ndarray:
-    """Return the logits (texts, vocabulary) of what comes behind each text, padded at its end.
+def _next(network, texts: list[list[int]], window: int | None, cache=None):
+    """Return the logits (texts, vocabulary) of the next token of texts of one length, and a cache.
 
-    Of a text that is longer than the network's window its last tokens are read.
+    The cache holds keys and values of all tokens but the next, where the network has one: a bias
+    that reads the states of a layer needs the whole text, and so does a recurrent network. Of texts
+    longer than the network's window the last tokens are read.
     """
-    texts = [text[-window:] if window else text for text in texts]
-    ends = torch.tensor([len(text) - 1 for text in texts])
-    ids = torch.zeros(len(texts), int(ends.max()) + 1, dtype=torch.long)
-    for row, text in enumerate(texts):
-        ids[row, : len(text)] = torch.tensor(text)
-    rows = torch.arange(len(texts))
+    is_longer = bool(window) and len(texts[0]) > window
+    if is_longer:
+        texts, cache = [text[-window:] for text in texts], None
+    ids = torch.tensor(texts, device=network.device)
+    if not is_longer and getattr(network.config, "use_cache", False):
+        settings = {"past_key_values": cache, "use_cache": True}
+    else:
+        settings = {"use_cache": False}
 
     def last_alone(module, arguments):
-        if arguments[0].shape[1] < ids.shape[1]:  # a bias reads the surprisal of tokens before
+        if arguments[0].shape[1] < shape[1]:  # a bias reads the surprisal of tokens before
             return arguments
-        return (arguments[0][rows, ends.to(arguments[0].device)][:, None], *arguments[1:])
+        return (arguments[0][:, -1:], *arguments[1:])
 
+    inputs = ids if cache is None else ids[:, -1:]
+    shape = inputs.shape
     hook = network.get_output_embeddings().register_forward_pre_hook(last_alone)
     try:
         with torch.inference_mode():
-            logits = network(input_ids=ids.to(network.device), use_cache=False).logits
+            output = network(input_ids=inputs, **settings)
     finally:
         hook.remove()
-    return logits[:, 0].float().cpu().numpy()
+    return output.logits[:, -1].float().cpu().numpy(), getattr(output, "past_key_values", None)

@@ -1,5 +1,6 @@
 """The public functions on language models; `recency` names them (see docs/library.md)."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -25,15 +26,15 @@ ROWS = ("words", "tokens")
 
 
 def load(
-    checkpoint: str | PathLike,
+    checkpoint: str | PathLike[str],
     bias: Mapping[str, Any] | None = None,
     *,
-    tokenizer=None,
+    tokenizer: Any = None,
     masked: bool | None = None,
     allow_pickle: bool = False,
     precision: str = "float32",
     sha256: str | Mapping[str, str] | None = None,
-    device_map: str | Mapping | None = None,
+    device_map: str | Mapping[str, Any] | None = None,
 ) -> scoring.Model:
     """Open a language model with its tokenizer, ready for `recency.surprisal`.
 
@@ -55,6 +56,7 @@ def load(
             f"a checkpoint is a folder or a name on the Hub, not {type(checkpoint).__name__}; a network "
             "goes into recency.surprisal(texts, network, tokenizer) as it is"
         )
+    checkpoint = os.fspath(checkpoint)
     if ngram.is_ngram(checkpoint):
         raise InputError(f"{checkpoint} is an n-gram model: give recency.surprisal its path")
     if bias is not None:
@@ -65,8 +67,8 @@ def load(
 
 def surprisal(
     texts: Texts,
-    model,
-    tokenizer=None,
+    model: Any,
+    tokenizer: Any = None,
     *,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
@@ -84,8 +86,8 @@ def surprisal(
     space_after: Spaces | None = None,
     measures: str | Sequence[str] | None = None,
     context: int | Sequence[int] | None = None,
-    ngram_lm: str | PathLike | None = None,
-    tuned_lens: str | PathLike | None = None,
+    ngram_lm: str | PathLike[str] | None = None,
+    tuned_lens: str | PathLike[str] | None = None,
     rows: str = "words",
     lossy: Mapping[str, Any] | None = None,
     word_entropy: Mapping[str, Any] | None = None,
@@ -110,7 +112,7 @@ def surprisal(
     word            as given; `word_id` stands before it if the data frame had one
     surprisal_bits  sum over the word's tokens; NaN where nothing stands before it, and where the
                     tokenizer left it without a token
-    corrected_bits  the same with the space behind the word counted in (docs/surprisal.md); NaN for
+    corrected_bits  the same with the space after the word included (docs/surprisal.md); NaN for
                     masked models, n-grams, and tokenizers without marks for spaces
     tokens          tokens of the word
     context_tokens  tokens before the word that the model saw, the begin token counted
@@ -201,7 +203,8 @@ def surprisal(
             form_parameters.check(lossy_settings.FORMS, "erasure", erasure)
         settings["lossy"] = lossy_settings.check(lossy)
     asked = measure_names.check(measures, context)  # before a model is opened
-    ngram_likeness.reference(ngram_lm, asked, bool(bos), within, rows == "tokens")
+    reference = None if ngram_lm is None else os.fspath(ngram_lm)
+    ngram_likeness.reference(reference, asked, bool(bos), within, rows == "tokens")
     if word_entropy is not None:
         if not asked.separate:
             raise InputError(
@@ -215,7 +218,7 @@ def surprisal(
     keys = ["item", "position", "word"]
     if isinstance(texts, pd.DataFrame) and "word_id" in texts:
         keys.insert(2, "word_id")
-    if rows == "tokens":
+    if scored.tokens is not None:
         names = [name for name in scored.tokens if name not in ("word_id", *keys)]
         return scored.tokens[[*keys, *names]]
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
@@ -225,10 +228,10 @@ def surprisal(
     return table
 
 
-def _opened(model, tokenizer, bias) -> scoring.Model | Path:
+def _opened(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:
     """Return a model that can score: opened, or an n-gram model's path."""
     if isinstance(model, str | PathLike):
-        if not ngram.is_ngram(model):
+        if not ngram.is_ngram(os.fspath(model)):
             return load(model, bias, tokenizer=tokenizer)
         if bias is not None:
             raise InputError(f"{model} is an n-gram model, which has no attention to put a bias on")
@@ -253,7 +256,7 @@ def _opened(model, tokenizer, bias) -> scoring.Model | Path:
 
 
 @contextmanager
-def _evaluation(network) -> Iterator[None]:
+def _evaluation(network: Any) -> Iterator[None]:
     """Switch dropout off, which a network that was just made has on, and set it back."""
     if network is None or not network.training:
         yield

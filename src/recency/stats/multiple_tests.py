@@ -17,4 +17,4 @@ def holm(p: Sequence[float]) -> list[float]:
     tested = np.isfinite(corrected)
     if tested.any():
         corrected[tested] = multipletests(corrected[tested], method="holm")[1]
-    return corrected.tolist()
+    return [float(value) for value in corrected]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ def permutation_test(
     a: Sequence[float],
     b: Sequence[float],
     *,
-    cluster: Sequence | None = None,
+    cluster: Sequence[Any] | None = None,
     permutations: int = 10_000,
     seed: int = 0,
     statistic: str = MEAN,

@@ -71,7 +71,7 @@ def expand_biased(config: dict) -> None:
             for bias in entry["biases"]:
                 name = f"{network}-{bias}-I"
                 lm = {"weights": network, "bias": bias, "applied": "inference"}
-                lm["label"] = f"{label}, {bias}"
+                lm["label"] = f"{label} + {bias}"
                 if lms.setdefault(name, lm) != lm:
                     raise InputError(
                         f"lm_groups → {group}: an LM is called {name!r} already; list it in a group "

@@ -39,7 +39,7 @@ class Page:
         self._contents = contents
         self.html = self_contained.page(contents)
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file and return its path."""
         self_contained.write(path, self._contents)
         return Path(path)
@@ -152,12 +152,12 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
     if given is None:
         return {}
     if isinstance(given, pd.DataFrame):
-        given = _ordered(given, n, "surprisals")
-        numeric = [c for c in given.select_dtypes("number") if c not in KEYS]
-        named = _ending(given, [BITS]) or numeric
+        table = _ordered(given, n, "surprisals")
+        numeric = [c for c in table.select_dtypes("number") if c not in KEYS]
+        named = _ending(table, [BITS]) or numeric
         if not named:
             raise InputError("surprisals: no numeric column; give one column per LM")
-        given = {_stem(name, BITS): given[name] for name in named}
+        given = {_stem(name, BITS): table[name] for name in named}
     columns = {}
     for lm, values in given.items():
         if isinstance(values, pd.DataFrame):
@@ -220,7 +220,7 @@ def _numbers(values: Any, where: str) -> np.ndarray:
     if wrong.any():
         row = int(wrong.argmax())
         raise InputError(f"{where}: row {row}: {column[row]!r} is not a number")
-    return numbers.to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(numbers.to_numpy(np.float64, na_value=np.nan))
 
 
 def _ending(table: pd.DataFrame, endings: Any) -> list[str]:

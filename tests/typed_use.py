@@ -1,0 +1,51 @@
+"""A user's script for the type checker: `make lint` reads it with mypy --strict, nothing runs it."""
+
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+import pandas as pd
+
+import recency
+from recency.mixed import MixedModel
+from recency.stats import PermutationTest, holm, interval, wilson
+
+
+def score(texts: list[str], folder: Path, network: Any, tokenizer: Any) -> pd.DataFrame:
+    """Score texts by a checkpoint with a bias and by a network of transformers."""
+    bias = recency.attention.bias("linear", slopes="mix", layers=[0])
+    assert_type(bias, dict[str, Any])
+    model = recency.load(folder, bias, precision="bf16")
+    recency.attention.attach(model, bias)
+    recency.surprisal(texts, network, tokenizer, bos=False, measures=["entropy"], context=5)
+    return recency.surprisal("The cat sat.", str(folder), bias=bias, unit="nats")
+
+
+def show(words: pd.DataFrame, surprisals: dict[str, pd.DataFrame], out: Path) -> str:
+    """Write words and surprisals as a page."""
+    page = recency.explore(words, surprisals, title="Words")
+    assert_type(page.save(out), Path)
+    return page.html
+
+
+def fit(data: pd.DataFrame) -> str:
+    """Compare two mixed models."""
+    models = [recency.lmer(f"rt ~ {x} + (1 | subject)", data, engine="search") for x in ("1", "x")]
+    assert_type(models, list[MixedModel])
+    table: pd.DataFrame = recency.anova(*models)
+    intervals: pd.DataFrame = models[1].confint(method="wald", level=0.9)
+    predicted: pd.Series = models[1].predict(data, random=False)
+    print(table, intervals, predicted, models[1].simulate(2), models[1].contrasts("x"))
+    assert_type(models[0].loglik, float)
+    return models[1].summary()
+
+
+def test(a: list[float], b: list[float], readers: list[str]) -> list[float]:
+    """Test and estimate a difference of losses."""
+    if recency.__version__ == "" or len(a) != len(b):
+        raise recency.InputError("a and b differ in length")
+    tested = recency.permutation_test(a, b, cluster=readers, permutations=99)
+    assert_type(tested, PermutationTest)
+    assert_type(interval(np.array(a), np.array(readers)), tuple[float, float])
+    assert_type(wilson(0.5, 10), tuple[float, float])
+    return holm([tested.p, 0.5])
