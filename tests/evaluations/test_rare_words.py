@@ -130,10 +130,10 @@ PAIRS = "cat\tdog\t1\ncat\tcow\t2\ndog\tcow\t3\n"
 VECTORS = "3 2\ncat 1 2\ndog 3 4\ncow 5 6\n"
 WRONG_PAIRS = {
     "a b 1\na b\n": "line 2: 'a b' is not a word, a word and a rating",
-    PAIRS + "x\ty\tnan\n": "line 4: 'x.ty.tnan' is no word",
-    PAIRS.replace("3", "3,5"): "line 3: .* is no word",
-    PAIRS.replace("1", "1,5"): "line 1: .* is no word",
-    "\tdog\t1\n" + PAIRS: "line 1: 'dog.t1' is no word",
+    PAIRS + "x\ty\tnan\n": "line 4: 'x.ty.tnan' is not a word",
+    PAIRS.replace("3", "3,5"): "line 3: .* is not a word",
+    PAIRS.replace("1", "1,5"): "line 1: .* is not a word",
+    "\tdog\t1\n" + PAIRS: "line 1: 'dog.t1' is not a word",
     "cat dog 1\ncat cow 2\n": "2 pairs of words; ranks need three or more",
     "cat dog 1\ncat cow 1\ndog cow 1\n": "all 3 pairs have the rating 1",
     PAIRS.encode("utf-16"): "is not UTF-8: byte 0xff",
