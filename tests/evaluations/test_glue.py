@@ -216,7 +216,10 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
 @pytest.mark.parametrize(
     "change, said",
     [
-        ({"columns": {"sentence1": "a", "label": "l"}}, "`sentence1` and `sentence2` require each other"),
+        (
+            {"columns": {"sentence1": "a", "label": "l"}},
+            "`sentence1` and `sentence2` require each other",
+        ),
         ({"columns": {"label": "l"}}, "a `sentence`, or `sentence1` and `sentence2`"),
         ({"measure": "pearson"}, "pearson requires `scale`"),
         ({"header": ["train"]}, "dev has no header, hence no column 'text'"),

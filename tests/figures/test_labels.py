@@ -86,4 +86,7 @@ def test_a_label_leaves_lines_clear_where_it_can():
 
 def test_axes_that_texts_have_squeezed_to_nothing_have_labels_all_the_same():
     raster = np.zeros((1, 1), bool)
-    assert labels.label_centres([(0.0, 0.0)] * 2, [(500.0, 8.0)] * 2, raster, raster) == [(0.5, 0.5)] * 2
+    assert (
+        labels.label_centres([(0.0, 0.0)] * 2, [(500.0, 8.0)] * 2, raster, raster)
+        == [(0.5, 0.5)] * 2
+    )
