@@ -171,7 +171,7 @@ def test_stale_and_broken_scores_are_named(tmp_path):
     ):
         pair_accuracy.main(pairs, files, described("base"), "base", tmp_path / "out.csv")
     scores[1:].to_parquet(files[0])
-    with pytest.raises(InputError, match="was computed for other pairs than the table; delete"):
+    with pytest.raises(InputError, match="was computed for other pairs than the table's; delete"):
         pair_accuracy.main(pairs, files, described("base"), "base", tmp_path / "out.csv")
 
 
