@@ -228,7 +228,7 @@ def test_pools_of_words(tmp_path):
     path.write_text("Haus\nhaus\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"line 2: 'haus' is already in line 1"):
         word_lists.read_pool(path)
-    with pytest.raises(InputError, match="2 words to draw from, and a list of 7 takes 14"):
+    with pytest.raises(InputError, match="2 words to draw from, and a list of 7 needs 14"):
         word_lists.draw_lists(["a", "b"], 7, 2, 1)
     (one, two), again = word_lists.draw_lists(POOL, 8, 2, 1), word_lists.draw_lists(POOL, 8, 2, 1)
     assert [one, two] == again and one != two and len({*one.studied, *one.lures}) == 16

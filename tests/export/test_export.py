@@ -238,7 +238,7 @@ def test_another_family_with_a_bias_is_refused(tmp_path):
     )  # fmt: skip
     source = save(OPTForCausalLM(config), tmp_path / "opt")
     write.main(LMSpec("lm", source), tmp_path / "plain", about=ABOUT | {"applied": "none"})
-    with pytest.raises(InputError, match=r"written for gpt_neox, gpt2; export the LM without"):
+    with pytest.raises(InputError, match=r"supports only gpt_neox, gpt2; export the LM without"):
         write.main(LMSpec("lm", source, bias=BIASES["linear"]), tmp_path / "out", about=ABOUT)
     assert not (tmp_path / "out").exists()
 
