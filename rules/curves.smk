@@ -4,7 +4,7 @@
 rule learning_curves:
     input:
         unpack(lambda wildcards: regressions.delta_loglik_files(study, wildcards.experiment)),
-        unpack(lambda wildcards: products.inputs(study, "curves", "beside", wildcards)),
+        unpack(lambda wildcards: products.inputs(study, "curves", "others", wildcards)),
         surprisal=lambda wildcards: regressions.surprisals(study, wildcards.experiment),
     output:
         "<results>/experiments/{experiment}/curves.csv",

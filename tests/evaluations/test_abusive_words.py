@@ -72,7 +72,7 @@ def test_wordnet_gives_usage_supersense_and_gloss(tmp_path):
     with pytest.raises(InputError, match="has no wordnet/data.noun"):
         features.wordnet(tmp_path / "x.zip", [])
     (tmp_path / "y.zip").write_text("no zip")
-    with pytest.raises(InputError, match="is damaged, or no zip"):
+    with pytest.raises(InputError, match="is damaged or not a zip"):
         features.framenet(tmp_path / "y.zip", [])
 
 
@@ -244,7 +244,7 @@ WRONG = {
     "base": (lexicon.read_base, {
         "a_noun\tTRUE\nb_noun\tmaybe\n": "line 2: .* is not word_pos, a tab and TRUE or FALSE",
         "a\tTRUE\n": "line 1: 'a.tTRUE' is not word_pos",
-        "a_noun\tTRUE\na_noun\tTRUE\n": "line 2: 'a_noun' is there twice",
+        "a_noun\tTRUE\na_noun\tTRUE\n": "line 2: 'a_noun' occurs twice",
         "a_noun\tTRUE\nb_noun\tFALSE\n": "needs two TRUE and two FALSE",
         "": "has no entries",
     }),
@@ -252,7 +252,7 @@ WRONG = {
         "a_noun\t1,5\n": "line 1: .* a number", "a_noun\tnan\n": "line 1", "a_noun 1\n": "line 1",
     }),
     "features": (lexicon.read_features, {
-        "a\tb\nc\n": "line 2: 'c' is not word, feature", "a\tb\tc\n": "line 1", "note\n": "no features",
+        "a\tb\nc\n": "line 2: 'c' is not a word, a feature", "a\tb\tc\n": "line 1", "note\n": "no features",
     }),
 }  # fmt: skip
 CASES = [(read, text, said) for read, wrong in WRONG.values() for text, said in wrong.items()]

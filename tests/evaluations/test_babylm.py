@@ -263,7 +263,7 @@ def test_words_are_scored_after_their_contexts(models, tmp_path):
     expected = [-of_text(lm, each, len(each) - len(WORDS[3])) for each in texts]
     np.testing.assert_allclose(found.surprisal_nats, expected, rtol=1e-5)
     (tmp_path / "cdi.json").write_text('{"dog": ["a"]}')
-    with pytest.raises(InputError, match="not word → list of contexts"):
+    with pytest.raises(InputError, match="expected word → list of contexts"):
         words.read(tmp_path / "cdi.json")
 
 

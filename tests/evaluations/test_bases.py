@@ -189,7 +189,7 @@ def test_lms_over_unlike_bases_are_not_compared(tmp_path):
     made = pd.read_csv(path)
     made.loc[1, "base"] = "fixed"
     made.to_csv(path, index=False)
-    with pytest.raises(InputError, match="UCL SPR has a base that lacks all and fixed"):
+    with pytest.raises(InputError, match="UCL SPR has the bases all and fixed"):
         comparison.read(path, lms=LMS, responses=RESPONSES)
 
 
@@ -200,7 +200,7 @@ def test_a_published_table_without_a_base_is_refused(tmp_path):
     with pytest.raises(InputError, match="no column base; .*README"):
         papers.delta(tmp_path / "t.csv", models)
     made.assign(base="some").to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(InputError, match="base is 'some' and must be fixed or all"):
+    with pytest.raises(InputError, match="base is 'some' but must be fixed or all"):
         papers.delta(tmp_path / "t.csv", models)
 
 
@@ -238,7 +238,7 @@ def test_the_table_of_endpoints_ranks_by_each(tmp_path):
     made.to_csv(second, index=False)
     out = [tmp_path / name for name in ("t.html", "t.csv", "t.tex")]
     table_endpoints.main(
-        delta_loglik=first, beside=[second], out=out, lms=LMS, responses=RESPONSES,
+        delta_loglik=first, others=[second], out=out, lms=LMS, responses=RESPONSES,
         published="data/published/clark2025_table2.csv",
     )  # fmt: skip
     found = pd.read_csv(out[1])

@@ -182,7 +182,7 @@ def test_trials_without_a_fit(study, tmp_path, monkeypatch):
     trials, best = run(study, tmp_path / "some")
     assert trials.loglik.isna().tolist() == [False, True, True, False, False, False]
     assert best["loglik"] == trials.loglik.max()
-    for first, said in ((0, "its own surprisal has no fit"), (1, "none of the 6 trials")):
+    for first, said in ((0, "the regression on its surprisal failed"), (1, "none of the 6 trials")):
         numbers, lost = iter(range(99)), set(range(first, 99))
         with pytest.raises(InputError, match=said):
             run(study, tmp_path / f"all{first}")

@@ -295,7 +295,7 @@ def test_the_page_the_table_and_the_figure(tmp_path):
 def test_a_sound_corpus_page_says_so(tmp_path):
     html = run(tmp_path / "sound", {"SPR": times(skips=False)})[0].read_text()
     assert "No warnings." in html
-    assert "comes with the study" in html
+    assert "requires the study" in html
 
 
 def test_tiny_corpora_are_no_trouble(tmp_path):

@@ -146,7 +146,7 @@ def test_a_filter_leaves_words_out_and_too_few_items_are_refused(study):
         InputError, match=r"contrasts \(SPR\) → path: 1 groups of 'stimulus' have words"
     ):
         run(study, ["SPR"], filter="stimulus == '1'")
-    with pytest.raises(InputError, match="have no column 'frame'; contrasts → by"):
+    with pytest.raises(InputError, match="have no column 'frame'; change contrasts → by"):
         run(study, ["SPR"], by="frame")
 
 

@@ -97,7 +97,7 @@ def test_a_fit_of_other_words_is_refused(corpus, tmp_path):
     for each, name in ((corpus, "gpt2"), (out, "gpt2-dVM")):
         scored(each, name, 1)
     cell = {"dataset": "d", "measure": "SPR", "design": "x"}
-    with pytest.raises(InputError, match="they were made from different observations"):
+    with pytest.raises(InputError, match="they used different observations"):
         delta_aic.main(
             fits=[fitted(corpus, "gpt2"), fitted(out, "gpt2-dVM")],
             words=[corpus["words"], out["words"]],

@@ -267,12 +267,12 @@ def test_faults_of_a_table_are_named(study, changed, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda r: r.update(response="log"), "must give coefficients in the response's own unit"),
-        (lambda r: r.update(family="lognormal"), "must give coefficients in the response's own unit"),
+        (lambda r: r.update(response="log"), "must give coefficients in the response's unit"),
+        (lambda r: r.update(family="lognormal"), "must give coefficients in the response's unit"),
         (lambda r: r.update(density={"link": "log"}, family="gamma"), "`link: identity`"),
-        (lambda r: r["fixed"][2].update(term="length:surprisal"), "length:surprisal of the fillers' design mixes"),
+        (lambda r: r["fixed"][2].update(term="length:surprisal"), "length:surprisal of the fillers' design combines"),
         (lambda r: r.update(fixed=[], note="singular"), "regression failed (singular)"),
-        (lambda r: r.update(fixed=r["fixed"][:2]), "fit has no effect of what an LM gives"),
+        (lambda r: r.update(fixed=r["fixed"][:2]), "fit has no effect of an LM's predictors"),
         (lambda r: r.update(formula="amplitude_uv ~ surprisal"), "the fillers' response is amplitude_uv"),
     ],
 )  # fmt: skip

@@ -250,7 +250,7 @@ def test_results_of_another_specification_are_not_used(tmp_path, capsys):
         file.write('{"part": "y", "res')
     assert repeats.Finished(path, {"a": 1}).results == {"x": 2}
     assert repeats.Finished(path, {"a": 2}).results == {}
-    assert "of another specification" in capsys.readouterr().err
+    assert "has another specification" in capsys.readouterr().err
 
 
 def test_one_factor_at_a_time_and_fewer_studies_of_several_responses_or_seeds():

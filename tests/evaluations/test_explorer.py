@@ -91,16 +91,16 @@ def test_data_frames_become_columns_in_the_words_order():
 @pytest.mark.parametrize(
     "given, why",
     [
-        ({"words": words().drop(columns="word")}, "no column is called 'word'"),
+        ({"words": words().drop(columns="word")}, "no column 'word'"),
         ({"words": words(0)}, "no words"),
         ({"surprisals": {"a": [1.0, 2.0]}}, "a has 2 values for 9 words"),
-        ({"surprisals": {"a": ["x"] * 9}}, "row 0: 'x' is no number"),
-        ({"surprisals": pd.DataFrame({"word": ["x"]})}, "give a column for each LM"),
+        ({"surprisals": {"a": ["x"] * 9}}, "row 0: 'x' is not a number"),
+        ({"surprisals": pd.DataFrame({"word": ["x"]})}, "give one column per LM"),
         (
             {"surprisals": pd.DataFrame({"word_id": [1, 1], "a": [1.0, 2.0]})},
-            "word_id 1 is there twice",
+            "word_id 1 occurs twice",
         ),
-        ({"times": times().assign(word_id=9)}, "word_id 9 is no row number of the 9 words"),
+        ({"times": times().assign(word_id=9)}, "word_id 9 is not a row number of the 9 words"),
         ({"times": times().rename(columns={"time_ms": "rt"})}, "columns that end in _ms or _uv"),
     ],
 )

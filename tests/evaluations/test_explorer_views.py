@@ -125,7 +125,7 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
         ": ", 1
     )[1]
     assert shown_number(sentence.split()[0]) == pytest.approx(total, rel=2e-3, abs=0.02)
-    assert f"Half of it is from {half:,};" in sentence
+    assert f"Half of it comes from {half:,};" in sentence
     assert shown_number(sentence.split("largest it is ")[1].split(".\n")[0].rstrip(".")) == pytest.approx(rest, rel=5e-3, abs=0.02)  # fmt: skip
     assert seen["sources"]["rows"][0][0].startswith(table.word[top.index[0]])
     assert shown_number(seen["sources"]["rows"][0][1]) == pytest.approx(top.iloc[0], rel=2e-3)
@@ -163,7 +163,7 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
         assert cells[:3] == [number(row[name]) for name in ("delta_loglik", "low", "high")]
         assert shown_number(cells[4]) == row.n
     assert "No memory was measured" in seen["memory"]["text"]
-    assert "Memory: this experiment measures none" in seen["memory"]["missing"]
+    assert "Memory: not measured" in seen["memory"]["missing"]
     assert seen["memory"]["command"].startswith(
         "./run explore_simulated --cores 1 --configfile config.demo.yaml"
     )
@@ -185,7 +185,7 @@ def test_the_address_holds_the_view(browser, results, tmp_path):  # noqa: F811
     assert f"ΔLogLik, {label} over the baseline model" in seen
     assert f"#view=readers&amp;a={last}&amp;b='" in seen  # what it cites
     seen = at("view=lms&a=GPT-5&shape=round")
-    assert "The address names what this page does not have: a “GPT-5”, shape." in seen
+    assert "The address has entries that this page lacks: a “GPT-5”, shape." in seen
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

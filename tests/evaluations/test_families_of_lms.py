@@ -46,7 +46,7 @@ def files(tmp_path):
         "perplexity": tmp_path / "perplexity.csv",
         "groups": GROUPS,
         "responses": RESPONSES,
-        "beside": [tmp_path / "without.csv"],
+        "others": [tmp_path / "without.csv"],
         "one_for_seeds": {f"{lm}@seed={s}": lm for lm in PERPLEXITY for s in (1, 2)},
     }
 
@@ -126,16 +126,16 @@ def test_tables_and_figure(files, tmp_path):
     table.main(**files, out=ends, published=known)
     page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page
-    assert "cannot be told from those without: paired t(3) = 2.72 (p 0.073)" in page
+    assert "do not differ reliably from those without: paired t(3) = 2.72 (p 0.073)" in page
     assert "published t(8) = 2.7" in page
     told = [(d, "f", n, "SPR", n, 3, n * 10 + (n % 2) + (d == "with") * 9, "a", "b", 1.0) for d in ("without", "with") for n in range(4)]  # fmt: skip
     wider = pd.DataFrame(told, columns=gaps.GAPS)
     wider.loc[5, "gap"] += 1
-    (said,) = table.told(wider, None)
+    (said,) = table.gap_notes(wider, None)
     assert said.startswith("gaps are wider with part of speech: paired t(3)")
     figure.main(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
     assert len(pd.read_csv(tmp_path / "f.csv")) == 24
-    alone = files | {"beside": []}
+    alone = files | {"others": []}
     table.main(**alone, out=ends, published=known)
     assert "with part of speech" not in ends[1].read_text()
 

@@ -219,7 +219,7 @@ def test_tables_and_figure_name_what_is_not_run(tmp_path):
     told.write_text("quantity,value,p\nspearman of accuracy and perplexity,-0.56,0.036\n")
     table.main(maze=paths["maze"], out=ends, baseline="good", published=told)
     page = ends[1].read_text()
-    assert "Not run: TABLE (its surprisals have none of the foils)" in page
+    assert "Not run: TABLE (no surprisal of the foils)" in page
     assert "published −0.56 (p 0.036)" in page and "80 words with a foil" in page
     table_contrasts.main(contrasts=paths["contrasts"], maze=paths["maze"], out=ends, lms=LMS)
     assert pd.read_csv(ends[0]).mark.tolist() == ["***"] * 4

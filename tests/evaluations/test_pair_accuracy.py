@@ -166,10 +166,12 @@ def test_stale_and_broken_scores_are_named(tmp_path):
     pairs, files = made_scores(tmp_path, {"base": 0})
     scores = pd.read_parquet(files[0])
     scores.assign(good_bits=[math.inf] + [1.0] * (len(scores) - 1)).to_parquet(files[0])
-    with pytest.raises(InputError, match=r"bits of pair 0 is inf .*base gives a sentence no prob"):
+    with pytest.raises(
+        InputError, match=r"bits of pair 0 is inf .*base assigns a sentence no prob"
+    ):
         pair_accuracy.main(pairs, files, described("base"), "base", tmp_path / "out.csv")
     scores[1:].to_parquet(files[0])
-    with pytest.raises(InputError, match="is of other pairs than the table has now; delete"):
+    with pytest.raises(InputError, match="was computed for other pairs than the table's; delete"):
         pair_accuracy.main(pairs, files, described("base"), "base", tmp_path / "out.csv")
 
 

@@ -146,7 +146,7 @@ def test_a_corpus_without_a_fit_is_named(files):
     frame = pd.read_parquet(files["full"][3])
     frame.assign(loglik=math.nan).to_parquet(files["full"][3])
     with pytest.raises(
-        InputError, match=r"pooled: a.GP has no ΔLogLik of 'bias' or 'base'; leave it out"
+        InputError, match=r"pooled: a.GP has no ΔLogLik of 'bias' or 'base'; remove it"
     ):
         computed(files)
 

@@ -58,7 +58,7 @@ def test_every_lm_has_a_line_of_its_own(tmp_path):
     models, _ = comparison.records(LMS, [])
     rows = figure_probe.read(files(tmp_path), models)
     said = figure_probe.sentences(rows, RELATIONS)
-    assert said[-1] == "The treebank's test part has no edge iobj"
+    assert said[-1] == "The treebank's test split has no edge iobj"
     with style.use():
         figure = figure_probe.draw(rows, models, "GPT-2", RELATIONS, said)
     axes = [each for part in figure.subfigs for each in part.axes]

@@ -134,7 +134,7 @@ def test_a_draw_without_a_fit_is_left_out_and_said(tmp_path):
     table.loc[7, "loglik"] = np.nan
     table.to_parquet(paths["full"][0])
     drawn, notes = figure.totals(paths["full"], paths["base"], CELLS)
-    assert len(drawn) == 40 and notes == ["1 draws left out, in which a fit failed"]
+    assert len(drawn) == 40 and notes == ["1 draws with a failed fit excluded"]
 
 
 def test_figure_and_table(tmp_path):
@@ -146,7 +146,7 @@ def test_figure_and_table(tmp_path):
     out = {end: tmp_path / f"r.{end}" for end in ("svg", "csv", "html")}
     figure.main(
         **paths, figure=[out["svg"]], table=[out["csv"], out["html"]], cells=CELLS, lms=lms,
-        responses=responses, baseline="a", over="fixed",
+        responses=responses, baseline="a", baseline_model="fixed",
     )  # fmt: skip
     rows = pd.read_csv(out["csv"])
     assert np.allclose(rows[[f"rank_{k}" for k in (1, 2, 3)]].sum(axis=1), 1)

@@ -129,21 +129,21 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(made):
 PAIRS = "cat\tdog\t1\ncat\tcow\t2\ndog\tcow\t3\n"
 VECTORS = "3 2\ncat 1 2\ndog 3 4\ncow 5 6\n"
 WRONG_PAIRS = {
-    "a b 1\na b\n": "line 2: 'a b' is no word, word and rating",
-    PAIRS + "x\ty\tnan\n": "line 4: 'x.ty.tnan' is no word",
-    PAIRS.replace("3", "3,5"): "line 3: .* is no word",
-    PAIRS.replace("1", "1,5"): "line 1: .* is no word",
-    "\tdog\t1\n" + PAIRS: "line 1: 'dog.t1' is no word",
-    "cat dog 1\ncat cow 2\n": "2 pairs of words; ranks take three or more",
+    "a b 1\na b\n": "line 2: 'a b' is not a word, a word and a rating",
+    PAIRS + "x\ty\tnan\n": "line 4: 'x.ty.tnan' is not a word",
+    PAIRS.replace("3", "3,5"): "line 3: .* is not a word",
+    PAIRS.replace("1", "1,5"): "line 1: .* is not a word",
+    "\tdog\t1\n" + PAIRS: "line 1: 'dog.t1' is not a word",
+    "cat dog 1\ncat cow 2\n": "2 pairs of words; ranks need three or more",
     "cat dog 1\ncat cow 1\ndog cow 1\n": "all 3 pairs have the rating 1",
     PAIRS.encode("utf-16"): "is not UTF-8: byte 0xff",
     gzip.compress(PAIRS.encode() * 90)[:-12]: "the gzip is damaged or truncated",
 }
 WRONG_VECTORS = {
     "a 1 2\nb 1\n": "line 2: 1 numbers, not 2 as before",
-    VECTORS.replace("4", "nan"): "line 3: 'dog 3 nan' is no word and numbers",
-    VECTORS.replace("4", "1e99"): "line 3: 'dog 3 1e99' is no word and numbers",
-    VECTORS.replace(" ", "\t"): "line 1: .* is no word and numbers, parted by one blank",
+    VECTORS.replace("4", "nan"): "line 3: 'dog 3 nan' is not a word and numbers",
+    VECTORS.replace("4", "1e99"): "line 3: 'dog 3 1e99' is not a word and numbers",
+    VECTORS.replace(" ", "\t"): "line 1: .* is not a word and numbers separated by single spaces",
     VECTORS.replace("3 2\n", "3 5\n"): "line 2: 2 numbers, not 5",
     VECTORS.replace("3 2\n", "9 2\n"): "3 vectors, and its first line says 9",
     VECTORS.replace("dog", "d\xf6g").encode("latin1"): "is not UTF-8: byte 0xf6",
@@ -177,7 +177,7 @@ def test_what_is_right_is_read(tmp_path, capsys):
     path.write_text(VECTORS.replace("3 2", "4 2") + "cat 7 8\n")
     words, matrix = files.read_vectors(path)
     assert words == ["cat", "dog", "cow"] and matrix[0].tolist() == [1, 2]
-    assert "1 words stand twice; the first" in capsys.readouterr().err
+    assert "1 words occur twice; the first" in capsys.readouterr().err
     path.write_text("cat 1\ndog 2\n")  # no counts, though they would be as many
     assert files.read_vectors(path)[0] == ["cat", "dog"]
 

@@ -186,7 +186,7 @@ def test_a_known_curve_is_recovered_with_its_primacy_and_recency():
     wide = two[two.task == "recall"].iloc[0]
     assert wide.recency == pytest.approx((row.recency + serial_curves.curves(both[1:])[1].iloc[1].recency) / 2)  # fmt: skip
     assert wide.recency_high - wide.recency_low > 2 * (row.recency_high - row.recency_low)
-    with pytest.raises(InputError, match="other lists"):
+    with pytest.raises(InputError, match="different lists"):
         serial_curves.curves([scored(curve), scored(curve, lists=399)])
 
 
@@ -209,7 +209,7 @@ def test_figure_and_table_stand_next_to_published_recall(tmp_path):
     assert len(lines) == 30 and set(lines[lines.lm == "b"].task) == {"recognition"}
     table.main(**given, out=[tmp_path / f"t.{end}" for end in ("html", "csv")])
     html, rows = (tmp_path / "t.html").read_text(encoding="utf-8"), pd.read_csv(tmp_path / "t.csv")
-    assert "people, 2 s a word" in html and "0.25" in html
+    assert "people, 2 s per word" in html and "0.25" in html
     assert list(rows.columns) == table.COLUMNS and len(rows) == 3
     assert len(table.summary(tmp_path / "t.csv").rows) == 3
 
@@ -226,9 +226,9 @@ def test_pools_of_words(tmp_path):
     with pytest.raises(InputError, match=r"line 2: 'two words' is not one word"):
         word_lists.read_pool(path)
     path.write_text("Haus\nhaus\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"line 2: 'haus' is in line 1 already"):
+    with pytest.raises(InputError, match=r"line 2: 'haus' is already in line 1"):
         word_lists.read_pool(path)
-    with pytest.raises(InputError, match="2 words to draw from, and a list of 7 takes 14"):
+    with pytest.raises(InputError, match="2 words to draw from, and a list of 7 needs 14"):
         word_lists.draw_lists(["a", "b"], 7, 2, 1)
     (one, two), again = word_lists.draw_lists(POOL, 8, 2, 1), word_lists.draw_lists(POOL, 8, 2, 1)
     assert [one, two] == again and one != two and len({*one.studied, *one.lures}) == 16

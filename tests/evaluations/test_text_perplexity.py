@@ -151,7 +151,7 @@ def test_perplexity_over_rare_words(rare):
     )
     assert np.isnan(rows.ppl["kn", "0"]) and rows.ppl["kn", "1"] == rows.ppl["base", "1"]
     page = out[1].read_text()
-    assert "pieces: its tokens are no words" in page and "0.61 (0.61 to 0.61)" in page
+    assert "pieces: its tokens are not words" in page and "0.61 (0.61 to 0.61)" in page
     assert "Published, Turkish (Babel)".lower() in page.lower() and "260,000" in page
     assert "once" in plain(table_rare.summary(out[0]))[0]
 

@@ -152,7 +152,7 @@ def test_both_formats_say_the_same_and_every_column_is_described(made):
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"licence": "CC BY 4.0", "placed": False}, "under its terms alone"),
+        ({"licence": "CC BY 4.0", "placed": False}, "only under its terms"),
         ({"licence": "none stated", "placed": False}, "Ask its authors"),
         ({"placed": False}, "states no licence"),
         ({"licence": "own", "placed": True, "cite": "N. (1999)"}, "are not public here"),

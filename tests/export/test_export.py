@@ -162,7 +162,7 @@ def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family, stranger):
     expected = logits_of(recency.load(source), TEXTS[0])
     np.testing.assert_allclose(np.array(found["logits"]), expected, atol=2e-4)
     assert found["padding"] < 1e-3 and found["written"] == found["by hand"]
-    assert "leaves out the bias" in found["refused"]
+    assert "omits the bias" in found["refused"]
     plain = recency.load(source)
     for module in plain.network.modules():
         if hasattr(module, "recency_bias"):
@@ -201,7 +201,7 @@ def test_a_bias_put_on_at_inference_goes_with_it(tmp_path, stranger):
     expected = logits_of(recency.load(source, bias=BIASES["window"]), TEXTS[0])
     found = json.loads(done.stdout.splitlines()[-1])["logits"]
     np.testing.assert_allclose(np.array(found), expected, atol=2e-4)
-    assert "put on a trained network" in (tmp_path / "out" / "README.md").read_text()
+    assert "applied to a trained network" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_without_trust_it_is_refused_and_says_how(tmp_path, stranger):
@@ -238,7 +238,7 @@ def test_another_family_with_a_bias_is_refused(tmp_path):
     )  # fmt: skip
     source = save(OPTForCausalLM(config), tmp_path / "opt")
     write.main(LMSpec("lm", source), tmp_path / "plain", about=ABOUT | {"applied": "none"})
-    with pytest.raises(InputError, match=r"written for gpt_neox, gpt2; export the LM without"):
+    with pytest.raises(InputError, match=r"supports only gpt_neox, gpt2; export the LM without"):
         write.main(LMSpec("lm", source, bias=BIASES["linear"]), tmp_path / "out", about=ABOUT)
     assert not (tmp_path / "out").exists()
 
@@ -251,7 +251,7 @@ def test_code_that_computes_otherwise_is_never_written(tmp_path, monkeypatch):
         return whole(*arguments).replace("* (key - query)", "* (query - key)")
 
     monkeypatch.setattr(write, "source", wrong)
-    with pytest.raises(InputError, match="gives other logits than it did here"):
+    with pytest.raises(InputError, match="the exported network's logits differ"):
         write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     assert not (tmp_path / "out").exists()
 
@@ -292,7 +292,7 @@ def test_the_card_s_lines_work_and_its_tables_are_the_run_s(tmp_path, stranger):
         "| last loss | 4.000 nats a token; 4.250 on held-out text |",
         "| UCL | 4,000 | 32.0 |",
         "| UCL, SPR | spr | base: all | 3 | 1,234 | 70.2 | 40.0 to 100.0, by subject and sentence |",
-        "The text that it was trained on: by part. To cite: Someone (2001)",
+        "The training text: by part. Citation: Someone (2001)",
     ):
         assert line in card
     write.main(

@@ -24,7 +24,7 @@ def test_lms_of_a_finished_study_are_exported(study):
     for row in table[table.lm == "ALiBi-mix-TI"].itertuples():
         assert f"| {row.n:,} | {row.delta_loglik:.1f} |" in card
     assert "simulated stories" in card and "Form `linear`, slopes mix." in card
-    assert "put on a trained network" in (where / "dVM-I" / "README.md").read_text()
+    assert "applied to a trained network" in (where / "dVM-I" / "README.md").read_text()
     texts = ["The dog saw the cat."]
     words = recency.surprisal(texts, recency.load(where / "ALiBi-mix-TI"))
     trained = recency.surprisal(texts, recency.load(study / RESULTS / "lms" / "ALiBi-mix-TI"))

@@ -85,7 +85,7 @@ def test_a_published_table_must_say_of_which_bias_its_rows_are(tmp_path):
     lms = models({**load(), "lms": {"a": {"bias": "window-4"}, "b": {"bias": "window-5"}}}, ["b"])
     assert papers.delta(tmp_path / "t.csv", lms)["UCL SPR"].to_dict() == {"b": 1}
     lms = models({**load(), "lms": {"a": {"bias": "window-4"}}}, ["a"])
-    with pytest.raises(InputError, match="two rows have one bias"):
+    with pytest.raises(InputError, match="two rows have the same bias"):
         papers.delta(tmp_path / "t.csv", lms)
 
 

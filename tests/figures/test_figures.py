@@ -305,11 +305,11 @@ def test_missing_parts_are_said(tmp_path):
         drawn = figure_delta_loglik.panels(result, sure, "Pythia")
         panels = words(texts(drawn)).replace("\n", " ")
     assert "Not run: Dundee FP, GP (Dundee is not in the mirror)" in said
-    assert "UCL SPR has no fit for dVM-TI and is left out of the total" in said
+    assert "UCL SPR has no fit for dVM-TI and is excluded from the total" in said
     assert "− base" not in said and "The baseline, no bias, was not run" in said
     assert "Natural Stories SPR (192,772 observations)" in said
     assert "Regression not converged: Pythia on UCL SPR" in panels
-    assert "Not run: Dundee FP, GP" in panels and "left out of the total" not in panels
+    assert "Not run: Dundee FP, GP" in panels and "excluded from the total" not in panels
 
 
 @pytest.mark.parametrize("lms", [[], SIX[:1]])

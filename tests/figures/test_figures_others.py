@@ -94,7 +94,7 @@ def test_check_of_a_corpus_is_legible(measures, tmp_path):
         found = texts(figure)
     check_texts("check", figure, found)
     said = words(found).split("\n")
-    assert {*names, "Distribution", "letters of the word", "ms"} <= set(said)
+    assert {*names, "Distribution", "word length (letters)", "ms"} <= set(said)
 
 
 @pytest.mark.parametrize(

@@ -73,17 +73,20 @@ def test_the_same_data_place_labels_at_the_same_points():
 
 def test_a_lone_label_stands_next_to_its_point():
     raster = np.zeros((200, 300), bool)
-    ((x, y),) = labels.place([(150.0, 100.0)], [(40.0, 8.0)], raster, raster)
+    ((x, y),) = labels.label_centres([(150.0, 100.0)], [(40.0, 8.0)], raster, raster)
     assert abs(x - 150) <= 21 and abs(y - 100) <= 6
 
 
 def test_a_label_leaves_lines_clear_where_it_can():
     kept, lines = np.zeros((200, 300), bool), np.zeros((200, 300), bool)
     lines[:120, :] = True  # all below is crossed by lines
-    ((_, y),) = labels.place([(150.0, 115.0)], [(40.0, 8.0)], kept, lines)
+    ((_, y),) = labels.label_centres([(150.0, 115.0)], [(40.0, 8.0)], kept, lines)
     assert y >= 124
 
 
 def test_axes_that_texts_have_squeezed_to_nothing_have_labels_all_the_same():
     raster = np.zeros((1, 1), bool)
-    assert labels.place([(0.0, 0.0)] * 2, [(500.0, 8.0)] * 2, raster, raster) == [(0.5, 0.5)] * 2
+    assert (
+        labels.label_centres([(0.0, 0.0)] * 2, [(500.0, 8.0)] * 2, raster, raster)
+        == [(0.5, 0.5)] * 2
+    )

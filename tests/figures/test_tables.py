@@ -222,7 +222,7 @@ def test_perplexity_is_per_token_where_all_have_as_many(tmp_path):
     assert found({"a": [2, 1], "b": [1, 2]}) == ([16.0, 16.0], "token", [])
     assert found({"a": [1, 1], "b": [1, 1]}) == ([64.0, 64.0], "word", [])
     other, unit, said = found({"a": [2, 1], "b": [2, 2]})
-    assert (other, unit) == ([64.0, 64.0], "word") and "tokens of their own" in said[0]
+    assert (other, unit) == ([64.0, 64.0], "word") and "tokenizers differ" in said[0]
     _, unit, said = found({"a": [1, 1], "b": [1, 1], "c": [1, 1]}, "abc")
     assert unit == "word" and said[-1] == "perplexity of c: over 1 of 2 words"
 

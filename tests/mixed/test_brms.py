@@ -123,7 +123,7 @@ def test_faults_are_met_when_the_config_is_read():
     )
     folds = "cross_validation: {folds: 2, by: sentence, seed: 1}"
     overlay = f"designs: {{b: {json.dumps(BAYESIAN)}}}\nexperiments: {{exp1: {{responses: {{b: [provo.FP]}}, {folds}}}}}"
-    assert_is_refused(overlay, "'b' is of `engine: brms`, whose models are not fitted again")
+    assert_is_refused(overlay, "'b' has `engine: brms`, whose models are not refitted")
 
 
 def test_the_documentation_s_design_is_right():

@@ -253,6 +253,6 @@ def test_settings_that_are_wrong_are_refused_when_the_config_is_read(entry, mess
 
 def test_an_lm_of_reduced_precision_is_not_exported(llama, tmp_path):
     lm = LMSpec("low", llama, weights={"precision": "bf16"})
-    with pytest.raises(InputError, match="low has `precision: bf16`, and a folder for others"):
+    with pytest.raises(InputError, match="low has `precision: bf16`, and an exported folder"):
         write.main(lm, tmp_path / "out", about={})
     assert not (tmp_path / "out").exists()

@@ -192,7 +192,7 @@ def test_parts_and_intervals_of_delta_loglik(study, tmp_path):
     assert subjects["delta_loglik"].sum() == pytest.approx(value)
     assert subjects["n"].sum() == len(rows) and len(subjects) == 12
     parts[1].iloc[1:].to_parquet(tmp_path / "lm.base.parquet")
-    with pytest.raises(InputError, match="not of the same observations"):
+    with pytest.raises(InputError, match="have different observations"):
         delta_loglik.main(out=tmp_path / "c.csv", **arguments)
 
 

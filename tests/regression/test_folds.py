@@ -152,7 +152,7 @@ def test_table_and_figure(made, tmp_path):
 def test_models_of_other_folds_are_not_compared(made, tmp_path):
     scored(made, "full", seed=1)
     scored(made, "base", seed=2)
-    with pytest.raises(InputError, match="has seed 1, .* 2: they were made from different folds"):
+    with pytest.raises(InputError, match="has seed 1, .* 2: they used different folds"):
         compared(made, tmp_path / "cv.csv")
 
 

@@ -58,7 +58,7 @@ def test_words_are_parted_and_of_the_text(tmp_path):
             False,
             "line 2: the previous sentence has no `# text`; use `words: true`",
         ),
-        ("1 ein\n\n", True, "line 1: no columns"),
+        ("1 ein\n\n", True, "line 1: no tab-separated columns"),
     ],
 )
 def test_what_is_no_treebank_is_refused(tmp_path, text, words, message):

@@ -243,7 +243,7 @@ def test_large_vocabulary_takes_four_bytes(tmp_path):
         tokens, facts = stream(tmp_path, text, path, separators=False)
         assert facts["dtype"] == dtype and facts["end_of_document"] is None
         assert tokens == [1, 65_534, 65_535 if extra else 0]
-    with pytest.raises(InputError, match=r"no token <\|endoftext\|> to part documents"):
+    with pytest.raises(InputError, match=r"no token <\|endoftext\|> to separate documents"):
         stream(tmp_path, text, path)
 
 

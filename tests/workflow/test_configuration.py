@@ -168,7 +168,7 @@ MISTAKES = {
     "searches: {x: {lm: gpt2, form: primacy_recency, parameters: {parts: [0, 1]}, "
     "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
         "searches → x → parameters → parts: 0 is not one of ['both', 'primacy', 'recency'] (which "
-        "of the two terms there are); a search varies numbers alone"
+        "of the two terms there are); a search varies only numbers"
     ),
     "searches: {x: {lm: gpt2, form: window, parameters: {width: [1.5, 3]}, "
     "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
@@ -186,7 +186,7 @@ MISTAKES = {
         "experiments → devarda_marelli → search: no search is called 'dVMM'; did you mean 'dVM'?"
     ),
     "experiments: {devarda_marelli: {compare: [[gpt2, gpt2-dVM]]}}": (
-        "experiments → devarda_marelli → compare: 'items_brown' has no partition beside the one"
+        "experiments → devarda_marelli → compare: 'items_brown' has no partition other than the fitted one"
     ),
     "experiments: {devarda_marelli: {responses: {item_means: [ucl_spr.SPR]}}}": (
         "experiments → devarda_marelli → responses: all of 'items_brown' is fitted (`partitioned: "
@@ -199,7 +199,7 @@ MISTAKES = {
         "experiments → exp4 → cross_validation: the experiment has no `responses`"
     ),
     "experiments: {devarda_marelli: {cross_validation: {folds: 10, by: subject}}}": (
-        "'frequency_means' is of words' means over subjects"
+        "'frequency_means' fits words' means over subjects"
     ),
     "{datasets: {ucl_eye_tracking: {measures: {skip: {of: FP, event: time_ms == 0, filters: []}}}}, "
     "experiments: {exp1: {responses: {spr: [ucl_eye_tracking.skip]}}}}": (

@@ -201,7 +201,7 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     assert "<b>17.2</b><small>2.0 to 8.0</small>" in html and "<small>−3.0 to 3.0</small>" in html
     assert html.count("<b>") == 32  # one LM's differences leave zero out
     assert float(found[0]["low"]) == 2 and float(found[0]["high"]) == 8
-    assert "highest in so many of 32 cells: Pythia 16, ALiBi-mix-TI 16" in html
+    assert "number of 32 cells with the highest value: Pythia 16, ALiBi-mix-TI 16" in html
     assert "†" in html and "In all cells: base all" in html and "Not run: Gone FP" in html
     svg = figure[1].read_text()
     drawn = [lm["lm"] for lm in params["lms"] if f"Simulated SPR {lm['lm']}" in svg]

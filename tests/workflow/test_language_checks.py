@@ -58,7 +58,7 @@ WRONG = [
      "datasets → potec → tagger: 'ewt' is of en, and the dataset of de; name a treebank of its language"),
     (PAPER, "datasets: {potec: {language: german}}", "datasets → potec → language:"),
     (TWO, "experiments: {two: {pooled: {lms: [both]}}}",
-     "two → pooled → lms: 'both' is the baseline, from which the others' differences are pooled"),
+     "two → pooled → lms: 'both' is the baseline, which the others are compared with"),
     (TWO, "experiments: {two: {pooled: {lms: [de]}}}", "two → pooled → lms: 'de' is not among"),
     (PAPER, "experiments: {new: {title: t, lms: [Pythia, dVM-I], baseline: Pythia, minimal_pairs: blimp, pooled: {}}}",
      "new → pooled: the experiment has no `responses`"),

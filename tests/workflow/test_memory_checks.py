@@ -44,7 +44,7 @@ FAULTS = {
     "experiments: {memories: {attention: ucl_spr}}": "attention: 'FNN-4' is recurrent and has no attention",
     "experiments: {memories: {sensitivity: {stride: [null, 1]}}}": "memories → compare: `sensitivity` cannot be combined with `compare`; use two experiments",
     "experiments: {m: {title: M, lms: [FNN-4], baseline: FNN-4, responses: {spr: [ucl_spr.SPR]}, sensitivity: {stride: [null, 1]}}}": "stride: 'FNN-4' is recurrent and reads",
-    "searches: {open: {lm: LSTM}}": "'LSTM' is recurrent, and no bias of attention goes on it",
+    "searches: {open: {lm: LSTM}}": "'LSTM' is recurrent, and takes no attention bias",
     "corpora: {ptb: {files: [README.md]}}": "exclude each other; give one",
     "corpora: {mine: {file: {local: README.md}}}": "corpora → mine: 'reader' is missing: the format of `file`",
     "tokenizers: {open-8192: {end: </s>}}": "tokenizers → open-8192 → end: it requires `kind: words`",
@@ -60,7 +60,7 @@ FAULTS = {
     "recipes: {streams: {vectors: {of: LBL}}}": "is initialised with vectors of words, and 'open-8192' is not a tokenizer of `kind: words`",
     "lms: {LSTM-SWordSS: {architecture: recurrent-128}}": "is initialised with vectors of 'LBL', of 64 dimensions, and its architecture has 128",
     "experiments: {rare_words: {rare_words: [rw, rv]}}": "experiments → rare_words → rare_words: no table of word pairs is called 'rv'",
-    "lms: {Brown-KN5: {ngram: {text_rule: lower}}}": "experiments → rare_words_begun → lms: 'Brown-KN5' reads words by `text_rule: lower`, and `perplexity` is of the text's words as they are",
+    "lms: {Brown-KN5: {ngram: {text_rule: lower}}}": "experiments → rare_words_begun → lms: 'Brown-KN5' reads words by `text_rule: lower`, and `perplexity` scores the text's words unchanged",
     "experiments: {blimp: {perplexity: {validation: ptb, test: ptp}}}": "perplexity → test: no corpus is called 'ptp'; did you mean 'ptb'?",
 }  # fmt: skip
 

@@ -108,7 +108,7 @@ BROKEN = {
     GPT3 + "experiments: {exp1: {lms: [gpt3, Pythia]}}": (
         "experiments → exp1 → responses: lms → gpt3 → surprisals has one table for"
     ),
-    GPT3 + "searches: {dVM: {lm: gpt3}}": "searches → dVM → lm: 'gpt3' is no network, and takes no bias",
+    GPT3 + "searches: {dVM: {lm: gpt3}}": "searches → dVM → lm: 'gpt3' is not a network and takes no bias",
     GPT3 + "designs: {spr: {surprisal: corrected}}\n"
     "experiments: {mine: {title: M, lms: [gpt3, Pythia], baseline: Pythia, responses: {spr: [provo.SP]}}}": (
         "responses → spr: 'gpt3' is a table of surprisals without corrected surprisal; map a `corrected` column"
@@ -185,7 +185,7 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
     )
     config = merged(load(), yaml.safe_load(mine))
     # Next to LMs of several seeds, one training from elsewhere would have no interval of its own.
-    with pytest.raises(InputError, match="exp1 → seeds: 'gpt3' is one training, from elsewhere"):
+    with pytest.raises(InputError, match="exp1 → seeds: 'gpt3' is a single network from elsewhere"):
         config_checks.check(config, SCHEMA)
     grids.expand(config)
     exp1 = config["experiments"]["exp1"]
@@ -227,7 +227,7 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
     assert drawn["lm"].tolist() == [lm["lm"] for lm in told]
     assert drawn["perplexity"].tolist() == pytest.approx([50, 51, 52, 53])
     (_, _, _, said, *_, unit) = given[0]
-    assert unit == "word" and "LMs have tokens of their own" in said[-2]
+    assert unit == "word" and "tokenizers differ" in said[-2]
     assert said[-1].endswith("over 90 of 100 words")
     models, _ = comparison.records(told, [response])
     assert len(figure_perplexity.series(models)) == 4  # none is joined to another

@@ -43,9 +43,7 @@ def test_held_out(config, corpus, refused):
     assert bool(said(config)) == refused
     if refused:
         (line,) = said(config)
-        assert line.startswith(
-            "lms → mix → held_out → corpus: '5-gram' is trained on 'train'; use"
-        )
+        assert line.startswith("lms → mix → held_out → corpus: '5-gram' is trained on 'train'; use")
 
 
 def test_a_whole_text_was_trained_on_where_its_part_is_evaluated(config):

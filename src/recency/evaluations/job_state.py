@@ -1,6 +1,6 @@
-"""What a long job has done so far, kept beside its output, so that a killed one goes on where it was.
+"""Partial results of a long job, stored next to its output, so that a killed job resumes.
 
-The file has the job's whole specification within, and is used by a job of that specification alone.
+The file contains the job's whole specification and is used only by a job with the same one.
 """
 
 import json
@@ -10,31 +10,31 @@ from pathlib import Path
 from recency.files import atomic, sha256
 
 
-def beside(out: str | Path) -> Path:
-    """Return where the parts of an output are kept."""
+def path_for(out: str | Path) -> Path:
+    """Return the path of the partial results of an output."""
     return Path(out).with_name(f".{Path(out).name}.state.json")
 
 
 def read(state: Path, specification: dict, what: str = "parts") -> dict[str, list]:
-    """Return the parts that a killed job of this specification has done; of another, none."""
+    """Return the parts that a killed job with this specification finished, otherwise none."""
     if not state.exists():
         return {}
-    found = json.loads(state.read_text())
-    if found["specification"] != json.loads(json.dumps(specification)):
-        print(f"{state} is of another specification and is not used", file=sys.stderr)
+    stored = json.loads(state.read_text())
+    if stored["specification"] != json.loads(json.dumps(specification)):
+        print(f"{state} has another specification and is not used", file=sys.stderr)
         return {}
-    print(f"{len(found['done'])} {what} were done before", file=sys.stderr)
-    return found["done"]
+    print(f"{len(stored['done'])} {what} were already done", file=sys.stderr)
+    return stored["done"]
 
 
 def write(state: Path, specification: dict, done: dict[str, list]) -> None:
-    """Keep the parts that are done."""
+    """Store the finished parts."""
     with atomic(state) as path:
         path.write_text(json.dumps({"specification": specification, "done": done}))
 
 
 def digest(path: str | Path) -> str:
-    """Return a file's sha256, or the path itself where there is no such file."""
+    """Return a file's sha256, or the path itself if there is no such file."""
     if not Path(path).is_file():
         return str(path)
     return sha256(path)

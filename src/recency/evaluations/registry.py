@@ -1,12 +1,12 @@
-"""The evaluations: each is a folder here, found by its spec.py, and everything about it is in there.
+"""The evaluations: each is a folder here with a spec.py.
 
-Another package can provide more, each a folder of modules (recency.plugins). A folder has
+Other packages can provide more, each as a folder of modules (recency.plugins). A folder has
 
-spec.py        `EVALUATION`: the experiment's key, when it applies, what its products read
-rules.smk      rules of jobs, if it needs any; ours are in rules/<name>.smk
-schema.yaml    what the config may say of it: `experiment` (keys of an experiment), `tables`, `published`,
-               and `rules`, a schema that an experiment keeps; config.schema.yaml explains our keywords
-<module>.py    how it is computed; one with `PRODUCTS` makes figures or tables of an experiment
+spec.py        `EVALUATION`: the experiment's key, its conditions, the inputs of its products
+rules.smk      rules of jobs, if needed; built-in ones are in rules/<name>.smk
+schema.yaml    its part of the config's schema: `experiment` (keys of an experiment), `tables`, `published`,
+               and `rules`, constraints on an experiment; config.schema.yaml explains custom keywords
+<module>.py    computation; a module with `PRODUCT` makes figures or tables of an experiment
 <product>.rst  the caption of a figure or table
 
 `PRODUCT` of a module is a literal, read without importing the module (which loads matplotlib):
@@ -16,9 +16,9 @@ schema.yaml    what the config may say of it: `experiment` (keys of an experimen
         "reads": ["probes"],               # keywords of main: inputs of spec.py or of `products`, or
                                            # <name>.csv in the experiment's folder
         "settings": ["lms", "relations"],  # keywords of main that are parameters of the rule
-        "published": "delta_loglik",       # the key of the experiment's `published` that it reads
-        "when": "seeds",                   # a condition of spec.py, without which it is not made
-        "summary": ("figure_probe.csv", "{title}: …"),   # `summary(path)` sets a table of this file
+        "published": "delta_loglik",       # key of the experiment's `published` to read
+        "when": "seeds",                   # a condition of spec.py for making it
+        "summary": ("figure_probe.csv", "{title}: …"),   # `summary(path)` makes a table of this file
     }
 
 A new figure of an evaluation is thus one file (and its caption); the rule, the report, `targets:`
@@ -42,7 +42,8 @@ PACKAGE = "recency.evaluations"
 class Data:
     """A table of the config whose entries an experiment names, and the roles of their files.
 
-    An experiment's key holds one name, several, or a mapping whose key `within` lists several: `named`.
+    An experiment's key has one name, several, or a mapping whose key `within` lists several:
+    `named`.
     """
 
     table: str
@@ -52,45 +53,45 @@ class Data:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is special to an evaluation. Functions take the study and an experiment's name."""
+    """The properties of an evaluation. Functions take the study and an experiment's name."""
 
-    key: str = ""  # of an experiment in the config; "" of what is no part of an experiment
-    #: Whether it applies to an experiment, with what is here of its files.
+    key: str = ""  # key of an experiment; "" if not part of an experiment
+    #: Whether it applies to an experiment, given the files that exist.
     applies: Callable[[Any, str], bool] = lambda study, experiment: False
-    alone: bool = True  # an experiment may have nothing but this
-    shares: tuple[str, ...] = ()  # keys that say more of `responses`, and of this
-    uses_lms: bool = True  # it needs the experiment's LMs
-    network: bool = False  # it opens networks, which tables of surprisals and n-grams have not
-    attention: bool = False  # it reads weights of attention, which recurrent networks have not
-    ranks: bool = False  # it ranks the experiment's LMs by ΔLogLik
-    wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → the config's table
+    standalone: bool = True  # whether it is enough for an experiment
+    shares: tuple[str, ...] = ()  # keys that refine `responses` and this evaluation
+    uses_lms: bool = True  # whether it needs the experiment's LMs
+    network: bool = False  # whether it opens networks, unlike tables of surprisal and n-grams
+    attention: bool = False  # whether it reads attention weights, which recurrent networks lack
+    ranks: bool = False  # whether it ranks the experiment's LMs by ΔLogLik
+    wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → config table
     data: Data | None = None
     inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
     conditions: Mapping[str, Callable[[Any, str], bool]] = field(default_factory=dict)
-    also: Callable[[Any, str], list[str]] | None = None  # files made beside the products
-    #: (config, experiment's name) → problems that the schema cannot find; every name is defined.
+    also: Callable[[Any, str], list[str]] | None = None  # additional files
+    #: (config, experiment's name) → problems that the schema cannot express.
     problems: Callable[[dict, str], list[str]] | None = None
     #: (config, root) → problems of the tables that the evaluation reads.
     table_problems: Callable[[dict, Path], list[str]] | None = None
-    #: A table of the config whose entries have `responses`, as an experiment has.
+    #: A table of the config whose entries have `responses`, like an experiment.
     fitted: str | None = None
-    #: config → its targets in addition to experiments: (name, line), and perhaps their kind
+    #: config → its targets other than experiments: (name, line), and optionally their kind
     #: (recency.workflow.targets.KINDS).
     targets: Callable[[Mapping], list[tuple[str, ...]]] | None = None
-    #: (config, wildcards of a job) → package → modules that the job chooses (recency.workflow.code).
+    #: (config, wildcards of a job) → package → modules used by the job (recency.workflow.code).
     chooses: Callable[[Mapping, Any], dict[str, list[str]]] | None = None
-    #: (config, experiment's name) → (key below its own, LM, corpus): texts that LMs are compared on.
+    #: (config, experiment's name) → (key below its own, LM, corpus): texts for comparing LMs.
     texts: Callable[[Mapping, str], list[tuple[str, str, str]]] | None = None
-    #: (study, experiment's name) → LM → kind: LMs whose kinds are tested too.
+    #: (study, experiment's name) → LM → kind: kinds of LMs to test as well.
     kinds: Callable[[Any, str], dict[str, str]] | None = None
-    #: Rule → (name, core seconds of a job that was never timed): jobs that are counted by themselves.
+    #: Rule → (name, core seconds of a job without timings): jobs that are counted separately.
     jobs: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Product:
-    """A module that makes figures or tables of an experiment, as its `PRODUCT` says."""
+    """A module that makes figures or tables of an experiment, as described by its `PRODUCT`."""
 
     evaluation: str
     module: str  # below PACKAGE, such as `probe.figure`
@@ -103,7 +104,7 @@ class Product:
 
     @property
     def rule(self) -> str:
-        """The rule's name: the stem of the first file that is made."""
+        """The rule's name: the stem of the first file."""
         return self.stems[0]
 
     @property
@@ -143,32 +144,36 @@ def fitted_tables() -> tuple[str, ...]:
 
 @cache
 def key_of(table: str) -> str:
-    """Return the experiment's key whose evaluation reads the entries of a table (`data`)."""
+    """Return the experiment key of the evaluation that reads a table of the config (`data`)."""
     return next(key for key, kind in data().items() if kind.table == table)
 
 
 @cache
 def products() -> tuple[Product, ...]:
     """Return every product of every evaluation, by evaluation and module."""
-    found = []
+    listed = []
     for name in evaluations():
         package = plugins.dotted(PACKAGE, name)
         for module in plugins.names(package, "PRODUCT"):
             about = plugins.constant(package, module, "PRODUCT")
             reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
             rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
-            found.append(Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest))
-    return tuple(found)
+            listed.append(
+                Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest)
+            )
+    return tuple(listed)
 
 
 @cache
 def data() -> dict[str, Data]:
-    """Return key of an experiment → data, for evaluations that need files of their own."""
-    return {each.key: each.data for each in evaluations().values() if each.data}
+    """Return experiment key → data, for evaluations that need additional files."""
+    return {
+        evaluation.key: evaluation.data for evaluation in evaluations().values() if evaluation.data
+    }
 
 
 def named(experiment: Mapping, key: str) -> list[str]:
-    """Return the entries of `data()[key]`'s table that an experiment names."""
+    """Return the entries of `data()[key]`'s table that an experiment lists."""
     if key not in experiment:
         return []
     within = data()[key].within
@@ -178,33 +183,40 @@ def named(experiment: Mapping, key: str) -> list[str]:
 
 @cache
 def schema(name: str) -> dict:
-    """Return what an evaluation's schema.yaml says: `experiment`, `tables`, `published`, `rules`."""
+    """Return the contents of an evaluation's schema.yaml, or an empty dict."""
     path = folder(name) / "schema.yaml"
     text = path.read_text(encoding="utf-8") if path.exists() else "{}"
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
+def settings(key: str, config: Mapping, experiment: str) -> dict:
+    """Return settings of an evaluation in an experiment, with the defaults of its schema.yaml."""
+    options = schema(key)["experiment"][key]["properties"].items()
+    defaults = {name: option["default"] for name, option in options if "default" in option}
+    return defaults | config["experiments"][experiment][key]
+
+
 def complete_schema(core: dict) -> dict:
-    """Put the evaluations' keys and tables, the checks' and endpoints' names, into the config's schema."""
+    """Add the schemas of evaluations, and the names of checks and endpoints, to the config's schema."""
     for kind, names in (("dataset", overrides.OF_DATASET), ("lm", overrides.OF_LM)):
         what = "dataset" if kind == "dataset" else "LM's surprisal"
         core["$defs"][kind]["properties"]["accept"] = overrides.schema(names, what)
     experiment = core["$defs"]["experiment"]
     published = experiment["properties"]["published"]["properties"]
     for name in evaluations():
-        own = schema(name)
-        experiment["properties"] |= own.get("experiment", {})
-        core["properties"] |= own.get("tables", {})
-        published |= own.get("published", {})
-        core["$defs"] |= own.get("definitions", {})
-        experiment.setdefault("allOf", []).append(own.get("rules", {}))
+        part = schema(name)
+        experiment["properties"] |= part.get("experiment", {})
+        core["properties"] |= part.get("tables", {})
+        published |= part.get("published", {})
+        core["$defs"] |= part.get("definitions", {})
+        experiment.setdefault("allOf", []).append(part.get("rules", {}))
     for key, kind in data().items():
-        own = experiment["properties"][key]
-        (own["properties"][kind.within] if kind.within else own)["x-table"] = kind.table
+        part = experiment["properties"][key]
+        (part["properties"][kind.within] if kind.within else part)["x-table"] = kind.table
     experiment["x-provided"] = "evaluations"
     endpoint = {"enum": [None, *endpoints.ENDPOINTS], "x-provided": "likelihoods"}
     experiment["properties"]["endpoint"] |= endpoint
-    keys = {each.key: None for each in evaluations().values() if each.alone}
+    keys = {evaluation.key: None for evaluation in evaluations().values() if evaluation.standalone}
     experiment["anyOf"] = [{"required": [key]} for key in keys]
     stems = sorted(stem for product in products() for stem in product.stems)
     target = core["properties"]["targets"]["additionalProperties"]["properties"]

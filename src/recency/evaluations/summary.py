@@ -1,4 +1,4 @@
-"""What a run found, for the terminal and the report: ranking, observations, what was not run."""
+"""Summary of a run for the terminal and the report: ranking, observations, missing results."""
 
 import json
 import textwrap
@@ -21,14 +21,14 @@ from recency.files import atomic
 WIDTH = 100  # columns of the terminal
 
 
-def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
-    """Rank LMs by total ΔLogLik, with intervals, held-out tests, claims and groups.
+def ranking(result: Comparison, bounds: Intervals, verdict: Mapping) -> Table:
+    """Return the LMs by total ΔLogLik, with intervals, held-out tests, claims and groups.
 
     Parameters
     ----------
     result : Comparison
         ΔLogLik of the experiment's LMs.
-    known : Intervals
+    bounds : Intervals
         Their intervals.
     verdict : mapping
         The content of the experiment's verdict.json.
@@ -41,10 +41,10 @@ def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
     texts = ("", "LM", "Claim", "Group")
     rows = []
     for row in verdict["ranking"]:
-        own, difference = known.own.get((row["lm"], TOTAL)), row["over_baseline"]
-        pair = known.paired.get((row["lm"], TOTAL))
+        interval, difference = bounds.own.get((row["lm"], TOTAL)), row["over_baseline"]
+        pair = bounds.paired.get((row["lm"], TOTAL))
         cells = [str(row["rank"]), row["label"]]
-        cells += [style.number(result.totals[row["lm"]]), ends(own)]
+        cells += [style.number(result.totals[row["lm"]]), ends(interval)]
         if baseline and pair:
             bold = bool(difference["separated"])
             tests = [style.p_value(difference[p]) for p in ("p", "p_holm")]
@@ -63,48 +63,48 @@ def ranking(result: Comparison, known: Intervals, verdict: Mapping) -> Table:
     return Table("", heads, rows, notes + result.missing, left=texts)
 
 
-def by_response(result: Comparison, known: Intervals, baseline: str | None) -> Table:
-    """Set out each response: an LM's difference from the baseline, or ΔLogLik, with its interval."""
+def by_response(result: Comparison, bounds: Intervals, baseline: str | None) -> Table:
+    """Return each response's differences from the baseline, or ΔLogLik, with intervals."""
     heads = ["LM", *result.delta.columns]
     rows, paired = [], False
     for lm in result.lms:
         cells = [lm.label]
         for label in result.delta.columns:
-            pair = known.paired.get((lm.lm, label))
-            found = pair or known.own.get((lm.lm, label))
+            pair = bounds.paired.get((lm.lm, label))
+            interval = pair or bounds.own.get((lm.lm, label))
             failed = "†" if (lm.lm, label) in result.unconverged else ""
             write = style.signed if pair else style.number
             text = write(pair.value if pair else result.delta.loc[lm.lm, label]) + failed
-            cells.append(Cell(f"{text} ({ends(found)})", bold=bool(pair and pair.excludes_zero)))
+            cells.append(Cell(f"{text} ({ends(interval)})", bold=bool(pair and pair.excludes_zero)))
             paired = paired or bool(pair)
         rows.append(cells)
     named = next((lm.label for lm in result.lms if lm.lm == baseline), None)
-    over = bases.SHORT.get(result.base, "")
-    notes = [f"ΔLogLik by response, with its 95 % interval{over and f' ({over})'}"]
+    base = bases.SHORT.get(result.base, "")
+    notes = [f"ΔLogLik by response, with its 95 % interval{base and f' ({base})'}"]
     if paired:
         notes = [
             (
                 f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
-                f"{over and f' ({over})'}"
+                f"{base and f' ({base})'}"
             )
         ]
     return Table("", heads, rows, notes)
 
 
-def observations(found: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> Table:
-    """List the observations of each response by partition."""
+def observations(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> Table:
+    """Return the observations of each response by partition."""
     rows = [
-        [label, *(f"{found[key][n]:,}" for n in table_observations.PARTITIONS)]
+        [label, *(f"{counts[key][n]:,}" for n in table_observations.PARTITIONS)]
         for key, label in labels.items()
-        if key in found
+        if key in counts
     ]
     return Table("", ["Response", *table_observations.PARTITIONS.values()], rows, [])
 
 
 def plain(table: Table) -> list[str]:
-    """Set a table in fixed width; one wider than the terminal goes on in a second block."""
+    """Format a table in fixed width; wider tables continue in a second block."""
     grid = [*table.header, *table.rows]
-    kept = 2 if table.header[0][0].text == "" else 1  # columns that every block begins with
+    kept = 2 if table.header[0][0].text == "" else 1  # columns repeated in every block
     texts = [[cell.text for cell in row] for row in grid]
     left = [cell.left for cell in table.header[0]]
     widths = [max(len(row[i]) for row in texts) for i in range(len(left))]
@@ -144,25 +144,25 @@ def main(
     sections: Iterable[Mapping[str, str]] = (),
     histories: Files = (),
 ) -> None:
-    """Write the summary as plain `text` and as `html`, both of which begin with the verdicts.
+    """Write the summary as plain `text` and as `html`, both beginning with the verdicts.
 
     `experiments` are dicts of experiment, title, lms, responses, baseline; delta_loglik.csv, the
-    intervals and verdict.json are found by their folder's name. `others` are tables of other
-    evaluations; `sections` say the heading of each, and the module whose `summary(path)` sets it.
-    `files` says what is where, for the reader; `notes` are for the top (that reading times are
-    simulated, say), as are changes of code in `histories`, networks' config.json.
+    intervals and verdict.json are matched by their folder's name. `others` are tables of other
+    evaluations; `sections` have the heading of each, and the module whose `summary(path)` makes it.
+    `files` lists the output files for the reader; `notes` come first (simulated reading times, for
+    example), as do code changes in `histories`, networks' config.json.
     """
-    deltas, known, found = (
+    deltas, interval_paths, verdict_paths = (
         {Path(path).parent.name: Path(path) for path in paths}
         for paths in (delta_loglik, intervals, verdicts)
     )
     experiments, notes = list(experiments), [*notes, *history.notes(histories)]
-    told = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in found.items()}
+    verdict_of = {k: json.loads(p.read_text(encoding="utf-8")) for k, p in verdict_paths.items()}
     title = "Which memory constraint reads most like a person?"
     lines: list[str] = []
     parts: list[str] = []
     for experiment in experiments:
-        sentence = told[experiment["experiment"]]["verdict"]
+        sentence = verdict_of[experiment["experiment"]]["verdict"]
         if len(experiments) > 1:
             sentence = f"{experiment['title']}: {sentence}"
         lines += textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
@@ -184,8 +184,8 @@ def main(
         result = comparison.read(
             deltas[name], lms=experiment["lms"], responses=experiment["responses"], not_run=not_run
         )
-        sure = interval_files.read(known[name], result)
-        add(experiment.get("title", name), ranking(result, sure, told[name]))
+        sure = interval_files.read(interval_paths[name], result)
+        add(experiment.get("title", name), ranking(result, sure, verdict_of[name]))
         add("", by_response(result, sure, baseline))
         _, measured = comparison.records([], experiment["responses"])
         labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}
@@ -204,11 +204,11 @@ def main(
 
 
 def absent(reasons: pd.DataFrame, labels: Mapping[str, str]) -> Table:
-    """List what was not run and why."""
+    """Return a table of missing results and the reasons."""
     header = ["Response", "Why"]
     rows = [
         [labels.get(f"{row.dataset}.{row.measure}", f"{row.dataset} {row.measure}".strip()),
          row.reason]
         for row in reasons.itertuples(index=False)
     ]  # fmt: skip
-    return Table("", header, rows or [["everything that was asked for was run", ""]], [], left=2)
+    return Table("", header, rows or [["everything that was requested was run", ""]], [], left=2)

@@ -1,1 +1,1 @@
-"""Models that leave the house: a checkpoint that others open, with a card that says what it is."""
+"""Export of models and datasets: checkpoints that transformers opens, and data with documentation."""

@@ -1,4 +1,4 @@
-"""The card of an exported language model: what it is, how it is opened, made, and how it did."""
+"""The card of an exported language model: description, code to open it, training, results."""
 
 import json
 import math
@@ -23,12 +23,12 @@ def text(
     perplexity: Iterable[str | Path] = (),
     delta_loglik: Iterable[str | Path] = (),
 ) -> str:
-    """Return the card as Markdown, the Hub's metadata in front.
+    """Return the card as Markdown, with the Hub's metadata first.
 
-    `about` has label, study, applied (of the bias), and where there are any checkpoint, corpus
-    (label, licence, cite), recipe, seed, licence, cite, `lossy` (how its contexts are erased), `ranked` (what the LM is called where it
-    stands for several seeds), and `datasets` (name → label). The tables are training.csv, and
-    perplexity.csv and delta_loglik.csv of experiments with this LM.
+    `about` has label, study, applied (of the bias), and optionally checkpoint, corpus (label,
+    licence, cite), recipe, seed, licence, cite, `lossy` (settings of context erasure), `ranked`
+    (name of the LM as a mean over seeds), and `datasets` (name → label). The tables are
+    training.csv, and perplexity.csv and delta_loglik.csv of experiments with this LM.
     """
     bias = getattr(network.config, "bias", None)
     memory = getattr(network.config, "memory", None)
@@ -43,7 +43,7 @@ def text(
         _lossy(lm, about),
         _changed(about, network.config),
         _opened(lm, bias or memory, "memory" if memory else "bias"),
-        _made(about, network, training),
+        _training(about, network, training),
         _perplexities(lm, labels, perplexity),
         _fits(about.get("ranked", lm), labels, delta_loglik),
         _rights(about),
@@ -52,16 +52,16 @@ def text(
 
 
 def _what(about: Mapping, bias: Mapping | None, memory: Mapping | None) -> str:
-    """Say what the LM is, and the equation of its bias or its memory."""
-    what = f"A language model of the study *{about['study']}*, made by recency."
-    own = memory or bias
-    if not own:
+    """Describe the LM, and give the equation of its bias or its memory."""
+    what = f"A language model of the study *{about['study']}*, trained with recency."
+    parameters = memory or bias
+    if not parameters:
         return f"{what} Its attention has no bias."
-    settings = "".join(f", {key} {value}" for key, value in own.items() if key != "form")
+    settings = "".join(f", {key} {value}" for key, value in parameters.items() if key != "form")
     if memory:
-        said = plugins.docstring(MEMORIES, memory["form"]).splitlines()[0]
-        return f"{what} It has no attention: a state is carried from word to word. {said}\n\nForm `{memory['form']}`{settings}."
-    when = {"inference": "put on a trained network"}.get(
+        summary = plugins.docstring(MEMORIES, memory["form"]).splitlines()[0]
+        return f"{what} It has no attention: a state is carried from word to word. {summary}\n\nForm `{memory['form']}`{settings}."
+    when = {"inference": "applied to a trained network"}.get(
         about["applied"], "in training and inference"
     )
     return (
@@ -72,50 +72,50 @@ def _what(about: Mapping, bias: Mapping | None, memory: Mapping | None) -> str:
 
 
 def _lossy(lm: str, about: Mapping) -> str:
-    """Say that the study's surprisal is of lossy contexts, which are no part of the network."""
+    """Note that the study's surprisal is of lossy contexts, which are not part of the network."""
     if not about.get("lossy"):
         return ""
     return (
-        "**Surprisal in the study is of lossy contexts**: words of context are erased at random, which "
-        "is no part of the network. `recency.surprisal(texts, "
+        "**Surprisal in the study is of lossy contexts**: words of context are randomly erased, which "
+        "is not part of the network. `recency.surprisal(texts, "
         f'recency.load("{lm}"), lossy={json.dumps(about["lossy"])})` computes it.'
     )
 
 
 def _changed(about: Mapping, config) -> str:
-    """Say that the code, of which the card states the present one, changed while the LM was trained."""
+    """Note changes of the code during training, since the card describes the present code."""
     changes = history.changes_of_code(getattr(config, history.KEY, None), about.get("step"))
     if not changes:
         return ""
-    return f"**Its code changed while it was trained**, so that this may not hold of all steps. {' '.join(changes)}"
+    return f"**Its code changed while it was trained**, so that this may not apply to all steps. {' '.join(changes)}"
 
 
-def _opened(lm: str, own: Mapping | None, what: str) -> str:
-    """Show the lines that open the LM, one with a bias or a memory (`what`) of its `own`."""
-    trust = ", trust_remote_code=True" if own else ""
+def _opened(lm: str, settings: Mapping | None, what: str) -> str:
+    """Return the code that opens the LM, whose bias or memory (`what`) has these `settings`."""
+    trust = ", trust_remote_code=True" if settings else ""
     code = (
-        "## To open it\n\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+        "## Usage\n\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
         f'network = AutoModelForCausalLM.from_pretrained("{lm}"{trust})\n'
         f'tokenizer = AutoTokenizer.from_pretrained("{lm}"{trust})\n```'
     )
-    if not own:
+    if not settings:
         return code
     return (
-        f"{code}\n\nThe code of the {what} is in `{FILE}` and needs torch and transformers (5 or later) "
-        "alone. Without it transformers refuses the folder, so that the network never runs without "
-        f'its {what}. recency opens it by its own code: `recency.load("{lm}")`.'
+        f"{code}\n\nThe code of the {what} is in `{FILE}` and needs only torch and transformers (5 or "
+        "later). Without it transformers refuses the folder, so that the network never runs without "
+        f'its {what}. recency opens it with its own code: `recency.load("{lm}")`.'
     )
 
 
-def _made(about: Mapping, network, training: str | Path | None) -> str:
-    """Tell how the LM was made."""
+def _training(about: Mapping, network, training: str | Path | None) -> str:
+    """Describe the LM's architecture and training."""
     config, rows = network.config, {}
     heads = getattr(config, "num_attention_heads", 0)
     heads = f"{heads} heads, " if heads else ""
     rows["network"] = (
         f"{config.model_type.removeprefix('recency_')}, {config.num_hidden_layers} layers, "
         f"{heads}width {config.hidden_size}, "
-        f"{sum(each.numel() for each in network.parameters()):,} parameters"
+        f"{sum(parameter.numel() for parameter in network.parameters()):,} parameters"
     )
     if about.get("checkpoint"):
         rows["made from"] = about["checkpoint"]
@@ -130,17 +130,17 @@ def _made(about: Mapping, network, training: str | Path | None) -> str:
         rows["last loss"] = f"{last.loss_nats:.3f} nats a token" + (
             f"; {held_out.iloc[-1]:.3f} on held-out text" if len(held_out) else ""
         )
-    made = getattr(config, history.KEY, None) or {}
-    if again := [", ".join(modules) for modules in made.get("retrained", [])]:
+    record = getattr(config, history.KEY, None) or {}
+    if again := [", ".join(modules) for modules in record.get("retrained", [])]:
         rows["trained again"] = f"by `retrain: true`, after a change of {'; '.join(again)}"
     if about.get("recipe"):
         rows["recipe"] = f"`{json.dumps(about['recipe'], sort_keys=True)}`"
         rows["seed"] = str(about["seed"])
-    return "## How it was made\n\n" + _table(["", ""], rows.items())
+    return "## Training\n\n" + _table(["", ""], rows.items())
 
 
 def _perplexities(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
-    """Tabulate the perplexities of the reading-time corpora's texts."""
+    """Return a table of perplexities of the reading-time corpora's texts."""
     rows = {}
     for table in map(pd.read_csv, tables):
         for row in table[(table.lm == lm) & (table.dataset != "all")].itertuples():
@@ -148,20 +148,20 @@ def _perplexities(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str
             rows[label] = (label, f"{row.tokens:,}", f"{row.perplexity:.1f}")
     if not rows:
         return ""
-    return "## Perplexity of texts that people read\n\n" + _table(
+    return "## Perplexity of the reading-time corpora\n\n" + _table(
         ["text", "tokens", "perplexity per token"], rows.values()
     )
 
 
 def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
-    """Tabulate ΔLogLik with its interval."""
+    """Return a table of ΔLogLik with its interval."""
     rows = {}
     for table in map(pd.read_csv, tables):
         for row in table[(table.lm == lm) & table.delta_loglik.notna()].to_dict("records"):
-            known = not pd.isna(row["low"])
-            interval = f"{row['low']:.1f} to {row['high']:.1f}" if known else ""
+            has_interval = not pd.isna(row["low"])
+            interval = f"{row['low']:.1f} to {row['high']:.1f}" if has_interval else ""
             by = "subject and sentence" if row["by"] == "crossed" else row["by"]
-            interval += f", by {by}" if known else ""
+            interval += f", by {by}" if has_interval else ""
             label = f"{labels.get(row['dataset'], row['dataset'])}, {row['measure']}"
             figures = f"{row['n']:,}", f"{row['delta_loglik']:.1f}"
             of = (bases.SHORT.get(row["base"], ""), str(row["seeds"]))
@@ -181,20 +181,20 @@ def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
 
 
 def _rights(about: Mapping) -> str:
-    """Name licences and what to cite."""
+    """Return licences and citations."""
     corpus, lines = about.get("corpus") or {}, []
     if about.get("licence"):
         lines.append(f"The weights: {about['licence']}.")
     if corpus.get("licence"):
-        lines.append(f"The text that it was trained on: {corpus['licence']}.")
+        lines.append(f"The training text: {corpus['licence']}.")
     cited = list(filter(None, [corpus.get("cite"), about.get("cite")]))
     if cited:
-        lines.append(f"To cite: {'; '.join(cited)}; and recency (CITATION.cff).")
+        lines.append(f"Citation: {'; '.join(cited)}; and recency (CITATION.cff).")
     return "## Licence and citation\n\n" + " ".join(lines) if lines else ""
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Set a Markdown table."""
+    """Return a Markdown table."""
     head = list(head)
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     cells = ([str(cell).replace("|", "\\|") for cell in row] for row in rows)

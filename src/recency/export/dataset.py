@@ -1,4 +1,4 @@
-"""A dataset of a study as a folder for others: two tables, what their columns are, R code, a README."""
+"""Export a dataset of a study as a folder: two tables, column descriptions, R code, a README."""
 
 import os
 import shutil
@@ -14,18 +14,18 @@ from recency.regression.prediction import read_fit
 README = """\
 # {label}
 
-Reading data of the study *{study}* with what its language models expect, made by recency.
+Reading data of the study *{study}* with the predictions of its language models, exported by recency.
 
-| file | what |
+| file | contents |
 |---|---|
-| `words.parquet`, `words.csv` | {words:,} words: the dataset's own ids and columns, predictors, and all that {lms} language models give of each |
-| `responses.parquet`, `responses.csv` | {responses:,} responses ({measures}), those that filters drop too, each with its partition |
-| `columns.csv` | each column's name, unit, what it is, and of which language model |
-| `{dataset}.R` | the tables joined, and one of the study's fits in lme4 |
+| `words.parquet`, `words.csv` | {words:,} words: the dataset's ids and columns, predictors, and all measures of {lms} language models |
+| `responses.parquet`, `responses.csv` | {responses:,} responses ({measures}), including filtered ones, each with its partition |
+| `columns.csv` | name, unit, meaning and language model of each column |
+| `{dataset}.R` | code that joins the tables and runs one of the study's fits in lme4 |
 
-`word_id` joins the tables. An empty field of a CSV is a missing value; a word may be spelled NA, so read them with
-`na.strings = ""` (R) or `keep_default_na=False, na_values=[""]` (pandas). `partition` is empty where a filter dropped a
-response, which `dropped_by` names. {partitions}
+`word_id` joins the tables. An empty field of a CSV is a missing value; a word may be spelled NA, so read the files with
+`na.strings = ""` (R) or `keep_default_na=False, na_values=[""]` (pandas). `partition` is empty if a filter dropped the
+response; `dropped_by` names the filter. {partitions}
 
 ## Language models
 
@@ -35,8 +35,8 @@ response, which `dropped_by` names. {partitions}
 
 {rights}
 """
-PARTED = "The study fits `fit`, compares on `exploratory`, and reads `held_out` for its tests alone: keep it so."
-WHOLE = "This dataset is not parted: all that the filters keep is `fit`."
+PARTED = "The study fits `fit`, compares models on `exploratory`, and uses `held_out` only for its tests: please do the same."
+WHOLE = "This dataset is not partitioned: all responses that pass the filters are in `fit`."
 
 
 def main(
@@ -56,15 +56,16 @@ def main(
 ) -> None:
     """Write the folder `out`.
 
-    `surprisal` is of `lms`, one by one; `responses` are of `measures` (see tables.response_table).
-    Words without a surprisal of `scored` are those that filters know of. `fit` is what the R code
-    fits, if anything (see lme4.script), and `record` that fit's JSON. `about` has label, study, licence, cite, placed (whether its
-    user had to place a file of it), partitioned, and `lms`: LM → what it is.
+    `surprisal` are the files of `lms`, in order; `responses` those of `measures` (see
+    dataset_tables.response_table). Words without a surprisal of `scored` are known to the filters.
+    `fit` is the fit for the R code, if any (see lme4.script), and `record` its JSON. `about` has
+    label, study, licence, cite, placed (whether a file had to be supplied by the user),
+    partitioned, and `lms`: LM → description.
     """
     table, origins = word_table(words, unigram, dict(zip(lms, surprisal, strict=True)))
-    own = pd.read_parquet(words)
+    dataset_words = pd.read_parquet(words)
     parts = [
-        response_table(own, measure, path, scored)
+        response_table(dataset_words, measure, path, scored)
         for measure, path in zip(measures, responses, strict=True)
     ]
     tables = {"words": table, "responses": pd.concat(parts, ignore_index=True)}
@@ -84,40 +85,40 @@ def main(
     fitted = read_fit(record) if record else None
     code = lme4.script(dataset, about["label"], about["study"], lms, there, fit, fitted)
     out = Path(out)
-    made = out.with_name(f".{out.name}.{os.getpid()}")
-    made.mkdir(parents=True)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary.mkdir(parents=True)
     try:
         for name, frame in tables.items():
-            frame.to_parquet(made / f"{name}.parquet", compression="zstd", index=False)
-            for_csv(frame).to_csv(made / f"{name}.csv", index=False, lineterminator="\n")
+            frame.to_parquet(temporary / f"{name}.parquet", compression="zstd", index=False)
+            for_csv(frame).to_csv(temporary / f"{name}.csv", index=False, lineterminator="\n")
         listed = columns.described(tables, origins, measures)
-        listed.to_csv(made / "columns.csv", index=False, lineterminator="\n")
-        (made / f"{dataset}.R").write_text(code, encoding="utf-8")
-        (made / "README.md").write_text(text, encoding="utf-8")
+        listed.to_csv(temporary / "columns.csv", index=False, lineterminator="\n")
+        (temporary / f"{dataset}.R").write_text(code, encoding="utf-8")
+        (temporary / "README.md").write_text(text, encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
-        os.replace(made, out)
+        os.replace(temporary, out)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def rights(about: Mapping) -> str:
-    """Say what may be passed on: words and responses are the corpus's, not the study's."""
+    """Return note on redistribution: words and responses belong to the corpus, not to the study."""
     licence, cite = about.get("licence"), about.get("cite")
     stated = licence and not licence.lower().startswith("none stated")
-    lines = ["Words, responses and their columns are the dataset's."]
-    lines.append(f"Its licence: {licence}." if licence else "The config states no licence of it.")
+    lines = ["Words, responses and their columns belong to the dataset."]
+    lines.append(f"Its licence: {licence}." if licence else "The config states no licence for it.")
     if about["placed"]:
         lines.append(
-            "Its files were placed by whoever ran the study and are not public here: do not pass "
-            "`words` and `responses` on without its authors' leave."
+            "Its files were supplied by the user who ran the study and are not public here: do not redistribute "
+            "`words` and `responses` without its authors' permission."
         )
     elif not stated:
-        lines.append("Ask its authors before you pass `words` and `responses` on.")
+        lines.append("Ask its authors before you redistribute `words` and `responses`.")
     else:
-        lines.append("Pass `words` and `responses` on under its terms alone.")
+        lines.append("Redistribute `words` and `responses` only under its terms.")
     lines.append(f"Cite {cite}." if cite else "")
     lines.append(
-        "What language models give of a word is the study's, or of whoever made the checkpoint or the "
-        "table that it is from; keyed by `word_id` alone, it holds nothing of the dataset's."
+        "Measures of language models belong to the study, or to the authors of the checkpoint or "
+        "table; keyed only by `word_id`, they contain nothing of the dataset."
     )
     return " ".join(filter(None, lines))

@@ -1,4 +1,4 @@
-"""A dataset as two tables for others: its words with all that is known of them, and its responses."""
+"""A dataset as two exported tables: its words with all predictors, and its responses."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -13,7 +13,7 @@ from recency.regression.texts import read_texts
 
 IDS = ("item", "sentence", "position", "word_id")
 OF_LM = "word_id"
-"""What a file of surprisal has beside what the LM gives."""
+"""Columns of a surprisal file that are not measures of the LM."""
 
 
 def word_table(
@@ -21,12 +21,12 @@ def word_table(
     unigram: str | PathLike | None,
     surprisal: Mapping[str, str | PathLike],
 ) -> tuple[pd.DataFrame, dict[str, tuple[str, str]]]:
-    """Return every word, a row each, and where columns of LMs are from: name → (LM, column there).
+    """Return every word, one row each, and the origin of LMs' columns: name → (LM, column in its file).
 
-    A row has the dataset's own columns, length, unigram_bits, those of the word before, and of each
-    LM all columns of its file, as <column>_<LM>; of its surprisals those of the word before as well.
-    A column of the dataset's that is called like one of these is <name>_own.
-    Predictors are those of regressions, see recency.regression.predictors.
+    A row has the dataset's columns, length, unigram_bits, the values of the previous word, and all
+    columns of each LM's file as <column>_<LM>, for surprisals also those of the previous word. A
+    column of the dataset with the same name is renamed to <name>_own. Predictors are those of
+    regressions, see recency.regression.predictors.
     """
     computed = {"length": "length", "unigram": "unigram_bits"}
     taken = [f"{before}{name}" for name in computed.values() for before in ("", "previous_")]
@@ -60,21 +60,21 @@ def response_table(
     responses: str | PathLike,
     scored: Sequence[str | PathLike],
 ) -> pd.DataFrame:
-    """Return every response of a measure, a row each, whether the filters keep it or not.
+    """Return every response of a measure, one row each, including filtered ones.
 
     `measure` has the keys measure, filters (name and keep, in order), event (a query or None) and
     partitioned. A row has measure, subject, the word's item, sentence, position and word_id, the
-    response's own columns, `dropped_by`, the first filter that drops it, or else `partition`: fit,
-    exploratory or held_out (fit alone where a dataset is not parted).
+    response columns, and `dropped_by`, the first filter that drops it, or otherwise `partition`:
+    fit, exploratory or held_out (only fit if a dataset is not partitioned).
     """
     texts = words.copy()
     if scored:
         texts["words_since_unscored"] = since_unscored(texts, scored)
     given = pd.read_parquet(responses)
     rest = joined(texts, given)
-    own = [name for name in given if name not in ("subject", *IDS)]
-    own += [] if "previous_fixated" in own else ["previous_fixated"]
-    frame = rest[["subject", *IDS, *own]].copy()
+    columns = [name for name in given if name not in ("subject", *IDS)]
+    columns += [] if "previous_fixated" in columns else ["previous_fixated"]
+    frame = rest[["subject", *IDS, *columns]].copy()
     frame.insert(0, "measure", measure["measure"])
     frame["dropped_by"] = pd.Series(pd.NA, frame.index, dtype="string")
     for step in measure["filters"]:
@@ -89,7 +89,7 @@ def response_table(
 
 
 def for_csv(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose truth values are TRUE and FALSE, as R and pandas both read them."""
+    """Return a table with truth values as TRUE and FALSE, which R and pandas both read."""
     names = {True: "TRUE", False: "FALSE"}
     flags = [name for name in frame if pd.api.types.is_bool_dtype(frame[name].dtype)]
     return frame.assign(**{name: frame[name].astype(object).map(names) for name in flags})

@@ -10,28 +10,28 @@ from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import GROUPS, PREDICTORS
 
 ENGINES = ("cross_products", "lme4")
-#: A predictor of the workflow's formulas → its column in the table of words.
+#: Predictor of the workflow's formulas → its column in the table of words.
 RENAMED = {"unigram": "unigram_bits", "previous_unigram": "previous_unigram_bits"}
 
 HEADER = """\
-# {label}, as the study {study} has it. Run here: Rscript {dataset}.R
-# Needs lme4. What the columns are, columns.csv says; words.csv and responses.csv join by word_id.
+# {label}, as exported from the study {study}. Run in this folder: Rscript {dataset}.R
+# Needs lme4. columns.csv describes the columns; words.csv and responses.csv join by word_id.
 words <- read.csv("words.csv", na.strings = "", encoding = "UTF-8")
 responses <- read.csv("responses.csv", na.strings = "", encoding = "UTF-8")
 """
 CALL = """
 # One of the study's fits: {where}
-# Its predictors are centred and scaled by mean and standard deviation (n - 1) of the rows that are
-# fitted, as below, so that an effect is per standard deviation, in the response's unit, and the
-# intercept is at the mean of all predictors. It is by maximum likelihood, not REML.
+# Its predictors are centred and scaled by mean and standard deviation (n - 1) of the fitted rows, as
+# below, so that effects are per standard deviation, in the response's unit, and the intercept is at
+# the mean of all predictors. It uses maximum likelihood, not REML.
 data <- subset(responses, measure == "{measure}" & partition == "fit")
 data <- merge(data, words[c("word_id", setdiff(names(words), names(responses)))], by = "word_id")
 {columns}for (name in c({predictors})) {{
   data[[name]] <- as.numeric(scale(as.numeric(data[[name]])))
 }}
 library(lme4)
-# lme4 evaluates its own deviance at the theta that the workflow found. To have it search, which may
-# end a little short of that, take `start` out and write optimizer = "bobyqa".
+# lme4 evaluates its own deviance at the theta that the workflow estimated. To make it search, which
+# may end slightly below that optimum, remove `start` and write optimizer = "bobyqa".
 model <- lmer(
   {formula},
   data = data, REML = FALSE,
@@ -39,11 +39,11 @@ model <- lmer(
   control = lmerControl(optimizer = NULL, calc.derivs = FALSE)
 )
 print(summary(model), correlation = FALSE)
-# The workflow has: logLik {loglik!r}; {effects}
+# Results of the workflow: logLik {loglik!r}; {effects}
 """
 NONE = """
-# None of the study's fits can be written as a call of lmer() to these tables: they are no linear
-# mixed models of these columns as they are. The rows of any fit are a target of the workflow, such
+# None of the study's fits can be written as a call of lmer() with these tables: they are not linear
+# mixed models of these columns. The rows of any fit are a target of the workflow, such
 # as results/<study>/<scale>/regression/<design>/<dataset>.<measure>/<lm>.full.data.csv.
 """
 
@@ -59,8 +59,8 @@ def script(
 ) -> str:
     """Return R code that reads the tables, and fits one of the study's models to them.
 
-    `fit` has design (its settings, of which plain_formula() makes something), lm, measure and file;
-    `record` is what that file says. `there` are the columns of both tables, `lms` those exported.
+    `fit` has design (its settings, with a formula for plain_formula()), lm, measure and file;
+    `record` is that file's content. `there` are the columns of both tables, `lms` the exported LMs.
     """
     text = HEADER.format(dataset=dataset, label=label, study=study)
     formula = plain_formula(fit["design"]) if fit else None
@@ -79,7 +79,7 @@ def script(
         formula=str(formula),
         theta=", ".join(map(repr, record["theta"])),
         loglik=record["loglik"]["fit"],
-        effects=", ".join(f"{each['term']} {each['estimate']!r}" for each in record["fixed"]),
+        effects=", ".join(f"{effect['term']} {effect['estimate']!r}" for effect in record["fixed"]),
     )
 
 
@@ -92,12 +92,12 @@ def plain_formula(design: Mapping) -> Formula | None:
         formula = formulas.parse(design["formula"])
     except InputError:
         return None
-    known = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
-    return formula if known else None
+    is_plain = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
+    return formula if is_plain else None
 
 
 def _columns(formula: Formula, fit: Mapping, short: Mapping[str, str]) -> dict[str, str]:
     """Return predictor of the formula → column of the tables."""
     surprisal = f"{SURPRISAL[fit['design']['surprisal']]}_{short[fit['lm']]}"
-    known = RENAMED | {"surprisal": surprisal, "previous_surprisal": f"previous_{surprisal}"}
-    return {name: known.get(name, name) for name in formula.predictors}
+    renamed = RENAMED | {"surprisal": surprisal, "previous_surprisal": f"previous_{surprisal}"}
+    return {name: renamed.get(name, name) for name in formula.predictors}

@@ -1,4 +1,4 @@
-"""Rule push: an exported language model goes to the Hugging Face Hub, where a token is set."""
+"""Rule push: upload an exported language model to the Hugging Face Hub, given a token."""
 
 import json
 import os
@@ -11,7 +11,7 @@ TOKEN = "HF_TOKEN"
 
 
 def main(folder: str | Path, out: str | Path, *, repository: str, private: bool = True) -> None:
-    """Upload `folder` to `repository` (owner/name) as one commit, and write where it is to `out`.
+    """Upload `folder` to `repository` (owner/name) as one commit, and write its address to `out`.
 
     The token of the environment variable HF_TOKEN is used. `out` is JSON: repository, commit, url.
     """
@@ -20,8 +20,8 @@ def main(folder: str | Path, out: str | Path, *, repository: str, private: bool 
 
     if not os.environ.get(TOKEN):
         raise InputError(
-            f"{TOKEN} is not set: make a token that may write at huggingface.co/settings/tokens, and "
-            f"give it as an environment variable ({TOKEN}=hf_… ./run …)"
+            f"{TOKEN} is not set: create a write token at huggingface.co/settings/tokens, and "
+            f"set it as an environment variable ({TOKEN}=hf_… ./run …)"
         )
     hub = HfApi(token=os.environ[TOKEN])
     try:
@@ -33,6 +33,6 @@ def main(folder: str | Path, out: str | Path, *, repository: str, private: bool 
         first = str(error).strip().splitlines()[0]
         raise InputError(f"{repository} could not be written on the Hub: {first}") from error
     with atomic(out) as part:
-        found = {"repository": repository, "commit": commit.oid, "url": commit.commit_url}
-        part.write_text(json.dumps(found, indent=1) + "\n")
+        record = {"repository": repository, "commit": commit.oid, "url": commit.commit_url}
+        part.write_text(json.dumps(record, indent=1) + "\n")
     print(f"{repository} is at {commit.commit_url}")

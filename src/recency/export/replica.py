@@ -14,7 +14,7 @@ from recency.reading.strict_tables import warn
 
 METHOD = "surprisal"
 _MOST_MISSING = 0.05
-"""Largest share of a store's words that may have no word of the dataset."""
+"""Maximum share of a store's words without a matching word of the dataset."""
 
 
 def main(
@@ -28,7 +28,7 @@ def main(
 ) -> None:
     """Write the folder `out`: `<dataset>.parquet` for each dataset, and `tags.parquet`.
 
-    Each word has two rows: surprisal in bits and log_p_observed in nats. Words without a surprisal
+    Each word has two rows: surprisal in bits and log_p_observed in nats. Words without surprisal
     have no value.
 
     Parameters
@@ -38,17 +38,17 @@ def main(
     out : path
         The folder.
     lm : str
-        The LM's name, which begins the tags.
+        The LM's name, the beginning of its tags.
     datasets : sequence of mapping
-        dataset; name, what the store calls it; perhaps stimulus, the pattern of its texts' ids
-        ("provo_{item}"), and `like`: whether the next of `like` is its file.
+        dataset; name in the store; optionally stimulus, the pattern of its texts' ids
+        ("provo_{item}"), and `like`: whether the next file of `like` belongs to it.
     like : sequence of path
-        Files of the store, whose texts and words are taken and verified.
+        Files of the store, whose texts and words are used and verified.
 
     Raises
     ------
     InputError
-        If the words of a file of the store are not the dataset's.
+        If the words of a file of the store do not match the dataset.
     """
     import pyarrow.parquet as pq
 
@@ -87,15 +87,15 @@ def main(
 
 
 def _slot(lm: str) -> str:
-    """Return an LM's name as tags have it: without slashes and colons."""
+    """Return an LM's name for tags: without slashes and colons."""
     return lm.replace("/", "_").replace(":", "_")
 
 
 def _own_grid(words: pd.DataFrame, pattern: str) -> pd.DataFrame:
-    """Return stimulus_id, unit_index, text_unit and row of each word, texts called by a pattern."""
+    """Return stimulus_id, unit_index, text_unit and row of each word, with text ids by a pattern."""
     if "{item}" not in pattern:
         raise InputError(
-            f"export → replica → stimulus: {pattern!r} has no {{item}}, which stands for the text's label"
+            f"export → replica → stimulus: {pattern!r} has no {{item}}, the placeholder of the text's label"
         )
     places = words.groupby("item", sort=False).cumcount()
     label = words["item"].astype(str).str.replace(r"^0+(?=\d)", "", regex=True)
@@ -112,7 +112,7 @@ def _own_grid(words: pd.DataFrame, pattern: str) -> pd.DataFrame:
 
 
 def _grid(path: Path, words: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the grid of a file of the store, each unit joined to a word of the dataset."""
+    """Return the grid of a file of the store, with each unit joined to a word of the dataset."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -121,18 +121,18 @@ def _grid(path: Path, words: pd.DataFrame, name: str) -> pd.DataFrame:
         there = pq.read_schema(path).names
         if lacking := [column for column in columns if column not in there]:
             raise InputError(
-                f"{path} has no column {lacking[0]}; it is no word table of REPLICA's store"
+                f"{path} has no column {lacking[0]}; it is not a word table of REPLICA's store"
             )
         frame = pq.read_table(path, columns=columns).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error}); get it again") from error
+        raise InputError(f"{path} is not valid Parquet ({error}); download it again") from error
     units = frame[frame.dataset == name].drop(columns="dataset").drop_duplicates()
     if units.empty:
         names = ", ".join(sorted(frame.dataset.unique())[:8])
         raise InputError(f"{path} has no rows of the dataset {name!r}; it has: {names}")
     if units.text_unit.isna().any() or units.duplicated(["stimulus_id", "unit_index"]).any():
         raise InputError(
-            f"{path}: a text_unit is missing, or a unit has two; without words nothing can be verified: name "
+            f"{path}: a text_unit is missing, or a unit has two; without words nothing can be verified: use "
             "another file of the store, or export by `stimulus` patterns"
         )
     units = units.sort_values(["stimulus_id", "unit_index"], kind="stable").reset_index(drop=True)
@@ -143,7 +143,7 @@ def _grid(path: Path, words: pd.DataFrame, name: str) -> pd.DataFrame:
     lost = float((row < 0).mean())
     if joined.verified != "words" or lost > _MOST_MISSING:
         raise InputError(
-            f"{path}: {lost:.0%} of its words are none of the dataset; joined by {joined.report}"
+            f"{path}: {lost:.0%} of its words are not in the dataset; joined by {joined.report}"
         )
     warn(path, f"joined by {joined.report}")
     return units.assign(row=row)

@@ -1,7 +1,7 @@
-"""Biased attention of one checkpoint by itself: what recency.attention.biased computes, in short.
+"""Biased attention of one checkpoint: a short version of recency.attention.biased.
 
-recency.export.modelling writes this module into the file that an exported checkpoint brings with it,
-behind the form of its bias (`Bias`, `Form`); recency itself never computes with it.
+recency.export.modelling writes this module into the file of an exported checkpoint, after the form
+of its bias (`Bias`, `Form`); recency itself never computes with it.
 """
 
 import torch
@@ -24,15 +24,15 @@ def biased_attention(
     The last query sees all keys. Returns (batch, length, heads, head width) and no weights.
     """
     if query.shape[1] != key.shape[1]:
-        raise ValueError("this checkpoint's bias is defined for as many keys' heads as queries'")
+        raise ValueError("this checkpoint's bias requires as many heads for keys as for queries")
     a, b = module.recency_bias.dense(query.shape[2], key.shape[2], query.device, query.dtype)
     if attention_mask is not None:
-        # Where padding hides every key of a query, the query may see itself: no NaN arises.
-        own = torch.eye(key.shape[2], dtype=torch.bool, device=query.device)[-query.shape[2] :]
-        b = b.masked_fill(~(attention_mask | own), float("-inf"))
+        # Where padding hides every key of a query, the query may see itself, which avoids NaN.
+        diagonal = torch.eye(key.shape[2], dtype=torch.bool, device=query.device)[-query.shape[2] :]
+        b = b.masked_fill(~(attention_mask | diagonal), float("-inf"))
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     bias = module.recency_bias
-    if isinstance(a, torch.Tensor) or bias.uses_width:  # the kernel takes numbers and one table
+    if isinstance(a, torch.Tensor) or bias.uses_width:  # the kernel supports numbers and one table
         scores = torch.matmul(query, key.transpose(2, 3)) * scaling
         if bias.uses_width:
             scores = add(bias, layer_of(module, query, key), scores, a, b)
@@ -60,14 +60,14 @@ AttentionMaskInterface.register(NAME, _mask)
 
 
 class _NoBias(Bias):
-    """a = 1, b = 0: what the layers have that the bias leaves out."""
+    """a = 1, b = 0: the layers without the bias."""
 
     def forward(self, head, query, key, length):
         return 1.0, torch.zeros_like(head, dtype=torch.float32)
 
 
 def put_on(model, spec: dict) -> None:
-    """Put the bias on the layers that `spec` names."""
+    """Apply the bias to the layers in `spec`."""
     modules = [m for m in model.modules() if type(m).__name__.endswith("Attention")]
     layers, heads = spec.get("layers", "all"), model.config.num_attention_heads
     sizes = [heads, model.config.hidden_size] if Form.uses_width else [heads]
@@ -75,8 +75,8 @@ def put_on(model, spec: dict) -> None:
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
     parameters = {key: value for key, value in spec.items() if key not in ("form", "layers")}
     for number, module in enumerate(modules):
-        own = Form(*sizes, **parameters) if number in layers else _NoBias(heads)
-        module.recency_bias = own
+        attached = Form(*sizes, **parameters) if number in layers else _NoBias(heads)
+        module.recency_bias = attached
     if Form.uses_width:
         watch(model, modules)
     model.config._attn_implementation = NAME
@@ -84,9 +84,9 @@ def put_on(model, spec: dict) -> None:
 
 
 def _still_biased(network, arguments) -> None:
-    """Refuse to run after `set_attn_implementation`, which would leave the bias out."""
+    """Refuse to run after `set_attn_implementation`, which would remove the bias."""
     if network.config._attn_implementation != NAME:
         raise ValueError(
-            f"the attention implementation {network.config._attn_implementation!r} leaves out the "
-            f"bias that this network was made with; set it back to {NAME!r}"
+            f"the attention implementation {network.config._attn_implementation!r} omits the "
+            f"bias that this network was trained with; set it back to {NAME!r}"
         )

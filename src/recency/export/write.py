@@ -1,4 +1,4 @@
-"""Rule export: one language model as a folder that transformers opens by itself, bias and all."""
+"""Rule export: write a language model as a folder that transformers opens, including its bias."""
 
 import importlib.util
 import shutil
@@ -22,25 +22,25 @@ def main(
     perplexity: Iterable[str | Path] = (),
     delta_loglik: Iterable[str | Path] = (),
 ) -> None:
-    """Write an LM, with the bias of its training or of its inference, to the folder `out`.
+    """Write an LM, with its training or inference-only bias, to the folder `out`.
 
-    Plain transformers opens an unbiased one. A biased or recurrent one brings its code (FILE), which
-    AutoModelForCausalLM runs with trust_remote_code=True and else refuses; the folder is opened so
-    before this ends, and must give the logits of the network that it was made of. The card
-    (README.md) says what the LM is (`about`, of recency.export.card) and how it did: its losses
-    (`training`, training.csv), and the tables of experiments in which it took part.
+    Transformers opens an unbiased LM directly. A biased or recurrent one has its code (FILE), which
+    AutoModelForCausalLM runs with trust_remote_code=True and otherwise refuses. The folder is
+    opened in this way before the job ends, and must reproduce the logits of the original network.
+    The card (README.md) describes the LM (`about`, see recency.export.card) and its results: its
+    losses (`training`, training.csv), and the tables of experiments that include it.
     """
     from recency.networks import checkpoints
     from recency.scoring import tokenizer as tokenizers
 
     if checkpoints.is_masked(checkpoints.configuration(lm.model)):
         raise InputError(
-            "a masked LM cannot be exported with code of its own; its folder in results/…/lms/ opens with "
-            "recency.load, and with transformers' RobertaForMaskedLM where it is a plain one"
+            "a masked LM cannot be exported with its own code; its folder in results/…/lms/ opens with "
+            "recency.load, and with transformers' RobertaForMaskedLM if it has no bias"
         )
     if (precision := lm.weights.get("precision", "float32")) != "float32":
         raise InputError(
-            f"{lm.name} has `precision: {precision}`, and a folder for others has full weights; export an LM "
+            f"{lm.name} has `precision: {precision}`, and an exported folder has full weights; export an LM "
             "of the same checkpoint without it"
         )
     checked = {"allow_pickle": lm.allow_pickle, "sha256": lm.weights.get("sha256")}
@@ -52,8 +52,8 @@ def main(
     exported.save_pretrained(part)
     history.copy_passages(Path(lm.model), part)
     _write_tokenizer(*tokenizers.load(lm.model, lm.tokenizer), part)
-    if own := getattr(exported.config, "bias", None):
-        code = source(own["form"], type(exported.config), type(exported))
+    if bias := getattr(exported.config, "bias", None):
+        code = source(bias["form"], type(exported.config), type(exported))
         (part / FILE).write_text(code, encoding="utf-8")
     if memory := getattr(exported.config, "memory", None):
         (part / FILE).write_text(recurrent_source(memory["form"]), encoding="utf-8")
@@ -65,7 +65,7 @@ def main(
 
 
 def _with_code(network, bias: Mapping | None):
-    """Return a network whose config names its bias or memory, and the classes that compute with it."""
+    """Return a network whose config names its bias or memory, and the classes that implement it."""
     from recency.networks.architectures import BIASED
     from recency.networks.recurrent import RecurrentForCausalLM
 
@@ -75,10 +75,10 @@ def _with_code(network, bias: Mapping | None):
     kind = type(network.config)
     if bias is not None and bias["form"] != "none":
         if kind not in plain:
-            known = ", ".join(each.model_type for each in plain)
+            supported = ", ".join(model_class.model_type for model_class in plain)
             raise InputError(
-                f"{type(network).__name__} with a bias put on it cannot be exported, for the code "
-                f"that it would bring is written for {known}; export the LM without its bias"
+                f"{type(network).__name__} with a bias cannot be exported, since the exported code "
+                f"supports only {supported}; export the LM without its bias"
             )
         settings = network.config.to_dict()
         settings = {key: settings[key] for key in settings if key not in ("model_type", "bias")}
@@ -90,7 +90,7 @@ def _with_code(network, bias: Mapping | None):
 
 
 def _named(network):
-    """Return a network whose config names the classes that it brings along."""
+    """Return a network whose config names its included classes."""
     module = FILE.removesuffix(".py")
     network.config.auto_map = {
         "AutoConfig": f"{module}.{type(network.config).__name__}",
@@ -100,7 +100,7 @@ def _named(network):
 
 
 def _write_tokenizer(tokenizer, begin: str | None, folder: Path) -> None:
-    """Write the tokenizer as transformers reads it; its begin token ends texts too."""
+    """Write the tokenizer for transformers; its begin token also ends texts."""
     from transformers import PreTrainedTokenizerFast
 
     named = {} if begin is None else {"bos_token": begin, "eos_token": begin}
@@ -109,7 +109,7 @@ def _write_tokenizer(tokenizer, begin: str | None, folder: Path) -> None:
 
 
 def _compare(network, exported, folder: Path) -> None:
-    """Refuse a folder that, opened by the code that it brings, does not compute what it should."""
+    """Raise an error unless the folder, opened with its own code, reproduces the network's logits."""
     import torch
 
     opened = type(exported)
@@ -126,10 +126,10 @@ def _compare(network, exported, folder: Path) -> None:
     )
     with torch.no_grad():
         expected = network.cpu()(input_ids=ids, use_cache=False).logits
-        found = again(input_ids=ids, use_cache=False).logits
-    off = (found - expected).abs().max().item()
+        logits = again(input_ids=ids, use_cache=False).logits
+    off = (logits - expected).abs().max().item()
     if not off <= 1e-4 * expected.abs().max().clamp(min=1).item():
         raise InputError(
-            f"{folder}: opened by itself the network gives other logits than it did here, by up to "
-            f"{off:.2g}; a fault of this version of transformers or of recency"
+            f"{folder}: the exported network's logits differ from the original ones by up to "
+            f"{off:.2g}; this is a bug in this version of transformers or in recency"
         )

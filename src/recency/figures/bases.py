@@ -1,4 +1,4 @@
-"""The endpoint of ΔLogLik in words: its baseline model and its likelihood, which figures always name."""
+"""Names of the baseline models of ΔLogLik, stated in every figure."""
 
 from collections.abc import Iterable
 
@@ -7,16 +7,16 @@ NAMED = {
     "all": "a baseline model without any surprisal, the same for all LMs (base: all)",
     "several": "baseline models of several kinds (base: fixed for some responses, all for others)",
 }
-"""What a baseline model is called after "relative to"."""
+"""Name of a baseline model after "relative to"."""
 SHORT = {"fixed": "base: fixed", "all": "base: all", "several": "bases: fixed and all"}
 
 
 def of(bases: Iterable[str]) -> str:
-    """Return the one base of several responses, or "several"; "" where none is known."""
-    found = set(bases)
-    return "several" if len(found) > 1 else next(iter(found), "")
+    """Return the shared base of several responses, "several", or "" if unknown."""
+    distinct = set(bases)
+    return "several" if len(distinct) > 1 else next(iter(distinct), "")
 
 
-def over(base: str) -> str:
-    """Write " relative to …", after a ΔLogLik; nothing where the baseline model is not known."""
+def relative_to(base: str) -> str:
+    """Return " relative to …" for a ΔLogLik, or "" if the baseline model is unknown."""
     return f" relative to {NAMED[base]}" if base in NAMED else ""

@@ -1,4 +1,4 @@
-"""An experiment's ΔLogLik as figures and tables read it: LMs × responses, what is missing, totals."""
+"""An experiment's ΔLogLik for figures and tables: LMs × responses, missing results, totals."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ from recency.figures import bases, encoding, fonts
 from recency.figures.paths import File
 
 FAILED = "failed: "
-"""Begins a sentence on what was run and has no fit."""
+"""Beginning of a note on a fit that failed."""
 APPLIED = ("none", "inference", "training")
 Thing = TypeVar("Thing")
 Described = Iterable[Mapping]
-"""LMs, or responses, as the study describes them to a rule; `records` makes LM and Response of them."""
+"""Descriptions of LMs or responses from a rule's params; see `records`."""
 
 
 @dataclass(frozen=True)
 class LM:
-    """One language model: key, label of the figures, bias (form and parameters), when it applies.
+    """One language model: key, label, bias (form and parameters), and when the bias applies.
 
-    `network` is what else the LM is made of: architecture, corpus, seed and the like.
+    `network` has other properties, such as architecture, corpus and seed.
     """
 
     lm: str
@@ -34,7 +34,7 @@ class LM:
 
     @property
     def kind(self) -> str:
-        """The kind of bias, of an LM without attention that of its memory, as legends name it."""
+        """The kind of bias, or of memory for an LM without attention, as in legends."""
         if "memory" in self.network:
             return encoding.memory_kind(self.network["memory"])
         of = {"ngram": "n-gram", "mix": "mix"}
@@ -44,17 +44,17 @@ class LM:
 
     @property
     def memory(self) -> str:
-        """What carries the words before: a kind of recurrent memory, attention, or that biased."""
+        """The kind of memory of earlier words: recurrent, attention, or biased attention."""
         if "memory" in self.network or self.kind in ("n-gram", "mix"):
             return self.kind
         if "table" in self.network:
-            return ""  # who knows
+            return ""  # unknown
         return "attention" if self.kind == "none" else "biased attention"
 
 
 @dataclass(frozen=True)
 class Response:
-    """One measure of one dataset, and its label ("UCL SPR")."""
+    """One measure of one dataset, with its label ("UCL SPR")."""
 
     dataset: str
     measure: str
@@ -62,75 +62,75 @@ class Response:
 
     @property
     def dataset_label(self) -> str:
-        """The label without the measure; whole where it is nothing but the measure."""
+        """The label without the measure, or the whole label if it is only the measure."""
         return self.label.removesuffix(self.measure).strip() or self.label
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """ΔLogLik in nats by an experiment's endpoint, and what of the experiment is missing."""
+    """ΔLogLik in nats by an experiment's endpoint, and missing results."""
 
     lms: list[LM]
     responses: list[Response]
     delta: pd.DataFrame  # index: lm, columns: response labels; NaN where a pair was not run
     observations: pd.Series  # scored observations by response label
     unconverged: frozenset[tuple[str, str]] = frozenset()  # (lm, response label)
-    not_run: list[str] = field(default_factory=list)  # sentences for the reader
-    not_summed: list[str] = field(default_factory=list)  # the same, of responses some LMs lack
+    not_run: list[str] = field(default_factory=list)  # notes on missing responses
+    not_summed: list[str] = field(default_factory=list)  # notes on responses that some LMs lack
     bases: Mapping[str, str] = field(default_factory=dict)  # response label → fixed or all
     endpoint: str = "conditional"  # see recency.endpoints
-    seeds: int = 1  # trainings that an LM's ΔLogLik is the mean of, at most
+    seeds: int = 1  # maximum number of training runs averaged per LM
 
     @property
     def missing(self) -> list[str]:
-        """All sentences on what is missing."""
+        """All notes on missing results."""
         return [*self.not_run, *self.not_summed]
 
     @property
     def base(self) -> str:
-        """What the base lacks: `fixed`, `all`, or `several` where responses differ."""
+        """The predictors that the base omits: `fixed`, `all`, or `several` if responses differ."""
         return bases.of(self.bases.values())
 
     @property
     def described(self) -> str:
-        """What ΔLogLik is relative to, and of: " relative to …; log-likelihood of …"."""
-        return bases.over(self.base) + f"; log-likelihood {self.likelihood}"
+        """The baseline model and the log-likelihood: " relative to …; log-likelihood of …"."""
+        return bases.relative_to(self.base) + f"; log-likelihood {self.likelihood}"
 
     @property
     def likelihood(self) -> str:
-        """What the log-likelihood is of, in words."""
+        """The description of the log-likelihood."""
         return ENDPOINTS[self.endpoint].of
 
     @property
     def summed(self) -> list[str]:
-        """Labels of the responses that every LM has: totals over these compare like with like."""
+        """Labels of the responses that every LM has, over which totals are comparable."""
         return [label for label in self.delta.columns if self.delta[label].notna().all()]
 
     @property
     def summed_over(self) -> str:
-        """What totals are over, in words: the response, or how many."""
+        """The responses of totals in words: the single response, or their number."""
         many = len(self.summed)
         return self.summed[0] if many == 1 else f"summed over {many} responses"
 
     def note(self, *texts: str) -> str:
-        """Write the base, where it is known, and texts as one note."""
+        """Join the base, if known, and texts to one note."""
         return "; ".join(filter(None, [bases.SHORT.get(self.base, ""), *texts]))
 
     @property
     def totals(self) -> pd.Series:
-        """ΔLogLik summed over `summed`, by lm; empty where no response is shared by all LMs."""
+        """ΔLogLik summed over `summed`, by lm; empty if all LMs share no response."""
         if not self.summed:
             return pd.Series(dtype=float)
         return self.delta[self.summed].sum(axis=1)
 
 
 def find(lms: Iterable[LM], lm: str | None) -> LM | None:
-    """Return the LM of this name; None where it is not among `lms`."""
+    """Return the LM with this name, or None."""
     return next((model for model in lms if model.lm == lm), None)
 
 
 def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
-    """Group the LMs of which `same` gives equal values, in order; unbiased ones stay single."""
+    """Group LMs with equal values of `same`, in order; unbiased LMs form single groups."""
     groups: list[list[LM]] = []
     for lm in lms:
         alike = (g for g in groups if lm.applied != "none" and same(g[0]) == same(lm))
@@ -142,18 +142,19 @@ def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
 
 
 def of_seeds(things: Iterable[Thing], lms: Described) -> tuple[list[LM], dict[str, list[Thing]]]:
-    """Return the LMs, each once, and LM → its things (files, say): `lms` has that of each, its seeds by one name."""
-    described, found = {}, {}
+    """Return the distinct LMs, and LM → its things (files of seeds); `lms` describe the things."""
+    described, by_lm = {}, {}
     for thing, lm in zip(things, lms, strict=True):
         described.setdefault(lm["lm"], lm)
-        found.setdefault(lm["lm"], []).append(thing)
-    return records(described.values(), [])[0], found
+        by_lm.setdefault(lm["lm"], []).append(thing)
+    return records(described.values(), [])[0], by_lm
 
 
 def records(lms: Described, responses: Described) -> tuple[list[LM], list[Response]]:
-    """Turn a rule's params into records; other keys of the mappings are ignored.
+    """Convert a rule's params into records, ignoring other keys.
 
-    LMs have lm, label, bias (form and parameters), applied and perhaps network. A response's `label` may be its dataset's: the measure is added to it.
+    LMs have lm, label, bias (form and parameters), applied and optionally network. If a response's
+    `label` is its dataset's, the measure is appended.
     """
     models = [
         LM(
@@ -168,7 +169,7 @@ def records(lms: Described, responses: Described) -> tuple[list[LM], list[Respon
     for model in models:
         if model.applied not in APPLIED:
             raise InputError(
-                f"lms: {model.lm}: applied is {model.applied!r}; it is one of {', '.join(APPLIED)}"
+                f"lms: {model.lm}: applied is {model.applied!r}; it must be one of {', '.join(APPLIED)}"
             )
     measured = []
     for row in responses:
@@ -180,7 +181,7 @@ def records(lms: Described, responses: Described) -> tuple[list[LM], list[Respon
         ("responses", [r.label for r in measured]),
     ):
         if twice := [label for label in dict.fromkeys(labels) if labels.count(label) > 1]:
-            raise InputError(f"{what}: two have the label {twice[0]!r}; give each one of its own")
+            raise InputError(f"{what}: two have the label {twice[0]!r}; use distinct labels")
     for model in models:
         fonts.stand_for(model.label, model.lm)
     for response in measured:
@@ -189,7 +190,7 @@ def records(lms: Described, responses: Described) -> tuple[list[LM], list[Respon
 
 
 def joined(lms: Iterable[LM], parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Put the tables of LMs one under another, with the columns `lm` and `label`."""
+    """Concatenate the tables of LMs, adding the columns `lm` and `label`."""
     labelled = [part.assign(lm=lm.lm, label=lm.label) for lm, part in zip(lms, parts, strict=True)]
     return pd.concat(labelled, ignore_index=True)
 
@@ -202,7 +203,7 @@ def response_labels(responses: Iterable[Response]) -> dict[tuple[str, str], str]
 def with_responses(
     rows: pd.DataFrame, responses: Iterable[Response], lms: Iterable[LM] | None = None
 ) -> pd.DataFrame:
-    """Return the rows of these responses (and LMs), with the column `response`: their label."""
+    """Return the rows of these responses (and LMs), with the label in the column `response`."""
     names = response_labels(responses)
     labels = pd.Series(
         [names.get(key) for key in zip(rows.dataset, rows.measure)], rows.index, object
@@ -219,8 +220,8 @@ def read_rows(
     Returns
     -------
     tuple
-        The rows with `response`, the label; the LMs; the responses that were run; sentences on
-        those that were not.
+        The rows with `response`, the label; the LMs; the responses that were run; notes on the
+        others.
     """
     models, measured = records(lms, responses)
     rows = with_responses(table(path, columns), measured, models).reset_index(drop=True)
@@ -230,16 +231,16 @@ def read_rows(
 
 
 def refuse_twice(path: File, rows: pd.DataFrame) -> None:
-    """Raise InputError where an LM has two rows of one response."""
+    """Raise InputError if an LM has two rows of one response."""
     for row in rows[rows.duplicated(["lm", "response"])].itertuples():
         raise InputError(
             f"{path}: two rows of {row.lm} on {row.response}; "
-            "give each design an experiment of its own"
+            "give each design a separate experiment"
         )
 
 
 def dataset_labels(responses: Iterable[Response]) -> dict[str, str]:
-    """Return dataset → label; datasets of one label are told apart by their measures.
+    """Return dataset → label, with the measures added where labels are not unique.
 
     >>> ucl = [Response("spr", "SPR", "UCL SPR"), Response("eyes", "FP", "UCL FP")]
     >>> dataset_labels(ucl)
@@ -258,7 +259,7 @@ def dataset_labels(responses: Iterable[Response]) -> dict[str, str]:
 
 
 def reasons(path: File | None) -> pd.DataFrame:
-    """Read not_run.csv (`dataset,measure,reason`); an empty measure stands for all of a dataset."""
+    """Read not_run.csv (`dataset,measure,reason`); an empty measure means all of a dataset."""
     columns = ["dataset", "measure", "reason"]
     if path is None:
         return pd.DataFrame(columns=columns)
@@ -268,9 +269,9 @@ def reasons(path: File | None) -> pd.DataFrame:
 def table(
     path: File,
     columns: Iterable[str],
-    remedy: str = "delete the file, so that the workflow makes it anew",
+    remedy: str = "delete the file, so that the workflow computes it again",
 ) -> pd.DataFrame:
-    """Read a CSV that must have these columns; "NA" and the like stay text in text columns."""
+    """Read a CSV with these columns, keeping "NA" and similar text in text columns."""
     try:
         rows = pd.read_csv(path, keep_default_na=False, na_values=[""])
     except pd.errors.EmptyDataError:
@@ -282,13 +283,13 @@ def table(
 
 
 def why(not_run: pd.DataFrame, dataset: str, measure: str) -> str:
-    """Say why a response was not run, or "" where not_run.csv does not tell."""
+    """Return the reason why a response was not run, or "" if not_run.csv has none."""
     rows = not_run[(not_run.dataset == dataset) & not_run.measure.isin([measure, ""])]
     return "; ".join(dict.fromkeys(rows.reason))
 
 
 def absent_responses(responses: Iterable[Response], not_run: pd.DataFrame) -> list[str]:
-    """Name responses that were not run, by dataset: "not run: Dundee SP, FP, GP (not in mirror)"."""
+    """Return notes on responses that were not run, by dataset: "not run: Dundee SP, FP (reason)"."""
     groups: dict[tuple[str, str], list[Response]] = {}
     for response in responses:
         key = (response.dataset, why(not_run, response.dataset, response.measure))
@@ -302,7 +303,7 @@ def absent_responses(responses: Iterable[Response], not_run: pd.DataFrame) -> li
 
 
 def failed_responses(rows: pd.DataFrame) -> list[str]:
-    """Name responses whose regressions failed for every LM, with the first reason."""
+    """Return notes on responses whose regressions failed for every LM, with the first reason."""
     first = rows.drop_duplicates("response")
     first = first.assign(note=first.get("note", pd.Series("", first.index)).fillna(""))
     return [
@@ -312,7 +313,7 @@ def failed_responses(rows: pd.DataFrame) -> list[str]:
 
 
 def failed_fits(rows: pd.DataFrame, value: str) -> list[str]:
-    """Name the rows (label, response, note) whose `value` is missing because a regression failed."""
+    """Return notes on rows (label, response, note) whose `value` is missing because a fit failed."""
     failed = rows[rows[value].isna()].fillna({"note": ""})
     return [
         f"{FAILED}{row.label} on {row.response}" + (f" ({row.note})" if row.note else "")
@@ -323,10 +324,10 @@ def failed_fits(rows: pd.DataFrame, value: str) -> list[str]:
 def read(
     delta_loglik: File, *, lms: Described, responses: Described, not_run: File | None = None
 ) -> Comparison:
-    """Read delta_loglik.csv in the order of `lms` and `responses`; rows of others are left out.
+    """Read delta_loglik.csv in the order of `lms` and `responses`, ignoring other rows.
 
-    Raises InputError where a pair has two rows, or a response other observations, or another base,
-    for other LMs.
+    Raises InputError for two rows of a pair, and for responses whose observations or bases differ
+    between LMs.
     """
     models, measured = records(lms, responses)
     columns = ["lm", "dataset", "measure", "base", "endpoint", "delta_loglik", "n", "converged"]
@@ -346,13 +347,13 @@ def read(
     if rows.endpoint.nunique() > 1:
         raise InputError(
             f"{delta_loglik}: ΔLogLik by {' and '.join(rows.endpoint.unique())}: not comparable; delete "
-            "the file, so that the workflow makes it again"
+            "the file, so that the workflow computes it again"
         )
-    for response, found in rows.groupby("response", sort=False).base:
-        if found.nunique() > 1:
+    for response, response_bases in rows.groupby("response", sort=False).base:
+        if response_bases.nunique() > 1:
             raise InputError(
-                f"{delta_loglik}: {response} has a base that lacks {' and '.join(found.unique())}: not "
-                "comparable; delete the file, so that the workflow makes it anew"
+                f"{delta_loglik}: {response} has the bases {' and '.join(response_bases.unique())}: not "
+                "comparable; delete the file, so that the workflow computes it again"
             )
     delta = rows.pivot(index="lm", columns="response", values="delta_loglik")
     done = [model for model in models if model.lm in delta.index]
@@ -379,7 +380,7 @@ def read(
         without = [model.label for model in done if pd.isna(delta.loc[model.lm, response.label])]
         if without:
             not_summed.append(
-                f"{response.label} has no fit for {', '.join(without)} and is left out of the total"
+                f"{response.label} has no fit for {', '.join(without)} and is excluded from the total"
             )
     return Comparison(
         lms=done,

@@ -1,8 +1,7 @@
-"""How figures draw an LM: its kind, colour and marker, of its bias's or memory's form and parameters alone.
+"""Kind, colour and marker of an LM in figures, from the form and parameters of its bias or memory.
 
-What the config calls a bias or an LM plays no part. Biases of one kind differ in strength only
-(the width of a window, the slope that all heads share): they have one colour, and figures may join
-them by a line.
+Names in the config have no influence. Biases of one kind differ only in strength (the width of a
+window, the slope of all heads): they share a colour, and figures may join them by a line.
 """
 
 import math
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 Bias = Mapping[str, object]
 
-# Okabe & Ito's colours, told apart with all common forms of colour blindness; markers differ too.
+# Okabe & Ito's colours, distinguishable with common forms of colour blindness; markers differ too.
 STYLES = {
     "none": ("#404040", "D"),
     "dVM": ("#D55E00", "s"),
@@ -56,7 +55,7 @@ NAMES = {
     "cue_based": "cue-based",
 }
 
-#: Forms of recurrent memory by what becomes of a state; another form is a kind of its own.
+#: Kind of recurrent memory by form; another form is a separate kind.
 MEMORIES = {
     **dict.fromkeys(("fofe", "srnn"), "fading"),
     "log_bilinear": "window of words",
@@ -67,7 +66,7 @@ MEMORIES = {
 
 
 def memory_kind(memory: Mapping[str, object]) -> str:
-    """Name the kind of a recurrent memory: what fades at once is a window of the last words.
+    """Return the kind of a recurrent memory; immediate fading is a window of the last words.
 
     >>> memory_kind({"form": "fofe", "decay": 0.7}), memory_kind({"form": "fofe", "decay": 0})
     ('fading', 'window of words')
@@ -77,7 +76,7 @@ def memory_kind(memory: Mapping[str, object]) -> str:
 
 
 def kind(bias: Bias) -> str:
-    """Name the kind of a bias, as legends do; one on some layers only is a kind of its own.
+    """Return the kind of a bias, as in legends; a bias on some layers is a separate kind.
 
     >>> kind({"form": "linear", "slopes": 0.25}), kind({"form": "linear", "slopes": "mix"})
     ('ALiBi-uniform', 'ALiBi-mix')
@@ -102,7 +101,7 @@ def kind(bias: Bias) -> str:
 
 
 def slope(bias: Bias) -> float | None:
-    """Return the slope, per token, that all heads of a linear bias share; None of any other bias."""
+    """Return the slope, per token, shared by all heads of a linear bias, or None."""
     slopes = bias.get("slopes") if bias["form"] in ("linear", "linear_both") else None
     shared = set(slopes) if isinstance(slopes, list) else {slopes}
     (value,) = shared if len(shared) == 1 else (None,)
@@ -110,24 +109,24 @@ def slope(bias: Bias) -> float | None:
 
 
 def styles(kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return the colour and marker of each of these kinds.
+    """Return the colour and marker of each kind.
 
-    Kinds without a style of their own take the `OTHERS` in order, those first that no kind here has.
+    Kinds without their own style get the `OTHERS` in order, unused ones first.
     """
     kinds = dict.fromkeys(kinds)
-    known = {name: STYLES[name] for name in kinds if name in STYLES}
-    free = [other for other in OTHERS if other not in known.values()] or OTHERS
-    rest = [name for name in kinds if name not in known]
-    return known | {name: free[place % len(free)] for place, name in enumerate(rest)}
+    assigned = {name: STYLES[name] for name in kinds if name in STYLES}
+    free = [other for other in OTHERS if other not in assigned.values()] or OTHERS
+    rest = [name for name in kinds if name not in assigned]
+    return assigned | {name: free[index % len(free)] for index, name in enumerate(rest)}
 
 
 def matches(bias: Bias, form: str, parameters: str) -> bool:
-    """Say whether a bias is of this form with these parameters ("decay=82.86 weight=0.37").
+    """Return whether a bias has this form and these parameters ("decay=82.86 weight=0.37").
 
-    Parameters that are not named may have any value; but a bias on some layers only matches
-    nothing that does not name its `layers`.
+    Unnamed parameters may have any value, except that a bias on some layers only matches if its
+    `layers` are named.
     """
-    asked = {"layers": "all"} | dict(each.split("=", 1) for each in parameters.split())
+    asked = {"layers": "all"} | dict(pair.split("=", 1) for pair in parameters.split())
     if bias["form"] != form:
         return False
     return all(_same(bias.get(key, "all" if key == "layers" else None), value)

@@ -1,8 +1,8 @@
-"""Fonts for text in any script: figures are drawn in DejaVu Sans, which comes with matplotlib.
+"""Fonts for text in any script: DejaVu Sans, which comes with matplotlib, and installed fonts.
 
-It has Latin, Greek, Cyrillic, Arabic, Hebrew and phonetic letters, and matplotlib joins and orders
-letters of scripts that are written from the right. For other scripts, such as Chinese, an installed font
-is taken; where none has the characters, a label gives way to the key of its LM or dataset.
+DejaVu Sans has Latin, Greek, Cyrillic, Arabic, Hebrew and phonetic letters, and matplotlib shapes
+right-to-left scripts. Other scripts, such as Chinese, use an installed font; without one, a label
+is replaced by the key of its LM or dataset.
 """
 
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIRST = "DejaVu Sans"
-#: Tried in this order before other installed fonts: families without serifs that cover many scripts.
+#: Preferred installed fonts: sans-serif families that cover many scripts.
 PREFERRED = (
     "Noto Sans",
     "Source Han Sans",
@@ -25,19 +25,19 @@ PREFERRED = (
     "Arial Unicode",
     "Droid Sans",
 )
-#: Fonts that draw every character as a box with its number, or that hold symbols alone.
+#: Fonts that draw every character as a box with its number, or that contain only symbols.
 UNSUITED = ("Last Resort", "STIX", "cm", "DejaVu")
 _keys: dict[str, str] = {}
 
 
 def stand_for(label: str, key: str) -> None:
-    """Have a key drawn instead of a label that no installed font can draw; both as a figure has them."""
+    """Register a key to draw in place of a label that no installed font covers."""
     if not label.isascii():
         _keys[label] = key
 
 
 def missing(text: str, family: str = FIRST) -> str:
-    """Return the characters of a text that a font family does not have, each once, in order."""
+    """Return the distinct characters of a text that a font family lacks, in order."""
     has = _characters(family)
     return "".join(
         dict.fromkeys(
@@ -47,7 +47,7 @@ def missing(text: str, family: str = FIRST) -> str:
 
 
 def fitting(text: str) -> str | None:
-    """Return the installed font family that has what DejaVu Sans lacks of a text; None without one."""
+    """Return an installed font family with the characters that DejaVu Sans lacks, or None."""
     return _fitting(frozenset(missing(text)))
 
 
@@ -62,7 +62,7 @@ def _fitting(characters: frozenset[str]) -> str | None:
 
 @cache
 def _installed() -> tuple[str, ...]:
-    """Return the names of installed font families, preferred ones first, else by name."""
+    """Return the names of installed font families, preferred ones first, then by name."""
     from matplotlib import font_manager
 
     names = {font.name for font in font_manager.fontManager.ttflist}
@@ -75,7 +75,7 @@ def _installed() -> tuple[str, ...]:
 
 @cache
 def _characters(family: str) -> frozenset[int]:
-    """Return the code points that a font family has."""
+    """Return the code points covered by a font family."""
     from matplotlib import font_manager, ft2font
 
     path = font_manager.findfont(family, fallback_to_default=False)
@@ -83,9 +83,9 @@ def _characters(family: str) -> frozenset[int]:
 
 
 def cover(figure: "Figure") -> None:
-    """Give texts of a figure that need one another font, or else the key that their label stands for.
+    """Set fonts for texts of a figure that DejaVu Sans does not cover, or replace labels by keys.
 
-    A notice on stderr names characters for which there is no font and no key; they are drawn as boxes.
+    Characters without font and key are reported on stderr and drawn as boxes.
     """
     import matplotlib.text
 
@@ -111,7 +111,7 @@ def cover(figure: "Figure") -> None:
 
 
 def with_keys(text: str) -> str:
-    """Return a text with the keys of labels in place of those that no font can draw, longest first."""
+    """Return a text with keys in place of labels that no font covers, longest labels first."""
     for label in sorted(_keys, key=len, reverse=True):
         if missing(label) and label in text:
             text = text.replace(label, _keys[label])
@@ -119,7 +119,7 @@ def with_keys(text: str) -> str:
 
 
 def _texts(figure: "Figure", kind: type) -> Iterable:
-    """Yield a figure's texts; labels of ticks are rewritten by the formatter that makes them."""
+    """Yield a figure's texts; tick labels are rewritten by their formatter."""
     from matplotlib.ticker import FuncFormatter
 
     for axes in figure.axes:
@@ -132,5 +132,5 @@ def _texts(figure: "Figure", kind: type) -> Iterable:
 
 
 def _formatted(formatter, value: float, position: int | None = None) -> str:
-    """Return a tick's label with keys for labels that no font can draw."""
+    """Return a tick's label with keys for labels that no font covers."""
     return with_keys(formatter(value, position))

@@ -1,4 +1,4 @@
-"""Values that a browser shows where the pointer rests on a point: <title> elements of an SVG."""
+"""Tooltips with the values of a figure's points: <title> elements of an SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-#: A point of an SVG that `titled` wrote: its title, and where its marker is.
+#: A point in an SVG written by `titled`: its title and the position of its marker.
 POINT = re.compile(
     r'<g id="[^"]*"><title>(?P<text>[^<]*)</title>.*?<use [^>]*?x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)"',
     re.DOTALL,
@@ -23,7 +23,7 @@ SIZE = re.compile(r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
 class Point(NamedTuple):
-    """A point's text and its place, as shares of an image's width and height."""
+    """A point's text and its position, as shares of an image's width and height."""
 
     text: str
     x: float
@@ -31,13 +31,13 @@ class Point(NamedTuple):
 
 
 def say(artist: Artist, text: str) -> None:
-    """Have the SVG of a figure show `text` over a marker."""
+    """Add a tooltip with `text` to a marker in the figure's SVG."""
     artist.hover_text = text
 
 
 @contextmanager
 def marked(figure: Figure) -> Iterator[list[tuple[str, str]]]:
-    """Give the artists with a text ids of their own while an SVG is saved; return (id, text) of each."""
+    """Give artists with tooltips unique ids while an SVG is saved; yield (id, text) of each."""
     artists = figure.findobj(lambda artist: hasattr(artist, "hover_text"), include_self=False)
     before = [artist.get_gid() for artist in artists]
     for number, artist in enumerate(artists):
@@ -50,7 +50,7 @@ def marked(figure: Figure) -> Iterator[list[tuple[str, str]]]:
 
 
 def titled(svg: str, texts: list[tuple[str, str]]) -> str:
-    """Return an SVG saved within `marked`, its points with their titles and their own ids."""
+    """Return an SVG saved within `marked`, with titles and the original ids of its points."""
 
     def title(match: re.Match) -> str:
         gid, text = texts[int(match[1])]
@@ -60,16 +60,16 @@ def titled(svg: str, texts: list[tuple[str, str]]) -> str:
 
 
 def size(svg: str) -> tuple[float, float]:
-    """Return an SVG's width and height; InputError where it says none."""
+    """Return an SVG's width and height; raise InputError if it has none."""
     if not (match := SIZE.search(svg)):
-        raise InputError("a figure's SVG says no size; delete the file, so that it is drawn again")
+        raise InputError("a figure's SVG has no size; delete the file, so that it is drawn again")
     return float(match[1]), float(match[2])
 
 
 def points(svg: str) -> list[Point]:
-    """Return the points with a title of an SVG that this package wrote."""
+    """Return the points with titles of an SVG written by this package."""
     width, height = size(svg)
-    found = POINT.finditer(svg)
+    matches = POINT.finditer(svg)
     return [
-        Point(unescape(p["text"]), float(p["x"]) / width, float(p["y"]) / height) for p in found
+        Point(unescape(p["text"]), float(p["x"]) / width, float(p["y"]) / height) for p in matches
     ]

@@ -1,4 +1,4 @@
-"""The intervals of an experiment's ΔLogLik, as figures, tables and the verdict read them."""
+"""The intervals of an experiment's ΔLogLik, for figures, tables and the verdict."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Interval:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Ends of the simultaneous interval where there is one, else of the single interval."""
+        """Ends of the simultaneous interval if there is one, otherwise of the single interval."""
         if math.isnan(self.low_all):
             return self.low, self.high
         return self.low_all, self.high_all
@@ -80,8 +80,8 @@ class Intervals:
         """Return the difference of two LMs' totals."""
         if (lm, other) in self.pairs:
             return self.pairs[lm, other]
-        found = self.pairs.get((other, lm))
-        return found and found.reversed()
+        interval = self.pairs.get((other, lm))
+        return interval and interval.reversed()
 
 
 def read(path: File, result: Comparison) -> Intervals:
@@ -91,7 +91,7 @@ def read(path: File, result: Comparison) -> Intervals:
         rows[column] = rows[column].astype(object).fillna("")
     labels = comparison.response_labels(result.responses) | {("all", "all"): TOTAL}
     models = {lm.lm for lm in result.lms}
-    found = Intervals({}, {}, {}, result.seeds)
+    intervals = Intervals({}, {}, {}, result.seeds)
     for row in rows.itertuples(index=False):
         label = labels.get((row.dataset, row.measure))
         if label is None or row.lm not in models or row.against not in models | {""}:
@@ -99,110 +99,111 @@ def read(path: File, result: Comparison) -> Intervals:
         ends = (row.low, row.high, str(row.by), row.se, row.low_all, row.high_all)
         interval = Interval(row.lm, row.against, row.delta_loglik, *ends, row.n)
         if row.kind == "own":
-            found.own[row.lm, label] = interval
+            intervals.own[row.lm, label] = interval
         else:
             if row.kind == "baseline":
-                found.paired[row.lm, label] = interval
+                intervals.paired[row.lm, label] = interval
             if label == TOTAL:
-                found.pairs[row.lm, row.against] = interval
-    return found
+                intervals.pairs[row.lm, row.against] = interval
+    return intervals
 
 
 def nats(value: float) -> str:
-    """Write nats: whole ones from ten on, else to one decimal, near zero to two."""
+    """Format nats: integers from ten on, otherwise one decimal, near zero two."""
     return style.number(value, 0 if abs(value) >= 9.95 else 1 if abs(value) >= 0.05 else 2)
 
 
 def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
-    """Write an interval: "21 to 89", or `unknown` where there is none."""
+    """Format an interval: "21 to 89", or `unknown` if missing."""
     if interval is None or math.isnan(interval.low):
         return unknown
     return f"{nats(interval.low)} to {nats(interval.high)}"
 
 
 def clusters(by: str) -> str:
-    """Write the clusters that were resampled as text does: "subject", "subject and sentence"."""
+    """Return the resampled clusters in words: "subject", "subject and sentence"."""
     return "subject and sentence" if by == "crossed" else by
 
 
-def against(known: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
-    """Return where an LM's interval is drawn on an axis of ΔLogLik, in nats; NaN where nowhere.
+def against(intervals: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
+    """Return the position of an LM's interval on an axis of ΔLogLik, in nats, or NaN.
 
-    It is that of the difference from the LM's baseline, counted from the baseline's value: an LM
-    whose interval crosses the baseline's line does not differ reliably from it. The baseline has
-    none, since the others are compared with it; without a baseline each LM has its own.
+    This is the interval of the difference from the LM's baseline, shifted to the baseline's value:
+    an LM whose interval crosses the baseline's line does not differ reliably from it. The baseline
+    has none, since the others are compared with it; without a baseline each LM has its own
+    interval.
     """
     value = result.totals[lm] if label == TOTAL else result.delta.loc[lm, label]
-    found = known.paired.get((lm, label))
-    if found is None and not any(where == label for _, where in known.paired):
-        found = known.own.get((lm, label))
-    if found is None:
+    interval = intervals.paired.get((lm, label))
+    if interval is None and not any(where == label for _, where in intervals.paired):
+        interval = intervals.own.get((lm, label))
+    if interval is None:
         return math.nan, math.nan
-    return value - found.value + found.low, value - found.value + found.high
+    return value - interval.value + interval.low, value - interval.value + interval.high
 
 
-def columns(known: Intervals, lm: str, label: str) -> dict[str, float | str]:
-    """Return what the data beside a figure say of an LM's intervals."""
-    own, pair = known.own.get((lm, label)), known.paired.get((lm, label))
-    found: dict[str, float | str] = {}
-    for interval, suffix in ((own, ""), (pair, "_over_baseline")):
+def columns(intervals: Intervals, lm: str, label: str) -> dict[str, float | str]:
+    """Return the columns of an LM's intervals for the data of a figure."""
+    absolute, pair = intervals.own.get((lm, label)), intervals.paired.get((lm, label))
+    row: dict[str, float | str] = {}
+    for interval, suffix in ((absolute, ""), (pair, "_over_baseline")):
         if suffix:
-            found["over_baseline"] = interval.value if interval else math.nan
-        found["low" + suffix] = interval.low if interval else math.nan
-        found["high" + suffix] = interval.high if interval else math.nan
-        found["by" + suffix] = interval.by if interval else ""
-    return found
+            row["over_baseline"] = interval.value if interval else math.nan
+        row["low" + suffix] = interval.low if interval else math.nan
+        row["high" + suffix] = interval.high if interval else math.nan
+        row["by" + suffix] = interval.by if interval else ""
+    return row
 
 
 def of_totals(
-    known: Intervals, result: Comparison, lms: Iterable[LM], **more: Mapping[str, float]
+    intervals: Intervals, result: Comparison, lms: Iterable[LM], **more: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return the data next to a figure of totals: a row an LM, its bias, `more` by LM, intervals."""
+    """Return data of a figure of totals: LM, bias, `more` by LM, and intervals, one row per LM."""
     first = ["lm", "label", "bias", "applied", *more, "delta_loglik"]
     rows = [
         [lm.lm, lm.label, lm.kind, lm.applied, *(values.get(lm.lm) for values in more.values())]
-        + [result.totals[lm.lm], *columns(known, lm.lm, TOTAL).values()]
+        + [result.totals[lm.lm], *columns(intervals, lm.lm, TOTAL).values()]
         for lm in lms
     ]
-    return pd.DataFrame(rows, columns=[*first, *columns(known, "", "")])
+    return pd.DataFrame(rows, columns=[*first, *columns(intervals, "", "")])
 
 
-def made_by(known: Intervals) -> str:
-    """Return how the intervals were made, in words."""
-    seeds = ", new training seeds included" if known.seeds > 1 else ""
-    every = {interval.by for interval in (*known.own.values(), *known.pairs.values())}
+def made_by(intervals: Intervals) -> str:
+    """Return a description of the method of the intervals."""
+    seeds = ", including new training seeds" if intervals.seeds > 1 else ""
+    every = {interval.by for interval in (*intervals.own.values(), *intervals.pairs.values())}
     if "crossed" in every:
         return f"subjects and sentences resampled jointly, every draw refitted{seeds}"
-    return f"subjects or sentences resampled given the fits, the wider interval{seeds}"
+    return f"subjects or sentences resampled, conditional on the fits, the wider interval{seeds}"
 
 
 def by_seed(path: File | None, result: Comparison) -> pd.DataFrame:
-    """Read delta_loglik_by_seed.csv: ΔLogLik of each seed, and "Total" over what every LM has.
+    """Read delta_loglik_by_seed.csv: ΔLogLik of each seed, and "Total" over shared responses.
 
-    Indexed by lm and the LM's name with the seed (variant), responses as columns; empty where no LM
-    has several.
+    Indexed by lm and the LM's name with its seed (variant), with responses as columns; empty if no
+    LM has several seeds.
     """
     labels = comparison.response_labels(result.responses)
     if path is None or result.seeds == 1:
         return pd.DataFrame(columns=[*labels.values(), TOTAL])
     rows = comparison.table(path, ["lm", "variant", "seed", "dataset", "measure", "delta_loglik"])
     rows = comparison.with_responses(rows, result.responses, result.lms)
-    found = rows.pivot(index=["lm", "variant", "seed"], columns="response", values="delta_loglik")
-    found[TOTAL] = found[result.summed].sum(axis=1, skipna=False)
-    return found.reset_index("seed")
+    table = rows.pivot(index=["lm", "variant", "seed"], columns="response", values="delta_loglik")
+    table[TOTAL] = table[result.summed].sum(axis=1, skipna=False)
+    return table.reset_index("seed")
 
 
 def over_baseline(seeds: pd.DataFrame, lm: str, baseline: str, label: str) -> list[float]:
     """Return an LM's difference from the baseline for each seed that both have."""
     if not {lm, baseline} <= set(seeds.index.get_level_values("lm") if len(seeds) else ()):
         return []
-    own, other = (seeds.loc[each].set_index("seed")[label] for each in (lm, baseline))
-    return (own - other).dropna().tolist()
+    values, other = (seeds.loc[name].set_index("seed")[label] for name in (lm, baseline))
+    return (values - other).dropna().tolist()
 
 
-def explained(known: Intervals, baseline: str | None) -> str:
-    """Say in a sentence what the lines through the points are."""
-    how = made_by(known)
-    if known.paired and baseline:
+def explained(intervals: Intervals, baseline: str | None) -> str:
+    """Return a note on the lines through the points."""
+    how = made_by(intervals)
+    if intervals.paired and baseline:
         return f"lines: 95 % intervals of the difference from {baseline}, {how}"
     return f"lines: 95 % intervals, {how}"

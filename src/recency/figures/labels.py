@@ -1,7 +1,8 @@
-"""Labels beside the points of a scatter, placed so that none covers another, a point or a whisker.
+"""Labels next to the points of a scatter plot, placed without covering labels, points or whiskers.
 
-Not by adjustText: of the 19 LMs of Clark et al. (2025), at six sets of places, its version 1.4.0
-left up to 3 pairs of labels overlapping and up to 23 labels on markers (tuned: 2 and 4), this none.
+adjustText 1.4.0 is not used: for the 19 LMs of Clark et al. (2025), at six sets of positions, it
+left up to 3 pairs of labels overlapping and up to 23 labels on markers (tuned: 2 and 4); this
+leaves none.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from matplotlib.patheffects import withStroke
 from recency.figures import hover, style
 from recency.figures.comparison import LM
 
-#: Points of the page that a label keeps from what it may not cover.
+#: Distance in points of the page between a label and obstacles.
 GAP = 2
-#: What it costs to cover a square point of a marker or a whisker, and of another line, in points of
-#: distance from the label's own marker; and for its leader to cross a marker or another label.
+#: Cost of covering a square point of a marker or a whisker, and of another line, in points of distance
+#: from the label's marker; and of a leader that crosses a marker or another label.
 COVER, CROSS, LEAD = 1000.0, 0.5, 60.0
-#: Places, the nearest ones, whose leaders are looked at; points from which on a leader is drawn.
+#: Number of nearest positions whose leaders are examined; minimum distance of a leader, in points.
 NEAREST, LEADER = 300, 9
 
 
 def drawn(axes: Axes, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return rasters of the axes, a cell a point of the page: what no label may cover, and other lines.
+    """Return rasters of the axes, one cell per point of the page: obstacles, and other lines.
 
-    The former are markers, lines with markers at their ends (intervals) and lines across the axes;
-    the latter are lines that connect points. Rows go up from the lower edge.
+    Obstacles are markers, lines with markers at their ends (intervals) and lines across the axes;
+    other lines connect points. Rows go up from the lower edge.
     """
     figure, scale = axes.figure, 72 / axes.figure.dpi
     corner = axes.get_window_extent(figure.canvas.get_renderer()).p0
@@ -53,7 +54,7 @@ def drawn(axes: Axes, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _along(points: np.ndarray) -> np.ndarray:
-    """Return points along a chain of straight lines, at most one point of the page apart."""
+    """Return points along a polyline, at most one point of the page apart."""
     parts = [points[:1]]
     for a, b in itertools.pairwise(points):
         steps = max(1, math.ceil(np.abs(b - a).max()))
@@ -68,24 +69,24 @@ def _mark(raster: np.ndarray, x0: float, y0: float, x1: float, y1: float) -> Non
 
 
 def _covered(raster: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Return how many marked cells a box covers, by the cell of its lower left corner."""
+    """Return the number of marked cells that a box covers, by the cell of its lower left corner."""
     sums = np.pad(raster.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     return (
         sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
     )  # fmt: skip
 
 
-def place(
+def label_centres(
     points: Sequence[tuple[float, float]],
     sizes: Sequence[tuple[float, float]],
     kept: np.ndarray,
     lines: np.ndarray,
 ) -> list[tuple[float, float]]:
-    """Return the centre of each point's label; `kept` and `lines` are as of `drawn`.
+    """Return the centre of each point's label; `kept` and `lines` are rasters as of `drawn`.
 
-    Everything is in points of the page, from the lower left corner of the axes. The most crowded
-    point chooses first, among all places within the axes: near its marker, off markers, whiskers
-    and other labels, and, if it can be, off other lines.
+    All lengths are in points of the page, from the lower left corner of the axes. The most crowded
+    point chooses first among all positions within the axes: near its marker, off markers, whiskers
+    and other labels and, if possible, off other lines.
     """
     crowd = [sum(math.dist(p, q) < 50 for q in points) for p in points]
     kept, marks = (
@@ -128,7 +129,7 @@ def place(
 
 
 def _crossed(marks: np.ndarray, start: tuple[float, float], end: tuple[float, float]) -> bool:
-    """Say whether a leader crosses a marker, but for that where it starts, or a label."""
+    """Return whether a leader crosses a label, or a marker other than its own."""
     cells = [(u, v) for u, v in _along(np.array([start, end])) if math.dist((u, v), start) > 7]
     inside = ((int(v), int(u)) for u, v in cells[:-1])
     return any(
@@ -144,7 +145,7 @@ def draw_lms(
     y: Mapping[str, float],
     ends: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> None:
-    """Draw each LM's point (x, y) on its interval, `ends` in y."""
+    """Draw each LM's point (x, y) with its interval, `ends` in y."""
     for lm in lms:
         look, at = looks[lm.lm], x[lm.lm]
         interval = [end[lm.lm] for end in ends]
@@ -160,7 +161,7 @@ def name_lms(
     x: Mapping[str, float],
     y: Mapping[str, float],
 ) -> None:
-    """Write each LM's label next to its point (x, y), as `write` does."""
+    """Write each LM's label next to its point (x, y), as in `write`."""
     write(
         axes,
         {lm.lm: (x[lm.lm], y[lm.lm]) for lm in lms},
@@ -175,10 +176,10 @@ def write(
     names: Mapping[str, str],
     colours: Mapping[str, str],
 ) -> None:
-    """Write each point's name beside it, with a thin leader where it must stand apart.
+    """Write each point's label next to it, with a thin leader if it is distant.
 
-    `points` are in data units, by key. Called last: the layout is settled here, labels leave it
-    alone, and what is drawn by then is what they keep off.
+    `points` are in data units, by key. To be called last: the layout is fixed here, labels do not
+    affect it, and they avoid everything drawn before.
     """
     figure = axes.figure
     figure.draw_without_rendering()
@@ -197,7 +198,7 @@ def write(
     pages = [(axes.transData.transform(points[key]) - frame.p0) * scale for key in texts]
     pages = [tuple(map(float, page)) for page in pages]
     shape = tuple(max(1, math.floor(side * scale)) for side in (frame.height, frame.width))
-    centres = place(pages, sizes, *drawn(axes, shape))
+    centres = label_centres(pages, sizes, *drawn(axes, shape))
     for text, (x, y), (cx, cy), (w, h) in zip(texts.values(), pages, centres, sizes, strict=True):
         text.set_position((cx - x, cy - y))
         near = (min(max(x, cx - w / 2), cx + w / 2), min(max(y, cy - h / 2), cy + h / 2))

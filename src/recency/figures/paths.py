@@ -1,4 +1,4 @@
-"""Paths as figures, tables and what they are made from take them, and tables written as CSV."""
+"""Types of paths in figures and tables, and a writer of CSV files."""
 
 import os
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ Files = Iterable[File]
 
 
 def write_csv(path: File, table: pd.DataFrame, **how) -> None:
-    """Write a table as CSV without its index, with the same line endings on every machine.
+    """Write a table as CSV without its index, with the same line endings on all systems.
 
     `how` are other arguments of `DataFrame.to_csv`.
     """

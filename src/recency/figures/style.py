@@ -1,4 +1,4 @@
-"""The look of every figure: sizes for print, one colour and marker per kind of bias, stable bytes."""
+"""The style of every figure: print sizes, one colour and marker per kind of bias, stable bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recency.figures.comparison import LM
 from recency.figures.paths import Files
 from recency.files import atomic
 
-if TYPE_CHECKING:  # modules that only write numbers need no matplotlib
+if TYPE_CHECKING:  # modules that only format numbers need no matplotlib
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # modules that only write numbers need no matplotlib
 
 WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margins
 SMALL = 8.0  # points: no text is smaller at final size
-LINE = 0.15  # inches from one line of notes to the next
-LINES = 3  # of notes at most
-CHARACTER = 0.059  # inches that a character of notes takes on average
+LINE = 0.15  # inches between lines of notes
+LINES = 3  # maximum number of lines of notes
+CHARACTER = 0.059  # average width of a character of notes in inches
 GREY = "#595959"
 MARKERS = ("^", "v", "<", ">", "o", "s", "D", "P", "X")
-"""Of LMs whose kind has one marker, where they are told apart."""
-#: What a response is in → how figures write it.
+"""Markers of LMs of the same kind, where they must be distinguishable."""
+#: Unit of a response → its form in figures.
 UNITS = {
     "time_ms": "ms",
     "log time_ms": "log ms",
@@ -74,7 +74,7 @@ RC = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one LM is drawn: its bias's colour and marker, filled where the bias was trained."""
+    """How one LM is drawn: colour and marker of its bias, filled if the bias was trained."""
 
     colour: str
     marker: str
@@ -84,7 +84,7 @@ class Look:
 
 @contextmanager
 def use() -> Iterator[None]:
-    """Apply the style to the figures drawn inside, on top of matplotlib's defaults alone."""
+    """Apply the style, on top of matplotlib's defaults only, to figures drawn in the context."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -99,22 +99,22 @@ def figure(height: float, width: float = WIDTH) -> Figure:
     from matplotlib.figure import Figure
 
     empty = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(empty)  # which knows how large a text will be
+    FigureCanvasAgg(empty)  # needed to measure text
     return empty
 
 
 def handle(**look) -> Line2D:
-    """Return a legend's line or marker, which stands nowhere in the axes."""
+    """Return a line or marker for a legend, which is not drawn in the axes."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **look)
 
 
 def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
-    """Give every LM its look, by its kind.
+    """Return the look of each LM, by its kind.
 
-    With `apart`, for figures that name LMs in a legend alone, those of one look have shades of its
-    colour, from dark to light, and markers of their own.
+    With `apart`, for figures that identify LMs only in a legend, LMs of the same kind have
+    different shades of its colour, from dark to light, and different markers.
     """
     lms = list(lms)
     styles, alike = encoding.styles(lm.kind for lm in lms), {}
@@ -123,13 +123,13 @@ def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
     result = {}
     for (kind, hollow), names in alike.items():
         colour, marker = styles[kind]
-        markers = [marker, *(each for each in MARKERS if each != marker)]
-        for place, name in enumerate(names):
-            own, its = colour, marker
+        markers = [marker, *(other for other in MARKERS if other != marker)]
+        for index, name in enumerate(names):
+            hue, its = colour, marker
             if apart and len(names) > 1:
-                own = _lighter(colour, place / (len(names) - 1))
-                its = markers[place % len(markers)]
-            result[name] = Look(own, its, "white" if hollow else own, tint(own) if hollow else own)
+                hue = _lighter(colour, index / (len(names) - 1))
+                its = markers[index % len(markers)]
+            result[name] = Look(hue, its, "white" if hollow else hue, tint(hue) if hollow else hue)
     return {lm.lm: result[lm.lm] for lm in lms}
 
 
@@ -140,17 +140,17 @@ def tint(colour: str, share: float = 0.25) -> str:
 
 
 def shade(colour: str, share: float = 0.75) -> str:
-    """Darken a colour, for text: thin strokes need more contrast than areas do."""
+    """Darken a colour for text, since thin strokes need more contrast than areas."""
     return "#" + "".join(f"{round(share * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
 
 
 def _lighter(colour: str, share: float) -> str:
-    """Take a colour from dark (0) over itself (1/3) to light (1)."""
+    """Vary a colour from dark (0) over itself (1/3) to light (1)."""
     return shade(colour, 0.6 + 1.2 * share) if share < 1 / 3 else tint(colour, 1.3 - 0.9 * share)
 
 
 def signed(value: float, decimals: int = 1, unknown: str = "\N{EN DASH}") -> str:
-    """Write a number with its sign, the minus as a minus: +404.2, −29.0, 0.0."""
+    """Format a number with its sign, with a typographic minus: +404.2, −29.0, 0.0."""
     if math.isnan(value):
         return unknown
     text = f"{value:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
@@ -158,47 +158,47 @@ def signed(value: float, decimals: int = 1, unknown: str = "\N{EN DASH}") -> str
 
 
 def percent(share: float) -> str:
-    """Write a relative difference in percent, with its sign: −7.4 %."""
+    """Format a relative difference in percent with its sign: −7.4 %."""
     return f"{signed(100 * share)} %"
 
 
 def percents(low: float, high: float) -> str:
-    """Write the interval of a relative difference: −8.1 to −6.7 %."""
+    """Format the interval of a relative difference: −8.1 to −6.7 %."""
     return f"{signed(100 * low)} to {percent(high)}"
 
 
 def number(value: float, decimals: int = 1, unknown: str = "\N{EN DASH}") -> str:
-    """Write a number, the minus as a minus."""
+    """Format a number with a typographic minus."""
     return signed(value, decimals, unknown).removeprefix("+")
 
 
 def interval(low: float, high: float, write: Callable[..., str] = number, **how: int) -> str:
-    """Write an interval, "61.2 to 70.3"; nothing where there is none."""
+    """Format an interval, "61.2 to 70.3", or "" if missing."""
     return "" if math.isnan(low) else f"{write(low, **how)} to {write(high, **how)}"
 
 
 def p_value(p: float | None, unknown: str = "\N{EN DASH}") -> str:
-    """Write a p value: "< 0.001", else to three decimals."""
+    """Format a p value: "< 0.001", otherwise three decimals."""
     if p is None or math.isnan(p):
         return unknown
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def with_unit(text: str, unit: str) -> str:
-    """Return a name with its unit in brackets, without them where it has none."""
+    """Return a name with its unit in parentheses, if it has one."""
     return f"{text} ({unit})" if unit else text
 
 
 def tick(value: float, _: int | None = None) -> str:
-    """Write a tick's value with as many decimals as it has: 2,500, 0.05, −20.
+    """Format a tick's value with as many decimals as it has: 2,500, 0.05, −20.
 
-    Matplotlib's axes take it as their formatter and give it the tick's number, too.
+    Usable as a formatter of matplotlib, which also passes the tick's index.
     """
     return f"{round(value, 10):,.10g}".replace("-", "\N{MINUS SIGN}")
 
 
 def write_right(axes: Axes, points: float, y: float, text: str, **look) -> None:
-    """Write to the right of the axes, `points` from their edge to the end of the text."""
+    """Write to the right of the axes, with the text ending `points` from their edge."""
     axes.annotate(
         text, (1, y), xycoords=axes.get_yaxis_transform(), xytext=(points, 0), ha="right",
         textcoords="offset points", va="center_baseline", size=SMALL, **look,
@@ -206,13 +206,13 @@ def write_right(axes: Axes, points: float, y: float, text: str, **look) -> None:
 
 
 def plain_ticks(axes: Axes) -> None:
-    """Write the ticks of both axes with as many decimals as they have."""
+    """Format the ticks of both axes with as many decimals as they have."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(tick)
 
 
 def log_ticks(axes: Axes, wide: float) -> None:
-    """Give a logarithmic x axis round ticks: 1, 2, 5 of a decade, or 1 of one `wide` times or more."""
+    """Set round ticks on a logarithmic x axis: 1, 2, 5 of a decade, or 1 if it spans `wide` times."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     low, high = axes.get_xlim()
@@ -222,7 +222,7 @@ def log_ticks(axes: Axes, wide: float) -> None:
 
 
 def part_cells(axes: Axes, rows: Iterable[float], columns: Iterable[float], width: float) -> None:
-    """Part the cells of a map by white lines at these places, without ticks and spines."""
+    """Separate the cells of a map by white lines, without ticks and spines."""
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -233,7 +233,7 @@ def part_cells(axes: Axes, rows: Iterable[float], columns: Iterable[float], widt
 
 
 def token_ticks(axes: Axes, first: float, last: float, steps: tuple[int, ...]) -> None:
-    """Give an axis of tokens, on a log scale, ticks at `steps` of each decade, in millions."""
+    """Set ticks of an axis of tokens, on a log scale, at `steps` of each decade, in millions."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     decades = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
@@ -245,13 +245,13 @@ def token_ticks(axes: Axes, first: float, last: float, steps: tuple[int, ...]) -
 
 
 def notes(figure: Figure, sentences: Iterable[str]) -> None:
-    """Write sentences under a figure with constrained layout, in at most LINES lines."""
+    """Write notes below a figure with constrained layout, in at most LINES lines."""
     width = figure.get_figwidth()
-    told = [sentence[:1].upper() + sentence[1:].rstrip(".") for sentence in sentences]
-    if not told:
+    capitalised = [sentence[:1].upper() + sentence[1:].rstrip(".") for sentence in sentences]
+    if not capitalised:
         return
     rest = " … (more in the tables)"
-    lines = textwrap.wrap(". ".join(told), int(width / CHARACTER))
+    lines = textwrap.wrap(". ".join(capitalised), int(width / CHARACTER))
     if len(lines) > LINES:
         last = textwrap.shorten(
             " ".join(lines[LINES - 1 :]), int(width / CHARACTER) - len(rest), placeholder=""
@@ -267,16 +267,16 @@ def notes(figure: Figure, sentences: Iterable[str]) -> None:
     )  # fmt: skip
 
 
-def dashes(place: int, count: int) -> tuple[float, tuple[float, float]]:
-    """Return the dashes of one of `count` lines: up to three of them are all seen where they coincide."""
+def dashes(index: int, count: int) -> tuple[float, tuple[float, float]]:
+    """Return dashes of one of `count` lines, which alternate for up to three coinciding lines."""
     turns = min(max(count, 2), 3)
-    return (4.0 * ((turns - place) % turns), (4.0, 4.0 * (turns - 1)))
+    return (4.0 * ((turns - index) % turns), (4.0, 4.0 * (turns - 1)))
 
 
 def nothing_run(sentences: Iterable[str]) -> Figure:
-    """Draw the figure of an experiment of which nothing was run: it says so."""
+    """Return a figure that states that no part of an experiment was run."""
     drawn = figure(0.6)
-    drawn.text(0.5, 0.9, "Nothing of this was run.", ha="center", va="top", size=9)
+    drawn.text(0.5, 0.9, "No results.", ha="center", va="top", size=9)
     notes(drawn, sentences)
     return drawn
 
@@ -299,7 +299,7 @@ def write(
     draw : callable
         Returns the figure when called with `given`.
     empty : iterable of str, optional
-        If given and there are no data, the figure says that nothing was run, and these sentences.
+        If given and there are no data, the figure states this, with these notes.
     """
     with use():
         is_empty = empty is not None and not len(data)
@@ -307,7 +307,7 @@ def write(
 
 
 def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
-    """Write a figure to every path, by its ending (.pdf, .svg, .png), the same bytes every time.
+    """Write a figure to every path, by its suffix (.pdf, .svg, .png), with reproducible bytes.
 
     Paths that end in .csv get its `data`.
     """
@@ -318,7 +318,7 @@ def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
     }
     fonts.cover(figure)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `cover` has told
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # reported by `cover`
         _settle(figure)
         for path in map(Path, paths):
             with atomic(path) as temporary:
@@ -326,15 +326,15 @@ def save(figure: Figure, paths: Files, data: DataFrame | None = None) -> None:
                     data.to_csv(temporary, index=False, lineterminator="\n")
                 else:
                     with hover.marked(figure) as texts:
-                        own = metadata[path.suffix]
-                        figure.savefig(temporary, format=path.suffix[1:], metadata=own)
+                        entries = metadata[path.suffix]
+                        figure.savefig(temporary, format=path.suffix[1:], metadata=entries)
                     if path.suffix == ".svg":
                         svg = hover.titled(temporary.read_text(encoding="utf-8"), texts)
                         temporary.write_text(svg, encoding="utf-8")
 
 
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once and for all: the solver's last digits differ from run to run."""
+    """Fix the layout of a figure, since the solver's last digits vary between runs."""
     if engine := figure.get_layout_engine():
         for _ in range(2):
             engine.execute(figure)

@@ -1,7 +1,6 @@
-"""A table of cells as an HTML page or a LaTeX tabular; a cell may have smaller lines under it.
+"""A table of cells as an HTML page or a LaTeX tabular; cells may have small lines beneath.
 
-By hand: as a jinja2 template the HTML took 26 lines for these 29, and the plotting environment one
-package more. pandas' Styler needs that package too, and lines under a cell written as markup.
+Templates and pandas' Styler would not shorten this module and need additional packages.
 """
 
 import html
@@ -33,8 +32,8 @@ p.note { color: #555; margin: .4em 0; max-width: 60em; }
   tr { break-inside: avoid; } .wide table { font-size: 6pt; line-height: 1.05; }
 }
 """
-WIDE = 10  # columns; a table of more is set small
-LONG = 90  # lines; a LaTeX table of more goes on over pages
+WIDE = 10  # columns; tables with more have a small font
+LONG = 90  # lines; a LaTeX table with more spans several pages
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -59,10 +58,10 @@ Row = list[Cell | str]
 
 @dataclass(frozen=True)
 class Table:
-    """A header, rows (a rule stands above those in `rules`, by index), sentences beneath.
+    """A header, rows (with rules above those in `rules`, by index), and notes beneath.
 
-    The header is a row, whose first `left` columns, or those of these names, are set left; or
-    several rows. A text is a cell; in a row it is set left where its column's last header cell is.
+    The header is one row, with its first `left` columns (or columns with these names) left-aligned,
+    or several rows. Plain text is a cell, aligned like its column's last header cell.
     """
 
     title: str
@@ -82,7 +81,7 @@ class Table:
 
 
 def _cells(row: Row, left: list[bool]) -> list[Cell]:
-    """Return a row's texts as cells, set left where their columns are."""
+    """Return a row's texts as cells, left-aligned in left-aligned columns."""
     cells: list[Cell] = []
     for cell in row:
         column = sum(before.span for before in cells)
@@ -91,7 +90,7 @@ def _cells(row: Row, left: list[bool]) -> list[Cell]:
 
 
 def header(texts: Iterable[str], left: int | Collection[str] = 1) -> list[Cell]:
-    """Return a header row: the first `left` columns are set left, or those of these names."""
+    """Return a header row, with its first `left` columns, or these names, left-aligned."""
     by_name = not isinstance(left, int)
     return [
         Cell(text, left=text in left if by_name else index < left)
@@ -100,7 +99,7 @@ def header(texts: Iterable[str], left: int | Collection[str] = 1) -> list[Cell]:
 
 
 def body(table: Table) -> str:
-    """Give the HTML of a table and its notes, without the page around it."""
+    """Return the HTML of a table and its notes, without the surrounding page."""
     kind = "scroll wide" if _width(table) > WIDE else "scroll"
     lines = [f"<div class='{kind}'><table>", "<thead>"]
     for row in table.header:
@@ -115,7 +114,7 @@ def body(table: Table) -> str:
 
 
 def _width(table: Table) -> int:
-    """Count the columns."""
+    """Return the number of columns."""
     return sum(cell.span for cell in table.header[-1])
 
 
@@ -135,13 +134,13 @@ def _td(cell: Cell) -> str:
 
 
 def _sentence(text: str) -> str:
-    if not text.startswith("p:"):  # a p value is no P
+    if not text.startswith("p:"):  # p values stay in lower case
         text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """Give a whole HTML page; it needs no other file."""
+    """Return a self-contained HTML page."""
     return "\n".join(
         [
             "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
@@ -152,10 +151,10 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 
 def latex(table: Table) -> str:
-    r"""Give a tabular for \input; a wide one is shrunk to the page, notes stand beneath.
+    r"""Return a tabular for \input; wide tables are scaled to the page, with notes beneath.
 
-    It needs the packages booktabs and adjustbox; \textbf for bold, \scriptsize lines below. One of
-    more than LONG lines is a longtable, which goes on over pages, and needs that package.
+    It needs the packages booktabs and adjustbox; \textbf for bold, \scriptsize for lines beneath. A
+    table with more than LONG lines is a longtable, which spans pages and needs that package.
     """
     aligned = "".join(
         "l" if cell.left or i == 0 else "r" for i, cell in enumerate(table.header[-1])
@@ -181,7 +180,7 @@ def latex(table: Table) -> str:
 
 
 def _tex_header(table: Table) -> list[str]:
-    """Give the header's lines, with rules under what spans several columns."""
+    """Return the lines of the header, with rules under cells that span columns."""
     lines = []
     for row in table.header:
         lines.append(" & ".join(_tex_head(cell) for cell in row) + r" \\")
@@ -196,7 +195,7 @@ def _tex_header(table: Table) -> list[str]:
 
 
 def _tex_rows(table: Table) -> list[str]:
-    """Give the lines of the rows, those beneath a row in small."""
+    """Return the lines of the rows, with lines beneath a row in small type."""
     lines = []
     for index, row in enumerate(table.rows):
         if index in table.rules:
@@ -238,4 +237,4 @@ def write(out: Files, table: Table, data: pd.DataFrame) -> None:
             elif path.suffix == ".tex":
                 temporary.write_text(latex(table), encoding="utf-8")
             else:
-                raise InputError(f"{path}: a table is written as .csv, .html or .tex")
+                raise InputError(f"{path}: a table must be written as .csv, .html or .tex")

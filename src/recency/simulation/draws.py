@@ -1,4 +1,4 @@
-"""Fast random choices for one story: uniform numbers are drawn in blocks and spent one by one."""
+"""Fast random choices for one story: uniform numbers are drawn in blocks."""
 
 from bisect import bisect
 from functools import cache
@@ -13,13 +13,13 @@ Item = TypeVar("Item")
 
 @cache
 def _zipf(n: int) -> list[float]:
-    """Cumulative probabilities of ranks 1 to n, each in proportion to 1 / rank."""
+    """Return cumulative probabilities of ranks 1 to n, each proportional to 1 / rank."""
     weights = [1 / rank for rank in range(1, n + 1)]
     return [total / sum(weights) for total in accumulate(weights)][:-1]
 
 
 class Draws:
-    """A stream of choices; the same seed and stream give the same choices on every machine."""
+    """A stream of choices; equal seeds and streams give equal choices on all systems."""
 
     def __init__(self, *seed: int) -> None:
         self._generator = np.random.default_rng(seed)
@@ -32,7 +32,7 @@ class Draws:
         return self._pool.pop()
 
     def chance(self, probability: float) -> bool:
-        """Draw an event of this probability."""
+        """Draw an event with this probability."""
         return self.uniform() < probability
 
     def integer(self, low: int, high: int) -> int:
@@ -44,5 +44,5 @@ class Draws:
         return items[int(self.uniform() * len(items))]
 
     def zipf(self, items: list[Item]) -> Item:
-        """Draw one item in proportion to 1 / rank, the first being the most likely."""
+        """Draw one item with probability proportional to 1 / rank."""
         return items[bisect(_zipf(len(items)), self.uniform())]

@@ -1,9 +1,9 @@
-"""A probabilistic grammar of stories whose words can be foretold from several distances.
+"""A probabilistic grammar of stories whose words are predictable from several distances.
 
-From the word before (collocations, articles), from within the sentence (agreement across relative
-clauses and prepositional phrases, objects fronted out of a relative clause) and from earlier in the
-story (its topic and tense, nouns that recur, names and the pronouns that go with them).
-Every dependency is recorded as it is made, so that it can be tested and used as a gold standard.
+Words are predictable from the previous word (collocations, articles), from within the sentence
+(agreement across relative clauses and prepositional phrases, objects of relative clauses) and from
+earlier in the story (topic and tense, recurrent nouns, names and their pronouns). Every dependency
+is recorded, so that it can be tested and used as a gold standard.
 """
 
 from recency.simulation import lexicon, morphology, phrases
@@ -12,7 +12,7 @@ from recency.simulation.story import Rates, Referent, Story
 
 
 def generate(rates: Rates, *seed: int) -> Story:
-    """Generate the story that belongs to these seeds."""
+    """Generate the story of these seeds."""
     draws = Draws(*seed)
     topics = list(lexicon.TOPICS.values())
     topic, second = draws.any(topics), draws.any(topics)
@@ -103,7 +103,7 @@ def _narration(story: Story) -> None:
 
 
 def _clause(story: Story, simple: bool = False) -> None:
-    """Say a subject and a predicate; a simple clause has no relative clause."""
+    """Add a subject and a predicate; a simple clause has no relative clause."""
     draws = story.draws
     person = draws.chance(0.75)
     subject = phrases.subject_phrase(story, person, simple)
@@ -133,7 +133,7 @@ def _clause(story: Story, simple: bool = False) -> None:
 
 
 def _person_object(story: Story, subject: Referent, simple: bool) -> None:
-    """Say a character or someone else as an object, or the subject's reflexive."""
+    """Add a character or someone else as an object, or the subject's reflexive."""
     draws = story.draws
     if subject.form and draws.chance(0.1):
         phrases.mention(story, subject, "reflexive")

@@ -1,6 +1,6 @@
 """The words of the simulated language, by class and topic, the most frequent of a class first.
 
-No noun of the lexicon is spelled like a verb's form, so that a word's class can be read off it.
+No noun is spelled like a verb form, so that a word's class is unambiguous.
 """
 
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Topic:
-    """Words that occur together in a story; lemmas, all of them regular for `morphology`."""
+    """Words that occur together in a story, as lemmas that `morphology` inflects."""
 
     people: list[str]
     things: list[str]
     places: list[str]
-    transitive: list[str]  # what people do to things
-    intransitive: list[str]  # what people do
-    happening: list[str]  # what things do
+    transitive: list[str]  # actions of people on things
+    intransitive: list[str]  # actions of people
+    happening: list[str]  # processes of things
     adjectives: list[str]
 
 
@@ -143,9 +143,9 @@ TOPIC_OF = {verb: topic for topic in TOPICS.values() for verb in topic.transitiv
 
 GENERAL_PEOPLE = _words("friend child stranger visitor")
 GENERAL_THINGS = _words("house door window table")
-SOCIAL = _words("see help meet follow know thank find hear")  # what people do to people
+SOCIAL = _words("see help meet follow know thank find hear")  # actions between people
 STATIVE = {"see", "know", "hear"}  # verbs without a progressive
-SPEECH = _words("think say know believe hope")  # what people do with a clause
+SPEECH = _words("think say know believe hope")  # verbs with a clause as object
 GENERAL_INTRANSITIVE = _words("laugh sleep smile work")
 GENERAL_ADJECTIVES = _words("old small good new strange young quiet big")
 ADVERBS = _words("often slowly quickly quietly always again soon never")

@@ -29,7 +29,7 @@ PASTS = {
     "think": "thought",
 }
 
-DOUBLING = {"dig", "hum", "plan", "spot", "swim", "wrap"}  # one stressed, short final syllable
+DOUBLING = {"dig", "hum", "plan", "spot", "swim", "wrap"}  # verbs that double the final consonant
 
 
 def _with_s(stem: str) -> str:
@@ -42,19 +42,19 @@ def _with_s(stem: str) -> str:
 
 @cache
 def plural(noun: str) -> str:
-    """Give the plural of a noun."""
+    """Return the plural of a noun."""
     return PLURALS.get(noun) or _with_s(noun)
 
 
 @cache
 def third_person(verb: str) -> str:
-    """Give the third person singular of the present tense."""
+    """Return the third person singular of the present tense."""
     return _with_s(verb)
 
 
 @cache
 def past(verb: str) -> str:
-    """Give the simple past tense, the same for every person and number."""
+    """Return the simple past tense, the same for every person and number."""
     if verb in PASTS:
         return PASTS[verb]
     if verb.endswith("e"):
@@ -66,7 +66,7 @@ def past(verb: str) -> str:
 
 @cache
 def progressive(verb: str) -> str:
-    """Give the form in -ing."""
+    """Return the form in -ing."""
     if verb.endswith("ie"):
         return verb[:-2] + "ying"
     if verb.endswith("e") and not verb.endswith("ee"):
@@ -75,5 +75,5 @@ def progressive(verb: str) -> str:
 
 
 def article(word: str) -> str:
-    """Return the indefinite article that goes before a word of this lexicon."""
+    """Return the indefinite article before a word of this lexicon."""
     return "an" if word[0] in VOWELS else "a"

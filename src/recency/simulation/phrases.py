@@ -1,4 +1,4 @@
-"""Noun phrases, with what may modify them, and verbs of the simulated language."""
+"""Noun phrases with modifiers, and verbs of the simulated language."""
 
 from recency.simulation import lexicon, morphology
 from recency.simulation.lexicon import TOPIC_OF, TOPICS, Topic
@@ -8,14 +8,14 @@ ROLES = ("subject", "object", "possessive", "reflexive")  # the order of lexicon
 
 
 def finite(verb: str, tense: str, number: str) -> str:
-    """Inflect a verb for tense, and in the present for number."""
+    """Inflect a verb for tense and, in the present, for number."""
     if tense == "past":
         return morphology.past(verb)
     return morphology.third_person(verb) if number == "sg" else verb
 
 
 def verb_phrase(story: Story, verb: str, subject: Referent) -> int:
-    """Say a verb that agrees with its subject; return the index of the word with its stem."""
+    """Add a verb that agrees with its subject; return the index of the word with its stem."""
     draws, number = story.draws, subject.number
     adverb = [draws.zipf(lexicon.ADVERBS)] if draws.chance(0.12) else []
     turn = draws.uniform()
@@ -31,7 +31,7 @@ def verb_phrase(story: Story, verb: str, subject: Referent) -> int:
 
 
 def own_verb(story: Story, referent: Referent, kind: str) -> str:
-    """Draw a verb of a noun's topic, often the one that goes with the noun."""
+    """Draw a verb of a noun's topic, often its collocate."""
     noun = referent.noun
     verbs = getattr((noun and noun.topic) or story.topic, kind)
     if noun and story.draws.chance(story.rates.collocation):
@@ -40,7 +40,7 @@ def own_verb(story: Story, referent: Referent, kind: str) -> str:
 
 
 def adjective(story: Story, referent: Referent) -> str:
-    """Draw an adjective, often the one that goes with the noun."""
+    """Draw an adjective, often the noun's collocate."""
     noun = referent.noun
     if noun and noun.topic and story.draws.chance(story.rates.collocation):
         return noun.topic.adjectives[noun.rank % len(noun.topic.adjectives)]
@@ -68,7 +68,7 @@ def choose_noun(story: Story, person: bool) -> Noun:
 
 
 def refer(story: Story, person: bool, noun: Noun | None = None) -> tuple[str, Referent, bool]:
-    """Introduce a referent; return its noun as inflected, and whether the noun is a new one."""
+    """Introduce a referent; return its inflected noun, and whether the noun is new."""
     noun = noun or choose_noun(story, person)
     recent = story.people if person else story.things
     new = noun not in recent
@@ -82,7 +82,7 @@ def refer(story: Story, person: bool, noun: Noun | None = None) -> tuple[str, Re
 
 
 def noun_phrase(story: Story, person: bool, noun: Noun | None = None) -> Referent:
-    """Say a determiner, perhaps an adjective, and a noun, indefinite when the noun is new."""
+    """Add a determiner, an optional adjective, and a noun, indefinite if the noun is new."""
     draws, focus = story.draws, story.focus
     inflected, referent, new = refer(story, person, noun)
     words = [inflected]
@@ -101,7 +101,7 @@ def noun_phrase(story: Story, person: bool, noun: Noun | None = None) -> Referen
 
 
 def mention(story: Story, referent: Referent, role: str) -> None:
-    """Say a character's name, or a pronoun that is clear: of the focus, possessive, reflexive."""
+    """Add a character's name or an unambiguous pronoun: of the focus, possessive, reflexive."""
     clear = referent is story.focus and (
         referent.name is None or story.draws.chance(story.rates.pronoun)
     )
@@ -114,7 +114,7 @@ def mention(story: Story, referent: Referent, role: str) -> None:
 
 
 def subject_phrase(story: Story, person: bool, simple: bool) -> Referent:
-    """Say a subject, with what may stand between it and its verb; it becomes the focus."""
+    """Add a subject, optionally with words before its verb; it becomes the focus."""
     draws, rates, focus = story.draws, story.rates, story.focus
     if person and draws.chance(rates.cast):
         subject = draws.zipf(story.cast)
@@ -134,7 +134,7 @@ def subject_phrase(story: Story, person: bool, simple: bool) -> Referent:
 
 
 def prepositional_phrase(story: Story, head: Referent) -> None:
-    """Say a preposition and a thing other than the head."""
+    """Add a preposition and a thing other than the head."""
     story.say(story.draws.zipf(lexicon.PREPOSITIONS))
     noun = choose_noun(story, person=False)
     while noun == head.noun:
@@ -143,7 +143,7 @@ def prepositional_phrase(story: Story, head: Referent) -> None:
 
 
 def relative_clause(story: Story, head: Referent) -> None:
-    """Say a relative clause: people are its subject or object, things are its object."""
+    """Add a relative clause: people are its subject or object, things are its object."""
     draws = story.draws
     story.say("who" if head.person and draws.chance(0.7) else "that")
     if head.person and draws.chance(0.6):
@@ -158,7 +158,7 @@ def relative_clause(story: Story, head: Referent) -> None:
 
 
 def object_of(story: Story, verb: str) -> Noun | None:
-    """Draw a noun that goes with a transitive verb, or none: any noun will do."""
+    """Draw a noun that collocates with a transitive verb, or None for any noun."""
     draws, topic = story.draws, TOPIC_OF[verb]
     if not draws.chance(story.rates.collocation):
         return None
@@ -169,7 +169,7 @@ def object_of(story: Story, verb: str) -> Noun | None:
 
 
 def modifier(story: Story, referent: Referent) -> None:
-    """Say what may follow an object: a prepositional phrase or a relative clause."""
+    """Add an optional modifier of an object: a prepositional phrase or a relative clause."""
     if story.draws.chance(story.rates.modifier):
         if story.draws.chance(0.5):
             prepositional_phrase(story, referent)
@@ -178,5 +178,5 @@ def modifier(story: Story, referent: Referent) -> None:
 
 
 def direction(story: Story) -> None:
-    """Say where: a place of the story's topic."""
+    """Add a place of the story's topic."""
     story.say(story.draws.zipf(lexicon.DIRECTIONS), "the", story.draws.zipf(story.topic.places))

@@ -1,4 +1,4 @@
-"""Simulated readers: what each one fixates and how long, from the predictors of every word."""
+"""Simulated readers: fixations and reading times from the predictors of every word."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from recency.errors import InputError
 WORD_TERMS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
 TERMS = ("intercept", *WORD_TERMS, "previous_fixated")
 SKIPPING = ("intercept", "length", "unigram", "surprisal", "previous_fixated", "subject_sd")
-# What a table of responses has, and of eye movements too.
+# Columns of a table of responses, and additional columns for eye movements.
 COLUMNS = ("subject", "item", "sentence", "position", "word", "time_ms", "correct")
 OF_EYES = ("fixated", "previous_fixated", "words_since_fixation")
 SHORTEST = 20  # ms; no key press or fixation is shorter
@@ -23,7 +23,7 @@ class Readers:
 
     Coefficients and standard deviations are in ms for the average word and ms per character
     (length), word (position) or bit (unigram, surprisal, previous_surprisal), by term of `TERMS`.
-    With `skipping`, whose terms are log odds of fixating a word, they are eye movements.
+    With `skipping`, whose terms are log odds of fixating a word, the responses are eye movements.
     """
 
     subjects: int
@@ -32,8 +32,8 @@ class Readers:
     subject_sd: Mapping[str, float]
     sentence_sd: float
     residual_sd: float
-    items: int | None = None  # how many of the texts each subject reads, drawn at random; None: all
-    subject_correlation: float = 0.3  # of every two effects of subject
+    items: int | None = None  # number of randomly drawn texts per subject; None: all
+    subject_correlation: float = 0.3  # of every pair of subject effects
     skew: float = 0.6  # sd of the log of the residual, 0 for a Gaussian
     slips: float = 0.0  # probability of a key pressed too soon, after 20 to 80 ms
     lapses: float = 0.0  # probability of a pause of over 3 s
@@ -42,21 +42,21 @@ class Readers:
     skipping: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        for key, known in (
+        for key, terms in (
             ("coefficients", self.terms),
             ("subject_sd", self.terms),
             ("skipping", SKIPPING),
         ):
             for name in getattr(self, key) or ():
-                if name not in known:
+                if name not in terms:
                     raise InputError(
-                        f"simulated readers: {key} has no term {name!r}; it has {', '.join(known)}"
+                        f"simulated readers: {key} has no term {name!r}; it has {', '.join(terms)}"
                     )
         many = len(self.subject_sd)
         if many > 1 and not -1 / (many - 1) < self.subject_correlation < 1:
             raise InputError(
                 f"simulated readers: {many} subject effects cannot all have a correlation of "
-                f"{self.subject_correlation}; give subject_correlation a value nearer to 0"
+                f"{self.subject_correlation}; set subject_correlation to a value nearer to 0"
             )
 
     @property
@@ -65,7 +65,7 @@ class Readers:
         return TERMS if self.skipping is not None else TERMS[:-1]
 
     def subject_effects(self) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Give the terms that subjects differ in, their sds and their correlations."""
+        """Return the terms with by-subject effects, their sds and their correlations."""
         names = [name for name in TERMS if name in self.subject_sd]
         correlation = np.full((len(names), len(names)), float(self.subject_correlation))
         np.fill_diagonal(correlation, 1.0)
@@ -75,7 +75,7 @@ class Readers:
 def residuals(
     draws: np.random.Generator, shape: tuple[int, int], sd: float, skew: float
 ) -> np.ndarray:
-    """Draw log-normal noise shifted and scaled to mean 0 and this sd (ms)."""
+    """Draw log-normal noise, shifted and scaled to mean 0 and this sd (ms)."""
     if skew == 0:
         return draws.normal(0, sd, shape)
     raw = np.exp(skew * draws.standard_normal(shape))
@@ -90,10 +90,10 @@ def fixations(
     subjects: int,
     skipping: Mapping[str, float],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw which words are fixated in the first pass, from predictors less their means.
+    """Draw first-pass fixations from centred predictors.
 
-    `starts` says which words begin an item. Returns (fixated, words_since_fixation), both subjects
-    x words; the second counts from the last word fixated in the item, and is 1 just after it.
+    `starts` marks words that begin an item. Returns (fixated, words_since_fixation), both subjects
+    x words; the second counts from the last fixated word in the item, and is 1 directly after it.
     """
     slopes = sum(skipping.get(name, 0.0) * centred[name].to_numpy() for name in SKIPPING[1:4])
     habit = skipping.get("subject_sd", 0.0) * draws.standard_normal(subjects)
@@ -112,13 +112,13 @@ def fixations(
 
 
 def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame:
-    """Let the subjects read; one row a subject and word, by subject and then in reading order.
+    """Simulate reading: one row per subject and word, by subject and then in reading order.
 
-    `x` has the predictors `WORD_TERMS` of `words` in natural units. The columns are `COLUMNS`, time_ms
-    in whole ms (0 for a skipped word), correct c, e, or - for a sentence without a question, and of
-    eye movements `OF_EYES`, previous_fixated in the same item.
+    `x` has the predictors `WORD_TERMS` of `words` in natural units. The columns are `COLUMNS`,
+    time_ms in whole ms (0 for a skipped word), correct c, e, or - for a sentence without a
+    question, and of eye movements `OF_EYES`, with previous_fixated within the same item.
     """
-    # One stream for each source of chance, so that changing one leaves the others as they are.
+    # One stream per source of randomness, so that changing one does not affect the others.
     sources = ("subjects", "sentences", "residuals", "fixations", "attention", "questions", "items")
     seeds = np.random.SeedSequence(readers.seed).spawn(len(sources))
     draws = {name: np.random.default_rng(s) for name, s in zip(sources, seeds, strict=True)}
@@ -150,7 +150,7 @@ def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame
     time += draws["sentences"].normal(0, readers.sentence_sd, sentences)[sentence]
     time = np.rint(np.maximum(time, SHORTEST))
 
-    # What filters are for; none of it depends on the residual, so that they cost no truth.
+    # Data for filters, independent of the residual, so that filtering does not bias the effects.
     chance, other = draws["attention"].random((2, *shape))
     time = np.where(chance < readers.slips, np.rint(20 + 60 * other), time)
     time = np.where(chance > 1 - readers.lapses, np.rint(3001 + 3000 * other), time)
@@ -166,7 +166,7 @@ def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame
     for name in ("item", "sentence", "position", "word"):
         table[name] = np.tile(words[name].to_numpy(), readers.subjects)
     table |= {"time_ms": time.astype(np.int32), "correct": correct, **columns}
-    made = pd.DataFrame({name: np.ravel(column) for name, column in table.items()})
+    frame = pd.DataFrame({name: np.ravel(column) for name, column in table.items()})
     item, names = pd.factorize(words["item"])
     many = len(names) if readers.items is None else readers.items
     if not 1 <= many <= len(names):
@@ -174,4 +174,4 @@ def read(words: pd.DataFrame, x: pd.DataFrame, readers: Readers) -> pd.DataFrame
             f"simulated readers: items is {many}, but there are {len(names)} texts to read"
         )
     order = draws["items"].permuted(np.tile(np.arange(len(names)), (readers.subjects, 1)), axis=1)
-    return made[(order < many)[:, item].ravel()].reset_index(drop=True)
+    return frame[(order < many)[:, item].ravel()].reset_index(drop=True)

@@ -17,7 +17,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def use_one_thread() -> None:
-    """Let each process have one thread of linear algebra; to be called before NumPy is imported.
+    """Restrict each process to one thread of linear algebra, before NumPy is imported.
 
     Snakemake sets these variables to the job's threads, which are its processes here.
     """
@@ -27,16 +27,16 @@ def use_one_thread() -> None:
 def in_processes(
     function: Callable[..., Any], arguments: Iterable[tuple], processes: int
 ) -> Iterator[Any]:
-    """Yield function(*call) of all calls' arguments, in their order.
+    """Yield function(*call) for all calls, in their order.
 
     Parameters
     ----------
     function
-        A function of a module, whose results can be pickled.
+        A module-level function whose results can be pickled.
     arguments
-        Its arguments, a tuple for each call.
+        Its arguments, one tuple per call.
     processes
-        Number of processes; 1 stays in this one.
+        Number of processes; 1 uses the current process.
     """
     if processes <= 1:
         yield from (function(*call) for call in arguments)
@@ -52,7 +52,7 @@ def in_processes(
 
 
 def _end_with(parent: int) -> None:
-    """End this process where its parent was killed: it would hold the lock of ./run."""
+    """End this process when its parent is killed, since it would hold the lock of ./run."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -63,15 +63,15 @@ def _end_with(parent: int) -> None:
 
 
 class Finished:
-    """Results of the finished parts of a job, in a file that a stopped job leaves.
+    """Results of the finished parts of a job, in a file that survives a stopped job.
 
     Parameters
     ----------
     path
-        The file, JSON lines. The first is the specification; the results of another one are not
+        The file, JSON lines. The first is the specification; results with another specification are not
         used. An incomplete last line is ignored.
     specification
-        All that the results depend on.
+        Everything that the results depend on.
     """
 
     def __init__(self, path: str | os.PathLike, specification: Mapping[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Finished:
         head = json.dumps(specification, sort_keys=True)
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         if lines and lines[0] != head:
-            print(f"{self.path} is of another specification and is not used", file=sys.stderr)
+            print(f"{self.path} has another specification and is not used", file=sys.stderr)
             lines = []
         for line in lines[1:]:
             try:
@@ -95,13 +95,13 @@ class Finished:
             )
 
     def add(self, part: str, result: Any) -> None:
-        """Keep the result of a part."""
+        """Store the result of a part."""
         self.results[part] = result
         with self.path.open("a") as file:
             file.write(_line(part, result) + "\n")
 
     def remove(self) -> None:
-        """Remove the file; to be called when the job's outputs are written."""
+        """Remove the file, after the job's outputs are written."""
         self.path.unlink(missing_ok=True)
 
 

@@ -1,7 +1,7 @@
-"""Write the reading times of simulated readers, whose expectations are a known model's surprisal.
+"""Write reading times of simulated readers, whose expectations are an LM's surprisal.
 
-A time is linear in the predictors, with effects of subject and sentence and a right-skewed residual
-of mean zero, so the regression that is to recover the effects is the right one.
+Times are linear in the predictors, with effects of subject and sentence and a right-skewed residual
+with mean zero, so that the regression for recovering the effects is correctly specified.
 """
 
 import json
@@ -18,7 +18,7 @@ UNITS = {"intercept": "ms", "length": "ms/character", "position": "ms/word"}
 
 
 def truth_of(group: Readers, x: pd.DataFrame) -> dict[str, Any]:
-    """Say what was put in, laid out as the regressions say what they found, in natural units.
+    """Return the true effects in natural units, in the same layout as the regressions' results.
 
     `fixed` holds at the `centres`, the words' mean predictors; `random` has sds and correlations.
     """
@@ -67,9 +67,9 @@ def main(
     variant: str = "plain",
     **settings: Any,
 ) -> None:
-    """Write the responses (CSV) and the truth behind them (JSON).
+    """Write the responses (CSV) and the true effects (JSON).
 
-    `reader` names the model whose surprisal, plain or corrected (`variant`), the readers have;
+    `reader` names the model of the readers' surprisal, uncorrected or corrected (`variant`);
     `settings` are the fields of `simulation.readers.Readers`. The predictors are the regressions'.
     """
     group = Readers(**settings)
@@ -78,7 +78,7 @@ def main(
     x = pd.DataFrame(texts.predictors)[list(WORD_TERMS)]
     with atomic(out_responses) as part:
         readers.read(displayed, x, group).to_csv(part, index=False, lineterminator="\n")
-    known = {
+    record = {
         "reader": reader,
         "variant": variant,
         "measure": measure,
@@ -88,5 +88,5 @@ def main(
         "items": group.items,
     }
     with atomic(out_truth) as part:
-        text = json.dumps(known | truth_of(group, x), indent=1)
+        text = json.dumps(record | truth_of(group, x), indent=1)
         part.write_text(text + "\n", encoding="utf-8")

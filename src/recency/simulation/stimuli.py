@@ -1,4 +1,4 @@
-"""Write the stimuli of the simulated reading experiments: stories that no model was trained on."""
+"""Write the stimuli of the simulated reading experiments: stories outside the training data."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from recency.simulation import text as simulate_text
 
 
 def stimuli(seed: int, stories: int, **settings: float) -> pd.DataFrame:
-    """Generate the stories to be read, one row a word in reading order.
+    """Generate stories to read, one row per word in reading order.
 
     Columns: item (the story), sentence (from 1, unique over the stories), position (from 1 within
     the sentence), word (with its punctuation).
@@ -28,7 +28,7 @@ def stimuli(seed: int, stories: int, **settings: float) -> pd.DataFrame:
 
 
 def dependencies(seed: int, stories: int, **settings: float) -> pd.DataFrame:
-    """Give the grammar's own dependencies of the same stories, heads after their dependents.
+    """Return the grammar's dependencies of the same stories, with heads after their dependents.
 
     Columns: kind (subject, object, coreference), head, dependent (both word_id, counted from 0 over
     the stories in reading order), feature (number, or a pronoun's gender or number).
@@ -39,14 +39,13 @@ def dependencies(seed: int, stories: int, **settings: float) -> pd.DataFrame:
     )
     for story in generated:
         rows.extend(
-            (made.kind, made.head + offset, made.dependent + offset, made.feature)
-            for made in story.dependencies
+            (d.kind, d.head + offset, d.dependent + offset, d.feature) for d in story.dependencies
         )
         offset += len(story.words)
     return pd.DataFrame(rows, columns=["kind", "head", "dependent", "feature"])
 
 
 def main(out: str, stories: int, seed: int, **settings: float) -> None:
-    """Write the stimuli as CSV; `settings` are those of the text, so that both have one language."""
+    """Write the stimuli as CSV; `settings` are those of the training text, for the same language."""
     with atomic(out) as part:
         stimuli(seed, stories, **settings).to_csv(part, index=False, lineterminator="\n")

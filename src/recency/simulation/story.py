@@ -1,4 +1,4 @@
-"""The records of a story being told: its words, what they depend on, and what was mentioned."""
+"""The records of a story: its words, their dependencies, and its referents."""
 
 from dataclasses import dataclass, field
 
@@ -8,16 +8,16 @@ from recency.simulation.lexicon import Topic
 
 @dataclass(frozen=True)
 class Rates:
-    """How often the grammar takes each turn; probabilities unless said otherwise."""
+    """Probabilities of the grammar's choices, unless noted otherwise."""
 
     shortest: int = 8  # sentences in a story
     longest: int = 30  # sentences in a story
     past: float = 0.4  # stories told in the past tense
-    main_topic: float = 0.75  # nouns from the story's own topic; most others from its second one
-    burst: float = 0.35  # nouns taken again from the story so far, the latest first
-    collocation: float = 0.5  # verbs, objects and adjectives that go with the word beside them
-    cast: float = 0.4  # subjects of people that are one of the story's two characters
-    pronoun: float = 0.75  # mentions of the character in focus made by a pronoun
+    main_topic: float = 0.75  # nouns from the story's main topic; most others from its second one
+    burst: float = 0.35  # nouns repeated from the story so far, the latest first
+    collocation: float = 0.5  # verbs, objects and adjectives that collocate with the adjacent word
+    cast: float = 0.4  # human subjects that are one of the story's two characters
+    pronoun: float = 0.75  # mentions of the focused character by a pronoun
     plural: float = 0.38
     attractor: float = 0.25  # subjects with a prepositional phrase before their verb
     relative: float = 0.3  # other subjects with a relative clause before their verb
@@ -33,11 +33,11 @@ class Rates:
 
 @dataclass(frozen=True)
 class Dependency:
-    """A word (`head`) that follows a word it depends on (`dependent`), as indices in the story.
+    """A word (`head`) and an earlier word it depends on (`dependent`), as indices in the story.
 
-    Kinds: `subject` (finite verb, its subject), `object` (verb of a relative clause, the noun that
-    the clause belongs to), `coreference` (pronoun, the last mention). The feature is the number
-    (`sg`, `pl`) or, for coreference, what the pronoun shows (`f`, `m`, `pl`).
+    Kinds: `subject` (finite verb, its subject), `object` (verb of a relative clause, the modified
+    noun), `coreference` (pronoun, the last mention). The feature is the number (`sg`, `pl`) or, for
+    coreference, the pronoun's form (`f`, `m`, `pl`).
     """
 
     kind: str
@@ -57,9 +57,9 @@ class Noun:
 
 @dataclass
 class Referent:
-    """Someone or something that was mentioned.
+    """A person or thing that was mentioned.
 
-    `form` is the pronoun's gender or number (f, m, pl), none for what is never referred to again.
+    `form` is the pronoun's gender or number (f, m, pl), empty if it is never referred to again.
     """
 
     number: str
@@ -72,7 +72,7 @@ class Referent:
 
 @dataclass
 class Story:
-    """A story as it is told."""
+    """A story during its generation."""
 
     draws: Draws
     rates: Rates
@@ -81,9 +81,9 @@ class Story:
     tense: str  # present or past
     cast: list[Referent]  # the two characters, the protagonist first
     words: list[str] = field(default_factory=list)
-    sentences: list[int] = field(default_factory=list)  # index of each one's first word
+    sentences: list[int] = field(default_factory=list)  # index of each sentence's first word
     dependencies: list[Dependency] = field(default_factory=list)
-    focus: Referent | None = None  # the last subject, for which a pronoun is clear
+    focus: Referent | None = None  # the last subject, for which a pronoun is unambiguous
     people: list[Noun] = field(default_factory=list)  # mentioned so far, the latest last
     things: list[Noun] = field(default_factory=list)
 

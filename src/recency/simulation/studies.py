@@ -1,13 +1,13 @@
 """Simulated reading-time studies in which the source of readers' expectations is known.
 
-Each response has subjects and sentences of its own, and every subject reads every sentence. The
+Each response has its own subjects and sentences, and every subject reads every sentence. The
 time of subject i on word w is
 
     y_iw = (b + b_i)' x_w + u_sentence(w) + v_w + e_iw,
 
 with x_w the standardised length, position, unigram surprisal, expectation, and expectation of the
-previous word. An LM's surprisal follows the expectation with a correlation that is set, its
-`closeness`, so the LM that predicts readers better is known.
+previous word. An LM's surprisal has a given correlation with the expectation, its `closeness`, so
+that the true order of the LMs is known.
 """
 
 from collections.abc import Mapping
@@ -110,7 +110,7 @@ class Response:
 
 
 def previous(values: np.ndarray) -> np.ndarray:
-    """Return the value of the word before each word; 0 for the first one."""
+    """Return the value of the previous word for each word; 0 for the first one."""
     return np.concatenate([[0.0], values[:-1]])
 
 
@@ -136,7 +136,7 @@ def simulate(
     Returns
     -------
     list of Response
-        As many as `settings.responses`; an LM's seeds are the same ones in all of them.
+        `settings.responses` responses, with the same seeds of an LM in all of them.
     """
     seeds = {lm: random.standard_normal(settings.seeds) for lm in closeness}
     by_seed = {
@@ -154,7 +154,7 @@ def _response(
     unigram = 5 + length + random.normal(0, 2, words)
     position = np.tile(np.arange(settings.words, dtype=float), settings.sentences)
     controls = {"length": length, "position": position, "unigram": unigram}
-    # Rare words are less expected: half of the expectation's standard deviation.
+    # Rare words are less expected: this is half of the expectation's standard deviation.
     source = 0.5 * standardised(unigram) + np.sqrt(0.75) * random.standard_normal(words)
     lms = {lm: _surprisal(source, r, settings.seed_share, random) for lm, r in closeness.items()}
     return Response(

@@ -1,7 +1,7 @@
 """Scores of LMs in simulated studies: fitted models, the crossed bootstrap, totals over cells.
 
-The same computation that recency.regression.crossed and recency.stats.crossed_samples make from files, on
-the arrays of recency.simulation.studies.
+The same computation as recency.regression.crossed and recency.stats.crossed_samples do from files,
+here on the arrays of recency.simulation.studies.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ BASELINES = {
 """Its baseline models: without any predictor of the LM, and with its by-subject slopes."""
 
 Levels = tuple[np.ndarray, np.ndarray]
-"""How often each subject and each sentence occurs in a sample."""
+"""Number of occurrences of each subject and each sentence in a sample."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ def partition(subjects: int, sentences: int) -> np.ndarray:
 def observations(
     response: Response, lm: str, seed: int, subjects: slice, sentences: slice, kept: np.ndarray
 ) -> Observations:
-    """Return the observations of a range of subjects and sentences that are in the cells `kept`.
+    """Return the observations of a range of subjects and sentences in the cells `kept`.
 
-    Predictors are scaled by the first `kept.shape[1]` sentences of the response, so that unseen
-    ones, which come after them, have the scale of the others.
+    Predictors are scaled by the first `kept.shape[1]` sentences of the response, so that the later,
+    unseen ones have the same scale.
     """
     words = np.isin(response.sentence, np.arange(response.sentence[-1] + 1)[sentences])
     scaled = response.predictors(lm, seed, kept.shape[1])
@@ -100,7 +100,7 @@ def once(cells: Cells) -> Levels:
 
 
 def marginal(cells: Cells, fit: Fit, levels: Levels) -> Sequence[np.ndarray]:
-    """Score cells by their marginal log-likelihood, as the primary endpoint does."""
+    """Score cells by their marginal log-likelihood, as in the primary endpoint."""
     return [cells.log_density(fit, *levels)[1]]
 
 
@@ -110,7 +110,7 @@ def crossed_scores(
     stream: tuple[int, str],
     score: Callable[[Cells, Fit, Levels], Sequence[np.ndarray]] = marginal,
 ) -> np.ndarray:
-    """Return the mean scores of cells by fits that have seen neither their subject nor sentence.
+    """Return the mean scores of cells by fits without their subject and sentence.
 
     Parameters
     ----------
@@ -119,19 +119,19 @@ def crossed_scores(
     draws
         Number of bootstrap draws.
     stream
-        A number and a name: models with the same ones have the same draws.
+        A number and a name: models with the same ones share their draws.
     score
         Log-likelihoods of the cells of a sample under a fit (subjects, sentences), one by kind.
 
     Returns
     -------
     numpy.ndarray
-        (kinds, subjects, sentences). A cell that no draw has left out has the mean score of an
-        observation for each of its observations.
+        (kinds, subjects, sentences). A cell that is in every draw has the mean score of an observation
+        for each of its observations.
     """
     start = cells.warm_start()
     names = [[str(level) for level in range(many)] for many in cells.n.shape]
-    if names[0] == names[1]:  # which would have the same draws
+    if names[0] == names[1]:  # they would have the same draws
         names[1] = [f"sentence {level}" for level in names[1]]
     total, seen = 0.0, np.zeros(cells.n.shape)
     for draw in range(draws):
@@ -161,7 +161,7 @@ def total(cells: np.ndarray, n: np.ndarray, sample: str) -> Scores:
     n
         Number of observations of each cell (subjects, sentences).
     sample
-        Name of the sample that the subjects and sentences are of.
+        Name of the sample of subjects and sentences.
     """
     by_seed, mean, seeds = cells.sum((1, 2)), cells.mean(0), len(cells)
     apart = np.zeros(seeds)

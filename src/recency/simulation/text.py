@@ -1,4 +1,4 @@
-"""Write the simulated study's text: stories of a small, English-like language."""
+"""Write the training text of the simulated study: stories in a small, English-like language."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -14,30 +14,30 @@ from recency.simulation.story import Rates, Story
 
 BLOCK = 5_000  # stories in a row group, about 6 MB of text
 SCHEMA = pa.schema([("document", pa.string()), ("text", pa.string())])
-TEXT, STIMULI = 0, 1  # streams: with the same seed, no story to read is one trained on
+TEXT, STIMULI = 0, 1  # streams: with the same seed, training and test stories differ
 
 
 def rates(**settings: float) -> Rates:
-    """Make the grammar's rates from settings; InputError for one that is unknown or impossible."""
-    known = {field.name for field in fields(Rates)}
+    """Return the grammar's rates from settings; raise InputError for unknown or impossible ones."""
+    names = {field.name for field in fields(Rates)}
     for name, value in settings.items():
-        if name not in known:
+        if name not in names:
             raise InputError(
-                f"simulation: the grammar has no rate {name!r}; it has {', '.join(sorted(known))}"
+                f"simulation: the grammar has no rate {name!r}; it has {', '.join(sorted(names))}"
             )
         if value < 0 or (name not in ("shortest", "longest") and value > 1):
             raise InputError(f"simulation: {name} is {value}, which is not a probability")
-    made = replace(Rates(), **settings)
-    if not 1 <= made.shortest <= made.longest:
+    chosen = replace(Rates(), **settings)
+    if not 1 <= chosen.shortest <= chosen.longest:
         raise InputError(
-            f"simulation: stories of {made.shortest} (shortest) to {made.longest} (longest) "
-            "sentences are impossible; give 1 <= shortest <= longest"
+            f"simulation: stories of {chosen.shortest} (shortest) to {chosen.longest} (longest) "
+            "sentences are impossible; use 1 <= shortest <= longest"
         )
-    return made
+    return chosen
 
 
 def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[Story]:
-    """Generate stories, each from a seed of its own: the first ones do not depend on the number."""
+    """Generate stories, each from its own seed: the first ones do not depend on the number."""
     for index in range(number):
         yield grammar.generate(settings, seed, stream, index)
 

@@ -1,4 +1,4 @@
-"""Rule classify_abusive_words: which words are abusive, by cross-validation, and the expanded lexicon."""
+"""Rule classify_abusive_words: cross-validated classification, and the expanded lexicon."""
 
 from recency.evaluations.abusive_words.classify import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule abusive_vectors: an LM's vectors of a lexicon's words."""
+"""Rule abusive_vectors: an LM's embeddings of a lexicon's words."""
 
 from recency.evaluations.abusive_words.vectors import main
 from recency.workflow.script import run

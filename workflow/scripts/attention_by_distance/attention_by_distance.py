@@ -1,4 +1,4 @@
-"""Rule attention_by_distance: where each head of an LM looks, by distance, and how it spreads."""
+"""Rule attention_by_distance: the attention of each head by distance, and its entropy."""
 
 from recency.evaluations.attention_by_distance.score import main
 from recency.workflow.script import run

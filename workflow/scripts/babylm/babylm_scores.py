@@ -1,4 +1,4 @@
-"""Rule babylm_scores: log probability of every candidate of the challenge's zero-shot parts, and of words."""
+"""Rule babylm_scores: log probabilities of all candidates of the zero-shot parts, and of words."""
 
 from recency.evaluations.babylm.score import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule babylm_words: surprisal of the challenge's words of early childhood, each in its contexts."""
+"""Rule babylm_words: surprisal of the challenge's child-directed words in their contexts."""
 
 from recency.evaluations.babylm.words import main
 from recency.workflow.script import run

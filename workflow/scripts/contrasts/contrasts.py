@@ -1,4 +1,4 @@
-"""Rule contrasts: differences between words in responses and surprisal, over items and of each item."""
+"""Rule contrasts: differences between words in responses and surprisal, by item and over items."""
 
 from recency.evaluations.contrasts.item_effects import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Fetch one file, from the user, a mirror or the internet, and check that it is the right one."""
+"""Copy one file from the user or a mirror, or download it, and verify its checksum."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Read a corpus's original files into text, one row per document."""
+"""Convert a corpus's original files to text, one row per document."""
 
 from recency.text.prepare import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Check a corpus that comes as tokens, such as the pre-shuffled Pile (Biderman et al. 2023)."""
+"""Check a tokenized corpus, such as the pre-shuffled Pile (Biderman et al. 2023)."""
 
 from recency.text.pretokenized import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Turn a corpus's text into one stream of tokens, for training to read through a memory map."""
+"""Tokenize a corpus into one stream of tokens, which training reads through a memory map."""
 
 from recency.text.tokens import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Train a tokenizer on a corpus's text: byte-level BPE, or its words."""
+"""Train a tokenizer on a corpus's text: byte-level BPE, or words."""
 
 from recency.text.tokenizer import main
 from recency.workflow.script import run

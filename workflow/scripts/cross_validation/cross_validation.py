@@ -1,4 +1,4 @@
-"""Fit one regression fold by fold, each fold scored by the fit to all the others."""
+"""Fit one regression fold by fold, and score each fold by the fit to the others."""
 
 from recency.regression.folds import main
 from recency.workflow.script import run

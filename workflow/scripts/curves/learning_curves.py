@@ -1,4 +1,4 @@
-"""Rule learning_curves: ΔLogLik, perplexity, minimal pairs and attention of LMs at steps of their training."""
+"""Rule learning_curves: ΔLogLik, perplexity, minimal pairs and attention at training steps."""
 
 from recency.evaluations.curves.points import main
 from recency.workflow.script import run

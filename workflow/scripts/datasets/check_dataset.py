@@ -1,4 +1,4 @@
-"""Look a reading-time corpus over, on one page, before anything is fitted to it."""
+"""Write a quality report of a reading-time corpus, before anything is fitted to it."""
 
 from recency.evaluations.dataset_check.page import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""List the datasets that were left out, and why, so that the result says so."""
+"""List the datasets that were not run, with the reasons."""
 
 from recency.workflow.not_run import main
 from recency.workflow.script import run

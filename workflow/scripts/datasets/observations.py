@@ -1,4 +1,4 @@
-"""Filter responses as the paper does, count what each step drops, and part them in three or not."""
+"""Filter responses as in the paper, count the removals, and partition them if requested."""
 
 from recency.reading.observations import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""When each word came up for each subject, which kernels of delayed effects need."""
+"""Read the onset of each word for each subject, for kernels of delayed effects."""
 
 from recency.reading.onsets import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Read how long each subject took for each word of a reading-time corpus; nothing is filtered."""
+"""Read each subject's response to each word of a reading-time corpus, without filters."""
 
 from recency.reading.responses import main
 from recency.workflow.job import logged
@@ -7,5 +7,5 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         settings = dict(snakemake.params)
         files = dict(zip(settings.pop("roles"), snakemake.input.files, strict=True))
-        known = snakemake.input.words
-        main(files=files, words=known, out=snakemake.output[0], **settings)
+        words = snakemake.input.words
+        main(files=files, words=words, out=snakemake.output[0], **settings)

@@ -1,4 +1,4 @@
-"""Rule dependencies: what depends on what in the words of a dataset, from its annotated trees."""
+"""Rule dependencies: dependencies between the words of a dataset, from its annotated trees."""
 
 from recency.evaluations.dependencies.extract import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""A figure or table of an experiment, by the module of its evaluation that makes it."""
+"""Draw a figure or table of an experiment, with the module of its evaluation."""
 
 from recency import plugins
 from recency.workflow.job import logged

@@ -1,4 +1,4 @@
-"""A finished run as an RO-Crate."""
+"""Package a finished run as an RO-Crate."""
 
 from recency.export.ro_crate import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""What a run found, for the terminal and the report: ranking, observations, what was not run."""
+"""Summary of a run for the terminal and the report: ranking, observations, missing results."""
 
 from recency.evaluations.summary import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""The verdict of an experiment: which LM predicts best, and how sure that is."""
+"""The verdict of an experiment: which LM predicts best, and with what certainty."""
 
 from recency.evaluations.reading_times.verdict import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Write the page on which an experiment's words, readers and LMs are explored."""
+"""Write the page for exploring an experiment's words, readers and LMs."""
 
 from recency.evaluations.explore.assemble import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule fine_tune: a masked LM fine-tuned on a GLUE task, from several seeds."""
+"""Rule fine_tune: fine-tune a masked LM on a GLUE task from several seeds."""
 
 from recency.evaluations.glue.fine_tune import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Compare LMs by the AIC of least squares on words, and their surprisal by what it goes with."""
+"""Compare LMs by the AIC of full-data fits, and correlate their surprisal."""
 
 from recency.evaluations.item_means.delta_aic import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""What a search of a bias's parameters tried: their gain in log-likelihood over the unbiased LM."""
+"""Trials of a bias search: their gain in log-likelihood over the unbiased LM."""
 
 from recency.evaluations.bias_search.figure import main
 from recency.workflow.script import run

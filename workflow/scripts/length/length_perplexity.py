@@ -1,4 +1,4 @@
-"""Rule length_perplexity: nats of the same masked tokens of a text, read in pieces of several lengths."""
+"""Rule length_perplexity: nats of the same masked tokens, read in segments of several lengths."""
 
 from recency.evaluations.length.score import main
 from recency.workflow.script import run
@@ -7,7 +7,7 @@ if __name__ == "__main__":
     run(
         main,
         snakemake,
-        lengths=[int(each) for each in snakemake.wildcards.lengths.split("-")],
+        lengths=[int(length) for length in snakemake.wildcards.lengths.split("-")],
         documents=None
         if snakemake.wildcards.documents == "all"
         else int(snakemake.wildcards.documents),

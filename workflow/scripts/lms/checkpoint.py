@@ -1,4 +1,4 @@
-"""Rule checkpoint: an LM of the weights that a training kept at one of its steps."""
+"""Rule checkpoint: an LM from the weights stored at one training step."""
 
 from recency.networks.stored_steps import take
 from recency.workflow.job import logged

@@ -1,4 +1,4 @@
-"""Rule export: one language model as a folder that transformers opens by itself, bias and all."""
+"""Rule export: write a language model as a folder that transformers opens, including its bias."""
 
 from recency.export.write import main
 from recency.workflow.script import run

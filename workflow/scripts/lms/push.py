@@ -1,4 +1,4 @@
-"""Rule push: an exported language model goes to the Hugging Face Hub, where a token is set."""
+"""Rule push: upload an exported language model to the Hugging Face Hub, given a token."""
 
 from recency.export.push import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule train: train one language model on a token stream, resuming where a killed job was."""
+"""Rule train: train a language model on a token stream, resuming a killed job."""
 
 from recency.networks.train import main
 from recency.workflow.job import code_of, logged

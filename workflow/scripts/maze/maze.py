@@ -1,4 +1,4 @@
-"""Rule maze_choices: which of word and foil LMs and readers choose, and contrasts between versions of items."""
+"""Rule maze_choices: choices between words and foils, and contrasts between versions of items."""
 
 from recency.evaluations.maze.choices import main
 from recency.workflow.script import run

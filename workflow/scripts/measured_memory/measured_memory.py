@@ -1,4 +1,4 @@
-"""Rule measured_memory: what replacing one word does to the surprisal of each word behind it."""
+"""Rule measured_memory: the effect of replacing a word on the surprisal of each later word."""
 
 from recency.evaluations.measured_memory.score import main
 from recency.workflow.script import run

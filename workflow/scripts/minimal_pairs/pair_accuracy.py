@@ -1,4 +1,4 @@
-"""How often each LM finds the acceptable sentence of a minimal pair likelier, and against the baseline."""
+"""Accuracy of each LM on minimal pairs, with intervals and tests against the baseline."""
 
 from recency.evaluations.minimal_pairs.accuracy import main
 from recency.workflow.script import run

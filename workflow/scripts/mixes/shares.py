@@ -1,4 +1,4 @@
-"""Rule mix_shares: the shares of LMs that are interpolated, by EM on held-out text."""
+"""Rule mix_shares: shares of interpolated LMs, by EM on held-out text."""
 
 from recency.scoring.mix import shares
 from recency.workflow.script import run

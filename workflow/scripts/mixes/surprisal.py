@@ -1,4 +1,4 @@
-"""Rule mix_surprisal: surprisal of every word of a dataset under LMs interpolated (contract 3)."""
+"""Rule mix_surprisal: surprisal of every word of a dataset under a mixture of LMs (contract 3)."""
 
 from recency.scoring.mix import surprisal
 from recency.workflow.script import run

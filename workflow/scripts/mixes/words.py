@@ -1,4 +1,4 @@
-"""Rule corpus_words: a corpus's words, as those of a dataset."""
+"""Rule corpus_words: a corpus's words in the format of a dataset."""
 
 from recency.scoring.mix import words_of
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule nearest_words: the words nearest to some, by a network's embedding and by its memory of words."""
+"""Rule nearest_words: nearest neighbours of words by embedding and by memory."""
 
 from recency.evaluations.nearest_words.score import main
 from recency.workflow.script import run

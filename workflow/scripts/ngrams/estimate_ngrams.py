@@ -1,4 +1,4 @@
-"""Rule estimate_ngrams: an n-gram model of a corpus, modified Kneser-Ney, by KenLM's lmplz."""
+"""Rule estimate_ngrams: estimate an n-gram model of a corpus with KenLM (modified Kneser-Ney)."""
 
 from recency.scoring.estimate_ngrams import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule train_cdlm: an n-gram model times what words further back make of a word."""
+"""Rule train_cdlm: train a combination of an n-gram model with longer-distance word effects."""
 
 from recency.scoring.train_cdlm import main
 from recency.workflow.script import run

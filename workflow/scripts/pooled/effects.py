@@ -1,4 +1,4 @@
-"""Rule pooled_effects: an LM's effect on each corpus, and their meta-analysis."""
+"""Rule pooled_effects: an LM's lead in each corpus, and a meta-analysis."""
 
 from recency.evaluations.pooled.effects import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule structural_probe: how much of a sentence's tree lies in each layer of an LM."""
+"""Rule structural_probe: dependency trees decoded from each layer of an LM."""
 
 from recency.evaluations.probe.score import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule continuations: how LMs go on, shuffled among the originals, for people to judge."""
+"""Rule continuations: LMs' continuations, shuffled with the originals, for human judges."""
 
 from recency.evaluations.rank_metrics.judges import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule rank_metrics: where an LM ranks the words that come, and how it would go on."""
+"""Rule rank_metrics: an LM's ranks of the observed words, and its continuations."""
 
 from recency.evaluations.rank_metrics.score import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Rule rare_words_by_lm: an LM's embedding table against people's ratings of pairs of words."""
+"""Rule rare_words_by_lm: an LM's embedding table compared with human ratings of word pairs."""
 
 from recency.evaluations.rare_words.score import of_network
 from recency.workflow.script import run

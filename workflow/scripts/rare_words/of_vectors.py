@@ -1,4 +1,4 @@
-"""Rule rare_words_by_vectors: a .vec file against people's ratings of pairs of words."""
+"""Rule rare_words_by_vectors: a .vec file compared with human ratings of word pairs."""
 
 from recency.evaluations.rare_words.score import of_vectors
 from recency.workflow.script import run

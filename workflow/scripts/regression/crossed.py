@@ -1,4 +1,4 @@
-"""Score models by the crossed bootstrap: subjects and sentences that their fits have not seen."""
+"""Score models by the crossed bootstrap, on subjects and sentences outside their fits."""
 
 from recency.workflow.fits import crossed
 from recency.workflow.script import run

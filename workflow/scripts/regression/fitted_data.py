@@ -1,4 +1,4 @@
-"""Rules fitted_data, fitted_nested_data: the rows and columns that a regression was fitted to, as a table."""
+"""Rules fitted_data, fitted_nested_data: the rows and columns of a regression as a table."""
 
 from recency.regression.fitted import main
 from recency.workflow.script import run

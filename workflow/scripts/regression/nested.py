@@ -1,4 +1,4 @@
-"""What an LM adds to another one in the same regression, both ways, from fits and held-out rows."""
+"""Additional effect of an LM in a regression with another LM, from fits and held-out rows."""
 
 from recency.evaluations.reading_times.nested import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Search for the structure of the random effects, as Clark et al. (2025, Section 4.4) did."""
+"""Search for the random-effects structure, as in Clark et al. (2025, Section 4.4)."""
 
 from recency.regression.random_effects import main
 from recency.workflow.script import run

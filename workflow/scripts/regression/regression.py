@@ -1,4 +1,4 @@
-"""Fit regressions of some responses, with an LM's surprisal or without: a JSON file each."""
+"""Fit regressions of some responses, with or without an LM's surprisal: one JSON file each."""
 
 from recency.workflow.fits import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""ΔLogLik of LMs trained from several seeds: variance between seeds apart from that between items."""
+"""ΔLogLik of LMs trained from several seeds: variance between seeds and between items."""
 
 from recency.evaluations.reading_times.seeds import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Write the reading times of simulated readers, whose expectations are a known model's surprisal."""
+"""Write reading times of simulated readers, whose expectations are an LM's surprisal."""
 
 from recency.simulation.responses import main
 from recency.workflow.script import run

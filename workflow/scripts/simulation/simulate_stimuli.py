@@ -1,4 +1,4 @@
-"""Write the stimuli of the simulated reading experiments: stories that no model was trained on."""
+"""Write the stimuli of the simulated reading experiments: stories outside the training data."""
 
 from recency.simulation.stimuli import main
 from recency.workflow.script import run

@@ -1,4 +1,4 @@
-"""Write the simulated study's text: stories of a small, English-like language."""
+"""Write the training text of the simulated study: stories in a small, English-like language."""
 
 from recency.simulation.text import main
 from recency.workflow.script import run

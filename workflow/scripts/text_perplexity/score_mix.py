@@ -1,4 +1,4 @@
-"""Rule mix_text_perplexity: surprisal of every word of a corpus under LMs interpolated."""
+"""Rule mix_text_perplexity: surprisal of every word of a corpus under a mixture of LMs."""
 
 from recency.evaluations.text_perplexity.score import of_mix
 from recency.workflow.script import run

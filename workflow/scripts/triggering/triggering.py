@@ -1,4 +1,4 @@
-"""Rule triggering: how much likelier a word is so many words after another one."""
+"""Rule triggering: probability of a word after another one relative to chance, by distance."""
 
 from recency.evaluations.triggering.count import main
 from recency.workflow.script import run

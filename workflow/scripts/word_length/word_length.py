@@ -1,4 +1,4 @@
-"""Rule type_lengths: average surprisal of word types against their length and frequency."""
+"""Rule type_lengths: average surprisal of word types, with their length and frequency."""
 
 from recency.evaluations.word_length.types import main
 from recency.workflow.script import run

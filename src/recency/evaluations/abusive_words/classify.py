@@ -1,4 +1,4 @@
-"""Rule classify_abusive_words: linear SVMs by sets of features, cross-validated, and the expanded lexicon's scores.
+"""Rule classify_abusive_words: cross-validated linear SVMs, and the scores of the expanded lexicon.
 
 The thesis used SVMlight with a linear kernel. scikit-learn's SVC has the same objective; C is
 SVMlight's default, 1 / mean(x·x).
@@ -30,7 +30,7 @@ INT, WN, WK = (
     ("WKusage", "WKgloss"),
 )
 ALL = (*INT, "NRC", "VIEW", "PATnoun", "PATadj", *WN, *WK, "FN")
-#: Rows of Table 6.8, then the sets of Table 6.7 that take no vectors: name → groups of features.
+#: Feature sets of Table 6.8, then those of Table 6.7 that use no vectors: name → feature groups.
 SETS = {
     "INTfine": INT[:1], "INTbin": INT[1:2], "INTperson": INT[2:], "INTfine+INTbin+INTperson": INT,
     "NRC": ("NRC",), "VIEW": ("VIEW",), "INTbin+NRC+VIEW": ("INTbin", "NRC", "VIEW"),
@@ -45,17 +45,17 @@ COLUMNS += ["p_previous", "missing", "fold_f1"]
 
 
 class Blocks:
-    """Matrices of features by group: sparse, a row per entry, each column divided by its largest absolute value."""
+    """Feature matrices by group: sparse, a row per entry, columns scaled by their largest magnitude."""
 
     def __init__(self, entries: Sequence[str], features: pd.DataFrame, files: Sequence[File]):
-        self.rows = {entry: place for place, entry in enumerate(entries)}
+        self.rows = {entry: index for index, entry in enumerate(entries)}
         self.groups: dict[str, sparse.csr_matrix] = {}
         self.has: dict[str, np.ndarray] = {}
-        for group, own in features.groupby("group"):
-            columns = pd.factorize(own["feature"])[0]
-            rows = own["entry"].map(self.rows).to_numpy()
+        for group, block in features.groupby("group"):
+            columns = pd.factorize(block["feature"])[0]
+            rows = block["entry"].map(self.rows).to_numpy()
             shape = (len(entries), columns.max() + 1)
-            matrix = sparse.csr_matrix((own["value"].to_numpy(float), (rows, columns)), shape)
+            matrix = sparse.csr_matrix((block["value"].to_numpy(float), (rows, columns)), shape)
             largest = abs(matrix).max(axis=0).toarray().ravel()
             self.groups[group] = (matrix @ sparse.diags(1 / np.maximum(largest, 1e-300))).tocsr()
             self.has[group] = matrix.getnnz(axis=1) > 0
@@ -65,43 +65,43 @@ class Blocks:
             lm = Path(path).parent.name
             vectors = np.array(table["vector"].to_list())
             unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
-            own = (table["kind"] == OWN).to_numpy()
+            has_own_vector = (table["kind"] == OWN).to_numpy()
             self.lms.append(lm)
-            for made, matrix in (("", unit * own[:, None]), ("+SWordSS", unit)):
-                self.groups[f"{EMBEDDINGS}{made}:{lm}"] = sparse.csr_matrix(matrix)
-                self.has[f"{EMBEDDINGS}{made}:{lm}"] = np.abs(matrix).sum(1) > 0
+            for suffix, matrix in (("", unit * has_own_vector[:, None]), ("+SWordSS", unit)):
+                self.groups[f"{EMBEDDINGS}{suffix}:{lm}"] = sparse.csr_matrix(matrix)
+                self.has[f"{EMBEDDINGS}{suffix}:{lm}"] = np.abs(matrix).sum(1) > 0
 
     def sets(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        """Return (features, LM or "") → groups, those that are not here included."""
-        found = {(name, ""): groups for name, groups in SETS.items()}
+        """Return (feature set, LM or "") → groups, including groups of the available resources."""
+        feature_sets = {(name, ""): groups for name, groups in SETS.items()}
         here = tuple(group for group in ALL if group in self.groups)
         if here and here != ALL:
-            found[HERE, ""] = here
+            feature_sets[HERE, ""] = here
         for lm in self.lms:
-            for made in ("", "+SWordSS"):
-                name = EMBEDDINGS + made
-                found[name, lm] = (f"{name}:{lm}",)
+            for suffix in ("", "+SWordSS"):
+                name = EMBEDDINGS + suffix
+                feature_sets[name, lm] = (f"{name}:{lm}",)
                 if here:
-                    found[f"{HERE}+{name}", lm] = (*here, f"{name}:{lm}")
-        return found
+                    feature_sets[f"{HERE}+{name}", lm] = (*here, f"{name}:{lm}")
+        return feature_sets
 
     def matrix(self, groups: Sequence[str], entries: Sequence[str]) -> sparse.csr_matrix:
-        """Return the columns of these groups, the rows of these entries."""
+        """Return the features of these groups (columns) for these entries (rows)."""
         rows = [self.rows[entry] for entry in entries]
         return sparse.hstack([self.groups[group] for group in groups], format="csr")[rows]
 
 
 def machine(x: sparse.csr_matrix) -> SVC:
-    """Return a linear SVM, C as SVMlight's default: 1 / mean(x·x)."""
+    """Return a linear SVM with SVMlight's default C, 1 / mean(x·x)."""
     mean = x.multiply(x).sum(axis=1).mean()
     return SVC(kernel="linear", C=1 / mean if mean else 1.0)
 
 
 def measured(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """Return precision and recall as means over both classes, F1 as the thesis has it, in percent.
+    """Return macro-averaged precision and recall, and F1 as in the thesis, in percent.
 
-    Its F1 is the harmonic mean of both means (all rows of Tables 6.7 and 6.8 agree with this);
-    `f1_of_classes` is the mean of the classes' F1.
+    `f1` is the harmonic mean of the two averages, which agrees with all rows of Tables 6.7 and 6.8;
+    `f1_of_classes` is the mean of the F1 of each class.
     """
     p, r, f, _ = precision_recall_fscore_support(truth, predicted, average="macro", zero_division=0)
     return {"precision": 100 * p, "recall": 100 * r, "f1": 200 * p * r / (p + r) if p + r else 0.0, "f1_of_classes": 100 * f}  # fmt: skip
@@ -110,7 +110,7 @@ def measured(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
 def cross_validated(
     x: sparse.csr_matrix, truth: np.ndarray, folds: int, seed: int, new=machine
 ) -> tuple[np.ndarray, list[float]]:
-    """Return the predictions (n,) of stratified folds, each by a machine fitted to the others, and each fold's F1."""
+    """Return out-of-fold predictions (n,) in stratified cross-validation, and the F1 of each fold."""
     predicted, scores = np.zeros(len(truth), bool), []
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for train, test in parts.split(np.zeros(len(truth)), truth):
@@ -120,7 +120,7 @@ def cross_validated(
 
 
 def evaluate(blocks: Blocks, base: dict[str, bool], folds: int, seed: int) -> pd.DataFrame:
-    """Return COLUMNS for every set of features; sets with a group that is missing have no values."""
+    """Return COLUMNS for every feature set; values are missing where a group is missing."""
     truth = np.array(list(base.values()))
     if folds > min(truth.sum(), (~truth).sum()):
         raise InputError(
@@ -156,7 +156,7 @@ def evaluate(blocks: Blocks, base: dict[str, bool], folds: int, seed: int) -> pd
 def expand(
     blocks: Blocks, base: dict[str, bool], expanded: dict[str, float], groups: Sequence[str]
 ) -> pd.DataFrame:
-    """Return entry, score (signed distance from the margin's middle), published score, in_base, by score."""
+    """Return entry, score (signed distance from the decision boundary), published score and in_base."""
     x = blocks.matrix(groups, list(base))
     fitted = machine(x).fit(x, np.array(list(base.values())))
     table = pd.DataFrame({"entry": list(expanded), "published": list(expanded.values())})
@@ -166,22 +166,22 @@ def expand(
 
 
 def agreement(table: pd.DataFrame) -> dict[str, float]:
-    """Compare the scores of entries that are not in the base lexicon with the published ones.
+    """Compare the scores of entries outside the base lexicon with the published ones.
 
-    Spearman's ρ; the area under the ROC curve for the published sign; shares of the published
-    abusive entries among as many of the highest scores, and of entries with the same sign.
+    Spearman's ρ; the area under the ROC curve for the published sign; the share of published
+    abusive entries among equally many top-scoring entries; the share of scores with the same sign.
     """
     new = table[~table["in_base"]]
     abusive = new["published"] > 0
     count = int(abusive.sum())
-    found = {
+    scores = {
         "entries": len(new),
         "abusive_published": count,
         "abusive": int((new["score"] > 0).sum()),
     }
     top = new.nlargest(count, "score").index
     mixed = 0 < count < len(new)
-    return found | {
+    return scores | {
         "spearman": float(spearmanr(new["score"], new["published"]).statistic)
         if len(new) > 2
         else np.nan,
@@ -202,19 +202,19 @@ def main(
     folds: int,
     seed: int,
 ) -> None:
-    """Write COLUMNS by set of features; the expanded lexicon by the best set, with its agreement.
+    """Write COLUMNS by feature set, the lexicon expanded by the best set, and its agreement.
 
-    `vectors` are files …/{lm}/….parquet. The best set is the one of the highest cross-validated F1.
+    `vectors` are files …/{lm}/….parquet. The best set has the highest cross-validated F1.
     """
-    known, listed = lexicon.read_base(base), lexicon.read_expanded(expanded)
+    labelled, listed = lexicon.read_base(base), lexicon.read_expanded(expanded)
     paths = [vectors] if isinstance(vectors, str) else list(vectors)
-    blocks = Blocks(list(dict.fromkeys([*known, *listed])), pd.read_parquet(features), paths)
-    rows = evaluate(blocks, known, folds, seed)
+    blocks = Blocks(list(dict.fromkeys([*labelled, *listed])), pd.read_parquet(features), paths)
+    rows = evaluate(blocks, labelled, folds, seed)
     best = rows[rows["features"] != MAJORITY].dropna(subset="f1").nlargest(1, "f1")
     if best.empty:
-        raise InputError("no LM and no features are here; place a resource or name an LM")
+        raise InputError("no features: supply a resource or name an LM")
     (name, lm), value = best.iloc[0][["features", "lm"]], float(best.iloc[0]["f1"])
-    table = expand(blocks, known, listed, blocks.sets()[name, lm])
+    table = expand(blocks, labelled, listed, blocks.sets()[name, lm])
     write_csv(out_classification, rows)
     about = {"features": name, "lm": lm, "f1": value}
     write_csv(out_agreement, pd.DataFrame([about | agreement(table)]))

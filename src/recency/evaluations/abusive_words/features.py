@@ -16,7 +16,7 @@ from recency.figures.paths import File
 from recency.files import atomic
 
 COLUMNS = ["entry", "group", "feature", "value"]
-#: Parts of speech of the entries → those of WordNet and FrameNet.
+#: Part of speech of an entry → its tags in WordNet and FrameNet.
 TAGS = {"noun": ("n",), "verb": ("v",), "adj": ("a", "s")}
 Row = tuple[str, str, float]
 
@@ -29,7 +29,7 @@ def wordnet(path: File, entries: Iterable[str]) -> dict[str, list[Row]]:
     path : file
         NLTK's package `wordnet` (a zip with a folder wordnet/).
     entries : iterable of str
-        word_pos; all of a word's synsets of this part of speech count.
+        word_pos; all synsets of the word with this part of speech count.
 
     """
     import nltk
@@ -37,31 +37,31 @@ def wordnet(path: File, entries: Iterable[str]) -> dict[str, list[Row]]:
 
     class English(WordNetCorpusReader):
         def map_wn(self, version="wordnet"):
-            """Skip the map to other versions, which other languages need and which takes NLTK's data."""
+            """Skip the mapping between versions, which needs NLTK's data and serves other languages."""
 
-    found: dict[str, list[Row]] = {"WNusage": [], "WNsuper": [], "WNgloss": []}
+    groups: dict[str, list[Row]] = {"WNusage": [], "WNsuper": [], "WNgloss": []}
     with tempfile.TemporaryDirectory() as folder:
         _extract(path, folder, "wordnet/data.noun")
-        nltk.data.path.append(folder)  # NLTK opens files of these folders only
+        nltk.data.path.append(folder)  # NLTK opens only files in these folders
         reader = English(str(Path(folder) / "wordnet"), None)
         for entry in entries:
             word, pos = lexicon.split(entry)
             for synset in reader.synsets(word.replace(" ", "_")):
                 if synset is None:
                     raise InputError(
-                        f"{path}: the index and the data of WordNet disagree about {word!r}; place the package "
-                        "of nltk_data as it is, with its line ends"
+                        f"{path}: the index and the data of WordNet disagree about {word!r}; supply the package "
+                        "of nltk_data unchanged, with its line endings"
                     )
                 if synset.pos() not in TAGS.get(pos, ()):
                     continue
                 domains = {name for lemma in synset.lemmas() for name in lemma.usage_domains()}
                 domains |= set(synset.usage_domains())
-                found["WNusage"] += [(entry, domain.name(), 1.0) for domain in domains]
-                found["WNsuper"].append((entry, synset.lexname(), 1.0))
+                groups["WNusage"] += [(entry, domain.name(), 1.0) for domain in domains]
+                groups["WNsuper"].append((entry, synset.lexname(), 1.0))
                 gloss = set(re.findall(r"[a-z]+", synset.definition().lower()))
-                found["WNgloss"] += [(entry, token, 1.0) for token in gloss]
+                groups["WNgloss"] += [(entry, token, 1.0) for token in gloss]
         nltk.data.path.remove(folder)
-    return found
+    return groups
 
 
 def framenet(path: File, entries: Iterable[str]) -> dict[str, list[Row]]:
@@ -86,14 +86,14 @@ def _extract(path: File, folder: str, needed: str, only: bool = False) -> None:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if needed not in names:
-                raise InputError(f"{path} has no {needed}; place the package of nltk_data as it is")
+                raise InputError(f"{path} has no {needed}; supply the nltk_data package unchanged")
             archive.extractall(folder, [needed] if only else None)
     except zipfile.BadZipFile as error:
-        raise InputError(f"{path} is damaged, or no zip ({error}); get it again") from error
+        raise InputError(f"{path} is damaged or not a zip file ({error}); get it again") from error
 
 
 def table(path: File, entries: Iterable[str]) -> Iterator[Row]:
-    """Yield the features of the entries, by word_pos, else by word in lower case."""
+    """Yield the features of the entries, matched by word_pos or else by the lower-case word."""
     groups = dict(tuple(lexicon.read_features(path).groupby("entry")))
     for entry in entries:
         rows = groups.get(entry)
@@ -109,28 +109,29 @@ FORMATS = {"wordnet": wordnet, "framenet": framenet}
 def main(
     base: File, expanded: File, files: Sequence[File], resources: Sequence[Mapping], out: File
 ) -> None:
-    """Write COLUMNS of all entries of both lexica; the log says how many entries a group has.
+    """Write COLUMNS of all entries of both lexica; log the number of entries per group.
 
-    `files` are the paths of those `resources` that are here, in their order.
+    `files` are the paths of the available `resources`, in the same order.
     """
     entries = list(dict.fromkeys([*lexicon.read_base(base), *lexicon.read_expanded(expanded)]))
     parts = [pd.DataFrame(columns=COLUMNS)]
     paths = iter(files)
-    for each in resources:
-        if not each["here"]:
-            print(f"{each['name']}: not run, {each['placed']}", file=sys.stderr)
+    for resource in resources:
+        if not resource["here"]:
+            print(f"{resource['name']}: not run, {resource['placed']}", file=sys.stderr)
             continue
         path = next(paths)
-        form = FORMATS.get(each["format"])
-        groups = form(path, entries) if form else {each["name"]: list(table(path, entries))}
+        form = FORMATS.get(resource["format"])
+        groups = form(path, entries) if form else {resource["name"]: list(table(path, entries))}
         for group, rows in groups.items():
-            own = pd.DataFrame(rows, columns=["entry", "feature", "value"]).drop_duplicates()
+            frame = pd.DataFrame(rows, columns=["entry", "feature", "value"]).drop_duplicates()
             print(
-                f"{group}: {own['entry'].nunique():,} of {len(entries):,} entries", file=sys.stderr
+                f"{group}: {frame['entry'].nunique():,} of {len(entries):,} entries",
+                file=sys.stderr,
             )
-            if own.empty:
+            if frame.empty:
                 raise InputError(f"{path} has features of none of the {len(entries):,} entries")
-            parts.append(own.assign(group=group))
+            parts.append(frame.assign(group=group))
     data = pd.concat(parts, ignore_index=True)[COLUMNS]
     with atomic(out) as part:
         data.astype({"value": float}).to_parquet(part, index=False, compression="zstd")

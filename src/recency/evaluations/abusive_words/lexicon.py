@@ -1,4 +1,4 @@
-"""Files of a lexicon: read strictly, a wrong line is named; words masked for reports."""
+"""Strict readers of lexicon files, and masking of words for reports."""
 
 import math
 from pathlib import Path
@@ -10,19 +10,19 @@ from recency.figures.paths import File
 from recency.text.utf8 import lines
 
 LABELS = {"TRUE": True, "FALSE": False}
-#: Columns of a table of features: entry is word_pos, or a word whatever its part of speech.
+#: Columns of a feature table; entry is word_pos, or a word with any part of speech.
 FEATURES = ["entry", "feature", "value"]
-#: Whether a vector is the LM's own, made by SWordSS, or zero.
+#: Source of a vector: the LM's embedding, SWordSS, or none (zeros).
 OWN, MADE, NONE = "own", "made", "none"
 
 
 def read_base(path: File) -> dict[str, bool]:
-    """Return entry (word_pos) → whether people found it abusive. Raises InputError with the line."""
-    found = _read(path, LABELS.get, "TRUE or FALSE")
-    counts = pd.Series(found).value_counts()
+    """Return entry (word_pos) → whether people judged it abusive. Raises InputError with the line."""
+    labels = _read(path, LABELS.get, "TRUE or FALSE")
+    counts = pd.Series(labels).value_counts()
     if len(counts) < 2 or counts.min() < 2:
         raise InputError(f"{path}: a classifier needs two TRUE and two FALSE entries or more")
-    return found
+    return labels
 
 
 def read_expanded(path: File) -> dict[str, float]:
@@ -31,7 +31,7 @@ def read_expanded(path: File) -> dict[str, float]:
 
 
 def _read(path: File, value_of, expected: str) -> dict:
-    found = {}
+    entries = {}
     for number, line in lines(Path(path)):
         if not line.strip():
             continue
@@ -40,18 +40,18 @@ def _read(path: File, value_of, expected: str) -> dict:
         value = value_of(rest[0].strip()) if len(rest) == 1 else None
         if value is None or not all(split(entry)):
             raise InputError(
-                f"{where}: {line.strip()[:60]!r} is not word_pos, a tab and {expected}; correct or remove it"
+                f"{where}: {line.strip()[:60]!r} is not word_pos, a tab and {expected}; correct or remove the line"
             )
-        if entry in found:
-            raise InputError(f"{where}: {entry!r} is there twice; remove one")
-        found[entry] = value
-    if not found:
+        if entry in entries:
+            raise InputError(f"{where}: {entry!r} occurs twice; remove one")
+        entries[entry] = value
+    if not entries:
         raise InputError(f"{path} has no entries; fetch or copy it again")
-    return found
+    return entries
 
 
 def read_features(path: File) -> pd.DataFrame:
-    """Return FEATURES of a table: entry or word, feature, and a number (1 unless given) a line.
+    """Return FEATURES of a table with an entry or word, a feature and a number (default 1) per line.
 
     Lines without a tab before the first line with one are notes. Raises InputError with the line.
     """
@@ -63,12 +63,12 @@ def read_features(path: File) -> pd.DataFrame:
         value = _number(fields[2]) if len(fields) == 3 else 1.0
         if len(fields) not in (2, 3) or not fields[0] or not fields[1] or value is None:
             raise InputError(
-                f"{path}, line {number}: {line.strip()[:60]!r} is not word, feature and perhaps a number, "
-                "parted by tabs; correct or remove it"
+                f"{path}, line {number}: {line.strip()[:60]!r} is not a word, a feature and an optional number "
+                "separated by tabs; correct or remove the line"
             )
         rows.append((fields[0], fields[1], value))
     if not rows:
-        raise InputError(f"{path} has no features; each line is word, tab, feature")
+        raise InputError(f"{path} has no features; each line is a word, a tab and a feature")
     return pd.DataFrame(rows, columns=FEATURES)
 
 
@@ -81,12 +81,12 @@ def _number(text: str) -> float | None:
 
 
 def split(entry: str) -> tuple[str, str]:
-    """Return the word and its part of speech; empty strings where it has none."""
+    """Return the word and its part of speech, or two empty strings."""
     word, _, pos = entry.rpartition("_")
     return word, pos
 
 
 def shown(entry: str, in_full: bool) -> str:
-    """Write an entry for a report: `word (noun)`, or `w*** (noun)`."""
+    """Write an entry for a report: `word (noun)`, or masked as `w*** (noun)`."""
     word, pos = split(entry)
     return f"{word if in_full else word[0] + '***'} ({pos})"

@@ -1,23 +1,18 @@
 """Abusive words among negative ones, by features and by LMs' vectors (chapter 6 of the thesis)."""
 
 import os
+from functools import partial
 
-from recency.evaluations.registry import Data, Evaluation, schema
+from recency.evaluations.registry import Data, Evaluation, settings
 
 KEY = "abusive_words"
-#: Groups of features that a format makes; a table's group is called as its entry in the config.
+#: Feature groups of a format; the group of a table has the name of its config entry.
 GROUPS = {"wordnet": ("WNusage", "WNsuper", "WNgloss"), "framenet": ("FN",)}
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `abusive_words`, the defaults filled in."""
-    properties = schema(KEY)["experiment"][KEY]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment][KEY]
+settings_of = partial(settings, KEY)
 
 
 def features_of(config: dict, lexicon: str) -> list[dict]:
-    """Return a lexicon's resources: name, format, path, groups, whether it is here, what to place."""
+    """Return lexicon's resources: name, format, path, groups, here (exists), and placed (a hint)."""
     return [
         {
             "name": name,
@@ -61,7 +56,7 @@ EVALUATION = Evaluation(
         "vectors": _vectors,
         "lexicon": _lexicon,
         "files": lambda study, experiment: [
-            each["path"] for each in _resources(study, experiment) if each["here"]
+            resource["path"] for resource in _resources(study, experiment) if resource["here"]
         ],
         "words": lambda study, experiment: (
             f"<results>/experiments/{experiment}/abusive_words_expanded.parquet"

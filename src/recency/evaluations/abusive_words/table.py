@@ -1,4 +1,4 @@
-"""Cross-validated precision, recall and F1 by set of features, next to Tables 6.7 and 6.8 of the thesis."""
+"""Cross-validated precision, recall and F1 by set of features, next to Tables 6.7 and 6.8, thesis."""
 
 import pandas as pd
 
@@ -21,16 +21,16 @@ KNOWN = [f"published_{measure}" for measure in MEASURES]
 
 
 def collected(scores: File, labels: dict[str, str], published: File | None) -> pd.DataFrame:
-    """Return COLUMNS and KNOWN: the sets of features here, then published classifiers of other kinds."""
+    """Return COLUMNS and KNOWN: the feature sets of this study, then other published classifiers."""
     rows = comparison.table(scores, ["features", "lm", *MEASURES])
     rows["lm"] = rows["lm"].fillna("")
     rows["label"] = rows["lm"].map(labels).fillna("")
     if published is not None:
-        known = comparison.table(published, ["features", *MEASURES])
-        known = known.rename(columns=dict(zip(MEASURES, KNOWN, strict=True)))
-        rows = rows.merge(known, on="features", how="outer", sort=False)
+        published_scores = comparison.table(published, ["features", *MEASURES])
+        published_scores = published_scores.rename(columns=dict(zip(MEASURES, KNOWN, strict=True)))
+        rows = rows.merge(published_scores, on="features", how="outer", sort=False)
         order = [*dict.fromkeys(comparison.table(scores, ["features"])["features"])]
-        rank = {name: place for place, name in enumerate(order)}
+        rank = {name: index for index, name in enumerate(order)}
         rows = rows.sort_values(
             "features", key=lambda c: c.map(rank).fillna(len(rank)), kind="stable"
         )
@@ -38,24 +38,24 @@ def collected(scores: File, labels: dict[str, str], published: File | None) -> p
 
 
 def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> Table:
-    """Set out a row per set of features (and LM), the published values beneath."""
+    """Return a table with a row per feature set (and LM), the published values beneath."""
     header = ["Features", "LM", "Entries", "Precision", "Recall", "F1", "F1 of classes", "p"]
     grid = []
     for row in data.itertuples():
         cells = [row.features, row.label, style.number(row.entries, 0)]
         for measure in MEASURES:
-            known = getattr(row, f"published_{measure}")
-            below = () if pd.isna(known) else (f"published {known:.1f}",)
+            published_value = getattr(row, f"published_{measure}")
+            below = () if pd.isna(published_value) else (f"published {published_value:.1f}",)
             value = getattr(row, measure)
             cells.append(Cell("not run" if pd.isna(value) else f"{value:.1f}", below))
         grid.append([*cells, style.number(row.f1_of_classes), style.p_value(row.p_previous)])
     notes = [
         "precision and recall: means over both classes, in percent; F1: their harmonic mean, as in the thesis",
-        f"linear SVM, {folds} stratified folds; entries: those of the base lexicon with a feature, others have zeros only",
-        "p: paired t over folds against the row above that was run",
-        "SWordSS: words without a vector have one made of those written alike, otherwise zeros",
+        f"linear SVM, {folds} stratified folds; entries: entries of the base lexicon with a feature; the others have only zeros",
+        "p: paired t over folds against the row above",
+        "SWordSS: a missing vector is the average of orthographically similar words, otherwise zero",
     ]
-    notes += [f"{each['name']} not run: {each['placed']}" for each in resources if not each["here"]]
+    notes += [f"{file['name']} not run: {file['placed']}" for file in resources if not file["here"]]
     notes += ["MICR not run: the labelled microposts of Wulczyn et al. (2017) are not read"]
     return Table(f"{title}: sets of features", header, grid, notes, left=2)
 
@@ -77,7 +77,7 @@ def main(
 
 
 def summary(path: File) -> Table:
-    """Set out the sets that were run, the best first, for the summary."""
+    """Return the feature sets, the best first, for the summary."""
     rows = comparison.table(path, ["features", "label", "f1"]).dropna(subset="f1")
     rows = rows.sort_values("f1", ascending=False).fillna({"label": ""})
     grid = [[row.features, row.label, style.number(row.f1)] for row in rows.itertuples()]

@@ -15,16 +15,16 @@ PRODUCT = {
 COLUMNS = ["table", "test", "train", "classifier", "f1"]
 NOTES = [
     (
-        "not run: the microposts are not here and no reader of them is part of this project (Warner & Hirschberg 2012, "
+        "not run: the microposts are not available, and this project has no reader for them (Warner & Hirschberg 2012, "
         "3,438, from the authors; Waseem et al. 2017, 16,165, ids of tweets; Razavi et al. 2010, 1,525, from the authors; "
         "Wulczyn et al. 2017, 115,643, Wikipedia's talk pages)"
     ),
-    "all values are the thesis's, F1 in percent; test on one corpus, training on another",
+    "all values are from the thesis: F1 in percent, for training on one corpus and testing on another",
 ]
 
 
 def main(*, out: Files, title: str, published: File | None = None) -> None:
-    """Write the published values to `out` (.csv, .html, .tex), each as not run here."""
+    """Write the published values to `out` (.csv, .html, .tex), marked as not run here."""
     data = pd.DataFrame(columns=COLUMNS)
     if published is not None:
         data = comparison.table(published, COLUMNS)

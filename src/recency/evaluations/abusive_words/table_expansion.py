@@ -1,4 +1,4 @@
-"""The expanded lexicon by the best set of features, against the published one (Table 6.9 of the thesis)."""
+"""The lexicon expanded by the best feature set, compared with the published one (Table 6.9)."""
 
 import pandas as pd
 
@@ -19,14 +19,14 @@ AGREEMENT += ["overlap", "same_sign"]
 
 
 def ranked(words: pd.DataFrame, in_full: bool) -> pd.DataFrame:
-    """Return COLUMNS of all entries by score, each written as reports may show it."""
+    """Return COLUMNS of all entries sorted by score, masked where reports require it."""
     ranks = words["published"].rank(ascending=False, method="min").astype(int)
     data = words.assign(rank=range(1, len(words) + 1), published_rank=ranks)
     return data.assign(entry=[lexicon.shown(entry, in_full) for entry in data["entry"]])[COLUMNS]
 
 
 def layout(data: pd.DataFrame, about: pd.Series, in_full: bool, title: str) -> Table:
-    """Set out the highest scores, and how the ranking agrees with the published one."""
+    """Return the entries with the highest scores, and the agreement with the published ranking."""
     header = ["Rank", "Entry", "Score", "Published rank", "Published score", "In the base lexicon"]
     grid = [
         [
@@ -50,7 +50,7 @@ def layout(data: pd.DataFrame, about: pd.Series, in_full: bool, title: str) -> T
         f"many highest scores, {about.same_sign:.0f} % have the same sign"),
     ]  # fmt: skip
     if not in_full:
-        notes.append("words are masked; `show_words: true` of the experiment writes them in full")
+        notes.append("words are masked; `show_words: true` in the experiment prints them in full")
     return Table(f"{title}: expanded lexicon", header, grid, notes, left=1)
 
 

@@ -1,4 +1,4 @@
-"""Rule abusive_vectors: an LM's vectors of a lexicon's words, with made ones for words that have none."""
+"""Rule abusive_vectors: an LM's embeddings of a lexicon's words, completed by SWordSS."""
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,12 @@ from recency.scoring.lm_spec import LMSpec
 def of_entries(
     entries: list[str], words: list[str], matrix: np.ndarray, similarity: str, neighbours: int
 ) -> pd.DataFrame:
-    """Return entry, kind and vector (a list of numbers) of each entry.
+    """Return the entry, kind and vector (list of numbers) of each entry.
 
-    A word is looked up as it is, then in lower case; words without a vector get one by SWordSS, and
-    zeros where no word with a vector shares a trigram with them.
+    A word is looked up as written, then in lower case. A missing vector is computed by SWordSS, and
+    is zero where no word with a vector shares a trigram.
     """
-    number = {word: place for place, word in reversed(list(enumerate(words)))}
+    number = {word: row for row, word in reversed(list(enumerate(words)))}
     index, zero, rows = Index(words), np.zeros(matrix.shape[1]), {}
     for word in {lexicon.split(entry)[0] for entry in entries}:
         at = number.get(word, number.get(word.lower()))
@@ -28,21 +28,21 @@ def of_entries(
         else:
             vector = made(word.lower(), index, matrix, similarity, neighbours)
             rows[word] = (NONE, zero) if vector is None else (MADE, vector)
-    found = [rows[lexicon.split(entry)[0]] for entry in entries]
-    table = pd.DataFrame({"entry": entries, "kind": [kind for kind, _ in found]})
-    return table.assign(vector=[vector.tolist() for _, vector in found])
+    pairs = [rows[lexicon.split(entry)[0]] for entry in entries]
+    table = pd.DataFrame({"entry": entries, "kind": [kind for kind, _ in pairs]})
+    return table.assign(vector=[vector.tolist() for _, vector in pairs])
 
 
 def main(
     base: File, expanded: File, lm: LMSpec, out: File, similarity: str, neighbours: int
 ) -> None:
-    """Write the vectors of all entries of both lexica, of the LM's embedding table."""
+    """Write the vectors of all entries of both lexica, from the LM's embedding table."""
     from recency.evaluations.nearest_words.score import entries as entries_of
 
     asked = list(dict.fromkeys([*lexicon.read_base(base), *lexicon.read_expanded(expanded)]))
     opened = lm.open(biased=False)
-    known = entries_of(opened.tokenizer)
+    vocab = entries_of(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    table = of_entries(asked, list(known), matrix[list(known.values())], similarity, neighbours)
+    table = of_entries(asked, list(vocab), matrix[list(vocab.values())], similarity, neighbours)
     with atomic(out) as part:
         table.to_parquet(part, index=False, compression="zstd")

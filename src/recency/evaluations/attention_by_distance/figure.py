@@ -1,6 +1,6 @@
-"""How far back each head looks: the attention within a distance, one panel an LM and layer.
+"""Cumulative attention by distance for each head, one panel per LM and layer.
 
-The seeds of an LM stand in its one panel, a line each: without a bias their heads are not the same ones.
+The seeds of an LM share a panel, one line each: without a bias their heads do not correspond.
 """
 
 import numpy as np
@@ -22,16 +22,16 @@ PRODUCT = {
 SUMMARY = ["layer", "head", "slope", "queries", "windows", "entropy_bits", "relative_entropy",
            "own", "first", "ahead", "mean_distance", "total_variation"]  # fmt: skip
 AHEAD = (0, (1, 1))  # dotted
-LAYERS = 3  # columns of panels at most: the first, a middle and the last layer of a deep network
+LAYERS = 3  # maximum number of panel columns: first, middle and last layer of a deep network
 
 
 def shown_layers(layers: int) -> list[int]:
-    """Choose the layers that are drawn, evenly from the first to the last."""
-    return sorted({round(each) for each in np.linspace(1, layers, min(layers, LAYERS))})
+    """Choose the layers to draw, evenly spaced from the first to the last."""
+    return sorted({round(layer) for layer in np.linspace(1, layers, min(layers, LAYERS))})
 
 
 def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str]) -> Figure:
-    """Draw cumulative attention over distance (log), a line a head and seed, dashed if it were uniform."""
+    """Draw cumulative attention over log distance, one line per head and seed, and a uniform one."""
     chosen = {lm.lm: shown_layers(int(heads[heads.lm == lm.lm].layer.max())) for lm in lms}
     columns = max(len(layers) for layers in chosen.values())
     figure = style.figure(0.85 + 1.35 * len(lms))
@@ -64,9 +64,9 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
     handles = [
         style.handle(color=colours[h], lw=1.1, label=head_name(heads, h + 1)) for h in range(most)
     ]
-    handles.append(style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="all tokens alike"))
+    handles.append(style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="uniform"))
     if (rows.distance < 0).any():
-        label = "what is ahead alone"
+        label = "following tokens only"
         handles.append(style.handle(color=style.GREY, lw=0.9, ls=AHEAD, label=label))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4 if heads.slope.notna().any() else 7, len(handles)),
                   columnspacing=1.2, handletextpad=0.5, borderpad=0.2)  # fmt: skip
@@ -75,20 +75,20 @@ def draw(rows: pd.DataFrame, heads: pd.DataFrame, lms: list[LM], words: list[str
 
 
 def _within(line: pd.DataFrame, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return distances, back and ahead alike, and what lies within them; the own token is at 1/2."""
+    """Return distances in both directions and cumulative attention; the token itself is at 1/2."""
     within = line.groupby(line.distance.abs())[column].sum().cumsum()
-    return np.maximum(within.index, 0.5), within.to_numpy()  # a logarithm has no place for 0
+    return np.maximum(within.index, 0.5), within.to_numpy()  # the log axis has no 0
 
 
 def head_name(heads: pd.DataFrame, number: int) -> str:
-    """Name a head of all LMs by its number and slope, or slopes where LMs differ in them."""
+    """Return a head's number and its slope, or slopes where the LMs differ."""
     slopes = heads[heads["head"] == number].slope.dropna().unique()
     shown = " or ".join(figure_attention_heads.name(slope, number) for slope in sorted(slopes))
     return f"head {number}" + (f", slope {shown}" if 0 < len(slopes) < 4 else "")
 
 
 def _title(lm: LM, layer: int, summaries: pd.DataFrame) -> str:
-    """Title a panel, with the total variation to the unbiased network where there is one."""
+    """Return a panel's title, with the total variation to the unbiased network if measured."""
     title = f"{lm.label}, layer {layer}"
     apart = summaries.total_variation.dropna()
     if len(apart):
@@ -97,11 +97,11 @@ def _title(lm: LM, layer: int, summaries: pd.DataFrame) -> str:
 
 
 def sentences(heads: pd.DataFrame, lms: list[LM]) -> list[str]:
-    """Say what the panels leave out."""
+    """Return notes on total variation, omitted layers and attention to the first input."""
     lines = []
     if heads.total_variation.notna().any():
         lines.append("TV: total variation to the same network without the bias, mean over queries, "
-                    "least and greatest head; 0 is no difference")  # fmt: skip
+                    "smallest and largest over heads; 0 is no difference")  # fmt: skip
     for lm in lms:
         mine = heads[heads.lm == lm.lm]
         layers = int(mine.layer.max())
@@ -122,7 +122,7 @@ def main(*, by_distance: Files, by_head: Files, out: Files, lms: Described) -> N
     """Draw the figure to `out` (.pdf, .svg, .png) with the heads' summaries as .csv.
 
     `by_distance` and `by_head` are attention_by_distance's files in the order of `lms`, whose
-    `variant` tells an LM's seeds apart where it has several.
+    `variant` distinguishes the seeds of an LM.
     """
     lms = list(lms)
     models, _ = comparison.of_seeds(by_distance, lms)

@@ -1,7 +1,7 @@
-"""Rule attention_by_distance: where each head of an LM looks, by distance, and how it spreads.
+"""Rule attention_by_distance: the attention of each head by distance, and its entropy.
 
-Whether a bias does anything shows here: attention by distance beside that of the unbiased network,
-and, for a bias put on at inference, the total variation between the two.
+Attention by distance, compared with the unbiased network, shows whether a bias has an effect; for
+an inference-only bias, so does the total variation between the two.
 """
 
 from pathlib import Path
@@ -13,15 +13,15 @@ from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
 
-#: Sums of `Totals.sums`, in its order.
+#: Names of `Totals.sums`, in order.
 SUMS = ("entropy", "relative_entropy", "own", "first", "ahead", "total_variation")
 
 
 class Totals:
     """Sums over the queries of all windows, for each layer and head.
 
-    Distances are from the key to the query: 0 the own token, below 0 what is `ahead` of the query,
-    which networks see that read both ways.
+    Distances are from the key to the query: 0 is the token itself; negative distances are tokens
+    `ahead` of the query, which bidirectional networks see.
     """
 
     def __init__(self, layers: int, heads: int, length: int, ahead: bool = False):
@@ -31,26 +31,26 @@ class Totals:
         self.sums = np.zeros((len(SUMS), layers, heads))
         self.uniform = np.zeros(
             len(self.distances)
-        )  # mass if all tokens seen were attended to alike
+        )  # mass under uniform attention to the visible tokens
         self.queries = 0
-        self.later = 0  # queries that have a token before them
+        self.later = 0  # queries with a preceding token
 
     def count(self, length: int, fresh: int) -> None:
-        """Take note of a window's queries, those from `fresh` on."""
+        """Count the queries of a window from `fresh` on."""
         query = np.arange(fresh, length)
         self.queries += len(query)
         self.later += int((query > 0).sum())
         # A query that sees n tokens gives each of their distances the mass 1/n.
-        own = -self.distances[0]  # the place of distance 0
+        zero = -self.distances[0]  # index of distance 0
         nearest = query - length + 1 if self.ahead else np.zeros_like(query)
         share = 1 / (query - nearest + 1)
         shares = np.zeros(len(self.distances) + 1)
-        np.add.at(shares, own + nearest, share)
-        np.add.at(shares, own + query + 1, -share)
+        np.add.at(shares, zero + nearest, share)
+        np.add.at(shares, zero + query + 1, -share)
         self.uniform += np.cumsum(shares)[:-1]
 
     def add(self, layer: int, attention, fresh: int, unbiased=None) -> None:
-        """Add a layer's attention (heads, queries, keys), the queries from `fresh` on."""
+        """Add a layer's attention (heads, queries, keys) for the queries from `fresh` on."""
         import torch
 
         heads, length, _ = attention.shape
@@ -59,7 +59,7 @@ class Totals:
         back = places[fresh:, None] - places
         ahead = (rows * (back < 0)).sum(2)
         if not self.ahead:
-            back = back.clamp(min=0)  # what is ahead has no attention
+            back = back.clamp(min=0)  # following tokens get no attention
         mass = torch.zeros(heads, len(self.distances), dtype=rows.dtype, device=rows.device)
         mass.index_add_(1, (back - int(self.distances[0])).reshape(-1), rows.reshape(heads, -1))
         self.mass[layer] += mass.cpu().numpy()
@@ -67,8 +67,8 @@ class Totals:
         later = places[fresh:] > 0
         seen = torch.full_like(places[fresh:], length) if self.ahead else places[fresh:] + 1
         most = torch.log2(seen.double()).clamp(min=1e-300)
-        own = rows.diagonal(offset=fresh, dim1=1, dim2=2)
-        per_query = [entropy, (entropy / most)[:, later], own, rows[:, later, 0], ahead]
+        diagonal = rows.diagonal(offset=fresh, dim1=1, dim2=2)
+        per_query = [entropy, (entropy / most)[:, later], diagonal, rows[:, later, 0], ahead]
         if unbiased is not None:
             per_query.append((rows - unbiased[:, fresh:].double()).abs().sum(2) / 2)
         for number, values in enumerate(per_query):
@@ -81,15 +81,16 @@ def main(
     out: str | Path,
     summary: str | Path,
 ) -> None:
-    """Write attention by distance (parquet) and what each head does on the whole (CSV).
+    """Write attention by distance (Parquet) and summaries by head (CSV).
 
-    `out`: layer, head, distance (tokens back; 0 the own token, below 0 what is ahead of it, of masked
-    LMs), mass (mean over queries; a head's sum to 1) and uniform (the mass if all tokens seen were attended to alike). `summary`: layer, head,
-    slope (of a linear bias), queries, windows, entropy_bits, relative_entropy (of its greatest
-    value, over queries that see two tokens or more), own (mass on the own token), first (on the
-    text's or window's first input, over later queries), ahead (mass on what is ahead; 0 of causal
-    LMs), mean_distance (tokens, either way) and total_variation
-    to the same network without the bias (where the LM has one at inference; 0 same, 1 disjoint).
+    `out`: layer, head, distance (tokens back; 0 is the token itself, negative distances are
+    following tokens of masked LMs), mass (mean over queries; sums to 1 per head) and uniform (mass
+    under uniform attention to the visible tokens). `summary`: layer, head, slope (of a linear
+    bias), queries, windows, entropy_bits, relative_entropy (relative to its maximum, over queries
+    that see two tokens or more), own (mass on the token itself), first (mass on the first input of
+    the text or window, over later queries), ahead (mass on following tokens; 0 for causal LMs),
+    mean_distance (tokens, in either direction) and total_variation to the same network without the
+    inference-only bias (0 same, 1 disjoint).
     """
     from recency.scoring import attention_weights as network
     from recency.scoring.begin_token import begin_token
@@ -98,12 +99,12 @@ def main(
     table = pd.read_parquet(words)
     opened = lm.open()
     unbiased = None if lm.bias is None else lm.open(biased=False).network
-    for each in filter(None, (opened.network, unbiased)):
-        network.with_weights(each)
+    for weights in filter(None, (opened.network, unbiased)):
+        network.with_weights(weights)
     start = None if opened.masked else begin_token(opened, lm.bos)
-    known = network.heads(opened.network)
-    layers = known[-1].layer
-    width = len(known) // layers
+    heads = network.heads(opened.network)
+    layers = heads[-1].layer
+    width = len(heads) // layers
     texts = opened.texts(table).values()
     windows = [
         window
@@ -124,7 +125,7 @@ def main(
 
         network.each_layer(opened.network, window.ids, see)
         shown.update(number)
-    rows = _summary(totals, known, unbiased is not None).assign(windows=len(windows))
+    rows = _summary(totals, heads, unbiased is not None).assign(windows=len(windows))
     with atomic(summary) as path:
         rows.to_csv(path, index=False, lineterminator="\n")
     layer, head, distance = (axis.ravel() for axis in np.indices(totals.mass.shape))
@@ -136,20 +137,20 @@ def main(
         by_distance.to_parquet(path, compression="zstd", index=False)
 
 
-def _summary(totals: Totals, known: list, compared: bool) -> pd.DataFrame:
-    """Turn the sums into means, one row a head."""
-    over = {name: totals.queries for name in SUMS}
-    over |= {name: max(totals.later, 1) for name in ("relative_entropy", "first")}
+def _summary(totals: Totals, heads: list, compared: bool) -> pd.DataFrame:
+    """Return means from the sums, one row per head."""
+    denominators = {name: totals.queries for name in SUMS}
+    denominators |= {name: max(totals.later, 1) for name in ("relative_entropy", "first")}
     table = pd.DataFrame(
         {
-            "layer": [each.layer for each in known],
-            "head": [each.head for each in known],
-            "slope": [each.slope for each in known],
+            "layer": [head.layer for head in heads],
+            "head": [head.head for head in heads],
+            "slope": [head.slope for head in heads],
             "queries": totals.queries,
         }
     )
     for name, sums in zip(SUMS, totals.sums):
-        table[name] = sums.ravel() / over[name]
+        table[name] = sums.ravel() / denominators[name]
     table["mean_distance"] = (totals.mass @ np.abs(totals.distances)).ravel() / totals.queries
     if not compared:
         table["total_variation"] = np.nan

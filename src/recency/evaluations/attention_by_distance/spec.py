@@ -1,4 +1,4 @@
-"""How much attention each head gives to tokens at each distance, which shows whether a bias is vacuous."""
+"""Attention of each head to tokens by distance, which shows whether a bias has an effect."""
 
 from recency.evaluations.registry import Evaluation
 

@@ -1,4 +1,4 @@
-"""Attention over one sentence, a panel for each head: heads × first layers, LMs side by side."""
+"""Attention over one sentence: heads × first layers, LMs next to each other."""
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,12 @@ PRODUCT = {
 }
 
 COLUMNS = ["layer", "head", "query", "key", "query_token", "key_token", "attention"]
-TALLEST = 8.2  # inches, of all panels: with title and notes the figure fits a page
-APART = 1.2 * style.SMALL / 72  # inches from one token's name to the next
+TALLEST = 8.2  # inches, all panels together: with title and notes the figure fits on a page
+APART = 1.2 * style.SMALL / 72  # inches between two token labels
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> Figure:
-    """Draw a row a head and a column an LM and layer; queries downwards, keys to the right."""
+    """Draw a row per head and a column per LM and layer; queries downwards, keys to the right."""
     columns = [
         (lm, layer)
         for lm in lms
@@ -47,8 +47,8 @@ def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> Fi
         axes.set_ylabel(f"head {number}", size=style.SMALL)
         axes.set_yticks(places[down], names[columns[0][0].lm][down])
     for axes, (lm, _) in zip(grid[-1], columns):
-        own = names[lm.lm]
-        axes.set_xticks(places[: len(own)][right], own[right], rotation=90)
+        tick_labels = names[lm.lm]
+        axes.set_xticks(places[: len(tick_labels)][right], tick_labels[right], rotation=90)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=60, pad=0.01, shrink=0.5)
     bar.set_label("attention", size=style.SMALL)
     bar.ax.xaxis.set_major_formatter(style.tick)
@@ -57,7 +57,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], layers: int, words: list[str]) -> Fi
 
 
 def _panel(axes, panel: pd.DataFrame, length: int):
-    """Draw one head's attention, from 0 (white) to 1; what a query does not see stays grey."""
+    """Draw one head's attention from 0 (white) to 1; keys hidden from a query are grey."""
     values = np.full((length, length), np.nan)
     values[panel["query"], panel["key"]] = panel.attention
     axes.set_facecolor("#ececec")
@@ -71,15 +71,15 @@ def _panel(axes, panel: pd.DataFrame, length: int):
 
 
 def _tokens(rows: pd.DataFrame) -> list[str]:
-    """Return the tokens in order, a begin token (<|endoftext|>, <s>) by a short name."""
+    """Return the tokens in order, with a short name for a begin token (<|endoftext|>, <s>)."""
     tokens = list(rows.drop_duplicates("query").sort_values("query").query_token)
     begins = tokens[0].startswith("<") and tokens[0].endswith(">")
     return ["(begin)", *tokens[1:]] if begins else tokens
 
 
 def sentences(rows: pd.DataFrame, lms: list[LM], layers: int) -> list[str]:
-    """Say what was read and what is left out."""
-    lines = ["Rows of a panel: the tokens that attend; columns: those attended to"]
+    """Return notes on the tokens that were read and on omitted layers."""
+    lines = ["Rows of a panel: attending tokens; columns: attended tokens"]
     read = {}
     for lm in lms:
         mine = rows[rows.lm == lm.lm]
@@ -90,7 +90,7 @@ def sentences(rows: pd.DataFrame, lms: list[LM], layers: int) -> list[str]:
 
 
 def main(*, maps: Files, out: Files, lms: Described, layers: int) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png, and what it shows as .csv).
+    """Draw the figure to `out` (.pdf, .svg, .png, and the values as .csv).
 
     `maps` are attention_map's files in the order of `lms`; the first `layers` are drawn.
     """

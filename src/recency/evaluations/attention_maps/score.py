@@ -17,9 +17,9 @@ def main(
 ) -> None:
     """Write layer, head (both from 1), query, key, query_token, key_token and attention.
 
-    Queries and keys are places among the inputs, from 0, the begin token first if there is one, or
-    what a masked LM puts around a text; a query's attention, after softmax, sums to 1 over the keys
-    that it sees, the others being left out. The sentence must fit into one window.
+    Queries and keys are indices of inputs from 0, including a begin token or the special tokens of
+    a masked LM. Attention is after softmax: it sums to 1 over the visible keys of a query, and
+    hidden keys have no row. The sentence must fit into one window.
     """
     from recency.scoring import alignment
     from recency.scoring import attention_weights as network
@@ -38,8 +38,8 @@ def main(
     network.each_layer(
         opened.network, windows[0].ids, lambda layer, seen: maps.update({layer: seen.cpu().numpy()})
     )
-    found = np.stack([maps[layer] for layer in sorted(maps)])
-    layer, head, query, key = (axis.ravel() for axis in np.indices(found.shape))
+    attention = np.stack([maps[layer] for layer in sorted(maps)])
+    layer, head, query, key = (axis.ravel() for axis in np.indices(attention.shape))
     names = np.array([_name(opened.tokenizer, number) for number in windows[0].ids], dtype=object)
     table = pd.DataFrame(
         {
@@ -49,7 +49,7 @@ def main(
             "key": key,
             "query_token": names[query],
             "key_token": names[key],
-            "attention": found.ravel(),
+            "attention": attention.ravel(),
         }
     )
     seen = table if opened.masked else table[table.key <= table["query"]]
@@ -58,6 +58,6 @@ def main(
 
 
 def _name(tokenizer, number: int) -> str:
-    """Write a token as text, a bare space or a piece of a character as the vocabulary has it."""
+    """Return a token as text; a bare space or part of a character as the vocabulary writes it."""
     text = tokenizer.decode([number], skip_special_tokens=False).strip()
     return text if text and "\ufffd" not in text else tokenizer.id_to_token(number)

@@ -15,22 +15,22 @@ def _drawn(study, experiment: str) -> list[str]:
 
 
 def _problems(config, name) -> list[str]:
-    """List LMs that are drawn and are not the experiment's, and layers that they have not."""
+    """List drawn LMs that are not in the experiment, and layers that they do not have."""
     experiment, where = config["experiments"][name], f"experiments → {name} → attention_maps"
     if "attention_maps" not in experiment:
         return []
-    maps, found = experiment["attention_maps"], []
+    maps, problems = experiment["attention_maps"], []
     for lm in maps["lms"]:
         if lm not in experiment["lms"]:
-            found.append(
+            problems.append(
                 f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
             )
             continue
         settings = configuration.language_model(config, lm)
         layers = config["architectures"][settings["architecture"]]["layers"]
         if "checkpoint" not in settings and maps["layers"] > layers:
-            found.append(f"{where} → layers: {maps['layers']} are more than {lm} has, {layers}")
-    return found
+            problems.append(f"{where} → layers: {maps['layers']} are more than {lm} has, {layers}")
+    return problems
 
 
 EVALUATION = Evaluation(

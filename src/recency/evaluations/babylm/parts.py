@@ -1,7 +1,7 @@
-"""The parts of the BabyLM challenge's evaluation of 2025, as its files have them.
+"""The parts of the 2025 BabyLM challenge evaluation, and readers of their files.
 
-Each item of a zero-shot part has candidates: texts of which an end, the completion, is scored. The first
-candidate is the right one.
+Each item of a zero-shot part has candidate texts whose endings, the completions, are scored. The
+first candidate is correct.
 """
 
 import json
@@ -14,7 +14,7 @@ from recency.errors import InputError
 from recency.text.utf8 import decoded
 
 ADDRESS = "https://osf.io/ryjfm (evaluation_data; EWoK after its terms are accepted)"
-#: Splits of entity tracking, whose means are averaged.
+#: Splits of entity tracking, averaged after items.
 SPLITS = ("regular", "ambiref", "move_contents")
 _COMPS = {
     "comps_base": "base",
@@ -31,7 +31,7 @@ class Item:
     Attributes
     ----------
     group
-        The subset that accuracy is taken in.
+        The subset over which accuracy is computed.
     candidates
         Texts, each with the character at which its completion begins.
     ratio
@@ -45,7 +45,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the evaluation: its label, its places below the folder, and what an item is."""
+    """A part of the evaluation: its label, its paths below the folder, and a parser of its items."""
 
     label: str
     places: tuple[str, ...]
@@ -82,7 +82,7 @@ def _comps(row: Mapping[str, Any], stem: str) -> Item:
         raise KeyError(f"a file of this name; they are {', '.join(_COMPS)}")
     prefixes = (row[f"prefix_{kind}"] for kind in ("acceptable", "unacceptable"))
     phrase = row["property_phrase"]
-    return Item(_COMPS[stem], tuple((f"{each} {phrase}", len(each) + 1) for each in prefixes))
+    return Item(_COMPS[stem], tuple((f"{prefix} {phrase}", len(prefix) + 1) for prefix in prefixes))
 
 
 PARTS = {
@@ -99,12 +99,12 @@ PARTS = {
     "aoa": Part("Age of acquisition", ("aoa",), "aoa"),
 }
 ZERO_SHOT = [name for name, part in PARTS.items() if part.item]
-#: Files of the age of acquisition: contexts of words, and the share of children who know each.
+#: Files for the age of acquisition: contexts of words, and the share of children who know each.
 WORDS, CHILDREN = "cdi_childes.json", "cdi_human.csv"
 
 
 def files(folder: str | Path, name: str) -> list[Path]:
-    """Return the files of a part below a folder; none where the part is not there.
+    """Return the files of a part below a folder, or an empty list.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ def files(folder: str | Path, name: str) -> list[Path]:
     name : str
         One of `PARTS`.
     """
-    for place in (Path(folder, each) for each in PARTS[name].places):
-        if place.is_file():
-            return [place]
+    for path in (Path(folder, file) for file in PARTS[name].places):
+        if path.is_file():
+            return [path]
         if name == "aoa":
-            found = [place / each for each in (WORDS, CHILDREN)]
-            return found if all(each.is_file() for each in found) else []
-        if found := sorted(place.rglob("*.jsonl")):
-            return found
+            paths = [path / file for file in (WORDS, CHILDREN)]
+            return paths if all(file.is_file() for file in paths) else []
+        if paths := sorted(path.rglob("*.jsonl")):
+            return paths
     return []
 
 
@@ -134,17 +134,17 @@ def items(path: str | Path, name: str, first: int | None = None) -> Iterator[Ite
     name : str
         One of `ZERO_SHOT`.
     first : int, optional
-        How many lines are read; all unless given.
+        Number of lines to read; all by default.
 
     Raises
     ------
     InputError
-        Names file, line and what is wrong with it.
+        Names the file, the line and the fault.
     """
     path, read = Path(path), PARTS[name].item
     lines = decoded(path.read_bytes(), path).splitlines()[:first]
     if not any(line.strip() for line in lines):
-        raise InputError(f"{path} has no items; put the whole file there")
+        raise InputError(f"{path} has no items; supply the whole file")
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}"
         if not line.strip():
@@ -162,7 +162,7 @@ def items(path: str | Path, name: str, first: int | None = None) -> Iterator[Ite
                 f"{where}: no item of {PARTS[name].label} ({error}); see {ADDRESS}"
             ) from None
         texts = [text for text, _ in item.candidates]
-        if len(texts) < 2 or not all(isinstance(each, str) and each.strip() for each in texts):
+        if len(texts) < 2 or not all(isinstance(value, str) and value.strip() for value in texts):
             raise InputError(
                 f"{where}: {len(texts)} candidates, or an empty one; two or more are needed"
             )

@@ -1,4 +1,4 @@
-"""The challenge's scores of a language model, from its candidates' log probabilities."""
+"""The challenge's scores of a language model, from the log probabilities of candidates."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,63 +21,63 @@ def scores(table: pd.DataFrame, reading: str | Path | None = None) -> pd.DataFra
     Parameters
     ----------
     table : DataFrame
-        What `recency.evaluations.babylm.score` writes.
+        Output of `recency.evaluations.babylm.score`.
     reading : str or Path, optional
-        The challenge's `reading_data.csv`, where the table has that part.
+        The challenge's `reading_data.csv`, if the table has that part.
 
     Returns
     -------
     DataFrame
-        part, group, score, items and ties. Accuracies are percent and means over groups; the score of
-        WUG is 100 times Spearman's correlation of the probability of the first candidate with
-        people's; reading has two groups, the percentage of what variance is left that surprisal
-        explains. A tie counts as right, as the first of equal candidates is taken.
+        part, group, score, items and ties. Accuracies are in percent and means over groups. WUG is
+        100 times Spearman's correlation of the first candidate's probability with people's choices.
+        Reading has two groups: the percentage of the residual variance that surprisal explains.
+        Ties count as correct, since the first of equal candidates is chosen.
     """
     rows = []
-    for name, own in table.groupby("part", sort=False):
+    for name, part in table.groupby("part", sort=False):
         if name == "reading":
-            rows += [(name, group, value, n, 0) for group, value, n in _reading(own, reading)]
+            rows += [(name, group, value, n, 0) for group, value, n in _reading(part, reading)]
             continue
-        log = own.pivot(index=["group", "item"], columns="candidate", values="log_probability")
+        log = part.pivot(index=["group", "item"], columns="candidate", values="log_probability")
         first, others = log[0], log.drop(columns=0).max(axis=1)
         ties = int((first == others).sum())
         if parts.PARTS[name].score == "correlation":
-            ratio = own[own.candidate == 0].set_index(["group", "item"]).ratio.reindex(log.index)
+            ratio = part[part.candidate == 0].set_index(["group", "item"]).ratio.reindex(log.index)
             share = 1 / (1 + np.exp(log.drop(columns=0).sub(first, axis=0)).sum(axis=1))
             value = 100 * share.corr(ratio, method="spearman")
             rows.append((name, "overall", value, len(log), ties))
             continue
         right = (first >= others).groupby("group").agg(["mean", "size"])
-        each = 100 * right["mean"]
-        rows.append((name, "overall", _mean(name, each), len(log), ties))
+        accuracy = 100 * right["mean"]
+        rows.append((name, "overall", _mean(name, accuracy), len(log), ties))
         tied = (first == others).groupby("group").sum()
-        rows += [(name, g, each[g], right["size"][g], int(tied[g])) for g in each.index]
+        rows += [(name, g, accuracy[g], right["size"][g], int(tied[g])) for g in accuracy.index]
     return pd.DataFrame(rows, columns=["part", "group", "score", "items", "ties"])
 
 
 def _mean(name: str, accuracy: pd.Series) -> float:
-    """Return the mean over groups; of entity tracking that over the means of its splits."""
+    """Return the mean over groups; for entity tracking, over the means of its splits."""
     if name != "entity_tracking":
         return accuracy.mean()
     split = [next(s for s in parts.SPLITS if group.startswith(s)) for group in accuracy.index]
     return accuracy.groupby(split).mean().mean()
 
 
-def _reading(own: pd.DataFrame, path: str | Path | None) -> list[tuple[str, float, int]]:
+def _reading(table: pd.DataFrame, path: str | Path | None) -> list[tuple[str, float, int]]:
     """Return eye tracking and self-paced reading: name, score and number of words."""
     data = pd.read_csv(path)
     needed = [*EYE_TRACKING, SELF_PACED, *OF_WORD, "prev_length"]
     if lacking := [column for column in needed if column not in data]:
         raise InputError(f"{path} has no column {lacking[0]}; see {parts.ADDRESS}")
-    values = own.pivot(index="item", columns="candidate", values="log_probability")
+    values = table.pivot(index="item", columns="candidate", values="log_probability")
     values = -values.set_axis(values.index.astype(int)).sort_index()
     if len(values) != len(data):
         raise InputError(
-            f"{path} has {len(data):,} words and the scores {len(values):,}; delete the scores, so that they "
-            "are made again"
+            f"{path} has {len(data):,} words and the scores {len(values):,}; delete the scores "
+            "to compute them again"
         )
     data["pred"], data["prev_pred"] = values[0].to_numpy(), values[1].to_numpy()
-    gains = [explained(data, each, OF_WORD) for each in EYE_TRACKING]
+    gains = [explained(data, response, OF_WORD) for response in EYE_TRACKING]
     spr = explained(data, SELF_PACED, (*OF_WORD, *OF_WORD_BEFORE))
     return [
         ("eye tracking", float(np.mean(gains)), len(data)),
@@ -86,45 +86,45 @@ def _reading(own: pd.DataFrame, path: str | Path | None) -> list[tuple[str, floa
 
 
 def explained(data: pd.DataFrame, response: str, predictors: tuple[str, ...]) -> float:
-    """Return the percentage of the variance that is left that `pred` explains.
+    """Return the percentage of the residual variance that `pred` explains.
 
-    100 (R²₁ − R²₀) / (1 − R²₀), with R²₀ of a linear model of the predictors and their products in
-    pairs, and R²₁ of the same with `pred`.
+    100 (R²₁ − R²₀) / (1 − R²₀), where R²₀ is of a linear model with the predictors and their
+    pairwise products, and R²₁ of the same model with `pred`.
     """
     used = data[[response, "pred", *predictors]].dropna().astype(float)
     columns = [used[name].to_numpy() for name in predictors]
     pairs = [a * b for n, a in enumerate(columns) for b in columns[n + 1 :]]
     design = np.column_stack([np.ones(len(used)), *columns, *pairs])
     design = design / np.linalg.norm(design, axis=0)
-    left = [_residual(each, used[response].to_numpy()) for each in (
+    left = [_residual(controls, used[response].to_numpy()) for controls in (
         design, np.column_stack([design, used.pred / np.linalg.norm(used.pred)])
     )]  # fmt: skip
     return 100 * (1 - left[1] / left[0])
 
 
 def _residual(design: np.ndarray, response: np.ndarray) -> float:
-    """Return the sum of squares that a linear model leaves."""
+    """Return the residual sum of squares of a linear model."""
     coefficients = np.linalg.lstsq(design, response, rcond=None)[0]
     return float(((response - design @ coefficients) ** 2).sum())
 
 
 def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> tuple[float, int]:
-    """Return the correlation of a model's ages of acquisition with children's, and of how many words.
+    """Return correlation of an LM's ages of acquisition with children's, and the number of words.
 
     Parameters
     ----------
     curves : mapping
-        Words read so far → what `recency.evaluations.babylm.words` writes of the LM at that stage.
+        Words read so far → output of `recency.evaluations.babylm.words` for the LM at that stage.
     children : str or Path
         The challenge's `cdi_human.csv`: word, and the share of children who know it at 16 to 30
         months.
 
     Returns
     -------
-    float
+    Pearson's correlation; 0 for fewer than three words.
         Pearson's correlation; 0 of fewer than three words.
     int
-        Words that have both ages.
+        Number of words with both ages.
 
     References
     ----------
@@ -135,13 +135,13 @@ def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> t
     if "word" not in table or not months:
         raise InputError(f"{children} has no columns word and 16 to 30; see {parts.ADDRESS}")
     table = table.drop_duplicates("word").set_index("word")
-    points = pd.concat([own.assign(read=read) for read, own in curves.items()])
+    points = pd.concat([curve.assign(read=read) for read, curve in curves.items()])
     ages = []
-    for word, own in points.groupby("word", sort=False):
+    for word, curve in points.groupby("word", sort=False):
         if word not in table.index:
             continue
         child = age_of_children(np.array(months, float), table.loc[word, months].to_numpy(float))
-        model = age_of_model(own.read.to_numpy(float), own.surprisal_nats.to_numpy())
+        model = age_of_model(curve.read.to_numpy(float), curve.surprisal_nats.to_numpy())
         if child is not None and model is not None:
             ages.append((model, child))
     if len(ages) < 3:
@@ -155,7 +155,7 @@ def _curve(x, height, slope, middle, floor):
 
 
 def _crossing(x, y, level, start, **limits) -> float | None:
-    """Return where a logistic curve fitted to points crosses a level; None where it does not."""
+    """Return where a logistic curve fitted to points crosses a level, or None."""
     from scipy.optimize import curve_fit
 
     try:
@@ -163,7 +163,7 @@ def _crossing(x, y, level, start, **limits) -> float | None:
             height, slope, middle, floor = curve_fit(_curve, x, y, p0=start, maxfev=1000, **limits)[
                 0
             ]
-    except (RuntimeError, ValueError):  # no fit within so many evaluations
+    except (RuntimeError, ValueError):  # no convergence
         return None
     if height <= 0 or slope <= 0 or not floor < level < height + floor:
         return None
@@ -171,7 +171,7 @@ def _crossing(x, y, level, start, **limits) -> float | None:
 
 
 def age_of_children(months: np.ndarray, shares: np.ndarray) -> float | None:
-    """Return the month at which half of the children know a word, or None outside those observed."""
+    """Return month at which half of the children know a word, None outside the observed months."""
     months, shares = months[~np.isnan(shares)], shares[~np.isnan(shares)]
     if len(months) < 3:
         return None
@@ -181,12 +181,12 @@ def age_of_children(months: np.ndarray, shares: np.ndarray) -> float | None:
 
 
 def age_of_model(read: np.ndarray, surprisal: np.ndarray) -> float | None:
-    """Return log₁₀ of the words read when surprisal is half way down from chance to its minimum.
+    """Return log₁₀ of the words read when surprisal is halfway between chance and its minimum.
 
-    Chance is log₂ 300,000, as in the pipeline, whose surprisals are in nats.
+    Chance is log₂ 300,000 as in the pipeline, although its surprisals are in nats.
     """
     read, surprisal = read[~np.isnan(surprisal)], surprisal[~np.isnan(surprisal)]
-    if len(read) < 4:  # a curve has as many parameters
+    if len(read) < 4:  # the curve has four parameters
         return None
     x, y = np.log10(read + 1), -surprisal
     chance = np.log2(300_000)

@@ -1,7 +1,7 @@
-"""Rule babylm_scores: log probability of every candidate of the challenge's zero-shot parts, and of words.
+"""Rule babylm_scores: log probabilities of all candidates of the zero-shot parts, and of words.
 
-As the challenge's pipeline of 2025: a completion's tokens are those that reach beyond its first
-character; a masked LM predicts each by itself, with all others seen.
+As in the challenge's 2025 pipeline, the tokens of a completion are those that extend beyond its
+first character, and a masked LM predicts each token from all others.
 """
 
 import sys
@@ -21,16 +21,16 @@ from recency.scoring.begin_token import begin_note, begin_token
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
 
-#: Masks that stand for what comes after a word of the reading part, for a masked LM.
+#: Masks after a word of the reading part, in place of the rest of the text, for a masked LM.
 MASKS_AFTER = 3
 READING = ("item", "word", "prev_item", "prev_word")
 
 
 def main(lm: LMSpec, files: Mapping[str, Sequence[str]], out: str | Path) -> None:
-    """Write a row for each candidate: part, group, item, candidate, ratio, log_probability (nats).
+    """Write one row per candidate: part, group, item, candidate, ratio, log_probability (nats).
 
-    `files` are part → its files. Rows of the part `reading` have the word as candidate 0 and the word
-    before it as candidate 1, which is null for a first word.
+    `files` maps part → its files. In the part `reading`, candidate 0 is the word and candidate 1
+    the previous word, null for a first word.
     """
     opened = lm.open()
     if not opened.masked:
@@ -62,7 +62,7 @@ def log_probabilities(
     bos: bool | str = True,
     report: Callable[[int], None] = lambda done: None,
 ) -> np.ndarray:
-    """Return the log probability of the end of each text, given what comes before.
+    """Return the log probability of the end of each text given its beginning.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def log_probabilities(
         The begin token (`recency.scoring.surprisal.score_words`). Without one the first token of a
         text is not scored.
     report : callable
-        Is called with the number of texts done.
+        Called with the number of texts done.
 
     Returns
     -------
@@ -98,11 +98,11 @@ def log_probabilities(
         model, texts, bos, metric="original", future="seen", **more,
         report=lambda done, total: report(done * len(texts) / total),
     )  # fmt: skip
-    found = {
-        candidate: each.log_probability[slice(*stretch)].sum()
-        for candidate, each, stretch in zip(distinct, scores, stretches, strict=True)
+    by_candidate = {
+        candidate: scored.log_probability[slice(*stretch)].sum()
+        for candidate, scored, stretch in zip(distinct, scores, stretches, strict=True)
     }
-    return np.array([found[candidate] for candidate in candidates])
+    return np.array([by_candidate[candidate] for candidate in candidates])
 
 
 def _text(ids: Sequence[int]) -> alignment.Text:
@@ -115,18 +115,18 @@ def _reading(model: Model, lm: LMSpec, path: str | Path) -> pd.DataFrame:
     table = pd.read_csv(path, dtype=dict.fromkeys(READING, str), keep_default_na=True)
     if lacking := [column for column in READING if column not in table]:
         raise InputError(f"{path} has no column {lacking[0]}; see {parts.ADDRESS}")
-    known = table.prev_item.notna()
+    has_previous = table.prev_item.notna()
     pairs = list(zip(table["item"].fillna("None"), table.word, strict=True))
-    pairs += list(zip(table.prev_item[known], table.prev_word[known], strict=True))
+    pairs += list(zip(table.prev_item[has_previous], table.prev_word[has_previous], strict=True))
     values = next_words(model, pairs, lm.bos)
     before = np.full(len(table), np.nan)
-    before[known.to_numpy()] = values[len(table) :]
+    before[has_previous.to_numpy()] = values[len(table) :]
     rows = {"part": "reading", "group": "all", "item": [str(n) for n in range(len(table))]}
     both = [(0, values[: len(table)]), (1, before)]
-    found = [
+    frames = [
         pd.DataFrame(rows | {"candidate": n, "ratio": None, "log_probability": v}) for n, v in both
     ]
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def next_words(
@@ -137,11 +137,11 @@ def next_words(
     Parameters
     ----------
     model : Model
-        A causal or masked LM; a masked one sees `MASKS_AFTER` masks behind the context, and predicts
+        A causal or masked LM; a masked LM sees `MASKS_AFTER` masks after the context and predicts
         the first.
     pairs : sequence of (str, str)
-        Context and word, with the white space that they are written with. A word of several tokens is
-        read token by token, each behind the context with the tokens before as text.
+        Context and word, with their white space. A word of several tokens is scored token by
+        token, with the earlier tokens as part of the context.
     bos : bool or str
         The begin token.
 
@@ -163,19 +163,19 @@ def next_words(
         values = [_at_first_mask(model, context, token) for context, token in distinct]
     else:
         texts = [_text([*context, token]) for context, token in distinct]
-        values = [each.log_probability[-1] for each in score_texts(model, texts, bos)]
+        values = [scored.log_probability[-1] for scored in score_texts(model, texts, bos)]
     value_of = dict(zip(distinct, values, strict=True))
-    found = np.zeros(len(pairs))
-    np.add.at(found, owners, [value_of[each] for each in zip(contexts, tokens, strict=True)])
-    return found
+    totals = np.zeros(len(pairs))
+    np.add.at(totals, owners, [value_of[pair] for pair in zip(contexts, tokens, strict=True)])
+    return totals
 
 
 @torch.inference_mode()
 def _at_first_mask(model: Model, context: Sequence[int], token: int) -> float:
-    """Return the log probability of a token at the first of the masks behind a context."""
+    """Return the log probability of a token at the first mask after a context."""
     around = model.around
     ids = [*around.before, *context, *[around.mask] * MASKS_AFTER, *around.after]
     inputs = torch.tensor([ids], device=model.network.device)
     logits = model.network(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits[0]
-    place = len(around.before) + len(context)
-    return float(logits[place].double().log_softmax(-1)[token])
+    position = len(around.before) + len(context)
+    return float(logits[position].double().log_softmax(-1)[token])

@@ -1,4 +1,4 @@
-"""The BabyLM challenge's zero-shot evaluations of 2025, in its own files and by its own scoring rules."""
+"""Zero-shot evaluations of the 2025 BabyLM challenge, with its files and scoring rules."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,17 +15,17 @@ def _folder(study, experiment: str) -> str:
 
 
 def files(study, experiment: str) -> dict[str, list[str]]:
-    """Return part → its files here, of the parts that one job scores."""
+    """Return part → its existing files, for the parts that one job scores."""
     folder = _folder(study, experiment)
-    found = {name: parts.files(folder, name) for name in (*parts.ZERO_SHOT, "reading")}
-    return {name: list(map(str, paths)) for name, paths in found.items() if paths}
+    by_part = {name: parts.files(folder, name) for name in (*parts.ZERO_SHOT, "reading")}
+    return {name: list(map(str, paths)) for name, paths in by_part.items() if paths}
 
 
 def contexts(study, experiment: str, which: int = 0) -> list[str]:
-    """Return the file of the words' contexts, or of children (1); none where these are not here."""
+    """Return the file of word contexts, or of children's ages (1), or an empty list if missing."""
     stages = study.experiment(experiment)[KEY].get("stages")
-    found = parts.files(_folder(study, experiment), "aoa") if stages else []
-    return [str(found[which])] if found else []
+    paths = parts.files(_folder(study, experiment), "aoa") if stages else []
+    return [str(paths[which])] if paths else []
 
 
 def stages(study, experiment: str) -> dict[str, dict[str, float]]:
@@ -34,14 +34,14 @@ def stages(study, experiment: str) -> dict[str, dict[str, float]]:
 
 
 def _words(study, experiment: str) -> list[str]:
-    names = dict.fromkeys(each for own in stages(study, experiment).values() for each in own)
+    names = dict.fromkeys(stage for of_lm in stages(study, experiment).values() for stage in of_lm)
     if not contexts(study, experiment):
         return []
     return [f"<results>/experiments/{experiment}/babylm_words.{lm}.csv" for lm in names]
 
 
 def _missing(study, experiment: str) -> list[str]:
-    """Return the parts whose files are not here."""
+    """Return the parts whose files are missing."""
     here = {*files(study, experiment), *(["aoa"] if contexts(study, experiment) else [])}
     return [name for name in parts.PARTS if name not in here]
 
@@ -55,7 +55,7 @@ def _problems(config: dict, name: str) -> list[str]:
 
 
 def _files(entry: dict) -> Iterator[str]:
-    """Yield a folder that is not here or has no part, and files of another layout."""
+    """Yield problems of the folder: missing, without any part, or with another layout."""
     folder = Path(entry["data"])
     here = {name: parts.files(folder, name) for name in parts.PARTS}
     if not any(here.values()):
@@ -71,17 +71,17 @@ def _files(entry: dict) -> Iterator[str]:
                 yield f": {error}"
     if entry.get("stages") and not here["aoa"]:
         yield (
-            f" → stages: {folder / 'aoa'} lacks {parts.WORDS} or {parts.CHILDREN}, which ages of acquisition "
-            f"are of; download them from {parts.ADDRESS}, or leave `stages` out"
+            f" → stages: {folder / 'aoa'} lacks {parts.WORDS} or {parts.CHILDREN}, required for "
+            f"ages of acquisition; download them from {parts.ADDRESS}, or leave `stages` out"
         )
 
 
 def _stages(experiment: dict) -> Iterator[str]:
-    """Yield stages of LMs that are not in the experiment, or too few of one."""
-    for lm, own in experiment[KEY].get("stages", {}).items():
+    """Yield stages of LMs outside the experiment, and stages that coincide."""
+    for lm, lm_stages in experiment[KEY].get("stages", {}).items():
         if lm not in experiment["lms"]:
             yield f" → stages: {lm!r} is not among the experiment's LMs"
-        if len(set(own.values())) < len(own):
+        if len(set(lm_stages.values())) < len(lm_stages):
             yield f" → stages → {lm}: two stages have read the same number of words"
 
 

@@ -1,4 +1,4 @@
-"""The BabyLM challenge's scores of each LM, as its leaderboard has them (table_babylm)."""
+"""The BabyLM challenge's scores of each LM, laid out as on its leaderboard (table_babylm)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ HEADER |= {("aoa", "overall"): "AoA"}
 
 
 def layout(data: pd.DataFrame, title: str, missing: Sequence[str]) -> Table:
-    """Set out a row an LM and a column a part."""
+    """Return a table with a row per LM and a column per part."""
     values = data.set_index(["label", "part", "group"]).score
     grid = [
         [label, *(_shown(values.get((label, *key), np.nan), key[0]) for key in HEADER)]
@@ -36,9 +36,7 @@ def layout(data: pd.DataFrame, title: str, missing: Sequence[str]) -> Table:
     notes = []
     if missing:
         listed = ", ".join(parts.PARTS[name].label for name in missing)
-        notes.append(
-            f"Not run, as the files or the stages of training were not supplied: {listed}."
-        )
+        notes.append(f"Not run, because files or training stages are missing: {listed}.")
     return Table(f"{title}: the BabyLM challenge", ["LM", *HEADER.values()], grid, notes)
 
 
@@ -62,16 +60,16 @@ def main(
     models, _ = comparison.records(lms, [])
     read_words = {}
     if words:
-        names = dict.fromkeys(each for own in stages.values() for each in own)
+        names = dict.fromkeys(name for of_lm in stages.values() for name in of_lm)
         kept = {"keep_default_na": False, "dtype": {"word": str, "context": str}}
         read_words = {n: pd.read_csv(p, **kept) for n, p in zip(names, words, strict=True)}
     frames = []
     for lm, path in zip(models, scores, strict=True):
-        own = results.scores(pd.read_parquet(path), next(iter(reading), None))
+        lm_scores = results.scores(pd.read_parquet(path), next(iter(reading), None))
         if read_words and lm.lm in stages:
             curves = {read: read_words[stage] for stage, read in stages[lm.lm].items()}
             value, count = results.acquisition(curves, children[0])
-            own.loc[len(own)] = ["aoa", "overall", value, count, 0]
-        frames.append(own.assign(lm=lm.lm, label=lm.label))
+            lm_scores.loc[len(lm_scores)] = ["aoa", "overall", value, count, 0]
+        frames.append(lm_scores.assign(lm=lm.lm, label=lm.label))
     data = pd.concat(frames, ignore_index=True)[COLUMNS]
     tables.write(out, layout(data, title, missing), data)

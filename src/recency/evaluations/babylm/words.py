@@ -1,4 +1,4 @@
-"""Rule babylm_words: surprisal of the challenge's words of early childhood, each in its contexts."""
+"""Rule babylm_words: surprisal of the challenge's child-directed words in their contexts."""
 
 import json
 from pathlib import Path
@@ -25,16 +25,16 @@ def main(lm: LMSpec, contexts: str | Path, out: str | Path) -> None:
 
 
 def read(path: str | Path) -> list[tuple[str, str]]:
-    """Return every word of more than one letter with each of its contexts; refuse another layout."""
+    """Return every word of more than one letter with each of its contexts; reject other layouts."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = [
-            (word, each["context"]) for word, own in data.items() for each in own if len(word) > 1
+            (word, use["context"]) for word, uses in data.items() for use in uses if len(word) > 1
         ]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(
-            f"{path}: not word → list of contexts as the challenge's file ({error}); see {parts.ADDRESS}"
+            f"{path}: expected word → list of contexts, as in the challenge's file ({error}); see {parts.ADDRESS}"
         ) from None
     if not rows:
-        raise InputError(f"{path} has no words; put the whole file there")
+        raise InputError(f"{path} has no words; supply the whole file")
     return rows

@@ -1,4 +1,4 @@
-"""What a search of a bias's parameters tried: their gain in log-likelihood over the unbiased LM."""
+"""Trials of a bias search: their gain in log-likelihood over the unbiased LM."""
 
 import json
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from recency.figures import comparison, style
 from recency.figures.paths import File, Files
 
-GAIN = "Log-likelihood above\nthe unbiased LM's (nats)"
+GAIN = "Gain in log-likelihood over\nthe unbiased LM (nats)"
 
 
 def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> Figure:
-    """Draw two parameters as a plane coloured by the gain, others each against the gain."""
+    """Draw two parameters as a plane coloured by gain, otherwise one panel per parameter."""
     names = list(best["searched"])
     points = [("best", "*", best["bias"], best["loglik"] - best["unbiased"])]
-    for (name, known), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
-        if known["loglik"] is not None and set(names) <= set(known["bias"]):
-            points.append((name, marker, known["bias"], known["loglik"] - best["unbiased"]))
+    for (name, entry), marker in zip(best["marked"].items(), "DsPX" * len(best["marked"])):
+        if entry["loglik"] is not None and set(names) <= set(entry["bias"]):
+            points.append((name, marker, entry["bias"], entry["loglik"] - best["unbiased"]))
     plane = len(names) == 2
     figure = style.figure(3.4 if plane else 2.6, style.WIDTH * (0.8 if plane else 1))
     grid = (
@@ -56,7 +56,7 @@ def draw(trials: pd.DataFrame, best: Mapping[str, Any], words: list[str]) -> Fig
 
 
 def around(bounds: list[float]) -> tuple[float, float]:
-    """Widen bounds a little, so that a marker on them is whole."""
+    """Widen bounds slightly, so that markers on them are not clipped."""
     low, high = bounds
     return low - 0.03 * (high - low), high + 0.03 * (high - low)
 
@@ -64,7 +64,7 @@ def around(bounds: list[float]) -> tuple[float, float]:
 def sentences(
     trials: pd.DataFrame, best: Mapping[str, Any], labels: Mapping[str, str] = {}
 ) -> list[str]:
-    """Say in sentences what was found, for the foot; `labels` of the LM and responses, by key."""
+    """Return notes on the trials, the best bias and the marked biases; `labels` map keys to labels."""
 
     def written(bias: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {bias[name]:.4g}" for name in best["searched"] if name in bias)
@@ -75,15 +75,15 @@ def sentences(
     first += f"{style.number(best['unbiased'], 2)} without a bias, "
     first += f"{style.number(best['loglik'], 2)} with the best "
     words = [first + f"({written(best['bias'])}; trial {best['trial']})"]
-    for name, known in best["marked"].items():
-        value = "no fit" if known["loglik"] is None else style.number(known["loglik"], 2)
-        words.append(f"with {name} ({written(known['bias'])}): {value}")
+    for name, entry in best["marked"].items():
+        value = "no fit" if entry["loglik"] is None else style.number(entry["loglik"], 2)
+        words.append(f"with {name} ({written(entry['bias'])}): {value}")
     return words + ([f"trials without a fit: {failed}"] if failed else [])
 
 
 def main(*, trials: File, best: File, out: Files, labels: Mapping[str, str] = {}) -> None:
     """Draw trials.csv and best.json of a search to `out` (.pdf, .svg, .png, .csv)."""
-    found = json.loads(Path(best).read_text())
-    rows = comparison.table(trials, ["trial", *found["searched"], "loglik"])
-    rows["gain"] = rows.loglik.astype(float) - found["unbiased"]
-    style.write(out, rows, draw, rows, found, sentences(rows, found, labels))
+    result = json.loads(Path(best).read_text())
+    rows = comparison.table(trials, ["trial", *result["searched"], "loglik"])
+    rows["gain"] = rows.loglik.astype(float) - result["unbiased"]
+    style.write(out, rows, draw, rows, result, sentences(rows, result, labels))

@@ -1,7 +1,7 @@
 """Search a bias's parameters for the best fit to mean reading times (de Varda & Marelli 2024, 3.4).
 
-A Tree-structured Parzen Estimator proposes parameters; the bias is put on the loaded network, the
-words are scored, and what is maximised is the log-likelihood of the regression, the workflow's own.
+A Tree-structured Parzen Estimator proposes parameters; the bias is applied to the loaded network,
+the words are scored, and the log-likelihood of the workflow's regression is maximised.
 """
 
 import json
@@ -37,13 +37,13 @@ def main(
     mark: Mapping[str, Mapping[str, Any]] | None = None,
     code: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a row a trial (trial, the parameters, loglik; CSV), and the best of them (JSON).
+    """Write one row per trial (trial, parameters, loglik; CSV), and the best trial (JSON).
 
-    `words`, `fit` and, where a design asks for it, `unigram` are listed in the order of `responses`
-    (dataset, measure, and the `design` itself, of `engine: ols`), whose log-likelihoods (nats) are
-    summed. `search` has form, parameters, trials, seed, and maybe layers; `mark` are biases that
-    are evaluated beside it. The LM is opened without a bias. Values are kept as they come in a file beside `out_trials`, with all that they
-    depend on (`code` too): a search that was killed repeats its proposals and goes on.
+    `words`, `fit` and, if a design needs it, `unigram` follow the order of `responses` (dataset,
+    measure and `design`, of `engine: ols`), whose log-likelihoods (nats) are summed. `search` has
+    form, parameters, trials, seed and optionally layers; `mark` are biases to evaluate as well. The
+    LM is opened without a bias. Values and the specification they depend on (including `code`) are
+    stored next to `out_trials`, so that a killed search repeats its proposals and resumes.
     """
     import optuna
 
@@ -70,21 +70,21 @@ def main(
     fixed |= {k: v for k, v in search["parameters"].items() if not isinstance(v, list)}
     bounds = {k: tuple(v) for k, v in search["parameters"].items() if isinstance(v, list)}
     shown = progress(search["trials"], f"search on {lm.name}", "trials")
-    unbiased = value(None)  # before a bias is put on
+    unbiased = value(None)  # before a bias is applied
     if unbiased is None:
-        raise InputError(f"search on {lm.name}: its own surprisal has no fit; see the log for why")
+        raise InputError(f"search on {lm.name}: the regression on its surprisal failed (see log)")
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=search["seed"]))
     space = distributions(search["form"], bounds)
     rows, best = [], None
     for number in range(search["trials"]):
         trial = study.ask(space)
-        found = value(fixed | trial.params)
-        if found is None:
+        score = value(fixed | trial.params)
+        if score is None:
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
-            study.tell(trial, -found)
-        rows.append({"trial": number} | trial.params | {"loglik": found})
-        if found is not None and (best is None or found > best["loglik"]):
+            study.tell(trial, -score)
+        rows.append({"trial": number} | trial.params | {"loglik": score})
+        if score is not None and (best is None or score > best["loglik"]):
             best = rows[-1]
         shown.update(number + 1, f"best log-likelihood {best['loglik']:.2f}" if best else "")
     if best is None:
@@ -112,13 +112,13 @@ def main(
 
 
 def put_on(network, bias: Mapping[str, Any]) -> None:
-    """Put a bias on a network in the place of the one before."""
+    """Apply a bias to a network, replacing the previous one."""
     from recency.attention import biased
 
     biased.attach(network, dict(bias))
-    network.to(network.device)  # weights of a learned form begin on the CPU
+    network.to(network.device)  # weights of a learned form are created on the CPU
     if network.device.type == "cuda":
-        # Each trial's numbers would be compiled into a kernel of its own.
+        # Otherwise each trial's constants would be compiled into a new kernel.
         network.config._attn_implementation = biased.WITHOUT_FLEX
 
 
@@ -130,9 +130,9 @@ def loglik(
     responses: Sequence[Mapping[str, Any]],
     settings: Mapping[str, Any],
 ) -> float | None:
-    """Return the sum of the regressions' log-likelihoods (nats); None where one has no fit.
+    """Return the sum of the regressions' log-likelihoods (nats), or None if one has no fit.
 
-    The network is scored as it stands, each dataset once.
+    Each dataset is scored once, with the network as it is.
     """
     total, scored = 0.0, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -145,7 +145,7 @@ def loglik(
                     pd.read_parquet(table), model, **given, **settings["scoring"]
                 )
                 result.table.to_parquet(scored[table], index=False)
-            made = Path(folder) / "fit.json"
+            fit_path = Path(folder) / "fit.json"
             regression.main(
                 Inputs(
                     words=table,
@@ -153,12 +153,12 @@ def loglik(
                     unigram=unigram[index] if unigram else None,
                     surprisal=scored[table],
                 ),
-                made,
+                fit_path,
                 lm="search",
                 design=response["design"],
                 model="full",
             )
-            record = json.loads(made.read_text())
+            record = json.loads(fit_path.read_text())
             if record["loglik"]["fit"] is None:
                 name = f"{response['dataset']}.{response['measure']}"
                 print(f"{name}: {record['note'] or 'no log-likelihood'}", file=sys.stderr)
@@ -168,11 +168,11 @@ def loglik(
 
 
 def distributions(form: str, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """Return what Optuna draws each parameter from: integer numbers where the form takes those."""
+    """Return an Optuna distribution per parameter, an integer one where the form requires it."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
-    known = plugins.constant("recency.attention.biases", form, "PARAMETERS")
-    integer = {name: known[name].get("type") == "integer" for name in bounds}
+    parameters = plugins.constant("recency.attention.biases", form, "PARAMETERS")
+    integer = {name: parameters[name].get("type") == "integer" for name in bounds}
     return {
         name: IntDistribution(*ends) if integer[name] else FloatDistribution(*map(float, ends))
         for name, ends in bounds.items()
@@ -184,41 +184,41 @@ def remembered(
     specification: Mapping[str, Any],
     evaluate: Callable[[Mapping[str, Any] | None], float | None],
 ) -> Callable[[Mapping[str, Any] | None], float | None]:
-    """Return `evaluate` with a memory in the file `state`, which a killed job leaves behind.
+    """Return `evaluate` with its results cached in the file `state`, which survives a killed job.
 
-    Its first line is the specification; a state of another one is not used. A line that was cut off
-    while it was written is passed over.
+    The first line is the specification; a state with another one is not used. A line that was
+    cut off while it was being written is skipped.
     """
     head = json.dumps(specification, sort_keys=True)
     lines = state.read_text().splitlines() if state.exists() else []
-    known = {}
+    cache = {}
     if lines and lines[0] == head:
         for line in lines[1:]:
             try:
                 entry = json.loads(line)
             except json.JSONDecodeError:
                 continue
-            known[json.dumps(entry["bias"], sort_keys=True)] = entry["loglik"]
+            cache[json.dumps(entry["bias"], sort_keys=True)] = entry["loglik"]
     elif lines:
-        print(f"{state} is of another specification and is not used", file=sys.stderr)
-    kept = [json.dumps({"bias": json.loads(k), "loglik": v}) for k, v in known.items()]
+        print(f"{state} has another specification and is not used", file=sys.stderr)
+    kept = [json.dumps({"bias": json.loads(k), "loglik": v}) for k, v in cache.items()]
     with atomic(state) as path:
         path.write_text("".join(f"{line}\n" for line in [head, *kept]))
 
     def value(bias: Mapping[str, Any] | None) -> float | None:
         key = json.dumps(bias, sort_keys=True)
-        if key not in known:
-            found = evaluate(bias)
-            known[key] = found if found is not None and math.isfinite(found) else None
+        if key not in cache:
+            result = evaluate(bias)
+            cache[key] = result if result is not None and math.isfinite(result) else None
             with state.open("a") as file:
-                file.write(json.dumps({"bias": bias, "loglik": known[key]}) + "\n")
-        return known[key]
+                file.write(json.dumps({"bias": bias, "loglik": cache[key]}) + "\n")
+        return cache[key]
 
     return value
 
 
 def _files(model: str | Path) -> list[Path]:
-    """Return the files of a model's folder; none for a name from the Hub."""
+    """Return the files of a model's folder, or an empty list for a name on the Hub."""
     folder = Path(model)
     names = ("config.json", "model.safetensors", "pytorch_model.bin")
     return [folder / name for name in names if (folder / name).is_file()]

@@ -10,14 +10,14 @@ from recency.regression import predictor_names as names
 
 
 def _here(study, experiment: str) -> bool:
-    """Say whether an experiment has a search, and its reading times are here."""
+    """Return whether an experiment has a search and its reading times exist."""
     search = study.experiment(experiment).get("search")
     asked = search and configuration.responses(study.config, search, "searches")
     return bool(search) and not any(r["dataset"] in study.not_run for r in asked)
 
 
 def _problems_of_tables(config, root) -> list[str]:
-    """List what searches ask of their LMs, designs, marks and parameters, and that these have not."""
+    """List incompatible LMs, designs, marks and parameters of the searches."""
     return [
         problem
         for name in config.get("searches", {})
@@ -26,13 +26,13 @@ def _problems_of_tables(config, root) -> list[str]:
 
 
 def _search_problems(config: dict, name: str) -> list[str]:
-    """List what of a search's designs, marks and parameters does not go together."""
+    """List incompatible designs, marks and parameters of a search."""
     search, where, problems = config["searches"][name], f"searches → {name}", []
     for design in search["responses"]:
-        place, engine = f"{where} → responses → {design}", config["designs"][design]["engine"]
+        location, engine = f"{where} → responses → {design}", config["designs"][design]["engine"]
         if engine != "ols":
             problems.append(
-                f"{place}: a search fits least squares at every trial; take a design of `engine: ols`"
+                f"{location}: a search fits least squares at every trial; take a design of `engine: ols`"
             )
             continue
         for column in names.used(designs.read(config["designs"][design])):
@@ -40,7 +40,7 @@ def _search_problems(config: dict, name: str) -> list[str]:
             of_others = names.measure_of(parts.stem) not in ("surprisal", "corrected")
             if parts.of_lm and (parts.lm or of_others):
                 problems.append(
-                    f"{place}: a search knows no {column}, only the surprisal of the LM that it varies"
+                    f"{location}: a search has no {column}, only the surprisal of the LM that it varies"
                 )
                 break
     for mark in search.get("mark", []):
@@ -50,11 +50,11 @@ def _search_problems(config: dict, name: str) -> list[str]:
 
 
 def _network_problems(config: dict, name: str) -> list[str]:
-    """List why no bias can be put on a search's LM, or not on these layers."""
+    """List reasons why no bias can be applied to a search's LM, or not to these layers."""
     search, where = config["searches"][name], f"searches → {name}"
     lm, layers = search["lm"], search.get("layers")
     if configuration.kind_of(config["lms"][lm]) != "network":
-        return [f"{where} → lm: {lm!r} is no network, and takes no bias; name one that is"]
+        return [f"{where} → lm: {lm!r} is not a network and takes no bias; name a network"]
     settings = configuration.language_model(config, lm)
     if settings["bias"]["form"] != "none":
         return [f"{where} → lm: {lm!r} has a bias already; name an unbiased LM"]
@@ -62,41 +62,41 @@ def _network_problems(config: dict, name: str) -> list[str]:
     if "checkpoint" in settings:
         return []
     if architecture["family"] == "recurrent":
-        return [f"{where} → lm: {lm!r} is recurrent, and no bias of attention goes on it"]
+        return [f"{where} → lm: {lm!r} is recurrent, and takes no attention bias"]
     there = architecture["layers"]
-    beyond = [each for each in layers if each >= there] if isinstance(layers, list) else []
+    beyond = [index for index in layers if index >= there] if isinstance(layers, list) else []
     return [
-        f"{where} → layers: {layer} is none of {lm}, which has {there}, from 0"
+        f"{where} → layers: {layer} is not a layer of {lm}, which has {there}, from 0"
         for layer in beyond[:1]
     ]
 
 
 def _parameter_problems(where: str, search: dict) -> list[str]:
-    """List what of a search's `parameters` does not fit the form: [low, high], or a value that stays."""
+    """List entries of a search's `parameters` that do not fit the form: [low, high], or a value."""
     problems, form, parameters = [], search["form"], search["parameters"]
-    known = configuration.bias_parameters(form)
+    declared = configuration.bias_parameters(form)
     for name, value in parameters.items():
-        if name not in known:
-            near = nearest(name, known)
+        if name not in declared:
+            near = nearest(name, declared)
             problems.append(f"{where}: the form {form!r} has no parameter {near}")
             continue
-        validator = jsonschema.Draft202012Validator(known[name])
+        validator = jsonschema.Draft202012Validator(declared[name])
         bounds = value if isinstance(value, list) else [value]
         if errors := [error for bound in bounds for error in validator.iter_errors(bound)]:
-            what = f"{errors[0].message} ({known[name]['description']})"
-            problems.append(f"{where} → {name}: {what}; a search varies numbers alone")
+            what = f"{errors[0].message} ({declared[name]['description']})"
+            problems.append(f"{where} → {name}: {what}; a search varies only numbers")
         elif isinstance(value, list) and not bounds[0] < bounds[1]:
             problems.append(f"{where} → {name}: the bounds {value} are not [low, high]")
     if not any(isinstance(value, list) for value in parameters.values()):
         problems.append(f"{where}: nothing is searched; give a parameter its bounds, [low, high]")
-    for name, schema in known.items():
+    for name, schema in declared.items():
         if "default" not in schema and name not in parameters:
             problems.append(f"{where}: {name!r} is missing ({schema['description']})")
     return problems
 
 
 def _modules(config, wildcards) -> dict[str, list[str]]:
-    """Return the form of bias that a search varies."""
+    """Return the bias form that a search varies."""
     search = config.get("searches", {}).get(getattr(wildcards, "search", None))
     if search is None:
         return {}
@@ -106,7 +106,7 @@ def _modules(config, wildcards) -> dict[str, list[str]]:
 EVALUATION = Evaluation(
     key="search",
     applies=_here,
-    alone=False,
+    standalone=False,
     wildcards={"search": "searches"},
     also=lambda study, experiment: [
         f"<results>/searches/{study.experiment(experiment)['search']}/figure_bias_search.svg"

@@ -18,8 +18,8 @@ PRODUCT = {
     "settings": ["lms", "measure"],
 }
 
-_HEIGHT = 2.3  # inches of a region's panels
-_SPREAD = 0.2  # of the distance of two conditions, over which LMs are spread
+_HEIGHT = 2.3  # height in inches of a region's panels
+_SPREAD = 0.2  # LMs' spread, as a share of the distance between two conditions
 
 
 def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
@@ -28,7 +28,7 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     Parameters
     ----------
     rows : DataFrame
-        As `table.read` returns them.
+        Output of `table.read`.
     lms : list of LM
         The LMs, in their order.
     """
@@ -38,15 +38,15 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     for (left, right), region in zip(grid, regions, strict=True):
         part = rows[rows["region"] == region]
         places = {condition: n for n, condition in enumerate(pd.unique(part["condition"]))}
-        own = part[part["variable"] == RESPONSE]
-        _line(left, own, places, 0.0, {"color": "black", "marker": "o"})
+        block = part[part["variable"] == RESPONSE]
+        _line(left, block, places, 0.0, {"color": "black", "marker": "o"})
         shifts = np.linspace(-0.5, 0.5, len(lms)) * _SPREAD if len(lms) > 1 else [0.0]
         for lm, shift in zip(lms, shifts, strict=True):
             look = looks[lm.lm]
             how = {"color": look.colour, "marker": look.marker, "mfc": look.face, "label": lm.label}
             _line(right, part[part["variable"] == lm.lm], places, shift, how)
         name = region.replace("_", " ")
-        left.set_ylabel(style.with_unit(own["label"].iloc[0], own["unit"].iloc[0]))
+        left.set_ylabel(style.with_unit(block["label"].iloc[0], block["unit"].iloc[0]))
         right.set_ylabel("Surprisal (bits)")
         for axes in (left, right):
             axes.set_xticks(list(places.values()), list(places))

@@ -1,4 +1,4 @@
-"""Mean response to a region and mean surprisal of it, by condition, with intervals over stimuli.
+"""Mean response and mean surprisal of a region by condition, with intervals over stimuli.
 
 Differences from the first condition are paired over stimuli.
 """
@@ -19,7 +19,7 @@ from recency.reading.response_names import EVENT, RESPONSES
 COLUMNS = ["region", "condition", "variable", "unit", "stimuli", "mean", "low", "high"]
 COLUMNS += ["difference", "pairs", "t", "p"]
 RESPONSE = "response"
-"""The variable that is the readers' response; the others are LMs."""
+"""Name of the readers' response as a variable; the other variables are LMs."""
 
 
 def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: str) -> pd.DataFrame:
@@ -28,11 +28,11 @@ def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: st
     Parameters
     ----------
     observations : DataFrame
-        Columns word_id, perhaps span, and the response.
+        Columns word_id, optionally span, and the response.
     words : DataFrame
         Contract 1, with the columns `by` and `stimulus`.
     by, stimulus : str
-        Columns of conditions and of what is compared between them.
+        Columns of the conditions and of the units compared between them.
 
     Returns
     -------
@@ -45,10 +45,10 @@ def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: st
         .groupby(["word_id", "span"])[value]
         .mean()
     )
-    found = rows.rename(RESPONSE).reset_index()
-    word = words.set_index("word_id").loc[found["word_id"]]
-    found["region"] = word["region"].fillna("").to_numpy() if "region" in word else ""
-    return found.assign(condition=word[by].to_numpy(), stimulus=word[stimulus].to_numpy())
+    table = rows.rename(RESPONSE).reset_index()
+    word = words.set_index("word_id").loc[table["word_id"]]
+    table["region"] = word["region"].fillna("").to_numpy() if "region" in word else ""
+    return table.assign(condition=word[by].to_numpy(), stimulus=word[stimulus].to_numpy())
 
 
 def surprisal(bits: np.ndarray, regions: pd.DataFrame) -> np.ndarray:
@@ -66,7 +66,7 @@ def surprisal(bits: np.ndarray, regions: pd.DataFrame) -> np.ndarray:
 
 
 def summarised(rows: pd.DataFrame, variable: str, unit: str) -> list[tuple]:
-    """Return the rows (COLUMNS) of one variable: means by region and condition, over stimuli.
+    """Return the rows (COLUMNS) of one variable: means over stimuli by region and condition.
 
     Parameters
     ----------
@@ -75,21 +75,21 @@ def summarised(rows: pd.DataFrame, variable: str, unit: str) -> list[tuple]:
     variable, unit : str
         The column, and its unit.
     """
-    found = []
+    summaries = []
     for region, part in rows.groupby("region", sort=False):
         means = part.groupby(["condition", "stimulus"], sort=False)[variable].mean().dropna()
         conditions = [
             c for c in pd.unique(part["condition"]) if c in means.index.get_level_values(0)
         ]
         for condition in conditions:
-            own = means[condition]
-            half = _half_width(own.to_numpy())
-            row = (region, condition, variable, unit, len(own), own.mean())
-            row += (own.mean() - half, own.mean() + half)
-            found.append(
-                (*row, *_difference(own, means[conditions[0]], condition == conditions[0]))
+            values = means[condition]
+            half = _half_width(values.to_numpy())
+            row = (region, condition, variable, unit, len(values), values.mean())
+            row += (values.mean() - half, values.mean() + half)
+            summaries.append(
+                (*row, *_difference(values, means[conditions[0]], condition == conditions[0]))
             )
-    return found
+    return summaries
 
 
 def _half_width(values: np.ndarray) -> float:
@@ -102,9 +102,9 @@ def _half_width(values: np.ndarray) -> float:
     return float(t.ppf(0.975, n - 1) * values.std(ddof=1) / math.sqrt(n))
 
 
-def _difference(own: pd.Series, first: pd.Series, is_first: bool) -> tuple:
-    """Return difference, pairs, t and p against the first condition, paired over stimuli."""
-    difference = (own - first).dropna().to_numpy()
+def _difference(values: pd.Series, first: pd.Series, is_first: bool) -> tuple:
+    """Return difference, pairs, t and p, paired over stimuli, against the first condition."""
+    difference = (values - first).dropna().to_numpy()
     if is_first or not len(difference):
         return math.nan, 0, math.nan, math.nan
     return float(difference.mean()), len(difference), *paired(difference)
@@ -141,20 +141,20 @@ def main(
     InputError
         If the words lack one of the columns.
     """
-    known = pd.read_parquet(words)
+    word_table = pd.read_parquet(words)
     for key, name in (("by", by), ("stimulus", stimulus)):
-        if name not in known:
+        if name not in word_table:
             raise InputError(
                 f"{words}: conditions → {key}: the words have no column {name}; "
-                f"{hint(name, known.columns)}map it in options → columns"
+                f"{hint(name, word_table.columns)}map it in options → columns"
             )
     frame = pd.concat([pd.read_parquet(path) for path in observations], ignore_index=True)
     value = next(name for name in (*RESPONSES, EVENT) if name in frame)
-    regions = cells(frame, known, by, stimulus)
+    regions = cells(frame, word_table, by, stimulus)
     unit = "" if value == EVENT else UNITS[value]
     rows = summarised(regions, RESPONSE, unit)
     for lm, path in zip(lms, surprisals, strict=True):
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).set_index("word_id")
-        bits = scored["surprisal_bits"].reindex(known["word_id"]).to_numpy(dtype=float)
+        bits = scored["surprisal_bits"].reindex(word_table["word_id"]).to_numpy(dtype=float)
         rows += summarised(regions.assign(**{lm["lm"]: surprisal(bits, regions)}), lm["lm"], "bits")
     write_csv(out, pd.DataFrame(rows, columns=COLUMNS))

@@ -1,15 +1,12 @@
 """Responses to regions of experiments, and each LM's surprisal there, by condition."""
 
-from recency.evaluations.registry import Evaluation, schema
+from functools import partial
+
+from recency.evaluations.registry import Evaluation, settings
 from recency.names import nearest
 from recency.reading import declared_columns
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `conditions`, the defaults filled in."""
-    properties = schema("conditions")["experiment"]["conditions"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["conditions"]
+settings_of = partial(settings, "conditions")
 
 
 def _setting(key: str):
@@ -39,7 +36,7 @@ def _problems(config, name) -> list[str]:
             near = nearest(settings[key], columns)
             problems.append(
                 f"{where} → {key}: the words of {settings['dataset']} have no column {near}; "
-                "a table's own columns are mapped in options → columns"
+                "map a table's other columns in options → columns"
             )
     return problems
 

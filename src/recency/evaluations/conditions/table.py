@@ -64,8 +64,8 @@ def _cells(row: pd.Series) -> Row:
     mean = Cell(style.number(row["mean"], decimals), () if math.isnan(row.low) else (ends,))
     if math.isnan(row.difference):
         return [mean, ""]
-    told = () if math.isnan(row.p) else (f"p {style.p_value(row.p)}",)
-    return [mean, Cell(style.signed(row.difference, decimals), told)]
+    note = () if math.isnan(row.p) else (f"p {style.p_value(row.p)}",)
+    return [mean, Cell(style.signed(row.difference, decimals), note)]
 
 
 def main(
@@ -95,7 +95,7 @@ def read(path: File, lms: Described, measure: str) -> pd.DataFrame:
 
 
 def summary(path: File) -> Table:
-    """Return the table of the summary, from this table's CSV."""
+    """Return the summary's table, from this table's CSV."""
     rows = comparison.table(path, ["label", *COLUMNS])
     for name in ("region", "unit", "condition"):
         rows[name] = rows[name].fillna("").astype(str)

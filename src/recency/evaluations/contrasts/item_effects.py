@@ -1,4 +1,4 @@
-"""Rule contrasts: differences between words in responses and surprisal, over items and of each item."""
+"""Rule contrasts: differences between words in responses and surprisal, by item and over items."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,29 +28,30 @@ def main(
     contrasts: Sequence[Mapping],
     filter: str | None = None,
 ) -> None:
-    """Write COLUMNS to `out`, and ITEMS, the effect of each item, to `out_effects`.
+    """Write COLUMNS to `out`, and the effect of each item (ITEMS) to `out_effects`.
 
     Parameters
     ----------
     words : path
         Contract 1.
     observations : sequence of path
-        Observations after the filters, without the held-out partition: as many files of each measure.
+        Observations after the filters, without the held-out partition: equally many files per measure.
     surprisals : sequence of path
         Contract 3, in the order of `lms`.
     out, out_effects : path
-        CSV files. Differences are of log times, microvolts, scores or shares (a reader's mean taken off), and of
-        bits; low and high are the ends of the 95 % interval over items, by Student's t.
+        CSV files. Differences are in log times, microvolts, scores or shares (after subtracting
+        each reader's mean), and in bits; low and high are the 95 % interval over items, by
+        Student's t.
     lms : sequence of mapping
         With the key lm.
     measures : sequence of str
         The measures, in the order of `observations`.
     by : str
-        The column of the words whose labels are items.
+        The column of the words that identifies items.
     contrasts : sequence of mapping
         contrast, label, region, high and low.
     filter : str, optional
-        A condition on columns of the words: which of them count.
+        A condition on columns of the words that selects words.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def main(
     """
     word_rows = pd.read_parquet(words)
     if by not in word_rows:
-        raise InputError(f"{words}: the words have no column {by!r}; contrasts → by names it")
+        raise InputError(f"{words}: the words have no column {by!r}; change contrasts → by")
     kept = np.ones(len(word_rows), bool)
     if filter:
         result = filters.evaluated(word_rows, "contrasts → filter", filter)
@@ -73,7 +74,7 @@ def main(
     for number, measure in enumerate(measures):
         parts = observations[number * size : (number + 1) * size]
         mean, unit, span = paired.responses(parts, len(word_rows))
-        values = {READERS: mean} | {lm: _over(value, span, mean) for lm, value in bits.items()}
+        values = {READERS: mean} | {lm: _summed(bit, span, mean) for lm, bit in bits.items()}
         values = {name: value[kept] for name, value in values.items()}
         units = dict.fromkeys(bits, "bits") | {READERS: unit}
         tested = paired.tested(word_rows[kept], values, contrasts, by, f"contrasts ({measure})")
@@ -91,10 +92,10 @@ def main(
     write_csv(out_effects, pd.concat(items, ignore_index=True)[ITEMS])
 
 
-def _over(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Return surprisal summed over the words of each response; NaN where readers have none.
+def _summed(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Return surprisal summed over the words of each response, NaN where readers have none.
 
-    So that both sides of an item are of the same words in readers and LMs.
+    Both sides of an item then cover the same words for readers and LMs.
     """
     result = bits.copy()
     for word in np.flatnonzero(span > 1):

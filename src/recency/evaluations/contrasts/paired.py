@@ -1,7 +1,7 @@
-"""Contrasts between words: paired t over items, in readers' responses and in each LM's surprisal.
+"""Contrasts between words: paired t over items, for readers' responses and each LM's surprisal.
 
-The thesis's chapter 11 has 19 of them, such as "the main verb in a predictive context takes longer
-than the subject noun in another one": a region, what should be higher and what lower.
+Chapter 11 of the thesis has 19 contrasts, such as "the main verb in a predictive context takes
+longer than the subject noun in another one": a region, and its high and low conditions.
 """
 
 import math
@@ -18,26 +18,26 @@ from recency.reading.response_names import AMPLITUDE, EVENT, RESPONSES, TIME
 COLUMNS = ["contrast", "contrast_label", "lm", "items", "difference", "t", "p", "passed"]
 LEVEL = 0.05
 UNITS = {TIME: "log ms", AMPLITUDE: "µV", EVENT: "share"}
-"""Unit of differences of a response, "" of a score."""
+"""Unit of a response's differences, "" for a score."""
 
 
 def responses(parts: Sequence[File], size: int) -> tuple[np.ndarray, str, np.ndarray]:
-    """Return each word's response, a mean over subjects, less the subject's own mean.
+    """Return each word's response, as a mean over subjects after subtracting each subject's mean.
 
     Parameters
     ----------
     parts : sequence of path
-        Observations: subject, word_id, perhaps span, and a response (times are logarithms) or event.
+        Observations: subject, word_id, optionally span, and a response (log times) or event.
     size : int
         Number of words.
 
     Returns
     -------
     values : ndarray, shape (size,)
-        NaN for words that nobody responded to.
+        NaN for words without a response.
     unit : str
         Of the values.
-    span : ndarray of int, shape (size,)
+    Number of words, from each word on, that its response covers; 1 by default.
         How many words the response is to, from each on; 1 where nothing says so.
     """
     rows = pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
@@ -55,20 +55,20 @@ def responses(parts: Sequence[File], size: int) -> tuple[np.ndarray, str, np.nda
 def effects(
     words: pd.DataFrame, value: np.ndarray, contrast: Mapping, by: str, where: str
 ) -> pd.Series:
-    """Return the difference of each item that has both sides: the mean of `high` less that of `low`.
+    """Return the difference of each item with both sides: the mean of `high` minus that of `low`.
 
     Parameters
     ----------
     words : DataFrame
-        Contract 1, with the column `by` and those that conditions name.
+        Contract 1, with the column `by` and the columns of the conditions.
     value : ndarray, shape (words,)
-        A response or a surprisal of each word, NaN where there is none.
+        A response or a surprisal per word, or NaN.
     contrast : mapping
         contrast, region, high and low.
     by : str
         The column of items.
     where : str
-        The contrast's place in the config, for errors.
+        The contrast's path in the config, for errors.
     """
     high, low = (
         pd.Series(value[side]).groupby(words[by].to_numpy()[side]).mean()
@@ -84,10 +84,10 @@ def tested(
     by: str,
     where: str = "maze → contrasts",
 ) -> pd.DataFrame:
-    """Return the rows (COLUMNS) of each contrast and of each lm in `values` (words,).
+    """Return the rows (COLUMNS) of each contrast and each LM of `values` (words,).
 
-    Each side of an item (the column `by`) is the mean over its words there; t is of the paired
-    differences, high less low, and p two-sided. A contrast is passed with p < 0.05 and high above.
+    Each side of an item (column `by`) is the mean over its words; t is of the paired differences,
+    high minus low, and p is two-sided. A contrast is passed if p < 0.05 and high exceeds low.
     """
     rows = []
     for contrast in contrasts:
@@ -97,7 +97,7 @@ def tested(
             if len(difference) < 2:
                 raise InputError(
                     f"{at}: {len(difference)} groups of {by!r} have words of both "
-                    f"sides for {lm}, and a test takes 2 or more; look at region, high and low"
+                    f"sides for {lm}, and a test needs 2 or more; check region, high and low"
                 )
             t, p = paired(difference)
             passed = bool(p < LEVEL and t > 0)
@@ -107,7 +107,7 @@ def tested(
 
 
 def paired(difference: np.ndarray) -> tuple[float, float]:
-    """Return Student's t of paired differences (n,) and its two-sided p; NaN where too few or all alike."""
+    """Return Student's t of paired differences (n,) and its two-sided p; NaN for too few or equal ones."""
     from scipy.stats import ttest_1samp
 
     if len(difference) < 2 or np.ptp(difference) == 0:
@@ -117,7 +117,7 @@ def paired(difference: np.ndarray) -> tuple[float, float]:
 
 
 def sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray]:
-    """Return which words (masks) are high and which are low."""
+    """Return boolean masks of the words on the high and the low side."""
 
     def holds(key: str) -> np.ndarray:
         if contrast[key] is None:

@@ -1,21 +1,17 @@
 """Contrasts between words, in readers' responses of any measure and in LMs' surprisal."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.names import nearest
 from recency.reading import declared_columns, filters
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `contrasts`, the defaults filled in."""
-    properties = schema("contrasts")["experiment"]["contrasts"]["properties"]
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    return defaults | config["experiments"][experiment]["contrasts"]
+settings_of = partial(settings, "contrasts")
 
 
 def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
-    """Return contrasts as contrast, label, region, high and low."""
+    """Return contrasts as dicts of contrast, label, region, high and low."""
     return [
         {"contrast": name, "region": None, "label": name} | entry
         for name, entry in contrasts.items()
@@ -23,7 +19,7 @@ def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
 
 
 def conditions_of(contrasts: Mapping[str, Mapping]) -> Iterator[tuple[str, str]]:
-    """Yield the conditions that contrasts state, each with its place."""
+    """Yield the conditions of contrasts, each with its path in the config."""
     for name, entry in contrasts.items():
         for side in ("region", "high", "low"):
             if side in entry:
@@ -60,7 +56,7 @@ def _problems(config, name) -> list[str]:
     if settings["by"] not in columns:
         problems.append(
             f"{where} → by: the words of {called} have no column {nearest(settings['by'], columns)}; "
-            "a table's own columns are mapped in options → columns"
+            "map a table's other columns in options → columns"
         )
     conditions = [*conditions_of(settings["contrasts"])]
     conditions += [("filter", settings["filter"])] if "filter" in settings else []

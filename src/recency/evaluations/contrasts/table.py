@@ -19,15 +19,15 @@ PRODUCT = {
     "summary": ("table_contrasts.csv", "{title}: contrasts between words"),
 }
 NOTE = (
-    "high less low, a mean over items, 95 % interval (Student's t) beneath: readers (a reader's mean taken "
-    "off) in log ms, µV or the score's own unit, LMs in bits; t is paired over items, p two-sided, for each contrast "
-    f"by itself; in bold: p < {LEVEL} with high above low. X the wrong way round, . p < 0.1, * < 0.05, ** < 0.01, "
+    "high minus low, mean over items, 95 % interval (Student's t) beneath: readers (after subtracting each "
+    "reader's mean) in log ms, µV or the score's unit, LMs in bits; t is paired over items, p two-sided, uncorrected "
+    f"for multiple tests; bold: p < {LEVEL} with high above low. X wrong direction, . p < 0.1, * < 0.05, ** < 0.01, "
     "*** < 0.001"
 )
 
 
 def main(*, contrasts: File, out: Files, lms: Described, title: str = "Contrasts") -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex): a row a measure and contrast, a column readers and each LM."""
+    """Write the table to `out` (.csv tidy, .html, .tex): rows by measure and contrast, columns by LM."""
     rows = comparison.table(contrasts, COLUMNS)
     rows["label"] = rows.lm.map({READERS: "readers"} | {lm["lm"]: lm["label"] for lm in lms})
     rows["mark"] = [mark(row.t, row.p) for row in rows.itertuples()]
@@ -61,7 +61,7 @@ def _cell(row: pd.Series) -> Cell:
 
 
 def summary(path: File) -> Table:
-    """Return the table of the summary, from this table's CSV."""
+    """Return the summary's table, from this table's CSV."""
     rows = comparison.table(path, [*COLUMNS, "label"])
     rows["unit"] = rows.unit.fillna("").astype(str)
     rows["mark"] = rows["mark"].fillna("").astype(str)

@@ -1,8 +1,10 @@
-"""Collect an experiment's cross-validated fits: ΔLogLik, full minus base, one row a cell.
+"""Collect an experiment's cross-validated fits: ΔLogLik, full minus base, one row per cell.
 
-delta_loglik: over all observations, each scored by the fit that has not seen its fold, the variance
-of effects that this has not seen added to that of the residuals; delta_loglik_at_zero: these effects
-at 0; delta_loglik_marginal: each fold's levels drawn anew together. The 95 % intervals of delta_loglik draw subjects, or sentences, anew with all of their observations. Natural logarithm.
+delta_loglik is over all observations, each scored by the fit without its fold; the variance of
+effects of levels that this fit has not seen is added to the residual variance.
+delta_loglik_at_zero sets these effects to 0; delta_loglik_marginal integrates out the effects of
+a fold's levels jointly. The 95 % intervals of delta_loglik resample subjects or sentences with
+all of their observations. Natural logarithm.
 """
 
 import json
@@ -36,10 +38,11 @@ def main(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
-    """Write COLUMNS (CSV), a row for each of `cells` (NAMES), in their order, as all the files are.
+    """Write COLUMNS (CSV), one row per cell of `cells` (NAMES); all files are in this order.
 
-    delta_loglik is in nats over n observations; folds_better counts the folds of which the full model is more likely. A cell of which a
-    fold could not be fitted has empty figures and the reason in its note.
+    delta_loglik is in nats over n observations; folds_better counts the folds on which the full
+    model is more likely. If a fold could not be fitted, the values are empty and the note has the
+    reason.
     """
     rows = []
     for index, cell in enumerate(cells):
@@ -50,13 +53,13 @@ def main(
 
 
 def compare(full: File, base: File) -> dict[str, Any]:
-    """Return the figures of one row from the two JSON files."""
+    """Return the values of one row from the two JSON files."""
     with_lm, without_lm = (json.loads(Path(path).read_text()) for path in (full, base))
     for key in ("by", "folds", "seed", "n", "unit"):
         if with_lm[key] != without_lm[key]:
             raise InputError(
-                f"{full} has {key} {with_lm[key]}, {base} {without_lm[key]}: they were made from "
-                "different folds; make both again"
+                f"{full} has {key} {with_lm[key]}, {base} {without_lm[key]}: they used "
+                "different folds; run both again"
             )
 
     def minus(key: str, a: Mapping = with_lm, b: Mapping = without_lm) -> float | None:

@@ -1,4 +1,4 @@
-"""ΔLogLik on held-out folds as points with intervals: a panel a response, a row an LM."""
+"""ΔLogLik on held-out folds as points with intervals: a panel per response, a row per LM."""
 
 import math
 
@@ -18,14 +18,14 @@ PRODUCT = {
 }
 
 COLUMNS = 3
-#: cluster → how far above a row its interval stands, and how wide its line is.
+#: Cluster → vertical offset and line width of its interval.
 INTERVALS = {"subject": (-0.13, 2.4), "sentence": (0.13, 1.0)}
 
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], baseline: str, words: list[str]
 ) -> Figure:
-    """Draw the panels, each on its own scale; a dashed line stands at the baseline's ΔLogLik."""
+    """Draw the panels, each on its own scale, with a dashed line at the baseline's ΔLogLik."""
     looks, shown = style.looks(lms), [lm for lm in lms if (rows.lm == lm.lm).any()]
     wide = min(COLUMNS, len(responses))
     deep = math.ceil(len(responses) / wide)
@@ -36,15 +36,15 @@ def draw(
         axes.axvline(0, color=style.GREY, lw=0.7, zorder=1)
         if baseline in block.index and not math.isnan(block.per_delta_loglik[baseline]):
             axes.axvline(block.per_delta_loglik[baseline], color=style.GREY, ls=(0, (4, 2)), lw=0.9)
-        for place, lm in enumerate(shown):
+        for y, lm in enumerate(shown):
             if lm.lm not in block.index:
                 continue
             row, look = block.loc[lm.lm], looks[lm.lm]
             for cluster, (off, width) in INTERVALS.items():
                 ends = [row[f"per_{end}_{cluster}"] for end in ("low", "high")]
-                axes.plot(ends, [place + off] * 2, color=look.colour, lw=width, gid=f"{cluster} {lm.lm}",
+                axes.plot(ends, [y + off] * 2, color=look.colour, lw=width, gid=f"{cluster} {lm.lm}",
                           solid_capstyle="butt", zorder=2)  # fmt: skip
-            axes.plot(row.per_delta_loglik, place, look.marker, mfc=look.face, mec=look.colour, ms=5,
+            axes.plot(row.per_delta_loglik, y, look.marker, mfc=look.face, mec=look.colour, ms=5,
                       gid=f"dot {lm.lm}", zorder=3)  # fmt: skip
         first = block.iloc[0]
         unit = style.UNITS.get(first.unit, first.unit)
@@ -69,7 +69,7 @@ def draw(
         style.handle(color=style.GREY, ls=(0, (4, 2)), lw=0.9, label=f"baseline: {label}")
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=3)
-    style.notes(figure, [f"ΔLogLik{table.over(rows)}, on {table.folds(rows)}", *words])
+    style.notes(figure, [f"ΔLogLik{table.relative_to(rows)}, on {table.folds(rows)}", *words])
     return figure
 
 

@@ -1,41 +1,41 @@
-"""Cross-validation: ΔLogLik of each LM on observations that its fits have not seen, fold by fold."""
+"""Cross-validation: ΔLogLik of each LM on held-out folds."""
 
 from recency.evaluations.registry import Evaluation
 from recency.regression import designs
 
 
 def name(settings) -> str:
-    """Name the folds of an experiment, as files have it: `sentence-10-seed-1`."""
+    """Return the name of an experiment's folds in file names: `sentence-10-seed-1`."""
     return f"{settings['by']}-{settings['folds']}-seed-{settings.get('seed', 1)}"
 
 
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
-    """Return a file of every cell's full or base model, in the cells' order."""
+    """Return the file of every cell's full or base model, in the order of the cells."""
     where = name(study.experiment(experiment)["cross_validation"])
-    found = []
+    paths = []
     for response, lm in study.cells(experiment):
         design = study.config["designs"][response["design"]]
         shared = model == "base" and designs.bases(design)[0] == "all"
-        place = "<results>/cross_validation/{design}/{dataset}.{measure}".format(**response)
-        found.append(f"{place}/{where}/{'none' if shared else lm['lm']}.{model}.{ending}")
-    return found
+        folder = "<results>/cross_validation/{design}/{dataset}.{measure}".format(**response)
+        paths.append(f"{folder}/{where}/{'none' if shared else lm['lm']}.{model}.{ending}")
+    return paths
 
 
 def _problems(config, name) -> list[str]:
-    """List what cross-validation does not go with."""
+    """List settings that are incompatible with cross-validation."""
     experiment, where = config["experiments"][name], f"experiments → {name} → cross_validation"
     if "cross_validation" not in experiment:
         return []
     problems = []
     if experiment["cross_validation"]["by"] == "subject":
         problems += [
-            f"{where}: {design!r} is of words' means over subjects (`engine: ols`), which have no "
+            f"{where}: {design!r} fits words' means over subjects (`engine: ols`), which have no "
             "folds by subject; take sentence or item"
             for design in experiment["responses"]
             if config["designs"][design]["engine"] == "ols"
         ]
     problems += [
-        f"{where}: {design!r} is of `engine: brms`, whose models are not fitted again for each fold: "
+        f"{where}: {design!r} has `engine: brms`, whose models are not refitted for each fold: "
         "PSIS-LOO leaves each observation out (table_loo)"
         for design in experiment["responses"]
         if config["designs"][design]["engine"] == "brms"
@@ -44,7 +44,7 @@ def _problems(config, name) -> list[str]:
 
 
 def _folds_beyond(config, experiment, where) -> list[str]:
-    """List simulated datasets, whose levels are known, that have fewer than there are folds."""
+    """List simulated datasets that have fewer levels than there are folds."""
     by, folds = experiment["cross_validation"]["by"], experiment["cross_validation"]["folds"]
     responses = (name for listed in experiment["responses"].values() for name in listed)
     problems = []
@@ -56,7 +56,7 @@ def _folds_beyond(config, experiment, where) -> list[str]:
         }
         if (many := levels.get(by)) and many < folds:
             problems.append(
-                f"{where} → folds: {folds} folds by {by} need as many of them, and {dataset} has "
+                f"{where} → folds: {folds} folds by {by} need at least {folds} of them, and {dataset} has "
                 f"{many}; write {many} or fewer"
             )
     return problems
@@ -65,7 +65,7 @@ def _folds_beyond(config, experiment, where) -> list[str]:
 EVALUATION = Evaluation(
     key="cross_validation",
     applies=lambda study, experiment: "cross_validation" in study.experiment(experiment),
-    alone=False,
+    standalone=False,
     inputs={
         "full": lambda study, experiment: _files(study, experiment, "full"),
         "base": lambda study, experiment: _files(study, experiment, "base"),

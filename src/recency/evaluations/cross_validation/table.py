@@ -18,16 +18,16 @@ PRODUCT = {
 }
 LIKELIHOODS = ("delta_loglik", "delta_loglik_at_zero", "delta_loglik_marginal")
 PER = 1000
-"""Observations over which figures and tables give ΔLogLik, so that responses compare."""
+"""Number of observations to which figures and tables scale ΔLogLik, so that responses compare."""
 
 
 def read(
     path: File, lms: Described, responses: Described, not_run: File | None
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
-    """Read cross_validation.csv with `response` added, and `per`: ΔLogLik of PER observations.
+    """Read cross_validation.csv, adding `response` and `per`, the ΔLogLik of PER observations.
 
-    `per_…` of the intervals' ends are added as well. Also returns the LMs, the responses that were
-    run, and sentences on those that were not.
+    The ends of the intervals are scaled as well, as `per_…`. Also return the LMs, the responses
+    that were run, and notes on the others.
     """
     columns = delta_loglik.COLUMNS
     rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)
@@ -39,18 +39,18 @@ def read(
 
 
 def folds(rows: pd.DataFrame) -> str:
-    """Say how many folds there are, of what, from which seed."""
+    """Describe the number of folds, their unit and their seed."""
     row = rows.iloc[0]
     return f"{row.folds} folds of whole {row.by}s, drawn from seed {row.seed}, the same for all LMs"
 
 
-def over(rows: pd.DataFrame) -> str:
-    """Say over which base ΔLogLik is."""
-    return bases.over(bases.of(rows.base.dropna()))
+def relative_to(rows: pd.DataFrame) -> str:
+    """Describe the baseline of ΔLogLik."""
+    return bases.relative_to(bases.of(rows.base.dropna()))
 
 
 def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
-    """Set the rows out: a block a response, the LMs beneath one another."""
+    """Return the table: a block per response, a row per LM."""
     per = f"ΔLogLik / {PER:,}"
     header = ["Response", "Observations", "LM", "ΔLogLik", per, "by subject", "by sentence"]
     header += ["At 0", "Marginal", "Folds"]
@@ -60,35 +60,35 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
     for response in done:
         block = rows[rows.response == response.label]
         rules += [len(grid)] if grid else []
-        for place, (_, row) in enumerate(block.iterrows()):
+        for index, (_, row) in enumerate(block.iterrows()):
             ran = "" if str(row.converged).lower() == "true" else "†"
-            cells = ["" if place else f"{response.label} ({row.unit})"]
-            cells += ["" if place else f"{row.n:,}", row.label]
+            cells = ["" if index else f"{response.label} ({row.unit})"]
+            cells += ["" if index else f"{row.n:,}", row.label]
             cells += [style.number(row.delta_loglik) + ran, style.number(row.per_delta_loglik, 2)]
             cells += [style.interval(*row[names], decimals=2) for names in ends]
             cells += [style.number(value, 2) for value in row[others]]
             grid.append([*cells, f"{row.folds_better} of {row.folds}"])
-    said = []
+    legend = []
     if len(rows):
-        said = [
-            f"ΔLogLik in nats{over(rows)}, on {folds(rows)}",
+        legend = [
+            f"ΔLogLik in nats{relative_to(rows)}, on {folds(rows)}",
             (
-                "each fold is scored by the fit to all the others, each observation by itself: what the fit "
-                "has not seen of its subject, sentence or item adds to the variance; at 0: these effects "
-                "are 0 instead; marginal: a fold's are drawn anew together"
+                "each fold is scored by the fit to the other folds, observation by observation: unseen "
+                "effects of its subject, sentence or item add to the variance; at 0: these effects "
+                "are 0; marginal: a fold's effects are integrated out jointly"
             ),
             (
-                f"ΔLogLik / {PER:,}: of {PER:,} observations; by subject, by sentence: its 95 % bootstrap "
-                "intervals, drawing these anew; folds: in how many the language model helps"
+                f"ΔLogLik / {PER:,}: for {PER:,} observations; by subject, by sentence: 95 % bootstrap "
+                "intervals over these; folds: number of folds that the language model improves"
             ),
         ]
         if (rows.converged.astype(str).str.lower() != "true").any():
-            said.append("†: a regression of some fold did not converge")
-    return Table(title, header, grid, [*said, *notes], tuple(rules), left=("Response", "LM"))
+            legend.append("†: a regression of some fold did not converge")
+    return Table(title, header, grid, [*legend, *notes], tuple(rules), left=("Response", "LM"))
 
 
 def summary(path: Path) -> Table:
-    """Give ΔLogLik by LM and response, from this table's CSV, for the summary."""
+    """Return ΔLogLik by LM and response, from this table's CSV, for the summary."""
     rows = comparison.table(
         path, ["label", "response", "per_delta_loglik", "base", "folds", "by", "seed"]
     )
@@ -98,7 +98,7 @@ def summary(path: Path) -> Table:
         values = mine.set_index("response").per_delta_loglik.astype(float).reindex(names)
         grid.append([label, *(style.number(value, 2) for value in values)])
     notes = (
-        [f"ΔLogLik of {PER:,} observations, in nats{over(rows)}, on {folds(rows)}"]
+        [f"ΔLogLik of {PER:,} observations, in nats{relative_to(rows)}, on {folds(rows)}"]
         if len(rows)
         else []
     )

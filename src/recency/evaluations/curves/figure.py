@@ -1,4 +1,4 @@
-"""Learning curves: a line for each LM against the tokens that its training has seen."""
+"""Learning curves: one line per LM against the number of training tokens."""
 
 import math
 import textwrap
@@ -22,16 +22,16 @@ PRODUCT = {
     "settings": ["lms=plain_lms", "responses", "baseline=plain_baseline"],
 }
 
-ACROSS = 4  # small panels a row
+ACROSS = 4  # small panels per row
 HEIGHT, LARGE = 1.4, 2.5  # inches of a row of small panels, and of the large ones
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> Figure:
-    """Draw the sum and its difference from the baseline large, below them every other panel."""
+    """Draw total ΔLogLik and its difference from the baseline large, and all other panels below."""
     looks, responses = style.looks(lms, apart=True), reading.responses_of(rows)
     large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
     panels = (
-        [("delta_loglik", each) for each in responses] if len(responses) > 1 or not large else []
+        [("delta_loglik", label) for label in responses] if len(responses) > 1 or not large else []
     )
     panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
     below = math.ceil(len(panels) / ACROSS)
@@ -43,9 +43,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
         left, right = parts.pop(0).subplots(1, 2)
         total = reading.of(rows, "delta_loglik", TOTAL)
         many = len(responses)
-        over = f"summed over {many} responses" if many > 1 else responses[0]
+        scope = f"summed over {many} responses" if many > 1 else responses[0]
         _lines(left, total, lms, looks, "value")
-        left.set_ylabel(f"ΔLogLik (nats),\n{over}")
+        left.set_ylabel(f"ΔLogLik (nats),\n{scope}")
         _lines(right, total, lms, looks, "over_baseline", band=True)
         right.axhline(0, color=looks[baseline].colour, ls=(0, (4, 2)), lw=1, zorder=1.2)
         right.set_ylabel(f"above {named}\nat the same step")
@@ -75,19 +75,19 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
 
 
 def _explained(rows: pd.DataFrame, baseline: str) -> list[str]:
-    """Say what lines and bands are."""
+    """Return notes on the lines and bands."""
     seeds = int(rows.seeds.max())
-    found = [f"lines: means over {seeds} seeds"] if seeds > 1 else []
+    sentences = [f"lines: means over {seeds} seeds"] if seeds > 1 else []
     if rows.low_over_baseline.notna().any():
-        how = "seeds, and subjects or sentences" if seeds > 1 else "subjects or sentences"
-        found.append(f"bands of ΔLogLik above {baseline}: 95 % intervals of the difference, {how} drawn anew")  # fmt: skip
-    return found
+        how = "seeds and subjects or sentences" if seeds > 1 else "subjects or sentences"
+        sentences.append(f"bands of ΔLogLik above {baseline}: 95 % intervals of the difference over {how}")  # fmt: skip
+    return sentences
 
 
 def _lines(
     axes: Axes, rows: pd.DataFrame, lms: list[LM], looks: Mapping, value: str, band: bool = False
 ) -> None:
-    """Draw a line an LM, and around it the 95 % interval."""
+    """Draw one line per LM and its 95 % interval."""
     ends = ("low", "high") if value == "value" else (f"low_{value}", f"high_{value}")
     for lm in lms:
         look, mine = looks[lm.lm], rows[(rows.lm == lm.lm) & rows[value].notna()]
@@ -101,7 +101,7 @@ def _lines(
 
 
 def _count(axes: Axes, first: float, last: float, large: bool) -> None:
-    """Give the axis of tokens round ticks, in millions."""
+    """Set round ticks, in millions, on the axis of tokens."""
     style.token_ticks(axes, first, last, (1, 2, 5) if large else (1,))
     axes.set_xlim(first * 0.8, last * 1.25)
     if axes.get_yscale() == "linear":
@@ -110,14 +110,14 @@ def _count(axes: Axes, first: float, last: float, large: bool) -> None:
 
 
 def round_ticks(axis: Axis) -> None:
-    """Give a logarithmic axis few round ticks."""
+    """Set few round ticks on a logarithmic axis."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
     axis.set_major_formatter(style.tick)
     axis.set_minor_locator(NullLocator())
 
 
 def key(lms: list[LM]) -> list:
-    """Return the legend's line of each LM."""
+    """Return the legend entry of each LM."""
     return [
         style.handle(color=look.colour, marker=look.marker, mfc=look.face, ms=4,
                ls=":" if lm.applied == "inference" else "-", label=lm.label)
@@ -134,6 +134,6 @@ def main(
     baseline: str,
     not_run: File | None = None,
 ) -> None:
-    """Draw curves.csv to `out` (.pdf, .svg, .png; .csv for all of its rows, labelled)."""
+    """Draw curves.csv to `out` (.pdf, .svg, .png; .csv with all of its rows, labelled)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
     style.write(out, rows, draw, rows, models, baseline, words, empty=words)

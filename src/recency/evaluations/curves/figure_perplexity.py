@@ -1,4 +1,4 @@
-"""ΔLogLik against perplexity along a training: whether a better LM is a better reader still."""
+"""ΔLogLik against perplexity during training."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ COLUMNS = ["lm", "label", "step", "tokens", "perplexity", "delta_loglik", "highe
 
 
 def data(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each LM's points (COLUMNS): perplexity of all words read, ΔLogLik summed.
+    """Return each LM's points (COLUMNS): perplexity over all words, and summed ΔLogLik.
 
     `highest` marks the step of an LM's highest ΔLogLik.
     """
@@ -39,11 +39,11 @@ def draw(
     points: pd.DataFrame,
     lms: list[LM],
     baseline: str,
-    over: str,
+    scope: str,
     words: list[str],
     unit: str = "token",
 ) -> Figure:
-    """Draw a line an LM from right to left, its highest point ringed, steps at the baseline's."""
+    """Draw one line per LM, its highest point ringed, with steps labelled on the baseline's line."""
     looks = style.looks(lms, apart=True)
     figure = style.figure(3.9)
     axes = figure.add_subplot()
@@ -57,23 +57,23 @@ def draw(
         axes.plot(top.perplexity, top.delta_loglik, "o", mfc="none", mec=look.colour, ms=10, mew=1,
                   gid=f"highest {lm.lm}")  # fmt: skip
     axes.margins(0.09)
-    axes.invert_xaxis()  # training goes on to the right
+    axes.invert_xaxis()  # training proceeds to the right
     round_ticks(axes.xaxis)
     axes.yaxis.set_major_formatter(style.tick)
     axes.grid(which="major")
-    axes.set_ylabel(f"ΔLogLik (nats),\n{over}")
-    axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale, falling)")
+    axes.set_ylabel(f"ΔLogLik (nats),\n{scope}")
+    axes.set_xlabel(f"Perplexity per {unit} over the corpora (log scale, decreasing)")
     ring = style.handle(color=style.GREY, marker="o", mfc="none", ms=9, ls="", label="its highest")
     handles = [*key(lms), ring]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
     named = comparison.find(lms, baseline)
-    style.notes(figure, [f"numbers: steps of the training, at {named.label}", *words])
+    style.notes(figure, [f"numbers: training steps of {named.label}", *words])
     places = {(row.lm, row.step): (row.perplexity, row.delta_loglik) for row in points.itertuples()}
     labels.write(
         axes,
         places,
-        {place: f"{place[1]:,}" if place[0] == baseline else "" for place in places},
-        {place: style.shade(looks[place[0]].colour) for place in places},
+        {point: f"{point[1]:,}" if point[0] == baseline else "" for point in places},
+        {point: style.shade(looks[point[0]].colour) for point in places},
     )
     return figure
 
@@ -90,7 +90,7 @@ def main(
     """Draw ΔLogLik against perplexity to `out` (.pdf, .svg, .png, .csv)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
     points, named = data(rows), reading.responses_of(rows)
-    over = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
+    scope = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
     style.write(
-        out, points, draw, points, models, baseline, over, words, reading.unit(rows), empty=words
+        out, points, draw, points, models, baseline, scope, words, reading.unit(rows), empty=words
     )

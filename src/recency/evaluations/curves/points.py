@@ -1,8 +1,8 @@
 """Points of learning curves: each LM after each step of its training, over its seeds.
 
 ΔLogLik by response and summed, perplexity of the words read, minimal pairs, attention by distance.
-A point is the mean over seeds, and its interval says what other readers, sentences (of minimal
-pairs: paradigms) and seeds would give, by the rule of every experiment (recency.stats.totals).
+A point is the mean over seeds. Its interval covers unseen readers, sentences (paradigms for
+minimal pairs) and seeds, as in every experiment (recency.stats.totals).
 """
 
 import math
@@ -52,36 +52,37 @@ def main(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
-    """Write a row (COLUMNS) for each quantity, place, LM and step.
+    """Write one row (COLUMNS) per quantity, response, LM and step.
 
-    `points` say of each LM file name (`lm`) which LM it is (`of`), and its step, tokens, seed and
-    `baseline` (of the same step and seed). `cells` (lm, dataset, measure, design) are in the order
-    of the fits and their observations; `scores` and `attention` are in that of `points`; `surprisal`
-    are paths …/{lm}/{dataset}.parquet.
+    `points` map each LM file name (`lm`) to its LM (`of`), step, tokens, seed and `baseline` (at
+    the same step and seed). `cells` (lm, dataset, measure, design) are in the order of the fits and
+    their observations; `scores` and `attention` in the order of `points`; `surprisal` are paths
+    …/{lm}/{dataset}.parquet.
 
     Quantities: delta_loglik (nats, exploratory partition; dataset and measure "all": the sum over
-    the responses that every point has), perplexity (per token or word, which measure says; dataset "all": of all words),
-    accuracy (percent of minimal pairs), mean_distance (tokens, mean over heads; measure "layer n",
-    or "all"). over_baseline is the difference from the baseline at the same step and seed, over_last
-    that from the LM's own last step, whose interval holds for all of its steps together.
+    the responses that every point has), perplexity (per token or word, as `measure` says; dataset
+    "all": over all words), accuracy (percent of minimal pairs), mean_distance (tokens, mean over
+    heads; measure "layer n" or "all"). over_baseline is the difference from the baseline at the
+    same step and seed, over_last the difference from the LM's last step, with an interval that
+    holds simultaneously for all steps.
     """
-    about = {each["lm"]: each for each in points}
+    about = {point["lm"]: point for point in points}
     baseline = about[points[0]["baseline"]]["of"] if points else ""
-    tokens = {(each["of"], each["step"]): each["tokens"] for each in points}
+    tokens = {(point["of"], point["step"]): point["tokens"] for point in points}
     seeds_of: dict[Point, list[str]] = {}
-    for each in points:
-        seeds_of.setdefault((each["of"], each["step"]), []).append(str(each["seed"]))
+    for point in points:
+        seeds_of.setdefault((point["of"], point["step"]), []).append(str(point["seed"]))
     further = FurtherSeeds(seeds_of.values(), replicates, seed)
     rows: list[dict] = []
 
-    def add(quantity: str, place: tuple[str, str, str], curves: Curves, **more) -> None:
-        rows.extend(_rows(quantity, place, curves, tokens, baseline, **more))
+    def add(quantity: str, response: tuple[str, str, str], curves: Curves, **more) -> None:
+        rows.extend(_rows(quantity, response, curves, tokens, baseline, **more))
 
     failed = _unconverged(cells, full, base, about)
-    for place, curves in _fits(
+    for response, curves in _fits(
         cells, full_observations, base_observations, about, replicates, seed
     ):
-        add("delta_loglik", place, curves, failed=failed)
+        add("delta_loglik", response, curves, failed=failed)
     unit, perplexities = _perplexities(surprisal, about, further)
     for dataset, curves in perplexities.items():
         add("perplexity", (dataset, unit, ""), curves, power=2.0)
@@ -94,53 +95,53 @@ def main(
 
 def _rows(
     quantity: str,
-    place: tuple[str, str, str],
+    response: tuple[str, str, str],
     curves: Curves,
     tokens: Mapping[Point, int],
     baseline: str,
     failed: Iterable[tuple] = (),
     power: float | None = None,
 ) -> list[dict]:
-    """Return the rows of a quantity in a place, point by point.
+    """Return the rows of a quantity for a response, one per point.
 
-    Of `power` b values are given as b to the value: perplexity of bits, say; it has no differences.
+    Values b are written as `power` ** b if given, as perplexity is from bits, without differences.
     """
     rows = []
-    for (lm, step), found in curves.items():
+    for (lm, step), estimate in curves.items():
         row = dict.fromkeys(COLUMNS, math.nan)
-        row |= dict(zip(NAMES, (quantity, lm, step, tokens[lm, step], *place), strict=True))
-        ends = found.ends()
-        value, low, high = found.value, ends["low"], ends["high"]
+        row |= dict(zip(NAMES, (quantity, lm, step, tokens[lm, step], *response), strict=True))
+        ends = estimate.ends()
+        value, low, high = estimate.value, ends["low"], ends["high"]
         if power:
-            value, low, high = (power**each for each in (value, low, high))
-        by = f"seed and {ends['by']}" if found.freedom and found.drawn else ends["by"]
-        row |= {"seeds": found.freedom + 1, "value": value, "low": low, "high": high, "by": by}
-        row["converged"] = (lm, step, *place) not in failed
+            value, low, high = (power**number for number in (value, low, high))
+        by = f"seed and {ends['by']}" if estimate.freedom and estimate.drawn else ends["by"]
+        row |= {"seeds": estimate.freedom + 1, "value": value, "low": low, "high": high, "by": by}
+        row["converged"] = (lm, step, *response) not in failed
         if not power:
             if lm != baseline and (reference := curves.get((baseline, step))):
-                row |= _over("baseline", found - reference)
+                row |= _compared("baseline", estimate - reference)
             steps = sorted(at for name, at in curves if name == lm)
             if step != steps[-1]:
                 together = _together([curves[lm, at] for at in steps])
-                row |= _over("last", found - curves[lm, steps[-1]], together)
+                row |= _compared("last", estimate - curves[lm, steps[-1]], together)
         rows.append(row)
     return rows
 
 
-def _over(name: str, found: Draws, together: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return a difference and its interval; with `together` the one that holds for several."""
-    ends, those = found.ends(together), "_all" if together else ""
+def _compared(name: str, draws: Draws, together: Mapping | None = None) -> dict[str, float]:
+    """Return the columns of a difference; `together` gives its simultaneous interval."""
+    ends, those = draws.ends(together), "_all" if together else ""
     return {
-        f"over_{name}": found.value,
+        f"over_{name}": draws.value,
         f"low_over_{name}": ends[f"low{those}"],
         f"high_over_{name}": ends[f"high{those}"],
     }
 
 
 def _together(along: Sequence[Draws]) -> dict[str, float] | None:
-    """Return how many standard errors make an LM's differences from its last step hold together."""
+    """Return critical value of simultaneous intervals of an LM's differences from its last step."""
     last = len(along) - 1
-    return held_together(along, [(place, last) for place in range(last)]) if last > 1 else None
+    return held_together(along, [(index, last) for index in range(last)]) if last > 1 else None
 
 
 def _curves(
@@ -150,17 +151,17 @@ def _curves(
     drawn: Iterable[np.ndarray] | None = None,
     cluster: str = "",
 ) -> Curves:
-    """Return values, in the order of `points`, and their draws by a cluster as means over seeds."""
-    found: dict[Point, dict[str, float]] = {}
+    """Return means over seeds of values, in the order of `points`, with their draws by a cluster."""
+    by_point: dict[Point, dict[str, float]] = {}
     clusters: dict[Point, list[np.ndarray]] = {}
     points = list(points)
     for point, value in zip(points, values, strict=True):
-        found.setdefault((point["of"], point["step"]), {})[str(point["seed"])] = value
+        by_point.setdefault((point["of"], point["step"]), {})[str(point["seed"])] = value
     if drawn is not None:
         for point, draws in zip(points, drawn, strict=True):
             clusters.setdefault((point["of"], point["step"]), []).append(draws)
-    means = {place: {cluster: np.mean(draws, axis=0)} for place, draws in clusters.items()}
-    return {place: further.mean(of, means.get(place, {})) for place, of in found.items()}
+    means = {key: {cluster: np.mean(draws, axis=0)} for key, draws in clusters.items()}
+    return {key: further.mean(of, means.get(key, {})) for key, of in by_point.items()}
 
 
 def _fits(
@@ -171,18 +172,18 @@ def _fits(
     replicates: int,
     seed: int,
 ) -> Iterable[tuple[tuple[str, str, str], Curves]]:
-    """Yield each response and its ΔLogLik, and what all that every point has come to together."""
+    """Yield each response with its ΔLogLik, then the sum over responses that every point has."""
     sums = Sums()
     for cell, *pair in zip(cells, full, base, strict=True):
         point, response = about[cell["lm"]], (cell["dataset"], cell["measure"], cell["design"])
-        place, parts = (point["of"], point["step"]), delta_loglik.contributions(*pair)
-        sums.add(place, response, parts, str(point["seed"]))
+        key, parts = (point["of"], point["step"]), delta_loglik.contributions(*pair)
+        sums.add(key, response, parts, str(point["seed"]))
     places: dict[tuple[str, str, str], Curves] = {}
-    for (point, response), found in sums.draw(replicates, seed).items():
-        places.setdefault(response, {})[point] = found
-    for place, curves in places.items():
-        yield place, {point: each for point, each in curves.items() if math.isfinite(each.value)}
-    whole = [each for each in places.values() if all(math.isfinite(d.value) for d in each.values())]
+    for (point, response), drawn in sums.draw(replicates, seed).items():
+        places.setdefault(response, {})[point] = drawn
+    for key, curves in places.items():
+        yield key, {point: d for point, d in curves.items() if math.isfinite(d.value)}
+    whole = [c for c in places.values() if all(math.isfinite(d.value) for d in c.values())]
     if whole:
         first, *rest = whole
         for curves in rest:
@@ -196,26 +197,26 @@ def _unconverged(
     base: Sequence[File],
     about: Mapping[str, Mapping],
 ) -> set[tuple]:
-    """Return LM, step, dataset, measure and design of points of which some fit did not converge."""
-    found = set()
+    """Return (LM, step, dataset, measure, design) of points with a fit that did not converge."""
+    keys = set()
     for cell, *pair in zip(cells, full, base, strict=True):
         point = about[cell["lm"]]
         if not delta_loglik.compare(*pair)["converged"]:
-            place = (cell["dataset"], cell["measure"], cell["design"])
-            found |= {(point["of"], point["step"], *each) for each in (place, (ALL, ALL, ""))}
-    return found
+            response = (cell["dataset"], cell["measure"], cell["design"])
+            keys |= {(point["of"], point["step"], *key) for key in (response, (ALL, ALL, ""))}
+    return keys
 
 
 def _perplexities(
     paths: Files, about: Mapping[str, Mapping], further: FurtherSeeds
 ) -> tuple[str, dict[str, Curves]]:
-    """Return dataset → bits per token, "all" for all together; per word where LMs have tokens of their own."""
+    """Return dataset (or "all") → bits per token, per word where the LMs' tokenizers differ."""
     totals: dict[str, dict[str, np.ndarray]] = {}
     for path in map(Path, paths):
-        lm, dataset, found = path.parent.name, path.stem, np.array(scored(path))
-        totals.setdefault(dataset, {})[lm] = found
+        lm, dataset, values = path.parent.name, path.stem, np.array(scored(path))
+        totals.setdefault(dataset, {})[lm] = values
         whole = totals.setdefault(ALL, {})
-        whole[lm] = whole.get(lm, 0) + found
+        whole[lm] = whole.get(lm, 0) + values
     alike = all(len({tokens for _, tokens, _ in of.values()}) == 1 for of in totals.values())
     return "token" if alike else "word", {
         dataset: _curves(
@@ -235,7 +236,7 @@ def _accuracies(
     replicates: int,
     seed: int,
 ) -> Curves:
-    """Return the percentage of minimal pairs that each LM has right, a mean over paradigms."""
+    """Return each LM's accuracy on minimal pairs in percent, averaged over paradigms."""
     table = pd.read_parquet(pairs, columns=["pair", "paradigm", "phenomenon"])
     judged = {
         point["lm"]: accuracy.judge(path, table, point["lm"])
@@ -244,23 +245,23 @@ def _accuracies(
     shown = accuracy.compared(judged)
     codes = pd.factorize(table.paradigm)[0]
     sizes = np.bincount(codes)
-    each = np.column_stack(
-        [100 * np.bincount(codes, found[shown[lm]][0]) / sizes for lm, found in judged.items()]
+    by_paradigm = np.column_stack(
+        [100 * np.bincount(codes, sums[shown[lm]][0]) / sizes for lm, sums in judged.items()]
     )
-    drawn = bootstrap.draws(each, replicates, seed) / len(each)
-    return _curves(points, each.mean(0), further, drawn.T, "paradigm")
+    drawn = bootstrap.draws(by_paradigm, replicates, seed) / len(by_paradigm)
+    return _curves(points, by_paradigm.mean(0), further, drawn.T, "paradigm")
 
 
 def _distances(
     paths: Sequence[File], points: Sequence[Mapping], further: FurtherSeeds
 ) -> dict[str, Curves]:
-    """Return layer → the mean distance of what its heads attend to, in tokens; of all "all"."""
+    """Return layer (or "all") → mean attention distance over its heads, in tokens."""
     tables = [comparison.table(path, ["layer", "mean_distance"]) for path in paths]
     if not tables:
         return {}
-    found = {ALL: [each.mean_distance.mean() for each in tables]}
-    for layer in sorted({layer for each in tables for layer in each.layer}):
-        found[f"layer {layer}"] = [
-            each.mean_distance[each.layer == layer].mean() for each in tables
+    distances = {ALL: [table.mean_distance.mean() for table in tables]}
+    for layer in sorted({layer for table in tables for layer in table.layer}):
+        distances[f"layer {layer}"] = [
+            table.mean_distance[table.layer == layer].mean() for table in tables
         ]
-    return {layer: _curves(points, values, further) for layer, values in found.items()}
+    return {layer: _curves(points, values, further) for layer, values in distances.items()}

@@ -1,4 +1,4 @@
-"""curves.csv as the figures and tables of learning curves read it."""
+"""Reader of curves.csv for the figures and tables of learning curves."""
 
 import pandas as pd
 
@@ -13,18 +13,18 @@ from recency.figures.paths import File
 AXES = {
     "delta_loglik": "ΔLogLik (nats)",
     "perplexity": "perplexity per {unit}",
-    "accuracy": "minimal pairs right (%)",
-    "mean_distance": "mean distance of attention (tokens)",
+    "accuracy": "accuracy on minimal pairs (%)",
+    "mean_distance": "mean attention distance (tokens)",
 }
 
 
 def read(
     path: File, lms: Described, responses: Described, not_run: File | None = None
 ) -> tuple[pd.DataFrame, list[LM], list[str]]:
-    """Return the rows with their `label` and `response`, the LMs, and sentences on what is missing.
+    """Return the rows with `label` and `response`, the LMs, and notes on missing results.
 
-    `response` is "Total" of ΔLogLik over all responses; other quantities than ΔLogLik have none, and
-    are of all datasets and layers.
+    `response` is "Total" for ΔLogLik over all responses. Other quantities have no response, and are
+    over all datasets and layers.
     """
     models, measured = comparison.records(lms, responses)
     rows = comparison.table(path, COLUMNS)
@@ -39,12 +39,12 @@ def read(
     absent = [r for r in measured if (r.dataset, r.measure) not in there]
     words = comparison.absent_responses(absent, comparison.reasons(not_run))
     lost = rows[(rows.quantity == "delta_loglik") & rows.value.isna()].response.unique()
-    words += [f"{label} has no fit at some step and is left out of the sum" for label in lost]
+    words += [f"{label} has no fit at some step and is excluded from the sum" for label in lost]
     return rows, models, words
 
 
 def of(rows: pd.DataFrame, quantity: str, response: str = "") -> pd.DataFrame:
-    """Return a quantity's rows: of a response, or over all datasets and layers."""
+    """Return the rows of a quantity for a response, or over all datasets and layers."""
     rows = rows[rows.quantity == quantity]
     if quantity == "delta_loglik":
         return rows[rows.response == response]
@@ -53,11 +53,11 @@ def of(rows: pd.DataFrame, quantity: str, response: str = "") -> pd.DataFrame:
 
 
 def responses_of(rows: pd.DataFrame) -> list[str]:
-    """Return the labels of the responses that ΔLogLik is of, in order, without the total."""
-    found = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
-    return list(dict.fromkeys(found))
+    """Return the labels of the responses with ΔLogLik, in order, without the total."""
+    responses = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
+    return list(dict.fromkeys(responses))
 
 
 def unit(rows: pd.DataFrame) -> str:
-    """Return what perplexity is per: token, or word where LMs have tokens of their own."""
+    """Return the unit of perplexity: token, or word where the LMs' tokenizers differ."""
     return next(iter(of(rows, "perplexity").measure), "token")

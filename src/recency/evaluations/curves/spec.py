@@ -1,4 +1,4 @@
-"""Learning curves: an experiment's LMs after some steps of their training, against tokens seen."""
+"""Learning curves: an experiment's LMs at several training steps, against tokens seen."""
 
 from recency import config as configuration
 from recency import grids
@@ -7,21 +7,21 @@ from recency.evaluations.registry import Evaluation
 
 
 def _problems(config, name) -> list[str]:
-    """List LMs that have no such steps of a training, and responses that curves cannot be of."""
+    """List LMs without these training steps, and responses that do not allow curves."""
     experiment, where = config["experiments"][name], f"experiments → {name} → steps"
     if "steps" not in experiment:
         return []
-    found, sizes = [], {}
+    problems, sizes = [], {}
     for response in configuration.responses(config, name):
         if not config["datasets"][response["dataset"]].get("partitioned", True):
-            found.append(
+            problems.append(
                 f"{where}: all of {response['dataset']}.{response['measure']} is fitted (`partitioned: "
-                f"false`, {response['design']}), and curves are of text that the fits have not seen; leave it out"
+                f"false`, {response['design']}), and curves need a partition that the fits have not seen; remove it"
             )
     for lm in experiment["lms"]:
         of = config["lms"][lm].get("weights", lm)
         if problem := configuration.not_trained(config, of):
-            found.append(f"{where}: {problem}")
+            problems.append(f"{where}: {problem}")
             continue
         called = configuration.language_model(config, of)["recipe"]
         recipe = config["recipes"][called]
@@ -29,63 +29,63 @@ def _problems(config, name) -> list[str]:
         if experiment["steps"] != "all":
             for step in experiment["steps"]:
                 kept = configuration.not_kept(config, of, step, last=True)
-                found += [f"{where}: {problem}" for problem in kept]
-        elif name in config["run"] and not recipe["checkpoints"]:  # else nobody asks for the curve
-            found.append(
-                f"{where}: the training of {of!r} keeps no checkpoints; name some in recipes → {called} "
+                problems += [f"{where}: {problem}" for problem in kept]
+        elif name in config["run"] and not recipe["checkpoints"]:  # else not requested
+            problems.append(
+                f"{where}: the training of {of!r} stores no checkpoints; list some in recipes → {called} "
                 "→ checkpoints"
             )
     if len(set(sizes.values())) > 1:
         (a, one), *rest = sizes.items()
         b, other = next((lm, size) for lm, size in rest if size != one)
-        found.append(
+        problems.append(
             f"{where}: a step is {one:,} tokens to {a!r} and {other:,} to {b!r}; give each recipe an "
             "experiment of its own"
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def points(study, experiment: str) -> list[dict]:
-    """Return each LM of the experiment as a point: lm, of, step, tokens, seed and its baseline.
+    """Return each LM of the experiment as a point: lm, of, step, tokens, seed and baseline.
 
-    `of` is the LM that the config names, of all its steps and seeds.
+    `of` is the LM's name in the config, for all its steps and seeds.
     """
     grid = study.grids[experiment]["lms"]
     baselines = grids.baselines(grid, study.experiment(experiment)["baseline"])
-    found = []
+    records = []
     for name, about in grid.items():
         recipe = study.config["recipes"][study.lms[name]["recipe"]]
-        found.append(
+        records.append(
             {"lm": name, "of": about["lm"], "step": about["step"], "seed": about["seed"]}
             | {"tokens": about["step"] * recipe["batch_sequences"] * recipe["sequence_length"]}
             | {"baseline": baselines[name]}
         )
-    return found
+    return records
 
 
-def beside(study, experiment: str) -> dict[str, list[str] | str]:
-    """Return keyword → files of minimal pairs and of attention, as the experiment has them."""
+def others(study, experiment: str) -> dict[str, list[str] | str]:
+    """Return keyword → files of minimal pairs and of attention, if the experiment has them."""
     settings, lms = study.experiment(experiment), study.experiment(experiment)["lms"]
-    found = {}
+    inputs = {}
     if study.data_here(experiment, "minimal_pairs"):
-        found["pairs"] = pairs(study, experiment)
-        found["scores"] = [pairs(study, experiment, lm) for lm in lms]
+        inputs["pairs"] = pairs(study, experiment)
+        inputs["scores"] = [pairs(study, experiment, lm) for lm in lms]
     if settings.get("attention") not in (None, *study.not_run):
         where = "<results>/attention/{}/{}.by_head.csv".format
-        found["attention"] = [where(lm, settings["attention"]) for lm in lms]
-    return found
+        inputs["attention"] = [where(lm, settings["attention"]) for lm in lms]
+    return inputs
 
 
 def _applies(study, experiment: str) -> bool:
     settings = study.experiment(experiment)
-    return "steps" in settings and bool(settings.get("responses") or beside(study, experiment))
+    return "steps" in settings and bool(settings.get("responses") or others(study, experiment))
 
 
 EVALUATION = Evaluation(
     key="steps",
-    alone=False,
+    standalone=False,
     applies=_applies,
-    inputs={"beside": beside},
+    inputs={"others": others},
     settings={
         "points": points,
         "plain_lms": lambda study, experiment: study.plain_lms(experiment),

@@ -1,4 +1,4 @@
-"""Learning curves in a table; and what they come to: each LM's highest point, and what follows it."""
+"""Table of learning curves, with each LM's highest point and its later decline."""
 
 import math
 
@@ -27,7 +27,7 @@ HEADS = {
 
 
 def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: list[str]) -> Table:
-    """Set out a line an LM and step: summed ΔLogLik, what it is above the baseline, the rest."""
+    """Return a row per LM and step: summed ΔLogLik, its lead over the baseline, other measures."""
     quantities = [q for q in HEADS if len(reading.of(rows, q, TOTAL))]
     named = comparison.find(lms, baseline).label
     heads = ["LM", "Step", "Tokens (M)"]
@@ -42,28 +42,28 @@ def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: 
             first = lm.label if len(grid) == rules[-1] else ""
             line = [first, f"{step:,}", style.tick(round(at.tokens.iloc[0] / 1e6, 3))]
             for quantity in quantities:
-                found = reading.of(at, quantity, TOTAL)
-                line += _cells(found.iloc[0] if len(found) else None, quantity)
+                matching = reading.of(at, quantity, TOTAL)
+                line += _cells(matching.iloc[0] if len(matching) else None, quantity)
             grid.append(line)
     notes = []
     if "delta_loglik" in quantities:
         summed = len(reading.responses_of(rows))
         notes.append(
             f"ΔLogLik: nats on the exploratory partition, summed over {summed} responses; − {named}: "
-            "the difference from it at the same step, its 95 % interval beneath, in bold where it "
+            "the difference from it at the same step, 95 % interval beneath, bold where it "
             "excludes zero"
         )
     if "mean_distance" in quantities:
-        notes.append("distance: how far back attention looks, tokens, a mean over heads and layers")
+        notes.append("distance: attention distance in tokens, mean over heads and layers")
     if (rows.seeds > 1).any():
-        notes.append(f"means over {rows.seeds.max()} seeds; intervals are over seeds too")
+        notes.append(f"means over {rows.seeds.max()} seeds; the intervals include new seeds")
     if not rows.converged.all():
         notes.append("†: a regression did not converge")
     return Table(title, heads, grid, notes + words, tuple(rules[1:]))
 
 
 def _cells(row, quantity: str) -> Row:
-    """Return the cells of a quantity of a point, and of its difference from the baseline."""
+    """Return the cells of a quantity at a point, and of its difference from the baseline."""
     compared = quantity in ("delta_loglik", "accuracy")
     if row is None:
         return [""] * (1 + compared)
@@ -79,42 +79,42 @@ def _cells(row, quantity: str) -> Row:
 
 
 def summary(path: File) -> Table:
-    """Set out, of table_curves.csv, each LM's highest summed ΔLogLik and what training then did."""
+    """Return each LM's highest summed ΔLogLik and its change until the end of training."""
     rows = comparison.table(path, ["quantity", "label", "step", "response", "value", "over_last"])
     rows.response = rows.response.astype(object).fillna("")
     rows.dataset = rows.dataset.astype(object).fillna("")
     fit, text = reading.of(rows, "delta_loglik", TOTAL), reading.of(rows, "perplexity")
     heads = ["LM", "Highest at", "ΔLogLik", "Perplexity", "At the end", "Perplexity"]
     heads += ["Since", "95 %"]
-    grid, said = [], []
+    grid, sentences = [], []
     for label, mine in fit.groupby("label", sort=False):
         ppl = text[text.label == label].set_index("step").value
         top, last = mine.loc[mine.value.idxmax()], mine.loc[mine.step.idxmax()]
         line = [label]
         for row in (top, last):
-            at = [_place(row)] if row is top else []
+            at = [_label_cell(row)] if row is top else []
             line += [*at, style.number(row.value), style.number(ppl[row.step])]
         if top.step == last.step:
             grid.append([*line, "\N{EN DASH}", "\N{EN DASH}"])
-            said.append(f"{label} fits best at the end of its training")
+            sentences.append(f"{label} fits best at the end of its training")
             continue
         low, high = -top.high_over_last, -top.low_over_last
         sure = high < 0
         grid.append([*line, Cell(style.signed(-top.over_last), bold=bool(sure)), style.interval(low, high, nats)])  # fmt: skip
         fell = f"perplexity {nats(ppl[top.step])} → {nats(ppl[last.step])}"
-        said.append(
+        sentences.append(
             f"{label} fits best at step {top.step:,}; since then ({fell}) it "
             + ("fits less well" if sure else "is not known to fit less well")
         )
     about = (
-        "ΔLogLik in nats, summed over the responses; since: the end less the highest, in bold where the "
-        "interval, which holds for all of an LM's steps together, excludes zero"
+        "ΔLogLik in nats, summed over the responses; since: the end minus the highest, bold where the "
+        "interval, simultaneous over an LM's steps, excludes zero"
     )
-    return Table("", heads, grid, [*said, about])
+    return Table("", heads, grid, [*sentences, about])
 
 
-def _place(row) -> str:
-    """Say where on a curve a row is."""
+def _label_cell(row) -> str:
+    """Return the step and tokens of a row, as its label."""
     return f"step {row.step:,}, {style.tick(round(row.tokens / 1e6, 2))} M tokens"
 
 
@@ -128,6 +128,6 @@ def main(
     title: str,
     not_run: File | None = None,
 ) -> None:
-    """Write the table to `out` (.html, .tex; .csv for every row of curves.csv, labelled)."""
+    """Write the table to `out` (.html, .tex; .csv with every row of curves.csv, labelled)."""
     rows, models, words = reading.read(curves, lms, responses, not_run)
     tables.write(out, layout(rows, models, baseline, title, words), rows)

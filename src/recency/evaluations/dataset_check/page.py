@@ -1,4 +1,4 @@
-"""Rule check_dataset: look a reading-time corpus over, on one page, before anything is fitted to it."""
+"""Rule check_dataset: a quality report of a reading-time corpus, before anything is fitted to it."""
 
 import html
 import math
@@ -38,34 +38,33 @@ def main(
     published: Mapping[str, int] | None = None,
     unigram: File | Sequence = (),
 ) -> None:
-    """Write the page (.html), what was counted and found (.csv) and the figure (.svg, .png).
+    """Write the page (.html), its statistics (.csv) and the figure (.svg, .png).
 
-    `responses` are the files of `measures`, `about` says licence and citation, `files` where each
-    file of the corpus is from (role, from, checksum), `published` the counts of subjects, items,
-    sentences and words that its publication states. With `unigram` (contract 3) the correlation
-    with frequency is there, too.
+    `responses` are the files of `measures`; `about` has licence and citation; `files` list the
+    origin of each file (role, from, checksum); `published` has the published counts of subjects,
+    items, sentences and words. With `unigram` (contract 3) the correlation with frequency is added.
     """
-    known = pd.read_parquet(words)
+    word_table = pd.read_parquet(words)
     frames = {m: pd.read_parquet(path) for m, path in zip(measures, responses, strict=True)}
     values = {m: response_column(frame, str(m)) for m, frame in frames.items()}
     bits = pd.read_parquet(unigram) if unigram else None
     counts, shifts, frequency = {}, {}, {}
-    findings = {"": dataset_checks.words(known)}
+    findings = {"": dataset_checks.words(word_table)}
     for measure, frame in frames.items():
         value = values[measure]
-        mean = dataset_checks.means(known, frame, value)
-        counts[measure] = dataset_checks.counts(known, frame, value)
-        shifts[measure] = dataset_checks.alignment(known, mean)
+        mean = dataset_checks.means(word_table, frame, value)
+        counts[measure] = dataset_checks.counts(word_table, frame, value)
+        shifts[measure] = dataset_checks.alignment(word_table, mean)
         if bits is not None:
-            frequency[measure] = dataset_checks.with_frequency(known, mean, bits)
-        findings[measure] = gate.findings(known, frame)
-        findings[measure] += dataset_checks.responses(known, frame, value)
-        if value == "time_ms" and not are_to_regions(known, frame):
+            frequency[measure] = dataset_checks.with_frequency(word_table, mean, bits)
+        findings[measure] = gate.findings(word_table, frame)
+        findings[measure] += dataset_checks.responses(word_table, frame, value)
+        if value == "time_ms" and not are_to_regions(word_table, frame):
             skips = dataset_checks.are_skipped(frame[value])
             judged = dataset_checks.shifted(shifts[measure], skips)
             findings[measure] += judged
             if skips and not any(f.level == "warning" for f in judged):
-                findings[measure] += dataset_checks.shifted_items(known, mean)
+                findings[measure] += dataset_checks.shifted_items(word_table, mean)
     timed = {
         m: f for m, f in frames.items() if values[m] == "time_ms" and "fixation" not in f.columns
     }
@@ -73,17 +72,17 @@ def main(
 
     paths = {Path(path).suffix: Path(path) for path in out}
     with style.use():
-        figure = draw(known, frames, values, shifts)
+        figure = draw(word_table, frames, values, shifts)
         style.save(figure, [path for suffix, path in paths.items() if suffix in (".svg", ".png")])
     with atomic(paths[".csv"]) as temporary:
         rows = tidy(counts, shifts, frequency, findings, published or {})
         rows.to_csv(temporary, index=False, lineterminator="\n")
-    # Datasets of one label (UCL's two) are told apart by their measures.
+    # Measures distinguish datasets with the same label (the two of UCL).
     title = (
         f"Check of {label} ({', '.join(map(str, measures))})" if label else f"Check of {dataset}"
     )
     parts = [
-        _found(findings),
+        _findings(findings),
         _titled(_counted(counts, values)),
         *([_titled(_published(counts, published))] if published else []),
         _figure(paths[".svg"].read_text(encoding="utf-8")),
@@ -101,10 +100,10 @@ def tidy(
     findings: Mapping[str, Iterable[Finding]],
     published: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
-    """Set everything out as measure, kind (count, published, r, warning, note), name, value."""
+    """Return all results as measure, kind (count, published, r, warning, note), name and value."""
     rows = [("", "published", name, _plain(value)) for name, value in (published or {}).items()]
-    for measure, found in findings.items():
-        rows += [(measure, f.level, f.check, f.text) for f in found]
+    for measure, checks in findings.items():
+        rows += [(measure, f.level, f.check, f.text) for f in checks]
     for measure, counted in counts.items():
         rows += [(measure, "count", name, _plain(value)) for name, value in counted.items()]
         for row in shifts[measure].itertuples():
@@ -121,7 +120,7 @@ def draw(
     values: Mapping[str, str],
     shifts: Mapping[str, pd.DataFrame],
 ) -> Figure:
-    """Draw a row for each measure: distribution, mean by word length, r by offset."""
+    """Draw a row per measure: distribution, mean by word length, r by offset."""
     figure = style.figure(1.55 * len(frames) + 0.35)
     grid = figure.subplots(len(frames), 3, squeeze=False)
     for row, (measure, frame) in zip(grid, frames.items(), strict=True):
@@ -134,15 +133,13 @@ def draw(
         grid[0], ("Distribution", "Mean by word length", "r with length"), strict=True
     ):
         axes.set_title(title, loc="left")
-    for axes, text in zip(
-        grid[-1], ("", "letters of the word", "of the word k places on"), strict=True
-    ):
+    for axes, text in zip(grid[-1], ("", "word length (letters)", "offset k (words)"), strict=True):
         axes.set_xlabel(text or axes.get_xlabel())
     return figure
 
 
 def _distribution(axes: Axes, values: pd.Series, value: str) -> None:
-    """Draw a histogram; times above 0 on a log axis, with the share of unfixated words as text."""
+    """Draw a histogram, on a log axis for times above 0, with the share of unfixated words."""
     if value == "time_ms":
         real = values[values > 0]
         edges = np.geomspace(max(real.min(), 1e-3), real.max() * 1.0001, 41) if len(real) else 10
@@ -164,9 +161,9 @@ def _distribution(axes: Axes, values: pd.Series, value: str) -> None:
 
 
 def _log_ticks(low: float, high: float, apart: float = 0.19) -> list[float]:
-    """Return round numbers on a log axis: 1, 2, 5 of each decade, or 1, 3, or 1.
+    """Return round numbers for a log axis: 1, 2, 5 of each decade, or 1, 3, or 1.
 
-    Two stand `apart` by this share of the axis at least, so that their labels do.
+    Neighbours are at least `apart` of the axis apart, so that their labels do not overlap.
     """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     length = math.log10(high / low)
@@ -180,13 +177,13 @@ def _log_ticks(low: float, high: float, apart: float = 0.19) -> list[float]:
 
 
 def _by_length(axes: Axes, words: pd.DataFrame, mean: pd.Series, unit: str) -> None:
-    """Draw the mean of words of each length, with 95 % of it; lengths of at least 5 words."""
+    """Draw the mean response by word length with 95 % intervals, for lengths of at least 5 words."""
     length = words.word.str.len()
-    found = mean.groupby(length).agg(["mean", "std", "count"])
-    found = found[found["count"] >= min(5, int(found["count"].max()))]
-    half = (1.96 * found["std"] / np.sqrt(found["count"])).fillna(0)
+    bins = mean.groupby(length).agg(["mean", "std", "count"])
+    bins = bins[bins["count"] >= min(5, int(bins["count"].max()))]
+    half = (1.96 * bins["std"] / np.sqrt(bins["count"])).fillna(0)
     axes.errorbar(
-        found.index, found["mean"], half, color=_COLOUR, marker="o", ms=2.5, lw=1, elinewidth=0.8
+        bins.index, bins["mean"], half, color=_COLOUR, marker="o", ms=2.5, lw=1, elinewidth=0.8
     )
     axes.set_ylabel(unit)
     axes.grid(axis="y")
@@ -201,15 +198,15 @@ def _by_offset(axes: Axes, table: pd.DataFrame) -> None:
     axes.locator_params(axis="y", nbins=4)
 
 
-def _found(findings: Mapping[str, Iterable[Finding]]) -> str:
-    """List warnings, then notes."""
+def _findings(findings: Mapping[str, Iterable[Finding]]) -> str:
+    """Return the warnings, then the notes, as lists in HTML."""
     parts = []
     for level, title in (("warning", "Warnings"), ("note", "Notes")):
         lines = [
             f"<li><b>{html.escape(': '.join(filter(None, (measure, f.check))))}</b>: "
             f"{html.escape(f.text)}</li>"
-            for measure, found in findings.items()
-            for f in found
+            for measure, checks in findings.items()
+            for f in checks
             if f.level == level
         ]
         if level == "warning" and not lines:
@@ -230,20 +227,20 @@ def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str
         [name, *(_shown(counted.get(name, 0)) for counted in counts.values())] for name in names
     ]
     notes = [
-        "the statistics from mean to highest are of responses above 0 where these are times",
-        "filters are not yet applied here: counts.csv of the observations has each step's drops",
+        "the statistics from mean to highest are over responses above 0 where these are times",
+        "filters are not yet applied: counts.csv of the observations lists the removals of each step",
     ]
     return Table("Counts", header, rows, notes, rules=(names.index("mean"),))
 
 
 def _published(counts: Mapping[str, Mapping[str, float]], published: Mapping[str, int]) -> Table:
-    """Set the publication's counts next to those of each measure."""
+    """Return a table of the published counts next to those of each measure."""
     header = ["", "published", *counts]
     rows = [
         [name, _shown(value), *(_shown(counted[name]) for counted in counts.values())]
         for name, value in published.items()
     ]
-    note = "they may differ by readers who were left out, practice, or another division into words"
+    note = "they may differ through excluded readers, practice, or another division into words"
     return Table("Published counts", header, rows, [note])
 
 
@@ -260,16 +257,16 @@ def _aligned(shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float])
             cells.append(_r(frequency[measure]))
         rows.append([measure, *cells, f"{table.n.iloc[0]:,}"])
     meaning = (
-        "correlation of a word's mean response (pauses above the 99th percentile cut to it, "
-        "unfixated words 0) with the length of the word so many places on, the highest in bold"
+        "correlation of a word's mean response (winsorized at the 99th percentile, "
+        "unfixated words 0) with the length of the word at this offset, the highest in bold"
     )
     reading = (
-        "over words inside sentences; where words and times belong together it is highest at 0, "
+        "over words inside sentences; if words and times are aligned, it is highest at 0, "
         "or, in self-paced reading, at −1"
     )
     notes = [meaning, reading]
     if not frequency:
-        notes.append("the correlation with frequency comes with the study's unigram surprisal")
+        notes.append("the correlation with frequency requires the study's unigram surprisal")
     return Table("Words and times", header, rows, notes)
 
 
@@ -297,7 +294,7 @@ def _r(value: float) -> str:
 
 
 def _plain(value: float) -> str:
-    """Write a number for the CSV, without digits that differ between machines."""
+    """Write a number for the CSV, without digits that depend on the machine."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
     return str(value)

@@ -26,15 +26,15 @@ COLUMNS = [
 ]
 CURVES = [*NAMES[:1], *NAMES[2:], "term", "predictor", "kind", "x", "value", "low", "high"]
 WIDTH = float(norm.ppf(0.975))
-"""Standard errors from an estimate to the end of its 95 % interval."""
+"""Half-width of a 95 % interval in standard errors."""
 
 
 def main(full: Sequence[File], out: File, out_curves: File, *, cells: Sequence[Mapping[str, Any]]):
-    """Write COLUMNS, a row per delayed effect, and CURVES, a row per lag or delay (CSV).
+    """Write COLUMNS, one row per delayed effect, and CURVES, one row per lag or delay (CSV).
 
-    The fits `full` are in the order of `cells` (NAMES). x is in words (kind `lags`) or seconds, values
-    in the response's unit per unit of the predictor. `cumulative` is the effect of one unit more at
-    every word. A model that could not be fitted has a row with its note.
+    The fits `full` are in the order of `cells` (NAMES). x is in words (kind `lags`) or seconds,
+    values are in the response's unit per unit of the predictor. `cumulative` is the effect of one
+    more unit at every word. The row of a failed fit has its note.
     """
     rows, curves = [], []
     for path, cell in zip(full, cells, strict=True):
@@ -51,9 +51,9 @@ def main(full: Sequence[File], out: File, out_curves: File, *, cells: Sequence[M
             notes = [text for text in (fit["note"], effect.get("note")) if text]
             about = {key: effect[key] for key in ("term", "predictor", "kind")}
             rows.append(shared | about | _summed(effect) | {"note": "; ".join(notes)})
-            place = {key: names[key] for key in CURVES[:4]} | about
+            identity = {key: names[key] for key in CURVES[:4]} | about
             curves += [
-                place
+                identity
                 | {"x": x, "value": value, "low": value - WIDTH * se, "high": value + WIDTH * se}
                 for x, value, se in zip(effect["x"], effect["effect"], effect["se"], strict=True)
                 if value is not None and se is not None
@@ -63,7 +63,7 @@ def main(full: Sequence[File], out: File, out_curves: File, *, cells: Sequence[M
 
 
 def _summed(effect: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an effect comes to over all delays, and a kernel's parameters as text."""
+    """Return the cumulative effect over all delays, and a kernel's parameters as text."""
 
     def ends(name: str, low: str, high: str) -> dict[str, float]:
         value, se = effect[name], effect[f"{name}_se"]
@@ -71,8 +71,8 @@ def _summed(effect: Mapping[str, Any]) -> dict[str, Any]:
             return {name: value}
         return {name: value, low: value - WIDTH * se, high: value + WIDTH * se}
 
-    found = ends("cumulative", "low", "high")
+    summary = ends("cumulative", "low", "high")
     if "parameters" in effect:
-        found |= ends("coefficient", "coefficient_low", "coefficient_high")
-        found["parameters"] = ", ".join(f"{n} {v:.3g}" for n, v in effect["parameters"].items())
-    return found
+        summary |= ends("coefficient", "coefficient_low", "coefficient_high")
+        summary["parameters"] = ", ".join(f"{n} {v:.3g}" for n, v in effect["parameters"].items())
+    return summary

@@ -1,4 +1,4 @@
-"""The response function of each delayed effect with its interval: a column an LM, a row an effect."""
+"""Response function of each delayed effect with its interval: a column per LM, a row per effect."""
 
 import textwrap
 
@@ -18,8 +18,8 @@ PRODUCT = {
     "settings": ["lms", "responses=delayed_responses"],
 }
 
-HEIGHT = 1.6  # inches a row
-PANEL = 1.6  # inches, the least width of a panel
+HEIGHT = 1.6  # inches per row
+PANEL = 1.6  # inches, the minimum width of a panel
 AXES = {"lags": "words before", "seconds": "seconds since its onset"}
 
 
@@ -30,7 +30,7 @@ def draw(
     responses: list[Response],
     words: list[str],
 ) -> Figure:
-    """Draw the panels; those of a row share their scales."""
+    """Draw the panels; panels of a row share their scales."""
     looks, shown = style.looks(lms, apart=True), [lm for lm in lms if (points.lm == lm.lm).any()]
     panels = [
         (response, *key)
@@ -58,10 +58,10 @@ def draw(
             else:
                 axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.2, lw=0)
                 axes.plot(curve.x, curve.value, color=colour, gid=f"kernel {lm.lm}")
-            found = rows[(rows.response == response.label) & (rows.lm == lm.lm)]
-            found = found[(found.design == design) & (found.term == term)]
-            if len(found):
-                row = found.iloc[0]
+            delay_curve = rows[(rows.response == response.label) & (rows.lm == lm.lm)]
+            delay_curve = delay_curve[(delay_curve.design == design) & (delay_curve.term == term)]
+            if len(delay_curve):
+                row = delay_curve.iloc[0]
                 text = f"sum {style.number(row.cumulative, 2)}"
                 if pd.notna(row.low):
                     text += f"\n({style.interval(row.low, row.high, decimals=2)})"
@@ -73,8 +73,8 @@ def draw(
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=bool(is_lags)))
             axes.yaxis.set_major_locator(MaxNLocator(4))
             style.plain_ticks(axes)
-        own = rows[rows.response == response.label]
-        unit = style.UNITS.get(str(own.unit.iloc[0]), "")
+        response_rows = rows[rows.response == response.label]
+        unit = style.UNITS.get(str(response_rows.unit.iloc[0]), "")
         predictor = str(mine.predictor.iloc[0]).replace("_", " ")
         name = "\n".join(textwrap.wrap(f"{response.label}: {predictor}", 20))
         across[0].set_ylabel(f"{name}\neffect ({unit})")
@@ -82,8 +82,8 @@ def draw(
         axes.set_title("\n".join(textwrap.wrap(lm.label, 16)), size=9)
     handles = [Patch(color=style.GREY, alpha=0.3, lw=0, label="pointwise 95 % interval")]
     figure.legend(handles=handles, loc="outside upper left")
-    said = "effect of one more unit of the predictor (a bit of surprisal) at one word; sum: at every word"
-    style.notes(figure, [said, *words])
+    explanation = "effect of one more unit of the predictor (a bit of surprisal) at one word; sum: at every word"
+    style.notes(figure, [explanation, *words])
     return figure
 
 

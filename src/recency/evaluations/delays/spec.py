@@ -5,7 +5,7 @@ from recency.regression import delay_terms, designs
 
 
 def cells(study, experiment: str) -> list[tuple[dict, dict]]:
-    """Return every response × LM of an experiment whose design has a delayed effect."""
+    """Return every pair of response and LM of an experiment whose design has a delayed effect."""
     return [cell for cell in study.cells(experiment) if _is_delayed(study, cell[0])]
 
 

@@ -1,4 +1,4 @@
-"""The response function of each delayed effect by lag or delay, and its sum, by response and LM."""
+"""Response function of each delayed effect by lag or delay, and its sum, by response and LM."""
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,11 @@ PRODUCT = {
 }
 
 SECONDS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Delays that a kernel's rows are of, as far as it reaches."""
+"""Delays in seconds at which a kernel is tabulated, up to its end."""
 
 
 def at_delays(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return a curve at each lag, or at SECONDS; values between points are interpolated."""
+    """Return a curve at each lag, or at SECONDS by interpolation."""
     if (curve.kind == "lags").all():
         return curve
     inside = [x for x in SECONDS if curve.x.min() <= x <= curve.x.max()]
@@ -31,7 +31,7 @@ def at_delays(curve: pd.DataFrame) -> pd.DataFrame:
 def layout(
     rows: pd.DataFrame, curves: pd.DataFrame, done: list[Response], notes: list[str], title: str
 ) -> Table:
-    """Set the rows out: a block a response, the LMs, their effects and delays beneath one another."""
+    """Return the table: a block per response, with LMs, effects and delays beneath one another."""
     grid, rules = [], []
     for response in done:
         block = rows[rows.response == response.label]
@@ -53,14 +53,14 @@ def layout(
             if isinstance(row.parameters, str):
                 grid.append(["", "", "", "kernel", row.parameters, ""])
             first = ""
-    said = [
+    legend = [
         "effect: in the response's unit per unit of the predictor, by lag in words or delay in seconds",
-        "cumulative: of one unit more at every word; intervals: pointwise, 95 %",
+        "cumulative: effect of one more unit at every word; intervals: pointwise, 95 %",
     ]
-    said += [f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)]
+    legend += [f"{r.label}: {r.note}" for _, r in rows.iterrows() if isinstance(r.note, str)]
     header = ["Response", "LM", "Term", "Delay", "effect", "95 % interval"]
     left = ("Response", "LM", "Term", "Delay")
-    return Table(title, header, grid, [*said, *notes], tuple(rules), left=left)
+    return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)
 
 
 def _figures(value: float, ends: pd.Series) -> list[str]:

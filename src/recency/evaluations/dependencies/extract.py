@@ -1,4 +1,4 @@
-"""Rule dependencies: what depends on what in the words of a dataset, from its annotated trees."""
+"""Rule dependencies: dependencies between the words of a dataset, from its annotated trees."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ FIRST, SECOND, COREFERENCE = TYPES = ("first_argument", "second_argument", "core
 COLUMNS = ["type", "item", "sentence", "head", "dependent"]
 NUMBERS = {1: FIRST, 2: SECOND}
 
-#: Every reading of the trees, by the name it has in the table of counts.
+#: Every reading of the trees, by its name in the table of counts.
 READINGS = {
     "graph": {"rule": "graph"},
     "categories": {"rule": "categories"},
@@ -37,28 +37,28 @@ def main(
     counts: str | Path,
     options: Mapping | None = None,
 ) -> None:
-    """Write the dependencies whose head follows its dependent, and how many each reading gives.
+    """Write the dependencies whose head follows its dependent, and their number by reading.
 
-    `out` (parquet) has type, item, sentence, head, dependent, the last two being word_ids of
-    `words`. `counts` (CSV) has reading, type, tokens, words, chosen: dependencies between tokens of
-    the trees and between words of the dataset, for each of READINGS. `options` are those of the
-    config: rule, antecedents and raising (gcg/derivation.py), and quoted, whether coreference of a
-    word behind an opening quotation mark counts. Third and further arguments, and those of
-    punctuation, are left out.
+    `out` (Parquet) has type, item, sentence, head and dependent; the last two are word_ids of
+    `words`. `counts` (CSV) has reading, type, tokens, words and chosen: the dependencies between
+    tokens of the trees and between words of the dataset, for each of READINGS. `options` are those
+    of the config: rule, antecedents and raising (gcg/derivation.py), and quoted: whether
+    coreference of a word after an opening quotation mark counts. Third and later arguments, and
+    arguments of punctuation, are excluded.
     """
     options = {"rule": "graph", "quoted": False} | dict(options or {})
     quoted = options.pop("quoted")
     wanted = {name: value for name, value in options.items() if value}
     stories = annotation.read(Path(trees), Path(leaves))
-    known = _words(pd.read_parquet(words), Path(leaves))
+    table_words = _words(pd.read_parquet(words), Path(leaves))
     rows, chosen = [], []
     for name, reading in READINGS.items():
         tokens = _between_tokens(stories, quoted, **reading)
-        found = _between_words(tokens, known)
+        word_pairs = _between_words(tokens, table_words)
         if reading == wanted:
-            chosen = found
-        by_token = Counter(each[0] for each in tokens)
-        by_word = Counter(each[0] for each in found)
+            chosen = word_pairs
+        by_token = Counter(pair[0] for pair in tokens)
+        by_word = Counter(pair[0] for pair in word_pairs)
         rows += [(name, t, by_token[t], by_word[t], reading == wanted) for t in TYPES]
     table = pd.DataFrame(chosen, columns=COLUMNS).sort_values(
         ["head", "type", "dependent"], kind="stable"
@@ -88,16 +88,16 @@ Place = tuple[int, int]
 def _between_tokens(
     stories: list[list[annotation.Sentence]], quoted: bool, **reading: bool | str
 ) -> list[tuple[str, Place, Place]]:
-    """Return (type, the head's place, the dependent's) where the head's token is the later one."""
-    found = []
+    """Return (type, position of the head, position of the dependent) where the head comes later."""
+    pairs = []
     for story in stories:
         for sentence in story:
-            for each in dependencies(sentence.tree, **reading):
-                if sentence.is_punctuation(each.head):
+            for dependency in dependencies(sentence.tree, **reading):
+                if sentence.is_punctuation(dependency.head):
                     continue
-                if each.dependent < each.head and each.number in NUMBERS:
-                    pair = (sentence.places[each.head], sentence.places[each.dependent])
-                    found.append((NUMBERS[each.number], *pair))
+                if dependency.dependent < dependency.head and dependency.number in NUMBERS:
+                    pair = (sentence.places[dependency.head], sentence.places[dependency.dependent])
+                    pairs.append((NUMBERS[dependency.number], *pair))
             for token, (number, other) in sentence.coreference():
                 if number >= len(story) or other >= len(story[number].places):
                     continue  # the tag points to no token
@@ -105,22 +105,22 @@ def _between_tokens(
                     continue
                 if (number, other) < (sentence.number, token):
                     pair = (sentence.places[token], story[number].places[other])
-                    found.append((COREFERENCE, *pair))
-    return found
+                    pairs.append((COREFERENCE, *pair))
+    return pairs
 
 
-def _between_words(tokens: list[tuple[str, Place, Place]], known: dict) -> list[tuple]:
-    """Return rows of COLUMNS, each once; those within a word, as of "boar" and "'s", are none."""
+def _between_words(tokens: list[tuple[str, Place, Place]], table_words: dict) -> list[tuple]:
+    """Return distinct rows of COLUMNS, without dependencies within a word, as of "boar" and "'s"."""
     rows = {}
     for kind, head, dependent in tokens:
-        for place in (head, dependent):
-            if place not in known:
+        for position in (head, dependent):
+            if position not in table_words:
                 raise InputError(
-                    f"dependencies: story {place[0]} has a word {place[1]} in the trees and none "
-                    "in the dataset; the two are of different versions"
+                    f"dependencies: story {position[0]} has a word {position[1]} in the trees but not "
+                    "in the dataset; use the same version of both"
                 )
-        word, item, sentence = known[head]
-        other = known[dependent][0]
+        word, item, sentence = table_words[head]
+        other = table_words[dependent][0]
         if other < word:
             rows[kind, word, other] = (kind, item, sentence, word, other)
     return list(rows.values())

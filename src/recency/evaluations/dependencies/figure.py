@@ -1,4 +1,4 @@
-"""What each head gives to each kind of dependency (Clark et al. 2025, Figure 5), with its control."""
+"""Attention of each head by kind of dependency (Clark et al. 2025, Figure 5), with controls."""
 
 from fractions import Fraction
 
@@ -28,11 +28,11 @@ NAMES = {
 COLUMNS = ["type", "layer", "head", "slope", "dependencies", "left_out", "distance", "attention",
            "control", "difference", "low", "high", "p", "p_holm", "texts", "windows"]  # fmt: skip
 ALPHA = 0.05
-BARS = 16  # heads that fit as bars; more are a map
+BARS = 16  # maximum number of heads drawn as bars; more are drawn as a map
 
 
 def name(slope: float, head: int) -> str:
-    """Name a head by its slope (1/16), or by its number where it has none."""
+    """Return a head's slope (1/16), or its number if it has none."""
     if not np.isfinite(slope):
         return str(head)
     fraction = Fraction(slope).limit_denominator(4096)
@@ -40,7 +40,7 @@ def name(slope: float, head: int) -> str:
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> Figure:
-    """Draw one row of panels an LM and one column a kind of dependency, of one scale."""
+    """Draw a row per LM and a column per kind of dependency, on one scale."""
     kinds = [kind for kind in NAMES if (rows.type == kind).any()]
     lms = [lm for lm in lms if (rows.lm == lm.lm).any()]
     bars = _as_bars(rows)
@@ -67,12 +67,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], words: list[str]) -> Figure:
 
 
 def _as_bars(rows: pd.DataFrame) -> bool:
-    """Say whether every LM's heads are few enough for bars."""
+    """Return whether every LM has few enough heads for bars."""
     return rows.groupby("lm")[["layer", "head"]].max().prod(axis=1).max() <= BARS
 
 
 def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
-    """Draw a bar a head, its control as a dash, and the interval of the difference."""
+    """Draw a bar per head, its control as a dash, and the interval of the difference."""
     x = np.arange(len(panel)) + 0.7 * (panel.layer.to_numpy() - 1)
     above = (panel.attention >= panel.control).to_numpy()
     for some, face, hatch in ((above, look.bar, None), (~above, "white", "//////")):
@@ -82,9 +82,9 @@ def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
     axes.vlines(x, low, high, color="black", lw=0.9, zorder=3)
     axes.hlines(panel.control, x - 0.46, x + 0.46, color="black", lw=1.6, zorder=4)
     top = np.maximum(np.maximum(panel.attention, high), panel.control)
-    for place, height, p in zip(x, top, panel.p_holm):
+    for centre, height, p in zip(x, top, panel.p_holm):
         if p >= ALPHA:
-            axes.annotate("ns", (place, height), xytext=(0, 1), textcoords="offset points",
+            axes.annotate("ns", (centre, height), xytext=(0, 1), textcoords="offset points",
                           ha="center", va="bottom", size=style.SMALL, color=style.GREY)  # fmt: skip
     axes.set_xticks(x, [name(s, h) for s, h in zip(panel.slope, panel["head"])], rotation=90)
     axes.tick_params(axis="x", length=0)
@@ -96,7 +96,7 @@ def _bars(axes, panel: pd.DataFrame, look: style.Look) -> None:
 
 
 def _map(figure: Figure, axes, panel: pd.DataFrame) -> None:
-    """Draw layers × heads, coloured by how much more the dependency gets than its control."""
+    """Draw layers × heads, coloured by attention minus control."""
     values = panel.pivot(index="layer", columns="head", values="difference")
     most = np.abs(values.to_numpy()).max() or 1
     image = axes.imshow(values, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
@@ -120,7 +120,7 @@ def _key(figure: Figure) -> None:
 
 
 def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> list[str]:
-    """Say what the bars are, what was left out, and how the strongest heads compare."""
+    """Return notes on the bars, excluded dependencies, and the published strongest heads."""
     lines = ["Colours: attention to dependents minus that to random places at the same distances"]
     if _as_bars(rows):
         test = f"p ≥ {style.tick(ALPHA)} against random places (Holm over all bars of an LM)"
@@ -134,7 +134,7 @@ def sentences(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None)
 
 
 def _read_in_windows(rows: pd.DataFrame, lms: list[LM]) -> list[str]:
-    """Say once for all LMs of which it is true that texts were cut and dependencies lost."""
+    """Return a note on texts that were cut and dependencies lost, shared by LMs where equal."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for lm in lms:
         mine = rows[rows.lm == lm.lm]
@@ -143,13 +143,13 @@ def _read_in_windows(rows: pd.DataFrame, lms: list[LM]) -> list[str]:
             groups.setdefault((*mine[["texts", "windows"]].iloc[0], lost), []).append(lm.label)
     return [
         f"{', '.join(names)}: {texts} texts in {windows} overlapping windows; {lost:,} dependencies "
-        "that none holds are left out"
+        "that no window contains are excluded"
         for (texts, windows, lost), names in groups.items()
     ]
 
 
 def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
-    """Say where the strongest head of a layer is another than in the paper."""
+    """Return the layers whose strongest head differs from the paper's."""
     others, same = [], 0
     for kind, title in NAMES.items():
         ours = mine[mine.type == kind]
@@ -158,18 +158,16 @@ def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
             column = f"layer_{layer}"
             if kind not in published.index or column not in published:
                 continue
-            theirs = [float(each) for each in str(published.loc[kind, column]).split()]
+            theirs = [float(head) for head in str(published.loc[kind, column]).split()]
             if best.slope in theirs:
                 same += 1
                 continue
-            there = " or ".join(name(each, 0) for each in theirs)
+            there = " or ".join(name(head, 0) for head in theirs)
             here = name(best.slope, best["head"])
             others.append(f"{title.lower()}, layer {layer}, {here} ({there})")
     if not others:
         return f"Strongest heads of {lm.label}: as in the paper"
-    start = (
-        f"Strongest heads of {lm.label}, where not as in the paper (which has those in brackets)"
-    )
+    start = f"Strongest heads of {lm.label}, where different from the paper (in brackets)"
     return f"{start if same else start.replace('where ', '')}: {'; '.join(others)}"
 
 
@@ -177,7 +175,7 @@ def main(*, heads: Files, out: Files, lms: Described, published: File | None = N
     """Draw the figure to `out` (.pdf, .svg, .png, and its data as .csv).
 
     `heads` are attention_heads' summaries in the order of `lms`; `published` has dependency, count
-    and the slopes of the strongest heads of each layer, as the paper's text says them.
+    and the slopes of the strongest heads of each layer, as stated in the paper's text.
     """
     models, _ = comparison.records(lms, [])
     rows = comparison.joined(models, (comparison.table(path, COLUMNS)[COLUMNS] for path in heads))
@@ -190,7 +188,7 @@ def main(*, heads: Files, out: Files, lms: Described, published: File | None = N
 
 
 def summary(path: File) -> Table:
-    """Give the strongest head for each kind of dependency, with its control, by LM."""
+    """Return the strongest head for each kind of dependency, with its control, by LM."""
     rows = comparison.table(path, ["lm", "label", *COLUMNS])
     grid = []
     for label, mine in rows.groupby("label", sort=False):
@@ -205,5 +203,5 @@ def summary(path: File) -> Table:
             text = f"{best.attention:.3f} ({best.control:.3f}), {head} in layer {best.layer}"
             cells.append(text)
         grid.append(cells)
-    notes = ["the head that attends to dependents most (in parentheses to random places as far)"]
+    notes = ["the head with most attention to dependents (in parentheses: to random positions)"]
     return Table("", ["LM", *NAMES.values()], grid, notes)

@@ -1,4 +1,4 @@
-"""Dependencies in annotated stories, and what attention heads give them (Clark et al. 2025, § 7)."""
+"""Dependencies in annotated stories, and the attention of heads to them (Clark et al. 2025, § 7)."""
 
 from recency.evaluations.registry import Data, Evaluation
 

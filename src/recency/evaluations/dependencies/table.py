@@ -1,4 +1,4 @@
-"""How many dependencies there are by each reading of the trees, beside the paper's counts."""
+"""Numbers of dependencies by reading of the trees, compared with the paper's counts."""
 
 import pandas as pd
 
@@ -14,16 +14,16 @@ PRODUCT = {
 }
 
 NOTES = [
-    "dependencies whose head comes after its dependent; in bold the reading that is used",
-    "between tokens of the trees; between words, without those inside a word (a possessor's 's)",
-    "graph: referents and what is said of them; categories: what fills the slots of categories",
-    "antecedents: with what relative pronouns stand for",
+    "dependencies whose head follows its dependent; bold: the reading in use",
+    "between tokens of the trees; between words, excluding those inside a word (a possessive 's)",
+    "graph: referents and their predicates; categories: the fillers of slots of categories",
+    "antecedents: with antecedents of relative pronouns",
     "raising: with the subjects of predicates under auxiliaries and raising verbs",
 ]
 
 
 def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
-    """Set out one row a reading, and the paper's."""
+    """Return one row per reading, and the paper's counts."""
     header = [
         ["", *(Cell(text, span=2) for text in NAMES.values())],
         [Cell("Reading", left=True), *["tokens", "words"] * len(NAMES)],
@@ -43,7 +43,7 @@ def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
     if len(published):
         paper = [Cell(f"{int(published[k]):,}" if k in published else "–", span=2) for k in NAMES]
         grid.append(["published", *paper])
-        notes.append(f"published: {source}; below each count: its difference from it")
+        notes.append(f"published: {source}; below each count: its difference from that")
     rules = (len(grid) - 1,) if len(published) else ()
     return Table("Dependencies", header, grid, notes, rules)
 

@@ -1,7 +1,8 @@
-"""Effects that an LM predicts, in the response's unit: a regression on fillers converts its surprisal.
+"""Effects predicted from surprisal, converted to the response's unit by a regression on fillers.
 
-With fillers' coefficients b of the LM's terms (ms per bit, say), their covariance V, and the difference
-d of these terms between both sides of a contrast, the predicted effect is d'b, of variance d'Vd.
+With the fillers' coefficients b of the LM's terms (ms per bit, for example), their covariance V,
+and the difference d of these terms between both sides of a contrast, the predicted effect is d'b,
+with variance d'Vd.
 """
 
 import math
@@ -25,13 +26,13 @@ from recency.regression.texts import read_texts
 
 
 def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
-    """Return the fixed effects that are made of what the LM gives.
+    """Return the fixed effects computed from the LM.
 
     Raises
     ------
     InputError
-        Where the fit failed, its coefficients are in another unit than the response, or a term mixes
-        surprisal with something else.
+        If the fit failed, its coefficients are not in the response's unit, or a term combines surprisal
+        with another predictor.
     """
     if not record["fixed"]:
         raise InputError(f"{where}: the fillers' regression failed ({record['note']})")
@@ -39,29 +40,29 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
     other = families.of(record) in (families.LOGNORMAL, families.SHIFTED, families.BINOMIAL)
     if record["response"] != "raw" or other or link != "identity" or "mgcv" in record:
         raise InputError(
-            f"{where}: the fillers' design must give coefficients in the response's own unit: take "
-            "`response: raw` with family gaussian, or another one with `link: identity`, and no "
+            f"{where}: the fillers' design must give coefficients in the response's unit: use "
+            "`response: raw` with family gaussian, or another family with `link: identity`, and no "
             "`engine: gam`"
         )
-    found = []
+    terms = []
     for effect in record["fixed"]:
         used = [name for factor in factors(effect["term"]) for name in names.variables(factor)]
         of_lm = [name for name in used if names.of_own_lm(name)]
         if of_lm and of_lm != used:
             raise InputError(
-                f"{where}: the term {effect['term']} of the fillers' design mixes surprisal with "
-                "other predictors; a conversion takes effects of surprisal alone"
+                f"{where}: the term {effect['term']} of the fillers' design combines surprisal with "
+                "other predictors; the conversion supports only effects of surprisal"
             )
         if of_lm:
-            found.append(effect["term"])
-    if not found:
+            terms.append(effect["term"])
+    if not terms:
         note = f" ({record['note']})" if record["note"] else ""
-        raise InputError(f"{where}: the fillers' fit has no effect of what an LM gives{note}")
-    return found
+        raise InputError(f"{where}: the fillers' fit has no effect of an LM's predictors{note}")
+    return terms
 
 
 class Converter:
-    """An LM's terms of each word of an experiment, and the coefficients that convert them.
+    """The LM's terms for each word of an experiment, and the coefficients that convert them.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class Converter:
     words, surprisal : path
         Contracts 1 and 3 of the experiment.
     spans : DataFrame
-        word_id and span of the words that have a response.
+        word_id and span of the words with a response.
     column : str
         The response's column in the observations.
     """
@@ -84,9 +85,9 @@ class Converter:
                 f"{fit}: the fillers' response is {observed(record)}, and the experiment's is {column}"
             )
         terms = terms_of(record, str(fit))
-        index = {effect["term"]: place for place, effect in enumerate(record["fixed"])}
+        index = {effect["term"]: position for position, effect in enumerate(record["fixed"])}
         places = [index[term] for term in terms]
-        self.coefficients = np.array([record["fixed"][place]["estimate"] for place in places])
+        self.coefficients = np.array([record["fixed"][position]["estimate"] for position in places])
         self.covariance = np.array(record["covariance"])[np.ix_(places, places)]
         texts = read_texts(
             words, None, surprisal, record["surprisal"], True,
@@ -125,7 +126,7 @@ def share(
 ) -> Sequence[float]:
     """Return predicted / effect and its 95 % interval by Fieller's theorem.
 
-    Both estimates are taken as independent. The interval is missing where `effect` does not differ
+    The estimates are assumed independent. The interval is missing where `effect` does not differ
     from 0 at this level: the set of ratios is then unbounded.
     """
     a = effect**2 - Z**2 * effect_se**2

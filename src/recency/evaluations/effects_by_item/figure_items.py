@@ -1,4 +1,4 @@
-"""The effect of each item, sorted, partially pooled and not."""
+"""The effect of each item, sorted, partially pooled and unpooled."""
 
 import math
 
@@ -21,8 +21,8 @@ PRODUCT = {
     "reads": ["effects", "by_item=effects_by_item"],
 }
 
-_ROW = 0.15  # inches an item
-_ACROSS = 3  # panels
+_ROW = 0.15  # inches per item
+_ACROSS = 3  # panels per row
 
 
 def draw(totals: pd.DataFrame, items: pd.DataFrame) -> Figure:
@@ -43,22 +43,22 @@ def draw(totals: pd.DataFrame, items: pd.DataFrame) -> Figure:
         axes.axvspan(total.low, total.high, color=style.tint(style.GREY), lw=0, zorder=0)
         axes.axvline(total.effect, color=style.GREY, lw=0.8, zorder=1)
         axes.axvline(0, color=style.GREY, lw=0.6, ls=(0, (4, 2)), zorder=1)
-        place = np.arange(len(pooled))
+        ys = np.arange(len(pooled))
         for rows, shift, look in (
             (plain, -0.18, {"color": "#9a9a9a", "marker": "o", "mfc": "white"}),
             (pooled, 0.18, {"color": "black", "marker": "o"}),
         ):
             ends = np.abs(np.stack([rows.effect - rows.low, rows.high - rows.effect]))
-            axes.errorbar(rows.effect, place + shift, xerr=np.nan_to_num(ends), ls="none", ms=3,
+            axes.errorbar(rows.effect, ys + shift, xerr=np.nan_to_num(ends), ls="none", ms=3,
                           elinewidth=0.8, **look)  # fmt: skip
-        axes.set_yticks(place, pooled.item.astype(str), size=style.SMALL)
+        axes.set_yticks(ys, pooled.item.astype(str), size=style.SMALL)
         axes.set_ylim(-0.7, len(pooled) - 0.3)
         axes.set_title(panel, loc="left")
         axes.set_xlabel(style.with_unit("Effect", total.unit))
         axes.grid(axis="x")
     handles = [
         style.handle(color="black", marker="o", label="partially pooled, 95 % interval"),
-        style.handle(color="#9a9a9a", marker="o", mfc="white", label="each item by itself"),
+        style.handle(color="#9a9a9a", marker="o", mfc="white", label="unpooled"),
         style.handle(color=style.GREY, label="mean effect"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=3)

@@ -1,4 +1,4 @@
-"""Effects that each LM's surprisal predicts, against the readers', by construction and by item."""
+"""Effects predicted from each LM's surprisal against the readers', by construction and by item."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Rule effects_by_item: the effect of each contrast on readers, overall and by item, and its prediction."""
+"""Rule effects_by_item: each contrast's effect on readers, overall and by item, and its prediction."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from recency.names import nearest
 from recency.reading.response_names import EVENT, RESPONSES
 
 READERS, UNPOOLED = "readers", "readers_unpooled"
-"""Sources of effects beside the LMs: the mixed model, and differences of means of one item each."""
+"""Sources of effects other than LMs: the mixed model, and differences of means by item."""
 _SAME = ["contrast", "contrast_label", "region", "source", "unit"]
 COLUMNS = [
     *_SAME,
@@ -55,17 +55,17 @@ def main(
         Observations after the filters, without the held-out partition.
     out, out_by_item : path
         CSV files. Effects are in the response's unit; low and high are the ends of 95 % intervals.
-        `excess` is the readers' effect less the predicted one, `share` predicted over observed.
+        `excess` is the readers' effect minus the predicted one, `share` predicted over observed.
     lms : sequence of mapping
         With the key lm.
     contrasts : sequence of mapping
         contrast, label, region, high and low.
     by : str
-        The column of the words whose labels are items.
+        The column of the words that identifies items.
     regions : sequence of str, optional
-        Regions of the words, each looked at by itself; the contrasts' own unless given.
+        Regions of the words, each analysed separately; by default the contrasts' own regions.
     surprisals, fillers : sequence of path
-        Contract 3, and JSON of the fillers' full regression, in the order of `lms`; none without
+        Contract 3, and JSON of the fillers' full regression, in the order of `lms`; empty without
         fillers.
 
     Raises
@@ -74,12 +74,12 @@ def main(
         If a column is missing, a mixed model cannot be fitted, or coefficients of the fillers do not
         convert to the response's unit.
     """
-    known = pd.read_parquet(words)
+    word_table = pd.read_parquet(words)
     for key, name in (("by", by), *([("regions", "region")] if regions else [])):
-        if name not in known:
+        if name not in word_table:
             raise InputError(
                 f"{words}: effects_by_item → {key}: the words have no column "
-                f"{nearest(name, known.columns)}"
+                f"{nearest(name, word_table.columns)}"
             )
     frame = pd.concat([pd.read_parquet(path) for path in observations], ignore_index=True)
     value = next((name for name in RESPONSES if name in frame), None)
@@ -94,14 +94,14 @@ def main(
     totals, items = [], []
     for contrast in _by_region(contrasts, regions):
         where = f"effects_by_item → {contrast['contrast']}"
-        rows = rows_of(frame, known, value, contrast, by, where)
+        rows = rows_of(frame, word_table, value, contrast, by, where)
         same = {
             "contrast": contrast["contrast"],
             "contrast_label": contrast["label"],
             "region": contrast["within"],
             "unit": UNITS[value],
         }
-        for total, of_items in _sources(rows, known, contrast, by, where, converters):
+        for total, of_items in _sources(rows, word_table, contrast, by, where, converters):
             totals.append(same | total)
             items.append(of_items.assign(**same, source=total["source"]))
     table = pd.DataFrame(totals)
@@ -110,21 +110,21 @@ def main(
 
 
 def _by_region(contrasts: Sequence[Mapping], regions: Sequence[str] | None) -> Iterator[dict]:
-    """Yield each contrast within each region, whose name is `within`."""
+    """Yield each contrast within each region, named `within`."""
     for contrast in contrasts:
         if not regions:
             yield {**contrast, "within": ""}
         for region in regions or ():
-            own = f"({contrast['region']}) and " if contrast["region"] else ""
-            yield {**contrast, "within": region, "region": f"{own}region == {region!r}"}
+            condition = f"({contrast['region']}) and " if contrast["region"] else ""
+            yield {**contrast, "within": region, "region": f"{condition}region == {region!r}"}
 
 
 def rows_of(
     frame: pd.DataFrame, words: pd.DataFrame, value: str, contrast: Mapping, by: str, where: str
 ) -> pd.DataFrame:
-    """Return the responses that a contrast compares: y, contrast (0.5 or -0.5), subject, item.
+    """Return the responses compared by a contrast: y, contrast (0.5 or -0.5), subject, item.
 
-    Items without responses on both sides are left out.
+    Items without responses on both sides are excluded.
     """
     high, low = paired.sides(words, contrast, where)
     word = frame["word_id"].to_numpy()
@@ -143,7 +143,7 @@ def rows_of(
         raise InputError(
             f"{where}: {count} groups of {by!r} have responses on both sides"
             + (f" in region {contrast['within']!r}" if contrast["within"] else "")
-            + ", and an effect by item takes 2 or more; look at region, regions, high and low"
+            + ", and effects by item need 2 or more; check region, regions, high and low"
         )
     return rows.reset_index(drop=True)
 
@@ -156,7 +156,7 @@ def _sources(
     where: str,
     converters: Mapping[str, Converter],
 ) -> Iterator[tuple[dict, pd.DataFrame]]:
-    """Yield the totals and the items' effects of readers, pooled and not, and of each LM."""
+    """Yield the total and item effects of readers, pooled and unpooled, and of each LM."""
     try:
         fit = pooled(rows)
     except InputError as error:
@@ -188,6 +188,6 @@ def _interval(effect: float, se: float) -> dict[str, float]:
 
 
 def _of_items(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Return item, effect, low and high of estimates and standard errors."""
-    found = {"item": estimates.index, **_interval(estimates["estimate"], estimates["se"])}
-    return pd.DataFrame(found).reset_index(drop=True)
+    """Return item, effect, low and high from estimates and standard errors."""
+    columns = {"item": estimates.index, **_interval(estimates["estimate"], estimates["se"])}
+    return pd.DataFrame(columns).reset_index(drop=True)

@@ -1,7 +1,7 @@
-"""The effect of a contrast on each item, partially pooled: a mixed model with slopes by item.
+"""The effect of a contrast on each item, partially pooled by a mixed model with slopes by item.
 
-`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by maximum likelihood. The effect of
-an item is the fixed effect plus the item's conditional mode.
+`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by maximum likelihood. The effect
+of an item is the fixed effect plus the item's conditional mode.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy.sparse.linalg import splu
 from recency.mixed.model import MixedModel, lmer
 
 Z = 1.959963984540054
-"""Half of a 95 % interval, in standard errors."""
+"""Half-width of a 95 % interval, in standard errors."""
 FORMULA = "y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)"
 
 
@@ -31,7 +31,7 @@ class Pooled:
     sd
         Standard deviation of the effect over items.
     note
-        What the fit says of itself; empty where it converged at a point that is not singular.
+        Message of the fit; empty if it converged at a non-singular point.
     """
 
     effect: float
@@ -66,9 +66,9 @@ def pooled(rows: pd.DataFrame) -> Pooled:
 
 
 def standard_errors(fit: MixedModel, rows: pd.DataFrame, items: list[str]) -> np.ndarray:
-    """Return the standard error (I,) of each item's effect, of `items`.
+    """Return the standard error (I,) of the effect of each of `items`.
 
-    It is that of prediction: of the estimated fixed effect plus conditional mode minus the true sum,
+    This is the prediction error of the fixed effect plus conditional mode minus the true sum,
     given the variances. With u = Lambda v and v of variance sigma squared, the joint covariance of
     estimated (v, beta) is sigma squared times the inverse of Henderson's matrix.
     """
@@ -89,14 +89,14 @@ def standard_errors(fit: MixedModel, rows: pd.DataFrame, items: list[str]) -> np
     solver = splu((design.T @ design + penalty).tocsc())
     asked = np.zeros((effects + 2, len(items)))
     asked[-1] = 1.0
-    for place, item in enumerate(items):
+    for column, item in enumerate(items):
         first = 2 * (sizes["subject"] + fit.modes["item"].index.get_loc(item))
-        asked[first : first + 2, place] = roots["item"][1]
+        asked[first : first + 2, column] = roots["item"][1]
     return fit.sigma * np.sqrt((asked * solver.solve(asked)).sum(axis=0))
 
 
 def _root(fit: MixedModel, group: str) -> np.ndarray:
-    """Return a square root (2, 2) of the covariance of a group's effects, relative to the residual's."""
+    """Return square root (2, 2) of the covariance of a group's effects, relative to the residual's."""
     sd = fit.random.loc[fit.random.group == group, "sd"].to_numpy() / fit.sigma
     correlation = np.nan_to_num(fit.correlations[group].to_numpy(dtype=float))
     values, vectors = np.linalg.eigh(sd[:, None] * correlation * sd)

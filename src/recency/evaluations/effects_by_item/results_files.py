@@ -1,4 +1,4 @@
-"""The tables that effects_by_item makes, as figures and tables read them."""
+"""Reader of the tables of effects_by_item, for its figures and tables."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from recency.figures.paths import File
 
 
 def read(path: File, columns: Iterable[str], lms: Iterable[LM]) -> pd.DataFrame:
-    """Return the rows with `label`, of the source, and `panel`, of the contrast and its region."""
+    """Return the rows with `label` of the source and `panel` of the contrast and region."""
     rows = comparison.table(path, columns)
     for name in ("region", "unit", "note"):
         if name in rows:

@@ -1,21 +1,16 @@
 """Effects by item, partially pooled, and their prediction from surprisal converted by fillers."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.names import nearest
 from recency.reading import declared_columns, filters
 
 KEY = "effects_by_item"
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `effects_by_item`, the defaults filled in."""
-    properties = schema(KEY)["experiment"][KEY]["properties"]
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    return defaults | config["experiments"][experiment][KEY]
+settings_of = partial(settings, KEY)
 
 
 def _setting(key: str):
@@ -28,7 +23,7 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _has_fillers(study, experiment: str) -> bool:
-    """Whether there are fillers, and their files are here."""
+    """Return whether there are fillers and their files exist."""
     fillers = settings_of(study.config, experiment).get("fillers")
     return fillers is not None and fillers.split(".", 1)[0] not in study.not_run
 
@@ -51,7 +46,7 @@ def _surprisals(study, experiment: str) -> list[str]:
 
 
 def _designs(config: dict, experiment: str, fillers: str) -> list[str]:
-    """Return the designs that an experiment has for a response."""
+    """Return the designs of an experiment for a response."""
     return [
         response["design"]
         for response in configuration.responses(config, experiment)
@@ -70,7 +65,7 @@ def _fillers(study, experiment: str) -> list[str]:
 
 
 def _conditions(settings: dict) -> Iterator[tuple[str, str]]:
-    """Yield the conditions of contrasts, and that of a region where there are some."""
+    """Yield the conditions of contrasts, and of a region if any."""
     yield from conditions_of(settings["contrasts"])
     if "regions" in settings:
         yield "regions", f"region == {settings['regions'][0]!r}"
@@ -94,7 +89,7 @@ def _problems(config, name) -> list[str]:
     if settings["by"] not in columns:
         problems.append(
             f"{where} → by: the words of {called} have no column {nearest(settings['by'], columns)}; "
-            "a table's own columns are mapped in options → columns"
+            "map a table's other columns in options → columns"
         )
     for key, text in _conditions(settings):
         if problem := filters.problem(text, columns):
@@ -104,7 +99,7 @@ def _problems(config, name) -> list[str]:
         if count != 1:
             problems.append(
                 f"{where} → fillers: {fillers!r} is in {count} designs of the experiment's "
-                "`responses`; list it in one, which converts surprisal"
+                "`responses`; list it in exactly one, which converts surprisal"
             )
     return problems
 

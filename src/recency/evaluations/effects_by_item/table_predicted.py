@@ -1,4 +1,4 @@
-"""Observed effects, and those that each LM's surprisal predicts, by construction and region."""
+"""Observed effects and those predicted from each LM's surprisal, by construction and region."""
 
 import math
 
@@ -19,9 +19,9 @@ PRODUCT = {
 }
 NOTE = (
     "Readers: the fixed effect of a mixed model with slopes by subject and item, and the sd of the effect over "
-    "items. LMs: the effect that their surprisal predicts, converted by the regression on fillers; beneath, the "
-    "readers' effect less the predicted one, and predicted over observed (Fieller; none where the observed effect "
-    "does not differ from 0). In bold: an observed effect that the predicted one differs from, p < 0.05. 95 % "
+    "items. LMs: the effect predicted from their surprisal, converted by the regression on fillers; beneath, the "
+    "readers' effect minus the predicted one, and predicted over observed (Fieller; none where the observed effect "
+    "does not differ from 0). Bold: observed and predicted effects differ, p < 0.05. 95 % "
     "intervals."
 )
 
@@ -34,7 +34,7 @@ def main(*, effects: File, out: Files, lms: Described, title: str = "Effects") -
 
 
 def layout(rows: pd.DataFrame, title: str) -> Table:
-    """Return a table with a row for each contrast and region, and a column for readers and each LM."""
+    """Return a table with a row per contrast and region, and a column for readers and each LM."""
     labels = rows.drop_duplicates("source").set_index("source").label
     grid = []
     for panel, part in rows.groupby("panel", sort=False):
@@ -60,7 +60,7 @@ def _cell(row: pd.Series) -> Cell:
 
 
 def summary(path: File) -> Table:
-    """Return the table of the summary, from this table's CSV."""
+    """Return the summary's table, from this table's CSV."""
     rows = comparison.table(path, [*COLUMNS, "label", "panel"])
     for name in ("unit", "note"):
         rows[name] = rows[name].fillna("").astype(str)

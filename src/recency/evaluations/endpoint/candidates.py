@@ -9,9 +9,9 @@ held_out
 crossed
     The partitions fit and exploratory, by the crossed bootstrap (recency.regression.crossed).
 
-The value that ΔLogLik estimates is that on as many unseen subjects and sentences of the same
-population, by marginal likelihood and by the fit to the same partitions. Three LMs are compared:
-a is closer to readers' expectations than b, and c is as close as b.
+ΔLogLik estimates its value on as many unseen subjects and sentences of the same population, by
+marginal likelihood and by the fit to the same partitions. Three LMs are compared: a is closer to
+readers' expectations than b, and c is as close as b.
 """
 
 import math
@@ -46,13 +46,13 @@ from recency.stats.permutation import permutation_p
 
 LMS = ("a", "b", "c")
 PAIRS = {"lead": ("a", "b"), "null": ("b", "c")}
-"""Compared LMs: of different and of equal closeness."""
+"""Pairs of LMs with different and with equal closeness."""
 LIKELIHOODS = {"in_sample": SEEN, "held_out": SEEN, "crossed": UNSEEN}
-"""Data → the likelihoods that they can be scored by."""
+"""Data → the likelihoods for scoring them."""
 TESTS = ("observation", "subject", "sentence", "larger")
-"""Units whose errors a permutation swaps together; the larger p of the two clustered tests."""
+"""Units whose errors a permutation swaps together, and the larger p of the two clustered tests."""
 PER = 1000
-"""Observations that true values and biases are given for."""
+"""Number of observations to which true values and biases are scaled."""
 
 
 class Candidate(NamedTuple):
@@ -96,8 +96,8 @@ class _Model:
     """One model of one response.
 
     `cells` has the log-likelihood of each cell by data (likelihoods, subjects, sentences), `unseen`
-    that of all unseen observations by data; `errors` are the squared errors on the held-out
-    partition (observations,), ms².
+    its log-likelihood of all unseen observations by data; `errors` are the squared errors on the
+    held-out partition (observations,), ms².
     """
 
     cells: dict[str, np.ndarray]
@@ -121,13 +121,13 @@ def run(
     settings
         The population of studies.
     closeness
-        Correlation of LMs a and b with readers' expectations; c has that of b.
+        Correlation of LMs a and b with readers' expectations; c equals b.
     repeat, seed
         Together they seed the random numbers.
     draws, permutations
         Numbers of draws of each crossed bootstrap, and of permutations of each test.
     crossed_fixed
-        Whether to score the baseline `fixed` by the crossed bootstrap, too, which takes longest.
+        Whether to score the baseline `fixed` by the crossed bootstrap as well, the slowest part.
     """
     random = np.random.default_rng([seed, repeat])
     # Unseen subjects and sentences come after those of the study.
@@ -166,7 +166,7 @@ def run(
 def _blocks(
     response: Response, lm: str, seed: int, shape: tuple[int, int]
 ) -> dict[str, Observations]:
-    """Return the observations of each partition, and those of unseen subjects and sentences."""
+    """Return the observations of each partition, and of unseen subjects and sentences."""
     R, S = shape
     part = partition(R, S)
     kept = {"in_sample": part != 3, "fit": part < 2}
@@ -184,7 +184,7 @@ def _blocks(
 def _model(
     formula: Formula, blocks: Mapping[str, Observations], draws: int, stream: tuple[int, str]
 ) -> _Model:
-    """Fit a model and score it on all data; without draws there is no crossed bootstrap."""
+    """Fit a model and score it on all data; without draws, skip the crossed bootstrap."""
     cells = {name: blocks[name].cells(formula) for name in ("in_sample", "fit", "exploratory")}
     unseen = blocks["unseen"].cells(formula)
     fits = {
@@ -218,7 +218,7 @@ def _add_scores(
     number: int,
     crossed: Sequence[str],
 ) -> None:
-    """Add a response to a study: its scores, and its true values (still to be averaged)."""
+    """Add a response's scores and (still unaveraged) true values to a study."""
     words = np.bincount(blocks["unseen"].sentence)
     n = {
         "in_sample": blocks["in_sample"].kept * words,
@@ -250,7 +250,7 @@ def p_values(
     Parameters
     ----------
     differences
-        Of each response, the differences of squared errors (seeds, observations), ms², on the
+        Differences of squared errors (seeds, observations) by response, ms², on the
         held-out partition, subject by subject.
     settings
         The population of studies.
@@ -284,7 +284,7 @@ def ends(scores: Scores, interval: str) -> tuple[float, float]:
         The total.
     interval
         ``"two_way"`` for subjects and sentences together (recency.stats.crossed_samples), or
-        ``"given_fits"`` for the wider of that for subjects and that for sentences, each a normal
+        ``"given_fits"`` for the wider of the intervals for subjects and for sentences, each a normal
         approximation to the bootstrap of recency.stats.totals.
     """
     if interval == "two_way":
@@ -296,6 +296,6 @@ def ends(scores: Scores, interval: str) -> tuple[float, float]:
 
 
 def _one_way(scores: Scores, axis: int) -> float:
-    """Return the standard error of a total, subjects (axis 1 summed) or sentences resampled."""
+    """Return the standard error of a total over resampled subjects (axis 1 summed) or sentences."""
     sums = [cells.sum(axis) for cells in scores.cells.values()]
     return math.sqrt(sum(float(((s - s.mean()) ** 2).sum()) for s in sums))

@@ -12,11 +12,11 @@ from recency.figures.paths import File, Files
 
 POWER, SIZE = "#0072B2", "#D55E00"
 ROW = 0.165
-"""Inches of a row."""
+"""Height of a row in inches."""
 
 
 def main(candidates: File, out: Files) -> None:
-    """Draw simulate_endpoint's table, and write the rows that are drawn with the figure."""
+    """Draw simulate_endpoint's table, and write the drawn rows with the figure."""
     rows = pd.read_csv(candidates)
     rows = rows[[INTERVALS[row.data][0] == row.interval for row in rows.itertuples()]]
     style.write(out, rows, draw, rows)
@@ -71,15 +71,15 @@ def draw(rows: pd.DataFrame) -> Figure:
     repeats = sorted(set(rows.repeats))
     many = f"{repeats[0]} to {repeats[-1]}" if len(repeats) > 1 else f"{repeats[0]}"
     notes = [
-        "marks from light to dark are the values above a panel, from small to large",
-        f"the other factors are at their default; {many} studies a mark; dashed: {100 * ALPHA:g} %",
+        "marks from light to dark: the values above a panel, from small to large",
+        f"other factors at their defaults; {many} studies per mark; dashed: {100 * ALPHA:g} %",
     ]
     style.notes(figure, notes)
     return figure
 
 
 def _heights(candidates: list[tuple[str, str, str]]) -> np.ndarray:
-    """Return the height of each row, from the top; each baseline begins after a gap."""
+    """Return the height of each row, from the top, with a gap before each baseline."""
     gaps = np.cumsum([i > 0 and c[0] != candidates[i - 1][0] for i, c in enumerate(candidates)])
     return np.arange(len(candidates)) + 1.5 * gaps
 
@@ -91,7 +91,7 @@ def _draw_factor(
     heights: np.ndarray,
     factor: str,
 ) -> list[float]:
-    """Draw power and size at each value of a factor; return the values."""
+    """Draw power and size at each value of a factor, and return the values."""
     varied = rows[(rows.setting == DEFAULT) | rows.setting.str.startswith(f"{factor}=")]
     values = sorted(set(varied[factor]))
     for index, value in enumerate(values):

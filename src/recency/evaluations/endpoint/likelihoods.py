@@ -1,6 +1,6 @@
-"""Log-likelihoods of cells under a fitted model, by what they do with the random effects.
+"""Log-likelihoods of cells under a fitted model, by their treatment of the random effects.
 
-The likelihoods of recency.mixed.likelihood by cell, a subject's observations of a sentence, where
+The likelihoods of recency.mixed.likelihood by cell (a subject's observations of a sentence), where
 every subject reads the same words. Natural logarithm.
 """
 
@@ -15,9 +15,9 @@ from recency.mixed.formula import Formula, column
 from recency.simulation.study_scores import Levels, Observations, once
 
 SEEN = ("conditional", "marginal_subject", "marginal", "fixed_effects", "modelblocks")
-"""Likelihoods of subjects and sentences that the fit has seen, as `of_seen` returns them."""
+"""Likelihoods of subjects and sentences in the fit, as `of_seen` returns them."""
 UNSEEN = ("marginal_subject", "marginal", "fixed_effects")
-"""Likelihoods of subjects and sentences that it has not seen, as `of_unseen` returns them."""
+"""Likelihoods of unseen subjects and sentences, as `of_unseen` returns them."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fitted:
     shift: float
 
     def residuals(self, scored: Observations, conditional: bool = False) -> np.ndarray:
-        """Return times less predictions (subjects, words), with random effects if `conditional`."""
+        """Return times minus predictions (subjects, words), with random effects if `conditional`."""
         fixed = columns(self.formula.fixed, scored)
         left = scored.times - self.shift - fixed @ self.fit.solution.beta
         if conditional:
@@ -72,7 +72,7 @@ def of_unseen(cells: Cells, fit: Fit, levels: Levels) -> list[np.ndarray]:
 
 
 def marginal(fitted: Fitted, cells: Cells) -> np.ndarray:
-    """Return the log-likelihood of cells, the effects of both factors integrated out."""
+    """Return the log-likelihood of cells, with the effects of both factors integrated out."""
     beta = fitted.fit.solution.beta.copy()
     beta[0] += fitted.shift - cells.shift
     fit = replace(fitted.fit, solution=replace(fitted.fit.solution, beta=beta))
@@ -80,7 +80,7 @@ def marginal(fitted: Fitted, cells: Cells) -> np.ndarray:
 
 
 def subjects_integrated(fitted: Fitted, scored: Observations, modes: np.ndarray) -> np.ndarray:
-    """Return the log-likelihood of cells, by-subject effects integrated out.
+    """Return the log-likelihood of cells, with by-subject effects integrated out.
 
     Parameters
     ----------
@@ -102,11 +102,11 @@ def subjects_integrated(fitted: Fitted, scored: Observations, modes: np.ndarray)
 
 
 def modelblocks(fitted: Fitted, scored: Observations) -> np.ndarray:
-    """Return the log-likelihood of cells that Modelblocks' `get_loglik_lmer.r` computes.
+    """Return the log-likelihood of cells as in Modelblocks' `get_loglik_lmer.r`.
 
     See recency.mixed.likelihood.modelblocks. With at least as many subjects as sentences it
     integrates by-subject effects out and leaves by-sentence effects out. Otherwise subject s has
-    instead an intercept of its own in each of the sentences (s - 1) k + 1 to s k, with the variance
+    instead its own intercept in each of the sentences (s - 1) k + 1 to s k, with the variance
     between sentences, where k is the number of by-subject effects.
     """
     subjects, sentences = scored.kept.shape
@@ -130,7 +130,7 @@ def _by_cell(scored: Observations, values: np.ndarray) -> np.ndarray:
 def _density(
     fitted: Fitted, scored: Observations, quadratic: np.ndarray, log_determinant: float = 0.0
 ) -> np.ndarray:
-    """Return the log-likelihood of cells from their shares of e'e (ms²) and of a determinant."""
+    """Return the log-likelihood of cells from their parts of e'e (ms²) and of a determinant."""
     sigma = fitted.fit.solution.sigma
     n = scored.kept * np.bincount(scored.sentence)
     rest = np.log(2 * np.pi * sigma**2) + log_determinant / n.sum()

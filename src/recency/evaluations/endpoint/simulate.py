@@ -30,7 +30,7 @@ INTERVALS = {
     "held_out": ("given_fits", "two_way"),
     "crossed": ("two_way",),
 }
-"""Data → the intervals that are made; the first is the one that the workflow makes."""
+"""Data → intervals to compute; the first is the workflow's own."""
 VARIED = ("subjects", "sentences", "slope_sd", "word_sd", "responses", "seeds")
 COLUMNS = [
     *("setting", *VARIED, "baseline", "likelihood", "data", "interval", "repeats", "n"),
@@ -47,7 +47,7 @@ TEST_COLUMNS = [
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of the grid, and how many studies of it are simulated."""
+    """A setting of the grid, and its number of simulated studies."""
 
     name: str
     settings: Settings
@@ -74,7 +74,7 @@ def main(
     processes: int = 1,
     code: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a row for each setting, candidate and interval, and one for each setting and test.
+    """Write a row per setting, candidate and interval, and a row per setting and test.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def main(
     vary
         Other values of its attributes, one at a time.
     repeats
-        Number of studies of a setting; with several responses or seeds, which take as many times
-        as long, it is divided by their number.
+        Number of studies per setting; with several responses or seeds, which take proportionally
+        longer, it is divided by their number.
     draws
         Draws of each crossed bootstrap.
     permutations
@@ -96,11 +96,11 @@ def main(
     crossed_fixed
         Number of the studies in which the baseline `fixed` is scored by the crossed bootstrap.
     seed
-        Of all random numbers.
+        Seed of all random numbers.
     processes
         Number of processes.
     code
-        Fingerprints of the code; a stopped job goes on only by the same.
+        Fingerprints of the code; a stopped job resumes only with the same code.
     """
     specification = {
         "closeness": dict(closeness), "readers": dict(readers),
@@ -145,7 +145,7 @@ def _first(results: Iterator[Any], many: int) -> Iterator[Any]:
 def grid(
     readers: Mapping[str, Any], vary: Mapping[str, Sequence[float]], repeats: int
 ) -> list[Setting]:
-    """Return the default setting, and those with one other value."""
+    """Return the default setting, and the settings with one other value."""
     varied = {DEFAULT: {}} | {
         f"{name}={value:g}": {name: value} for name, values in vary.items() for value in values
     }
@@ -165,13 +165,13 @@ def measured(
     permutations: int,
     crossed_fixed: bool,
 ) -> dict[str, Any]:
-    """Simulate a study; return the numbers that its summary is made from.
+    """Simulate a study; return the values needed for its summary.
 
     Returns
     -------
     dict
-        ``scores``: by place in CANDIDATES, the ΔLogLik of a, the lead of a over b and of b over c,
-        each with its true value in nats per PER observations, and intervals by kind; ``p``: by
+        ``scores``: by index in CANDIDATES, the ΔLogLik of a, and the leads of a over b and of b over
+        c, each with its true value in nats per PER observations, and intervals by kind; ``p``: by
         pair the p values by test, and whether the first LM has the smaller errors.
     """
     study = candidates.run(settings, closeness, repeat, seed, draws, permutations, crossed_fixed)
@@ -250,7 +250,7 @@ def tested(setting: Setting, studies: Sequence[Mapping[str, Any]]) -> list[dict[
 
 
 def _chance(name: str, hits: Sequence[bool]) -> dict[str, float]:
-    """Return the share of hits with its 95 % interval by Wilson."""
+    """Return the share of hits with its Wilson 95 % interval."""
     share = float(np.mean(hits))
     low, high = wilson(share, len(hits))
     return {name: share, f"{name}_low": min(low, share), f"{name}_high": max(high, share)}
@@ -265,5 +265,5 @@ def _sd(values: np.ndarray) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number that JSON can write."""
+    """Return a number that JSON can represent."""
     return value.item() if isinstance(value, np.generic) else value

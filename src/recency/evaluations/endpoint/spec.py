@@ -8,4 +8,4 @@ def _targets(config) -> list[tuple[str, str]]:
     return [("endpoint", line)] if config.get("endpoint_simulation") else []
 
 
-EVALUATION = Evaluation(alone=False, uses_lms=False, targets=_targets)
+EVALUATION = Evaluation(standalone=False, uses_lms=False, targets=_targets)

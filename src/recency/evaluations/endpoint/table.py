@@ -24,13 +24,13 @@ HEADER = (
 
 
 def main(candidates: File, tests: File, out: Files) -> None:
-    """Set simulate_endpoint's tables; the CSV has all settings of the candidates."""
+    """Write the table of simulate_endpoint's results; the CSV has all settings of the candidates."""
     rows = pd.read_csv(candidates)
     tables.write(out, layout(rows, pd.read_csv(tests)), rows)
 
 
 def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
-    """Set the candidates at the default setting, with the range over settings, and the tests."""
+    """Return the candidates at the default setting, the range over settings, and the tests."""
     grid, rules, before = [], [], None
     for candidate in candidate_names.order(
         list(zip(rows.baseline, rows.likelihood, rows.data, strict=True))
@@ -60,18 +60,18 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
         (
             f"at the default setting ({first.subjects:.0f} subjects, {first.sentences:.0f} "
             f"sentences, slope sd {first.slope_sd:g} of the mean, word sd {first.word_sd:g} ms); the last two "
-            "columns are over all settings, which the CSV has"
+            "columns are ranges over all settings, which are in the CSV"
         ),
         (
             "lead: ΔLogLik of LM a minus that of LM b, nats; lead / sd: its mean over its standard "
             "deviation between studies"
         ),
         (
-            f"bias: of the lead, nats per {PER:,} observations, with its standard error in "
-            "parentheses, against marginal ΔLogLik of unseen subjects and sentences"
+            f"bias of the lead, nats per {PER:,} observations, with its standard error in "
+            "parentheses, relative to marginal ΔLogLik of unseen subjects and sentences"
         ),
         (
-            "coverage: share of 95 % intervals that have the candidate's mean, of the lead and of "
+            "coverage: share of 95 % intervals that cover the candidate's mean, for the lead and for "
             "LM a's ΔLogLik"
         ),
         *candidate_names.NOTES,
@@ -81,7 +81,7 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
 
 
 def _row(rows: pd.DataFrame) -> Row:
-    """Return the figures of a candidate or a test."""
+    """Return the results of a candidate or a test."""
     default = rows[rows.setting == DEFAULT].iloc[0]
     figures = [""] * 3
     if "lead" in rows:

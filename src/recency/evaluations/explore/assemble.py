@@ -1,8 +1,8 @@
 """Rule explore: an experiment's words, readers, contributions and ranking as one page.
 
-Nothing is fitted: contributions to ΔLogLik are the stored log-likelihoods of observations and of the
-crossed bootstrap's cells, residuals are of the stored baseline model. The held-out partition is not
-read.
+No model is fitted: contributions to ΔLogLik come from the stored log-likelihoods of observations
+and of the crossed bootstrap's cells, residuals from the stored baseline model. The held-out
+partition is excluded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ Gains = dict[str, list[np.ndarray | None]]
 
 @dataclass
 class Fits:
-    """The files of an experiment's cells, response by response and within one LM by LM."""
+    """The files of an experiment's cells, by response and, within a response, by LM."""
 
     full: Sequence[File]
     base: Sequence[File]
@@ -42,7 +42,7 @@ class Fits:
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "Fits":
-        """Take the input files of these names out of a job's arguments."""
+        """Take the input files with these names out of a job's arguments."""
         return cls(**{name: given.pop(name, ()) for name in cls.__dataclass_fields__})
 
 
@@ -72,12 +72,12 @@ def main(
     Parameters
     ----------
     fits
-        Of each response and LM, in the order of `cells`.
+        For each response and LM, in the order of `cells`.
     files
-        `<role>_<number>`: what the baseline model of each response reads (recency.workflow.regressions).
+        `<role>_<number>`: inputs of each response's baseline model (recency.workflow.regressions).
     words, unigrams
-        Contract 1 and the unigram's contract 3 of each dataset; `unigrams` is empty where no design
-        has a frequency.
+        Contract 1 and the unigram's contract 3 of each dataset; `unigrams` is empty if no design
+        uses frequency.
     surprisals
         Contract 3 of each training and dataset, in the order of the cells' trainings.
     delta_loglik, intervals, not_run, half_life
@@ -85,14 +85,14 @@ def main(
     out
         The page.
     title, command
-        Of the experiment, and what writes the page again.
+        Title of the experiment, and the command that writes the page again.
     lms, cells
-        The ranked LMs (lm, label), and lm, dataset, measure, design and perhaps seed and variant of
-        each cell: trainings of one LM are averaged.
+        The ranked LMs (lm, label), and lm, dataset, measure, design and optionally seed and variant
+        of each cell; training runs of one LM are averaged.
     datasets, responses
-        dataset and label; design, dataset, measure, label and others, the LMs that its formula names.
+        dataset and label; design, dataset, measure, label and others (LMs named in its formula).
     endpoint, frequency
-        By which the LMs are ranked; what the unigram's surprisal is called.
+        Endpoint of the ranking; label of the unigram surprisal.
     """
     keys = [lm["lm"] for lm in lms]
     contents = Contents(title, command, [{"key": lm["lm"], "label": lm["label"]} for lm in lms])
@@ -102,7 +102,8 @@ def main(
     for number, (about, table) in enumerate(zip(datasets, tables, strict=True)):
         name = f"{about['dataset']}.parquet"
         of_lm = {
-            lm: [bits[variant, name] for each, variant in trainings if each == lm] for lm in keys
+            lm: [bits[variant, name] for trained_lm, variant in trainings if trained_lm == lm]
+            for lm in keys
         }
         unigram = list(unigrams)[number] if unigrams else None
         contents.datasets.append(
@@ -117,20 +118,20 @@ def main(
     places = {about["dataset"]: number for number, about in enumerate(datasets)}
     for number, response in enumerate(responses):
         mine = [n for n, cell in enumerate(cells) if _response(cell) == _response(response)]
-        own = [files.get(f"{role}_{number}") for role in ROLES]
+        paths = [files.get(f"{role}_{number}") for role in ROLES]
         others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
-        inputs = Inputs(**dict(zip(ROLES, own, strict=True)), others=others)
-        place = places[response["dataset"]]
-        told = _observed(
-            inputs, fits.base[mine[0]], len(tables[place]), contents, response["label"]
+        inputs = Inputs(**dict(zip(ROLES, paths, strict=True)), others=others)
+        dataset = places[response["dataset"]]
+        view = _observed(
+            inputs, fits.base[mine[0]], len(tables[dataset]), contents, response["label"]
         )
-        told |= _gains(
-            fits, mine, cells, keys, tables[place], endpoint, contents, response["label"]
+        view |= _gains(
+            fits, mine, cells, keys, tables[dataset], endpoint, contents, response["label"]
         )
         contents.responses.append(
             {"key": "{design}/{dataset}.{measure}".format(**response), "label": response["label"]}
-            | {"measure": response["measure"], "dataset": place}
-            | told
+            | {"measure": response["measure"], "dataset": dataset}
+            | view
         )
     contents.ranking = _ranking(delta_loglik, intervals, responses, keys)
     contents.memory = _memory(half_life, keys)
@@ -142,9 +143,7 @@ def main(
         if row.dataset in asked
     ]
     if half_life is None:
-        contents.missing.append(
-            "Memory: this experiment measures none; `measured_memory` in the config does"
-        )
+        contents.missing.append("Memory: not measured; set `measured_memory` in the experiment")
     write(out, contents)
 
 
@@ -153,7 +152,7 @@ def _bits(path: File) -> np.ndarray:
 
 
 def _mean(columns: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Return the mean over trainings; None without any."""
+    """Return the mean over training runs, or None without any."""
     return np.mean(columns, axis=0) if columns else None
 
 
@@ -162,26 +161,26 @@ def _response(cell: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _observed(inputs: Inputs, base: File, n: int, contents: Contents, label: str) -> dict[str, Any]:
-    """Return the mean response and residual (n,) of each word, the held-out partition left out."""
+    """Return the mean response and residual (n,) of each word, excluding the held-out partition."""
     paths = [path for path in (inputs.fit, inputs.exploratory) if path is not None]
     frame = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
     value = next(name for name in (*RESPONSES, EVENT) if name in frame)
     word_id = frame["word_id"].to_numpy()
     sums, counts = view_data.by_word(word_id, frame[value].to_numpy(float), n)
     unit = "share of readers" if value == EVENT else UNITS[value]
-    told = {"unit": unit, "mean": packed(sums / np.maximum(counts, 1)), "n": packed(counts)}
+    view = {"unit": unit, "mean": packed(sums / np.maximum(counts, 1)), "n": packed(counts)}
     record = read_fit(base)
     if not record["converged"] or "brms" in record.get("engine", ""):
         contents.missing.append(
             f"{label}: no residuals, since the baseline model gives no prediction"
         )
-        return told
+        return view
     texts = inputs.texts(record)
     parts = [rows_for(record, path, texts) for path in paths]
     residuals = np.concatenate([rows.y - predict(record, rows) for rows in parts])
     sums, counts = view_data.by_word(np.concatenate([rows.word for rows in parts]), residuals, n)
     is_log = record["response"] == "log" or families.of(record) == families.LOGNORMAL
-    return told | {
+    return view | {
         "residual": packed(sums / np.maximum(counts, 1)),
         "residual_unit": f"log {unit}" if is_log else unit,
     }
@@ -198,9 +197,10 @@ def _gains(
     label: str,
 ) -> dict[str, Any]:
     """Return contributions to ΔLogLik by word and by reader, and by the endpoint's cells."""
-    alone = DEFAULT_ALONE if endpoint == CROSSED else endpoint
+    single_endpoint = DEFAULT_ALONE if endpoint == CROSSED else endpoint
     parts = {
-        n: contributions(fits.full_observations[n], fits.base_observations[n], alone) for n in mine
+        n: contributions(fits.full_observations[n], fits.base_observations[n], single_endpoint)
+        for n in mine
     }
     some = parts[mine[0]]
     gains = _by_lm(
@@ -210,32 +210,32 @@ def _gains(
         if values is None:
             contents.missing.append(f"{label}: {lm['label']} has no fit, or its model failed")
     word_id, n = some["word_id"].to_numpy(), len(words)
-    told: dict[str, Any] = {
+    view: dict[str, Any] = {
         "scored": packed(np.bincount(word_id, minlength=n)),
         "gain": [
             None
-            if each is None
-            else packed(view_data.by_word(word_id, each, n)[0], view_data.BY_WORD)
-            for each in gains
+            if gain is None
+            else packed(view_data.by_word(word_id, gain, n)[0], view_data.BY_WORD)
+            for gain in gains
         ],
-        "total": [None if each is None else float(each.sum()) for each in gains],
-        "likelihood": ENDPOINTS[alone].of,
+        "total": [None if gain is None else float(gain.sum()) for gain in gains],
+        "likelihood": ENDPOINTS[single_endpoint].of,
         "readers": view_data.grouped(some["subject"].astype(str), gains, some["n"]),
     }
-    names, slopes, unit = told["readers"]["names"], [], ""
+    names, slopes, unit = view["readers"]["names"], [], ""
     for lm in keys:
-        found = [
+        by_lm = [
             view_data.reader_slopes(read_fit(fits.full[n]), names)
             for n in mine
             if cells[n]["lm"] == lm
         ]
-        there = [each for each in found if each is not None]
-        slopes.append(packed(np.mean([each[0] for each in there], axis=0)) if there else None)
+        there = [gain for gain in by_lm if gain is not None]
+        slopes.append(packed(np.mean([gain[0] for gain in there], axis=0)) if there else None)
         unit = there[0][1] if there else unit
-    told["slopes"] = {"unit": unit, "values": slopes}
+    view["slopes"] = {"unit": unit, "values": slopes}
     if endpoint == CROSSED:
-        told["crossed"] = _crossed(fits, mine, cells, keys, words)
-    return told
+        view["crossed"] = _crossed(fits, mine, cells, keys, words)
+    return view
 
 
 def _crossed(
@@ -245,7 +245,7 @@ def _crossed(
     keys: Sequence[str],
     words: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Return the endpoint's contributions by sentence, text and reader; they have no parts by word."""
+    """Return the endpoint's contributions by sentence, text and reader; it has none by word."""
     parts = {n: crossed_parts(fits.full_crossed[n], fits.base_crossed[n]) for n in mine}
     some = parts[mine[0]]
     gains = _by_lm(
@@ -253,50 +253,50 @@ def _crossed(
     )
     first = words.drop_duplicates("sentence")
     texts = dict(zip(first["sentence"].astype(str), first["item"].astype(str), strict=True))
-    unit, found = some["sentence"].astype(str), {"likelihood": ENDPOINTS[CROSSED].of}
-    found["reader"] = view_data.grouped(some["subject"].astype(str), gains, some["n"])
+    unit, groups = some["sentence"].astype(str), {"likelihood": ENDPOINTS[CROSSED].of}
+    groups["reader"] = view_data.grouped(some["subject"].astype(str), gains, some["n"])
     if not unit.isin(list(texts)).all():  # levels of a larger factor
-        return found | {"unit": view_data.grouped(unit, gains, some["n"])}
-    found["sentence"] = view_data.grouped(unit, gains, some["n"])
-    return found | {"text": view_data.grouped(unit.map(texts), gains, some["n"])}
+        return groups | {"unit": view_data.grouped(unit, gains, some["n"])}
+    groups["sentence"] = view_data.grouped(unit, gains, some["n"])
+    return groups | {"text": view_data.grouped(unit.map(texts), gains, some["n"])}
 
 
 def _by_lm(
     parts: Mapping[int, np.ndarray], cells: Sequence[Mapping], keys: Sequence[str]
 ) -> list[np.ndarray | None]:
-    """Return the mean over an LM's trainings; None where one of them has no finite value."""
-    found = []
+    """Return the mean over an LM's training runs, or None if one has a non-finite value."""
+    means = []
     for lm in keys:
         values = [part for n, part in parts.items() if cells[n]["lm"] == lm]
         mean = _mean(values)
-        found.append(mean if mean is not None and np.isfinite(mean).all() else None)
-    return found
+        means.append(mean if mean is not None and np.isfinite(mean).all() else None)
+    return means
 
 
 def _ranking(
     delta_loglik: File, intervals: File, responses: Sequence[Mapping], keys: Sequence[str]
 ) -> list[dict]:
-    """Return each LM's ΔLogLik with its interval, by response and (-1) over all of them."""
+    """Return each LM's ΔLogLik with its interval, by response and (-1) over all responses."""
     frame = pd.read_csv(intervals, keep_default_na=False, na_values=[""], dtype={"lm": str})
     frame = frame[frame["kind"] == "own"] if len(frame) else pd.read_csv(delta_loglik)
     places = {_response(response): number for number, response in enumerate(responses)}
     several = len(places) > 1
-    found = []
+    rows = []
     for row in frame.to_dict("records"):
         all_of_them = row["dataset"] == "all"
         response = -1 if all_of_them else places.get(_response(row))
         if row["lm"] in keys and response is not None and (several or not all_of_them):
             ends = {name: _number(row.get(name)) for name in ("low", "high")}
-            found.append(
+            rows.append(
                 {"response": response, "lm": keys.index(row["lm"]), "n": int(row["n"])}
                 | {"value": _number(row["delta_loglik"]), **ends}
                 | {"by": row["by"] if isinstance(row.get("by"), str) else ""}
             )
-    return found
+    return rows
 
 
 def _memory(half_life: File | None, keys: Sequence[str]) -> list[dict]:
-    """Return the measured half-life of each LM, in words; a bound has no value."""
+    """Return each LM's measured half-life in words; a one-sided bound has no value."""
     if half_life is None:
         return []
     frame = pd.read_csv(half_life)
@@ -309,6 +309,6 @@ def _memory(half_life: File | None, keys: Sequence[str]) -> list[dict]:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number; None for what JSON has no number for."""
+    """Return a finite number, or None for numbers that JSON cannot represent."""
     number = float(value) if value is not None else np.nan
     return number if np.isfinite(number) else None

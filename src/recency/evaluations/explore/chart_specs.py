@@ -1,4 +1,4 @@
-"""The charts of a page, as Vega-Lite by Altair; the page fills in data, titles and colours."""
+"""The page's charts in Vega-Lite, written with Altair; the page adds data, titles and colours."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def _named(name: str) -> alt.NamedData:
 
 
 def scatter() -> alt.TopLevelMixin:
-    """Points of words, the selected ones marked, and a smooth with its band."""
+    """Points of words, with marked selection, and a smooth with its band."""
     brush = alt.selection_interval(name="brush")
     points = (
         alt.Chart(_named("points"))
@@ -44,7 +44,7 @@ def scatter() -> alt.TopLevelMixin:
 
 
 def cumulative() -> alt.TopLevelMixin:
-    """Contributions of units cumulated, largest first, with half of the total."""
+    """Cumulative contributions of units, largest first, with half of the total."""
     curve = (
         alt.Chart(_named("curve"))
         .mark_line(color="$line", strokeWidth=2.5)
@@ -57,7 +57,7 @@ def cumulative() -> alt.TopLevelMixin:
 
 
 def bars() -> alt.TopLevelMixin:
-    """Contributions of the units that contribute most."""
+    """Largest contributions of units."""
     y = alt.Y("name:N", sort=None, title=None)
     return (
         alt.Chart(_named("bars"))
@@ -83,7 +83,7 @@ def readers() -> alt.TopLevelMixin:
 
 
 def ranking() -> alt.TopLevelMixin:
-    """ΔLogLik of each LM with its interval, a panel for each response."""
+    """ΔLogLik of each LM with its interval, one panel per response."""
     y = alt.Y("name:N", sort=None, title=None)
     base = alt.Chart()
     ends = base.mark_rule(color="$line", strokeWidth=2).encode(x=_x("low"), x2="high:Q", y=y)
@@ -98,7 +98,7 @@ def ranking() -> alt.TopLevelMixin:
 
 
 def memory() -> alt.TopLevelMixin:
-    """Half-life of each LM's memory against ΔLogLik; a point is the LM's number in the table."""
+    """Half-life of each LM's memory against ΔLogLik; points have the LMs' numbers in the table."""
     base = alt.Chart(_named("memory"))
     x = alt.X("x:Q", title="x_title", axis=NUMBERS, scale=LOG)
     across = base.mark_rule(color="$line", opacity=0.5).encode(
@@ -117,15 +117,15 @@ def memory() -> alt.TopLevelMixin:
 
 
 def specifications() -> dict[str, dict[str, Any]]:
-    """Return chart → Vega-Lite, without data and Altair's own theme.
+    """Return chart → Vega-Lite, without data and without Altair's theme.
 
-    The page puts its own in the place of the titles `x_title` and `y_title` and of the colours
-    `$ink`, `$line`, `$chosen`, `$low`, `$high` and `$paper`.
+    The page replaces the titles `x_title` and `y_title` and the colours `$ink`, `$line`, `$chosen`,
+    `$low`, `$high` and `$paper`.
     """
     charts = (scatter, cumulative, bars, readers, ranking, memory)
-    found = {}
+    specs = {}
     with alt.theme.enable("none"):
         for chart in charts:
             spec = chart().to_dict(validate=True)
-            found[chart.__name__] = spec
-    return found
+            specs[chart.__name__] = spec
+    return specs

@@ -1,4 +1,4 @@
-"""The explorer of data frames, without the workflow: `recency.explore`."""
+"""The explorer for data frames, without the workflow: `recency.explore`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from recency.evaluations.explore.view_data import Contents
 from recency.names import nearest
 
 BITS = "_bits"
-"""Ends the columns that are surprisals, or other measures in bits."""
+"""Suffix of columns with surprisal or other measures in bits."""
 UNITS = {"_ms": "ms", "_uv": "µV"}
-"""Ends the columns that are responses → their unit."""
+"""Suffix of response columns → their unit."""
 KEYS = ("word_id", "subject")
 TITLE = "Words"
 FITTED = "they need regressions, which the workflow fits (docs/explorer.md)"
@@ -32,7 +32,7 @@ class Page:
     Attributes
     ----------
     html
-        The page, one file that loads nothing.
+        The page as one self-contained file.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -40,7 +40,7 @@ class Page:
         self.html = self_contained.page(contents)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file; return its path."""
+        """Write the page to a file and return its path."""
         self_contained.write(path, self._contents)
         return Path(path)
 
@@ -64,29 +64,30 @@ def explore(
     Parameters
     ----------
     words : data frame
-        A row for each word, in reading order: word, and perhaps item (the text), sentence, position,
-        pos, and `frequency` in bits. Columns that end in _bits are surprisals, in _ms and _uv mean
-        responses.
+        One row per word, in reading order: word, and optionally item (the text), sentence, position,
+        pos, and `frequency` in bits. Columns ending in _bits are surprisals, columns ending in _ms
+        and _uv mean responses.
     surprisals : data frame or mapping, optional
-        LM → surprisal in bits, a value for each word: an array, or what `recency.surprisal` returns; or
-        a data frame with a column for each LM, and perhaps word_id, the words' row numbers from 0.
+        LM → surprisal in bits with one value per word: an array, or the output of
+        `recency.surprisal`; or a data frame with a column per LM, and optionally word_id, the
+        words' row numbers from 0.
     times : data frame, optional
-        A row for each observation: word_id, perhaps subject, and responses in columns that end in _ms
+        One row per observation: word_id, optionally subject, and responses in columns ending in _ms
         or _uv, such as time_ms.
     title : str
-        Of the page.
+        Title of the page.
     command : str
-        What writes the page again, which it cites.
+        Command that recreates the page, shown on it.
 
     Returns
     -------
     Page
-        Jupyter displays it; `save(path)` writes it.
+        Jupyter displays it; `save(path)` writes it to a file.
 
     Raises
     ------
     InputError
-        Where a column is missing or not numeric, or numbers of words do not agree.
+        If a column is missing or not numeric, or numbers of words do not agree.
 
     Examples
     --------
@@ -121,9 +122,9 @@ def explore(
 
 
 def _words(words: pd.DataFrame) -> pd.DataFrame:
-    """Return item, sentence, position and word, those that are missing counted from the order."""
+    """Return item, sentence, position and word; missing columns are derived from the order."""
     if "word" not in words:
-        raise InputError(f"words: no column is called {nearest('word', words.columns)}")
+        raise InputError(f"words: no column {nearest('word', words.columns)}")
     lacking = words["word"].isna().to_numpy()
     if lacking.any():
         raise InputError(f"words: row {int(lacking.argmax())} has no word")
@@ -155,24 +156,24 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
         numeric = [c for c in table.select_dtypes("number") if c not in KEYS]
         named = _ending(table, [BITS]) or numeric
         if not named:
-            raise InputError("surprisals: no column of numbers; give a column for each LM")
+            raise InputError("surprisals: no numeric column; give one column per LM")
         given = {_stem(name, BITS): table[name] for name in named}
-    found = {}
+    columns = {}
     for lm, values in given.items():
         if isinstance(values, pd.DataFrame):
             if "surprisal_bits" not in values:
                 raise InputError(f"surprisals: {lm}: no column surprisal_bits")
             values = _ordered(values, n, f"surprisals: {lm}")["surprisal_bits"]
-        found[str(lm)] = _numbers(values, f"surprisals: {lm}")
-        if len(found[str(lm)]) != n:
+        columns[str(lm)] = _numbers(values, f"surprisals: {lm}")
+        if len(columns[str(lm)]) != n:
             raise InputError(
-                f"surprisals: {lm} has {len(found[str(lm)]):,} values for {n:,} words; give one for each"
+                f"surprisals: {lm} has {len(columns[str(lm)]):,} values for {n:,} words; give one per word"
             )
-    return found
+    return columns
 
 
 def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return response → the mean (n,) of each word over its observations, and how many there are."""
+    """Return response → the mean (n,) of each word over its observations, and their number (n,)."""
     named = _ending(times, UNITS)
     if "word_id" not in times or not named:
         raise InputError(
@@ -180,23 +181,23 @@ def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarra
             f"are {', '.join(map(str, times.columns))}"
         )
     word_id = _word_ids(times["word_id"], n, "times")
-    found = {}
+    means = {}
     for name in named:
         values = _numbers(times[name], f"times: {name}")
         there = np.isfinite(values)
         sums, counts = view_data.by_word(word_id[there], values[there], n)
-        found[name] = (sums / np.maximum(counts, 1), counts)
-    return found
+        means[name] = (sums / np.maximum(counts, 1), counts)
+    return means
 
 
 def _ordered(table: pd.DataFrame, n: int, where: str) -> pd.DataFrame:
-    """Return the rows in the words' order, by word_id where there is one."""
+    """Return the rows in the words' order, by word_id if present."""
     if "word_id" not in table:
         return table
     word_id = _word_ids(table["word_id"], n, where)
     twice = pd.Series(word_id).duplicated().to_numpy()
     if twice.any():
-        raise InputError(f"{where}: word_id {word_id[twice.argmax()]} is there twice")
+        raise InputError(f"{where}: word_id {word_id[twice.argmax()]} occurs twice")
     return table.set_axis(word_id, axis=0).reindex(range(n))
 
 
@@ -206,24 +207,24 @@ def _word_ids(column: pd.Series, n: int, where: str) -> np.ndarray:
     if wrong.any():
         row = int(wrong.argmax())
         raise InputError(
-            f"{where}: row {row}: word_id {column.iloc[row]} is no row number of the {n:,} words, from 0"
+            f"{where}: row {row}: word_id {column.iloc[row]} is not a row number of the {n:,} words, from 0"
         )
     return values.astype(int)
 
 
 def _numbers(values: Any, where: str) -> np.ndarray:
-    """Return numbers; InputError, with the row, at what is none."""
+    """Return numbers; raise InputError with the row of a value that is not a number."""
     column = pd.Series(values).reset_index(drop=True)
     numbers = pd.to_numeric(column, errors="coerce")
     wrong = (numbers.isna() & column.notna()).to_numpy()
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(f"{where}: row {row}: {column[row]!r} is no number")
+        raise InputError(f"{where}: row {row}: {column[row]!r} is not a number")
     return np.asarray(numbers.to_numpy(np.float64, na_value=np.nan))
 
 
 def _ending(table: pd.DataFrame, endings: Any) -> list[str]:
-    return [c for c in table if any(str(c).endswith(each) and str(c) != each for each in endings)]
+    return [c for c in table if any(str(c).endswith(end) and str(c) != end for end in endings)]
 
 
 def _stem(name: str, ending: str) -> str:

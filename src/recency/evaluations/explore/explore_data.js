@@ -8,7 +8,7 @@ const Explorer = (() => {
         const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
         const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
         const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-        // Steps below 1 are divided by, so that 123 hundredths are 1.23 exactly.
+        // Division by the inverse of steps below 1 makes 123 hundredths exactly 1.23.
         const values = new Float64Array(n), over = step < 1 ? Math.round(1 / step) : 1;
         for (let i = 0; i < n; i++) {
             const whole = planes[i] | (planes[n + i] << 8) | (planes[2 * n + i] << 16) | (planes[3 * n + i] << 24);
@@ -29,20 +29,20 @@ const Explorer = (() => {
     // Every quantity by word of a dataset for two LMs (b: -1 for none) and a response (or none).
     async function quantities(page, dataset, response, a, b) {
         const name = (lm) => page.lms[lm]?.label ?? "";
-        const data = page.datasets[dataset], told = page.responses[response];
-        const all = [data.surprisal[a], data.surprisal[b], told?.mean, told?.residual, told?.gain?.[a],
-            told?.gain?.[b], told?.n, data.frequency?.values, data.length, data.position, data.sentence, data.pos?.codes];
+        const data = page.datasets[dataset], observed = page.responses[response];
+        const all = [data.surprisal[a], data.surprisal[b], observed?.mean, observed?.residual, observed?.gain?.[a],
+            observed?.gain?.[b], observed?.n, data.frequency?.values, data.length, data.position, data.sentence, data.pos?.codes];
         const [bitsA, bitsB, mean, residual, gainA, gainB, n, frequency, length, position, sentence, pos] =
             await Promise.all(all.map(unpack));
-        const found = {}, unit = told?.unit, label = told?.label;
+        const byId = {}, unit = observed?.unit, label = observed?.label;
         const add = (id, title, units, values, diverging = false) => {
-            if (values) found[id] = { id, label: title, unit: units, values, diverging };
+            if (values) byId[id] = { id, label: title, unit: units, values, diverging };
         };
         add("surprisal_a", `Surprisal, ${name(a)}`, "bits", bitsA);
         add("surprisal_b", `Surprisal, ${name(b)}`, "bits", bitsB);
         add("difference", `Surprisal, ${name(a)} minus ${name(b)}`, "bits", minus(bitsA, bitsB), true);
         add("mean", `Mean over readers, ${label}`, unit, mean);
-        add("residual", `Residual of the baseline model, ${label}`, told?.residual_unit, residual, true);
+        add("residual", `Residual of the baseline model, ${label}`, observed?.residual_unit, residual, true);
         add("gain_a", `ΔLogLik, ${name(a)} over the baseline model`, "nats", gainA, true);
         add("gain_b", `ΔLogLik, ${name(b)} over the baseline model`, "nats", gainB, true);
         add("gain", `ΔLogLik, ${name(a)} minus ${name(b)}`, "nats", minus(gainA, gainB), true);
@@ -50,10 +50,10 @@ const Explorer = (() => {
         add("length", "Length", "characters", length);
         add("position", "Position in the sentence", "words", position);
         add("n", `Observations, ${label}`, "", n);
-        return { found, sentence, pos };
+        return { byId, sentence, pos };
     }
 
-    // Sums of contributions over units: their names, sizes and values; a unit without any is left out.
+    // Sums of contributions by unit: their names, sizes and values; units without values are omitted.
     function sums(keys, values) {
         const places = new Map(), names = [], totals = [], sizes = [], first = [];
         values.forEach((value, i) => {
@@ -92,7 +92,7 @@ const Explorer = (() => {
         for (let g = 0, from = 0; g < places; g++) {
             const at = xs[0] + ((xs[n - 1] - xs[0]) * g) / (places - 1);
             while (from + size < n && xs[from + size] - at < at - xs[from]) from++;
-            // Beyond the farthest neighbour by a little, so that ties with it count; never 0.
+            // Slightly beyond the farthest neighbour, so that ties with it count; never 0.
             const reach = Math.max(at - xs[from], xs[from + size - 1] - at) * 1.0001 || 1;
             let start = from, end = from + size;
             while (start > 0 && at - xs[start - 1] < reach) start--;
@@ -112,8 +112,8 @@ const Explorer = (() => {
             weights[g] = [start, end, influence];
         }
         const fitted = (value) => {
-            const place = Math.min(places - 2, Math.floor(((value - xs[0]) / (xs[n - 1] - xs[0])) * (places - 1)));
-            const [left, right] = [rows[place], rows[place + 1]];
+            const position = Math.min(places - 2, Math.floor(((value - xs[0]) / (xs[n - 1] - xs[0])) * (places - 1)));
+            const [left, right] = [rows[position], rows[position + 1]];
             return left.middle + ((right.middle - left.middle) * (value - left.x)) / (right.x - left.x);
         };
         const squares = xs.map((value, i) => (ys[i] - fitted(value)) ** 2);
@@ -135,7 +135,7 @@ const Explorer = (() => {
         return value.toFixed(digits).replace("-", "−");
     }
 
-    // A cell of CSV as RFC 4180 has it.
+    // A CSV cell (RFC 4180).
     const cell = (value) => /[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
     const csv = (rows) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 
@@ -144,7 +144,7 @@ const Explorer = (() => {
     const DIVERGING = { light: ["#2166ac", "#92c5de", "#f7f7f7", "#fdb863", "#b35806"], dark: ["#67a9ef", "#2b5d8c", "#2a2d33", "#8a4d0f", "#f5a13d"] };
     const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
-    // What colours a value: its scale ends at the 2nd and 98th percentile, around 0 for two directions.
+    // Colour scale from the 2nd to the 98th percentile, symmetric around 0 if diverging.
     function palette({ values, diverging }, theme) {
         const there = Float64Array.from(values.filter(Number.isFinite)).sort();
         const at = (share) => there[Math.round(share * (there.length - 1))] ?? 0;
@@ -153,9 +153,9 @@ const Explorer = (() => {
         if (low === high) high = low + 1;
         const stops = (diverging ? DIVERGING[theme] : CIVIDIS).map(channels);
         const colour = (value) => {
-            const place = Math.min(1, Math.max(0, (value - low) / (high - low))) * (stops.length - 1);
+            const position = Math.min(1, Math.max(0, (value - low) / (high - low))) * (stops.length - 1);
             const left = Math.min(stops.length - 2, Math.floor(place)), share = place - left;
-            return stops[left].map((each, c) => Math.round(each + share * (stops[left + 1][c] - each)));
+            return stops[left].map((channel, c) => Math.round(channel + share * (stops[left + 1][c] - channel)));
         };
         const ink = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111111" : "#ffffff");
         return { low, high, colour, ink, css: (value) => `rgb(${colour(value).join(",")})` };

@@ -1,5 +1,5 @@
 "use strict";
-// The page's views. Data reach an element as text alone (textContent, attributes), never as markup.
+// The page's views. Data are inserted only as text (textContent, attributes), never as markup.
 (() => {
     const page = JSON.parse(document.getElementById("data").textContent);
     const { number, unpack, shares, sums } = Explorer, $ = (id) => document.getElementById(id);
@@ -40,7 +40,7 @@
     const theme = () => state.theme || (dark.matches ? "dark" : "light");
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-    // State: what is chosen, in the address's fragment
+    // State: the selection, in the address's fragment
     const KEYS = ["view", "data", "response", "a", "b", "colour", "page", "word", "search", "x", "y", "range", "has", "pos", ...RANGES, "selected", "likelihood", "unit", "top", "theme"];
     function defaults() {
         const mean = page.ranking.filter(({ response }) => response === (page.responses.length > 1 ? -1 : 0));
@@ -54,15 +54,15 @@
         const asked = new URLSearchParams(location.hash.slice(1)), wrong = [], theme = state.theme ?? "";
         Object.assign(state, defaults(), { theme });
         for (const [key, value] of asked) {
-            const names = key === "view" ? Object.keys(VIEWS) : lists[key]?.map((each) => each.key);
+            const names = key === "view" ? Object.keys(VIEWS) : lists[key]?.map((entry) => entry.key);
             if (!KEYS.includes(key)) wrong.push(key);
             else if (names && !names.includes(value) && !(key === "b" && value === "")) wrong.push(`${key} “${value}”`);
             else state[key] = value;
         }
         if (asked.has("response") && !asked.has("data") && place("response") >= 0) state.data = page.datasets[page.responses[place("response")].dataset].key;
-        $("message").textContent = wrong.length ? `The address names what this page does not have: ${wrong.join(", ")}.` : "";
+        $("message").textContent = wrong.length ? `The address has entries that this page lacks: ${wrong.join(", ")}.` : "";
     }
-    // Change what is chosen and draw it; resolves when it is drawn.
+    // Change the selection and draw it; resolves when it is drawn.
     function go(changes) {
         Object.assign(state, changes);
         if (changes.response) state.data = page.datasets[page.responses[place("response")].dataset].key;
@@ -80,15 +80,15 @@
 
     // Charts and tables
     function filled(value, by) {
-        if (Array.isArray(value)) return value.map((each) => filled(each, by));
-        if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, by)]));
+        if (Array.isArray(value)) return value.map((entry) => filled(entry, by));
+        if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, filled(entry, by)]));
         return typeof value === "string" && Object.hasOwn(by, value) ? by[value] : value;
     }
     async function chart(host, name, datasets, titles, about) {
         const figure = make("figure", {}, make("div", { class: "chart" }));
         host.append(figure);
         const names = ["ink", "line", "chosen", "low", "high", "paper"], frame = figure.firstChild;
-        const spec = filled(page.charts[name], { ...Object.fromEntries(names.map((each) => [`$${each}`, colour(each)])), ...titles });
+        const spec = filled(page.charts[name], { ...Object.fromEntries(names.map((entry) => [`$${entry}`, colour(entry)])), ...titles });
         const width = Math.max(220, frame.clientWidth || 600);
         Object.assign(spec, { datasets, description: about });
         if (spec.facet) spec.facet.sort = [...new Set(datasets.ranking.map(({ response }) => response))];
@@ -101,7 +101,7 @@
         const tooltip = (_, event, item, value) => {
             tip.hidden = !value;
             if (!value) return;
-            tip.textContent = Object.entries(value).map(([key, each]) => `${titles[`${key}_title`] ?? key}: ${each}`).join("\n");
+            tip.textContent = Object.entries(value).map(([key, entry]) => `${titles[`${key}_title`] ?? key}: ${entry}`).join("\n");
             const box = frame.getBoundingClientRect();
             Object.assign(tip.style, { left: `${Math.min(event.clientX - box.left + 12, width - 180)}px`, top: `${event.clientY - box.top + 12}px` });
         };
@@ -116,7 +116,7 @@
         link.click();
         link.remove();
     }
-    // A table of `rows` (indices) with columns {title, get, text?}; DataTables asks for a page of rows at a time.
+    // A table of `rows` (indices) with columns {title, get, text?}; DataTables requests one page of rows at a time.
     async function table(host, rows, columns, name, open) {
         const element = make("table", { class: "display compact", "aria-label": name });
         host.append(make("div", { class: "wide" }, element), make("p", {}, button("Download CSV", () => {
@@ -138,14 +138,14 @@
             done({ draw, recordsTotal: rows.length, recordsFiltered: rows.length, data: shown.map((i) => [...columns.map(({ get }) => (typeof get(i) === "string" ? get(i) : number(get(i)))), i]) });
         };
         const draws = columns.map(({ title, get }, c) => ({ title, data: c, render: DataTable.render.text(), className: rows.length && typeof get(rows[0]) === "string" ? "dt-left" : "dt-right" }));
-        draws.forEach((each) => (each.title = make("span", {}, each.title).outerHTML)); // headings are markup to DataTables: escaped here
+        draws.forEach((entry) => (entry.title = make("span", {}, entry.title).outerHTML)); // headings are markup to DataTables: escaped here
         const createdRow = (row, values) => open && row.cells[0].replaceChildren(button(row.cells[0].textContent, () => open(values.at(-1)), { class: "plain" }));
         new DataTable(element, { serverSide: true, ajax, columns: draws, createdRow, searching: false, pageLength: 25, order: [], autoWidth: false, layout: { topStart: null, topEnd: null, bottomStart: ["info", "pageLength"], bottomEnd: "paging" } });
     }
 
     // Words
     const chosen = () => {
-        const limits = state.range.split(",").map(Number), { found } = now.told, [x, y] = [found[state.x], found[state.y]];
+        const limits = state.range.split(",").map(Number), { byId } = now.quantities, [x, y] = [byId[state.x], byId[state.y]];
         if (!state.range || limits.length !== 4 || !x || !y) return null;
         return (i) => x.values[i] >= limits[0] && x.values[i] <= limits[1] && y.values[i] >= limits[2] && y.values[i] <= limits[3];
     };
@@ -168,27 +168,27 @@
     const show = (i, more = {}) => go({ view: "text", word: String(i), page: String(pagesOf(now.data).findIndex(({ end }) => i < end)), ...more }).then(() => document.querySelector(".word[tabindex='0']")?.focus());
 
     async function details(i) {
-        const mine = ++turn, { data } = now, told = page.responses.filter(({ dataset }) => dataset === now.dataset);
+        const mine = ++turn, { data } = now, responses = page.responses.filter(({ dataset }) => dataset === now.dataset);
         const head = (texts) => make("thead", {}, make("tr", {}, ...texts.map((text) => make("th", { scope: "col" }, text))));
         const lines = (rows) => make("tbody", {}, ...rows.map(([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((value) => make("td", {}, number(value))))));
         const value = async (column) => (column ? (await unpack(column))[i] : null);
         const all = (columns) => Promise.all(columns.map(value));
-        const scored = told.filter((each) => each.gain);
+        const scored = responses.filter((entry) => entry.gain);
         const lms = await Promise.all(page.lms.map(async ({ label }, lm) => [label, ...(await all([data.surprisal[lm], ...scored.map(({ gain }) => gain[lm])]))]));
-        const measures = await Promise.all(told.map(async (each) => [`${each.label}${each.unit ? ` (${each.unit})` : ""}`, ...(await all([each.mean, each.residual, each.n]))]));
+        const measures = await Promise.all(responses.map(async (entry) => [`${entry.label}${entry.unit ? ` (${entry.unit})` : ""}`, ...(await all([entry.mean, entry.residual, entry.n]))]));
         if (mine !== turn || !$("details")) return;
-        $("details").replaceChildren(make("h2", {}, make("bdi", {}, data.words[i]), ` word ${now.told.found.position.values[i]} of sentence ${now.told.sentence[i]}, `, make("bdi", {}, data.items[itemOf(i)])),
-            ...(told.length ? [make("table", {}, head(["Response", "Mean", "Residual", "Observations"]), lines(measures))] : []),
+        $("details").replaceChildren(make("h2", {}, make("bdi", {}, data.words[i]), ` word ${now.quantities.byId.position.values[i]} of sentence ${now.quantities.sentence[i]}, `, make("bdi", {}, data.items[itemOf(i)])),
+            ...(responses.length ? [make("table", {}, head(["Response", "Mean", "Residual", "Observations"]), lines(measures))] : []),
             make("table", {}, head(["LM", "Surprisal (bits)", ...scored.map(({ label }) => `ΔLogLik, ${label} (nats)`)]), lines(lms)));
     }
 
     const views = {
         text(host) {
-            const { data, told: { found } } = now, all = Object.values(found), some = all.filter(({ id }) => !["frequency", "length", "position", "n"].includes(id));
+            const { data, quantities: { byId } } = now, all = Object.values(byId), some = all.filter(({ id }) => !["frequency", "length", "position", "n"].includes(id));
             const options = some.length ? some : all;
-            if (!found[state.colour]) state.colour = (found.gain ?? found.gain_a ?? found.difference ?? options[0]).id;
-            const quantity = found[state.colour], scale = Explorer.palette(quantity, theme()), pages = pagesOf(data);
-            // Of a text that nobody read no word has a value: begin with one that was read.
+            if (!byId[state.colour]) state.colour = (byId.gain ?? byId.gain_a ?? byId.difference ?? options[0]).id;
+            const quantity = byId[state.colour], scale = Explorer.palette(quantity, theme()), pages = pagesOf(data);
+            // Begin with a text that has values, since texts without readers have none.
             if (state.page === "") state.page = String(Math.max(0, pages.findIndex(({ start, end }) => quantity.values.slice(start, end).some((value) => !Number.isNaN(value)))));
             const here = Math.min(Math.max(0, parseInt(state.page) || 0), pages.length - 1), marked = chosen();
             const order = Array.from(quantity.values.keys()).filter((i) => !Number.isNaN(quantity.values[i]));
@@ -203,7 +203,7 @@
             const search = make("input", { type: "search", id: "search", onkeydown: (event) => event.key === "Enter" && seek() });
             search.value = state.search;
             const at = order.indexOf(state.word === "" ? -1 : +state.word);
-            host.append(make("div", { class: "row" }, choice("colour", "Colour", options.map((each) => [each.id, unitOf(each)])), choice("page", "Text", pages.map(({ name }, p) => [p, name])),
+            host.append(make("div", { class: "row" }, choice("colour", "Colour", options.map((entry) => [entry.id, unitOf(entry)])), choice("page", "Text", pages.map(({ name }, p) => [p, name])),
                 button("Previous largest", () => step(-1), { id: "previous" }), button("Next largest", () => step(1), { id: "next" }), make("span", { role: "status" }, at >= 0 ? `${number(at + 1)} of ${number(order.length)} by size` : ""),
                 labelled("Search", search), button("Find next", seek, { id: "find" }), make("span", { id: "hits", role: "status" })));
             const stops = Array.from({ length: 9 }, (_, s) => scale.css(scale.low + ((scale.high - scale.low) * s) / 8)).join(",");
@@ -212,8 +212,8 @@
             const current = +state.word >= pages[here].start && +state.word < pages[here].end && state.word !== "" ? +state.word : pages[here].start;
             for (let i = pages[here].start, sentence = null, line; i < pages[here].end; i++) {
                 if (i === pages[here].start || data.starts[itemOf(i)] === i) text.append(make("h3", {}, make("bdi", {}, data.items[itemOf(i)])), (line = make("p", {})));
-                if (sentence !== null && sentence !== now.told.sentence[i]) line.append(" ");
-                sentence = now.told.sentence[i];
+                if (sentence !== null && sentence !== now.quantities.sentence[i]) line.append(" ");
+                sentence = now.quantities.sentence[i];
                 const value = quantity.values[i], word = make("button", { type: "button", class: `word${marked?.(i) ? " chosen" : ""}${Number.isNaN(value) ? " none" : ""}`, tabindex: i === current ? "0" : "-1" }, data.words[i]);
                 if (!Number.isNaN(value)) Object.assign(word.style, { background: scale.css(value), color: scale.ink(scale.colour(value)) });
                 if (state.word === String(i)) word.setAttribute("aria-current", "true");
@@ -238,26 +238,26 @@
         },
 
         async words(host) {
-            const { data, told: { found, sentence, pos } } = now, marked = chosen(), all = Object.values(found);
-            const bounds = (id) => { const [low, high] = state[id].split("to").map((each) => (each.trim() === "" ? NaN : Number(each))); return [Number.isNaN(low) ? -Infinity : low, high === undefined ? low : Number.isNaN(high) ? Infinity : high]; };
-            const limits = RANGES.filter((id) => found[id] && state[id]).map((id) => [found[id].values, ...bounds(id)]);
+            const { data, quantities: { byId, sentence, pos } } = now, marked = chosen(), all = Object.values(byId);
+            const bounds = (id) => { const [low, high] = state[id].split("to").map((entry) => (entry.trim() === "" ? NaN : Number(entry))); return [Number.isNaN(low) ? -Infinity : low, high === undefined ? low : Number.isNaN(high) ? Infinity : high]; };
+            const limits = RANGES.filter((id) => byId[id] && state[id]).map((id) => [byId[id].values, ...bounds(id)]);
             const part = data.pos?.levels.indexOf(state.pos) ?? -1, text = state.has.toLowerCase();
             const rows = [...data.words.keys()].filter((i) => (!text || data.words[i].toLowerCase().includes(text)) && (part < 0 || pos[i] === part)
                 && limits.every(([values, low, high]) => values[i] >= low && values[i] <= high) && (!state.selected || !marked || marked(i)));
             const hint = { placeholder: "as 3 to 6", size: "10" };
             host.append(make("div", { class: "row" }, field("has", "Word contains"), ...(data.pos ? [choice("pos", "Part of speech", data.pos.levels.map((level) => [level, level]), "all")] : []),
-                ...RANGES.filter((id) => found[id]).map((id) => field(id, unitOf(found[id]), hint)), ...(marked ? [field("selected", "Only the scatter plot's selection", { type: "checkbox" })] : [])),
+                ...RANGES.filter((id) => byId[id]).map((id) => field(id, unitOf(byId[id]), hint)), ...(marked ? [field("selected", "Only the scatter plot's selection", { type: "checkbox" })] : [])),
                 paragraph(`${number(rows.length)} of ${number(data.words.length)} words`, "count"));
             const columns = [{ title: "Word", get: (i) => data.words[i] }, { title: "Text", get: (i) => data.items[itemOf(i)] }, { title: "Sentence", get: (i) => sentence[i] },
-                ...(data.pos ? [{ title: "Part of speech", get: (i) => data.pos.levels[pos[i]] }] : []), ...all.map((each) => ({ title: unitOf(each), get: (i) => each.values[i] }))];
+                ...(data.pos ? [{ title: "Part of speech", get: (i) => data.pos.levels[pos[i]] }] : []), ...all.map((entry) => ({ title: unitOf(entry), get: (i) => entry.values[i] }))];
             await table(host, rows, columns, "words", show);
         },
 
         async scatter(host) {
-            const { data, told: { found } } = now, all = Object.values(found).map((each) => [each.id, unitOf(each)]);
-            if (!found[state.x]) state.x = (found.difference ?? found.surprisal_a ?? found.length).id;
-            if (!found[state.y]) state.y = (found.gain ?? found.gain_a ?? found.mean ?? found.length).id;
-            const [x, y] = [found[state.x], found[state.y]], marked = chosen(), there = [...data.words.keys()].filter((i) => Number.isFinite(x.values[i]) && Number.isFinite(y.values[i]));
+            const { data, quantities: { byId } } = now, all = Object.values(byId).map((entry) => [entry.id, unitOf(entry)]);
+            if (!byId[state.x]) state.x = (byId.difference ?? byId.surprisal_a ?? byId.length).id;
+            if (!byId[state.y]) state.y = (byId.gain ?? byId.gain_a ?? byId.mean ?? byId.length).id;
+            const [x, y] = [byId[state.x], byId[state.y]], marked = chosen(), there = [...data.words.keys()].filter((i) => Number.isFinite(x.values[i]) && Number.isFinite(y.values[i]));
             const every = Math.ceil(there.length / DRAWN), picked = there.filter((i, k) => k % every === 0 || marked?.(i)), selected = marked ? there.filter(marked) : [];
             host.append(make("div", { class: "row" }, choice("x", "Across", all), choice("y", "Up", all), field("range", "Selected: least and greatest across, then up", { placeholder: "drag in the plot, or 2,8,0,1", size: "30" }), button("Clear", () => go({ range: "" }))));
             const points = picked.map((i) => ({ x: x.values[i], y: y.values[i], word: data.words[i], selected: !!marked?.(i) }));
@@ -266,13 +266,13 @@
             const view = await chart(host, "scatter", { points, smooth: curve }, { x_title: unitOf(x), y_title: unitOf(y) }, about);
             let brushed = null;
             view.addSignalListener("brush", (_, value) => (brushed = value));
-            host.querySelector(".chart").onpointerup = () => setTimeout(() => brushed?.x && brushed?.y && go({ range: [...brushed.x, ...brushed.y].map((each) => Number(each.toPrecision(4))).join(",") }), 50);
+            host.querySelector(".chart").onpointerup = () => setTimeout(() => brushed?.x && brushed?.y && go({ range: [...brushed.x, ...brushed.y].map((entry) => Number(entry.toPrecision(4))).join(",") }), 50);
             if (!marked) return;
             host.append(paragraph(`${number(selected.length)} words are selected; they are marked in the text and the table.`, "count"), make("p", {}, button("Show in the table", () => go({ view: "words", selected: "1" })), button("Show in the text", () => selected.length && show(selected[0]))));
         },
 
         async sources(host) {
-            const { data, response, a, b, told: { found, pos } } = now, word = found.gain ?? found.gain_a;
+            const { data, response, a, b, quantities: { byId, pos } } = now, word = byId.gain ?? byId.gain_a;
             if (!response?.gain || !word) return host.append(paragraph("Contributions to ΔLogLik need fitted regressions of this response with this LM."));
             const crossed = response.crossed && state.likelihood === "crossed", from = crossed ? response.crossed : { reader: response.readers };
             const kinds = { word: "word", form: "word form", sentence: "sentence", text: "text", unit: "unit", reader: "reader", pos: "part of speech" };
@@ -281,9 +281,9 @@
             let units;
             if (from[state.unit]) {
                 const [mine, other] = await Promise.all([from[state.unit].gain[a], from[state.unit].gain[b]].map(unpack));
-                units = { ...from[state.unit], values: found.gain ? Explorer.minus(mine, other) : mine };
+                units = { ...from[state.unit], values: byId.gain ? Explorer.minus(mine, other) : mine };
             } else {
-                const keys = { word: (i) => i, form: (i) => data.words[i].toLowerCase(), sentence: (i) => now.told.sentence[i], text: (i) => data.items[itemOf(i)], pos: (i) => data.pos.levels[pos[i]] };
+                const keys = { word: (i) => i, form: (i) => data.words[i].toLowerCase(), sentence: (i) => now.quantities.sentence[i], text: (i) => data.items[itemOf(i)], pos: (i) => data.pos.levels[pos[i]] };
                 units = sums(keys[state.unit], word.values);
                 const named = { word: (i) => `${data.words[i]} (${data.items[itemOf(i)]}, ${i - data.starts[itemOf(i)] + 1})`, sentence: (s) => `sentence ${s}` }[state.unit];
                 if (named) units.names = units.names.map(named);
@@ -292,21 +292,21 @@
             const { total, order, cumulated, half, without } = shares(units.values), top = Math.max(0, parseInt(state.top) || 0), kind = kinds[state.unit];
             const likelihood = crossed ? response.crossed.likelihood : response.likelihood;
             host.append(make("div", { class: "row" }, ...(response.crossed ? [choice("likelihood", "Log-likelihood", [["crossed", response.crossed.likelihood]], response.likelihood)] : []), choice("unit", "By", offered), field("top", "Leave out the largest", { type: "number", min: "0", max: String(order.length) })),
-                paragraph(`${unitOf(word)}: ${number(total)} over ${number(order.length)} units (${kind}). Half of it is from ${number(half)}; without the ${number(Math.min(top, order.length))} largest it is ${number(without(top))}.`, "answer"),
-                paragraph(`Log-likelihood ${likelihood}.${crossed ? "" : " It has parts by word; the ranking's may have another likelihood."}`, "note"));
+                paragraph(`${unitOf(word)}: ${number(total)} over ${number(order.length)} units (${kind}). Half of it comes from ${number(half)}; without the ${number(Math.min(top, order.length))} largest it is ${number(without(top))}.`, "answer"),
+                paragraph(`Log-likelihood ${likelihood}.${crossed ? "" : " It is a sum over words; the ranking may use another likelihood."}`, "note"));
             const every = Math.ceil(order.length / 1000), curve = [{ x: 0, y: 0 }, ...Array.from(cumulated, (y, k) => ({ x: k + 1, y })).filter((_, k) => (k + 1) % every === 0 || k < 100)];
-            await chart(host, "cumulative", { curve, half: [{ x: half, y: total / 2 }] }, { x_title: `Units, largest first (${kind})`, y_title: "Sum (nats)" }, `Cumulated contributions; dashed: half of the total, made by ${number(half)}.`);
+            await chart(host, "cumulative", { curve, half: [{ x: half, y: total / 2 }] }, { x_title: `Units, largest first (${kind})`, y_title: "Sum (nats)" }, `Cumulated contributions; dashed: half of the total, reached with ${number(half)}.`);
             const largest = order.slice(0, 20).map((unit) => ({ name: units.names[unit] + "", value: units.values[unit] }));
-            await chart(host, "bars", { bars: largest.map((each, k) => ({ ...each, name: `${k + 1}. ${each.name}` })) }, { x_title: "Contribution (nats)" }, "The largest contributions, in the total's direction.");
+            await chart(host, "bars", { bars: largest.map((entry, k) => ({ ...entry, name: `${k + 1}. ${entry.name}` })) }, { x_title: "Contribution (nats)" }, "The largest contributions, in the total's direction.");
             await table(host, order, [{ title: kind[0].toUpperCase() + kind.slice(1), get: (u) => String(units.names[u]) }, { title: "Contribution (nats)", get: (u) => units.values[u] }, { title: state.unit === "reader" || crossed ? "Observations" : "Words", get: (u) => units.n[u] }], "sources", units.first && ((u) => show(units.first[u])));
         },
 
         async readers(host) {
-            const { response, a, b, told: { found } } = now, readers = response?.crossed?.reader ?? response?.readers;
+            const { response, a, b, quantities: { byId } } = now, readers = response?.crossed?.reader ?? response?.readers;
             if (!readers?.gain[a]) return host.append(paragraph("Readers' gains need fitted regressions of this response with this LM."));
-            const [mine, other, slopes] = await Promise.all([readers.gain[a], found.gain ? readers.gain[b] : null, response.slopes.values[a]].map(unpack));
-            const gains = other ? Explorer.minus(mine, other) : mine, gain = (found.gain ?? found.gain_a), likelihood = response.crossed?.likelihood ?? response.likelihood;
-            // The two fits may list readers in another order.
+            const [mine, other, slopes] = await Promise.all([readers.gain[a], byId.gain ? readers.gain[b] : null, response.slopes.values[a]].map(unpack));
+            const gains = other ? Explorer.minus(mine, other) : mine, gain = (byId.gain ?? byId.gain_a), likelihood = response.crossed?.likelihood ?? response.likelihood;
+            // The two fits may order readers differently.
             const at = new Map(response.readers.names.map((name, r) => [name, r])), slope = (r) => slopes?.[at.get(readers.names[r])] ?? NaN;
             const rows = [...readers.names.keys()], title = `Slope of surprisal, ${page.lms[a].label} (${response.slopes.unit})`, ahead = rows.filter((r) => gains[r] > 0).length;
             host.append(paragraph(`${number(ahead)} of ${number(rows.length)} readers gain: ${gain.label}, log-likelihood ${likelihood}.`, "answer"));
@@ -318,10 +318,10 @@
         async lms(host) {
             if (!page.ranking.length) return host.append(paragraph("No ranking: it needs fitted regressions."));
             const rows = page.ranking.filter(({ value }) => value !== null).sort((u, v) => u.response - v.response || v.value - u.value), name = ({ response }) => (response < 0 ? "All responses" : page.responses[response].label);
-            const ends = rows.every(({ low }) => low !== null), labels = page.lms.map(({ key, label }) => (page.lms.filter((each) => each.label === label).length > 1 ? `${label} [${key}]` : label));
+            const ends = rows.every(({ low }) => low !== null), labels = page.lms.map(({ key, label }) => (page.lms.filter((entry) => entry.label === label).length > 1 ? `${label} [${key}]` : label));
             if (!ends) host.append(paragraph("Some intervals are missing: their scores allow none.", "note"));
             const data = rows.map((row) => ({ ...row, low: row.low ?? row.value, high: row.high ?? row.value, name: labels[row.lm], response: name(row) }));
-            await chart(host, "ranking", { ranking: data }, { x_title: "ΔLogLik (nats)" }, "ΔLogLik of each LM over its baseline model, with 95 % intervals. Intervals of two LMs may overlap though the LMs differ reliably: the report tests differences.");
+            await chart(host, "ranking", { ranking: data }, { x_title: "ΔLogLik (nats)" }, "ΔLogLik of each LM over its baseline model, with 95 % intervals. Intervals of two LMs may overlap although the LMs differ reliably: the report tests differences.");
             await table(host, [...rows.keys()], [{ title: "LM", get: (r) => labels[rows[r].lm] }, { title: "Response", get: (r) => name(rows[r]) }, { title: "ΔLogLik (nats)", get: (r) => rows[r].value }, { title: "Low", get: (r) => rows[r].low ?? NaN }, { title: "High", get: (r) => rows[r].high ?? NaN }, { title: "Intervals by", get: (r) => rows[r].by || "–" }, { title: "Observations", get: (r) => rows[r].n }], "lms");
         },
 
@@ -330,12 +330,12 @@
             const total = page.responses.length > 1 ? -1 : 0, gain = (lm) => page.ranking.find((row) => row.lm === lm && row.response === total) ?? {};
             const rows = page.memory.map((row) => ({ ...row, ...{ y: gain(row.lm).value ?? NaN, y_low: gain(row.lm).low ?? NaN, y_high: gain(row.lm).high ?? NaN }, name: page.lms[row.lm].label })), title = "Half-life (words)";
             const data = rows.map((row, r) => ({ ...row, x: row.half_life, number: String(r + 1) })).filter(({ x, y }) => x > 0 && Number.isFinite(y)).map((row) => ({ ...row, low: row.low > 0 ? row.low : row.x, high: row.high ?? row.x }));
-            await chart(host, "memory", { memory: data }, { x_title: `${title}, log scale`, y_title: "ΔLogLik (nats)" }, "A number is an LM of the table; lines are 95 % intervals. LMs without an identified half-life are in the table alone.");
+            await chart(host, "memory", { memory: data }, { x_title: `${title}, log scale`, y_title: "ΔLogLik (nats)" }, "A number is an LM of the table; lines are 95 % intervals. LMs without an identified half-life are only in the table.");
             await table(host, [...rows.keys()], [{ title: "Number", get: (r) => r + 1 }, { title: "LM", get: (r) => rows[r].name }, { title, get: (r) => rows[r].half_life ?? NaN }, { title: "Low", get: (r) => rows[r].low ?? NaN }, { title: "High", get: (r) => rows[r].high ?? NaN }, { title: "ΔLogLik (nats)", get: (r) => rows[r].y }], "memory");
         },
     };
 
-    // The text as a picture: every word's box where it stands on the screen.
+    // The text as an image, with every word's box at its position on the screen.
     async function drawn(text, type, title) {
         const NS = "http://www.w3.org/2000/svg", box = text.getBoundingClientRect(), svg = document.createElementNS(NS, "svg");
         const add = (tag, attributes, words = "") => { const element = document.createElementNS(NS, tag); Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value)); element.textContent = words; svg.append(element); };
@@ -371,7 +371,7 @@
             ...(page.lms.length ? [choice("a", "LM", options("a")), choice("b", "Compared with", options("b").filter(([key]) => key !== state.a), "no other LM")] : []));
         if (page.lms.length && state.b === state.a) state.b = $("b").value = "";
         const [dataset, a, b] = [place("data"), place("a"), place("b")];
-        now = { dataset, a, b, data: page.datasets[dataset], response: page.responses[place("response")], told: await Explorer.quantities(page, dataset, place("response"), a, b) };
+        now = { dataset, a, b, data: page.datasets[dataset], response: page.responses[place("response")], quantities: await Explorer.quantities(page, dataset, place("response"), a, b) };
         $("view").replaceChildren(host);
         $("view").setAttribute("aria-labelledby", `tab-${state.view}`);
         await views[state.view](host);

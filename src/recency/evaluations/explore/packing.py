@@ -1,4 +1,4 @@
-"""Columns of numbers as a page carries them: rounded, as integers, compressed, in base64."""
+"""Numeric columns in a page: rounded, as integers, compressed, in base64."""
 
 import base64
 import math
@@ -10,14 +10,14 @@ import numpy as np
 DIGITS = 5
 """Significant digits of a column's standard deviation."""
 MISSING = -(2**31)
-"""The integer that stands for a missing value."""
+"""The integer that represents a missing value."""
 
 
 def step_of(values: np.ndarray, digits: int = DIGITS) -> float:
-    """Return the power of ten to which values are rounded; 1 of whole numbers.
+    """Return the power of ten to which values are rounded, 1 for whole numbers.
 
-    It is the unit of the last of `digits` significant digits of the standard deviation, and
-    large enough that every value is a 32-bit integer.
+    It is the unit of the last of `digits` significant digits of the standard deviation, increased
+    until every value fits into a 32-bit integer.
     """
     there = values[np.isfinite(values)]
     if not len(there) or (there == np.round(there)).all():
@@ -32,7 +32,7 @@ def packed(values: Sequence[float] | np.ndarray, digits: int = DIGITS) -> dict:
     """Return a column (n,) as {n, step, data}; NaN and infinities are missing.
 
     `data` is base64 of deflated 32-bit integers, values over `step`: first the lowest byte of each,
-    then the second, third and fourth, since equal high bytes compress well side by side.
+    then the second, third and fourth, since equal high bytes compress well together.
     """
     column = np.asarray(values, dtype=np.float64)
     step, finite = step_of(column, digits), np.isfinite(column)

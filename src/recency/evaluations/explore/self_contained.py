@@ -1,7 +1,7 @@
-"""The page as one HTML file: its data, its scripts and the libraries', and nothing that it loads.
+"""The page as one self-contained HTML file, with its data, its scripts and their libraries.
 
-Its policy (CSP) runs the scripts that stand in it by their digests, and DataTables from a blob, and forbids all
-else. Data stand in it as JSON that is never markup; scripts write them as text alone.
+Its content security policy allows only its own scripts, by their digests, and DataTables from a
+blob. Data are embedded as JSON, never as markup; scripts insert them as text.
 """
 
 import base64
@@ -49,7 +49,7 @@ def page(contents: Contents, name: str = "") -> str:
         "charts": specifications(),
         "page": shlex.quote(name) if name else "",
     }
-    scripts = [vl_convert.javascript_bundle(EMBED), *(read(here, each) for each in SCRIPTS)]
+    scripts = [vl_convert.javascript_bundle(EMBED), *(read(here, script) for script in SCRIPTS)]
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
     parts = {  # in the template's order
         "policy": (
@@ -64,22 +64,22 @@ def page(contents: Contents, name: str = "") -> str:
     }
     text = read(here, TEMPLATE)
     for key, value in parts.items():
-        before, found, after = text.partition(f"{{{{{key}}}}}")
-        if not found:
-            raise ValueError(f"{TEMPLATE} has no place for {key}")
-        parts[key], text = before, after  # what was put in is not searched again
+        before, marker, after = text.partition(f"{{{{{key}}}}}")
+        if not marker:
+            raise ValueError(f"{TEMPLATE} has no placeholder {key}")
+        parts[key], text = before, after  # inserted text is not searched again
         parts[key] += value
     return "".join(parts.values()) + text
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    """Return JSON that cannot end the script element that it stands in."""
+    """Return JSON that cannot close its script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")
 
 
 def read(folder: Any, name: str) -> str:
-    """Return a file that lies in a package, with the line endings that its digest is of."""
+    """Return a file of a package, with the line endings that its digest assumes."""
     return (folder / name).read_text(encoding="utf-8")
 
 

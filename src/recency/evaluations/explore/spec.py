@@ -8,18 +8,18 @@ PAGE = "<results>/experiments/{experiment}/explore.html"
 
 
 def applies(study, experiment: str) -> bool:
-    """Say whether an experiment ranks LMs by reading times; of steps of a training it shows none."""
+    """Return whether an experiment ranks LMs by reading times, other than at training steps."""
     steps = "steps" in study.experiment(experiment)
     return registry.ranking().applies(study, experiment) and not steps
 
 
 def target(experiment: str) -> str:
-    """Return the name by which `./run` makes an experiment's page."""
+    """Return the target of `./run` for an experiment's page."""
     return f"explore_{experiment}"
 
 
 def _targets(config) -> list[tuple[str, str, str]]:
-    """Return the targets of the experiments that rank LMs by reading times: (name, line, kind)."""
+    """Return the targets of experiments that rank LMs by reading times: (name, line, kind)."""
     return [
         (target(name), f"{entry.get('title', name)} as one page", "explore_<experiment>")
         for name, entry in config.get("experiments", {}).items()
@@ -28,7 +28,7 @@ def _targets(config) -> list[tuple[str, str, str]]:
 
 
 def _ranks(config, entry) -> bool:
-    """Say whether an experiment's responses have observations that are not fitted, or need none."""
+    """Return whether an experiment's responses have observations outside the fit, or need none."""
     if not entry.get("responses") or entry.keys() & {"sensitivity", "steps"}:
         return False
     names = {name.partition(".")[0] for listed in entry["responses"].values() for name in listed}

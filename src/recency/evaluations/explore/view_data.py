@@ -1,7 +1,7 @@
-"""The data of an explorer's page: datasets with their words, responses with their gains, rankings.
+"""The data of an explorer's page: datasets with their words, responses with gains, rankings.
 
-They are plain dicts that become JSON; numbers by word are packed columns. Every part but the words
-may be missing, and `missing` says in sentences why.
+They are plain dicts for JSON; numbers by word are packed columns. All parts except the words are
+optional, and `missing` has the reasons for their absence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,19 @@ from recency.evaluations.explore.packing import packed
 
 OF_WORDS = ("item", "sentence", "position", "word")
 BY_WORD = 4
-"""Significant digits of contributions, of which there is a column for each LM and response."""
+"""Significant digits of contributions, which have one column per LM and response."""
 
 
 @dataclass
 class Contents:
-    """All that a page shows.
+    """The contents of a page.
 
     Attributes
     ----------
     title
-        Of the experiment.
+        Title of the experiment.
     command
-        Writes the page again.
+        Command that recreates the page.
     lms
         `key` and `label` of each LM, in order.
     datasets, responses
@@ -38,7 +38,7 @@ class Contents:
     memory
         Rows of lm, half_life, low and high, in words.
     missing
-        Sentences on what the page lacks, and why.
+        Notes on missing parts and the reasons.
     """
 
     title: str
@@ -65,11 +65,11 @@ def dataset(
     key, label
         Of the dataset.
     words
-        item, sentence, position and word, in reading order, and perhaps pos.
+        item, sentence, position and word, in reading order, and optionally pos.
     surprisal
-        In bits, in the order of the LMs; None where an LM has none.
+        In bits, in the order of the LMs; None for an LM without surprisal.
     frequency
-        A name with its unit, and a value (n,) for each word.
+        A label with its unit, and a value (n,) per word.
     """
     items = words["item"].astype(str).to_numpy()
     starts = np.flatnonzero(np.append(True, items[1:] != items[:-1]))
@@ -95,14 +95,14 @@ def dataset(
 
 
 def by_word(word_id: np.ndarray, values: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum (n,) of the values of each word, NaN without any, and how many there are."""
+    """Return the sum (n,) of the values of each word, NaN without any, and their number (n,)."""
     counts = np.bincount(word_id, minlength=n)
     sums = np.bincount(word_id, values, n)
     return np.where(counts > 0, sums, np.nan), counts
 
 
 def grouped(units: pd.Series, gains: Sequence[np.ndarray | None], n: pd.Series) -> dict[str, Any]:
-    """Return the sum of each LM's contributions over each unit, units in order of appearance."""
+    """Return the sum of each LM's contributions by unit, in order of appearance."""
     codes, names = pd.factorize(units, sort=False)
     return {
         "names": [str(name) for name in names],
@@ -115,7 +115,7 @@ def grouped(units: pd.Series, gains: Sequence[np.ndarray | None], n: pd.Series) 
 
 
 def checked_words(words: pd.DataFrame, where: str) -> None:
-    """Raise InputError unless words have what a page shows of them."""
+    """Raise InputError unless words have the columns that a page needs."""
     for name in OF_WORDS:
         if name not in words:
             raise InputError(
@@ -126,10 +126,10 @@ def checked_words(words: pd.DataFrame, where: str) -> None:
 
 
 def reader_slopes(fit: Mapping[str, Any], names: Sequence[str]) -> tuple[list[float], str] | None:
-    """Return each reader's slope of surprisal, and its unit; None where a model has no such term.
+    """Return each reader's slope of surprisal and its unit, or None if a model has no such term.
 
-    It is the fixed effect plus the reader's deviation (conditional mode), per bit. Without slopes by
-    subject it is the same for all readers.
+    The slope is the fixed effect plus the reader's deviation (conditional mode), per bit. Without
+    by-subject slopes it is the same for all readers.
     """
     fixed = {effect["term"]: effect["estimate"] for effect in fit.get("fixed", ())}
     if "surprisal" not in fixed or "surprisal" not in fit.get("scaling", {}):
@@ -139,9 +139,9 @@ def reader_slopes(fit: Mapping[str, Any], names: Sequence[str]) -> tuple[list[fl
     modes = fit.get("ranef", {}).get("subject", {})
     deviations = [0.0] * len(names)
     if "surprisal" in terms:
-        place = terms.index("surprisal")
-        deviations = [modes[name][place] if name in modes else np.nan for name in names]
+        index = terms.index("surprisal")
+        deviations = [modes[name][index] if name in modes else np.nan for name in names]
     unit = fit.get("formula", "time_ms ~").partition("~")[0].strip()
     unit = {"time_ms": "ms", "amplitude_uv": "µV"}.get(unit, unit)
     unit = f"log {unit}" if fit.get("response") == "log" else unit
-    return [(fixed["surprisal"] + each) / sd for each in deviations], f"{unit} per bit"
+    return [(fixed["surprisal"] + deviation) / sd for deviation in deviations], f"{unit} per bit"

@@ -1,4 +1,4 @@
-"""Variance that surprisal explains, by response and LM, beside what readers and words explain."""
+"""Variance explained by surprisal, compared with readers and other word properties, by response."""
 
 import math
 from collections.abc import Iterable
@@ -34,10 +34,10 @@ PRODUCT = {
 }
 
 NOTE = (
-    "percent of the variance of the responses fitted, of an analysis of variance of type I: readers first, then what is known of the "
+    "percent of the variance of the fitted responses, by a type I analysis of variance: readers first, then other properties of the "
     "words, the LM's terms last"
 )
-SHARED = ", over LMs, which share their words, so that p says more than there is"
+SHARED = ", over LMs; LMs share their words, so that p is too small"
 COLOURS = {
     READERS: "#bdbdbd",
     LENGTH: "#80b1d3",
@@ -60,15 +60,15 @@ def main(
 ) -> None:
     """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
     rows = read(fitted, fits, cells, responses)
-    known = None if published is None else pd.read_csv(published)
-    tables.write(out, layout(rows, known, responses, title), rows)
+    published_rows = None if published is None else pd.read_csv(published)
+    tables.write(out, layout(rows, published_rows, responses, title), rows)
     style.write(figure, rows, draw, rows)
 
 
 def layout(
     rows: pd.DataFrame, published: pd.DataFrame | None, responses: Described, title: str
 ) -> Table:
-    """Set out a row an LM, a column a response, the largest share first, and paired tests."""
+    """Return a row per LM, a column per response (largest share first), and paired tests."""
     wide = rows.pivot(index="label", columns="response", values=LM)
     wide = wide.reindex(list(dict.fromkeys(rows.label)))
     order = list(wide.mean().sort_values(ascending=False).index)
@@ -82,7 +82,7 @@ def layout(
 def tests(
     wide: pd.DataFrame, order: list[str], published: pd.DataFrame | None, responses: Described
 ) -> list[str]:
-    """Say paired tests of a column with the next or, of `published`, of the pairs that it has."""
+    """Return notes on paired tests between consecutive columns, or the published pairs of responses."""
     compared = [(more, less, "") for more, less in pairwise(order)]
     if published is not None:
         _, measured = comparison.records([], responses)
@@ -92,24 +92,24 @@ def tests(
             for more, less in _of_measures(measured, row.more, row.less)
             if {more, less} <= set(order)
         ]
-    told = []
-    for more, less, beside in compared:
+    sentences = []
+    for more, less, note in compared:
         t, p, n = paired(wide[more], wide[less])
         if not math.isnan(t):
-            said = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)})"
-            told.append(said + SHARED + beside)
-    return told
+            sentence = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)})"
+            sentences.append(sentence + SHARED + note)
+    return sentences
 
 
 def _of_measures(measured: Iterable, more: str, less: str) -> list[tuple[str, str]]:
-    """Return the responses of two measures, of one dataset; where none has both, of any two."""
+    """Return responses of two measures within a dataset, or across datasets if none has both."""
     pairs = [(a, b) for a in measured for b in measured if (a.measure, b.measure) == (more, less)]
-    own = [(a, b) for a, b in pairs if a.dataset == b.dataset]
-    return [(a.label, b.label) for a, b in own or pairs]
+    same_dataset = [(a, b) for a, b in pairs if a.dataset == b.dataset]
+    return [(a.label, b.label) for a, b in same_dataset or pairs]
 
 
 def draw(rows: pd.DataFrame) -> Figure:
-    """Draw a bar an LM, a panel a response, its shares one after the other."""
+    """Draw a panel per response and a bar per LM, its shares stacked."""
     responses, lms = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.label))
     figure = style.figure(0.8 + (0.5 + 0.19 * len(lms)) * len(responses))
     panels = figure.subplots(len(responses), 1, squeeze=False)[:, 0]

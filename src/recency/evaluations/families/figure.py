@@ -1,4 +1,4 @@
-"""ΔLogLik against perplexity, a line a family, without part of speech and with it."""
+"""ΔLogLik against perplexity, one line per family, with and without part of speech."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from recency.evaluations.families import gaps as computing
 from recency.evaluations.families.gaps import WITH, WITHOUT
-from recency.evaluations.families.table import told
+from recency.evaluations.families.table import gap_notes
 from recency.figures import style
 from recency.figures.comparison import Described
 from recency.figures.encoding import OTHERS, STYLES
@@ -16,18 +16,18 @@ from recency.figures.paths import File, Files
 
 PRODUCT = {
     "makes": {"out": ("figure_families", "ΔLogLik by perplexity within families")},
-    "reads": ["delta_loglik", "perplexity", "beside"],
+    "reads": ["delta_loglik", "perplexity", "others"],
     "settings": ["groups", "responses", "one_for_seeds"],
 }
 
 TITLES = {WITHOUT: "without part of speech", WITH: "with part of speech"}
 BROKEN = {design: title.replace(" part", "\npart") for design, title in TITLES.items()}
 ONE_BELOW_ANOTHER = 4
-"""Responses; of more, two are beside each other."""
+"""Number of responses above which panels are arranged in pairs."""
 
 
 def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
-    """Draw a panel a response and design, those of a response beside each other, the responses of many in pairs."""
+    """Draw a panel per response and design, the designs of a response next to each other."""
     designs = [name for name in (WITHOUT, WITH) if name in set(rows.design)]
     responses, families = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.family))
     looks = [look for name, look in STYLES.items() if name != "none"] + list(OTHERS)
@@ -35,8 +35,8 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
     down = math.ceil(len(responses) / across)
     figure = style.figure(0.9 + 2.1 * down)
     grid = figure.subplots(down, across * len(designs), squeeze=False, sharex=True)
-    for place, response in enumerate(responses):
-        line, first = place // across, place % across * len(designs)
+    for index, response in enumerate(responses):
+        line, first = index // across, index % across * len(designs)
         for column, design in enumerate(designs, first):
             axes = grid[line][column]
             if column > first:
@@ -54,7 +54,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
                 axes.set_ylabel(f"ΔLogLik (nats),\n{response}")
             if line == 0 and len(designs) > 1:
                 axes.set_title(TITLES[design] if across == 1 else BROKEN[design])
-            if place + across >= len(responses):  # none is below
+            if index + across >= len(responses):  # none is below
                 axes.tick_params(labelbottom=True)
                 label = f"Perplexity per {rows.unit.iloc[0]} (log scale)"
                 axes.set_xlabel(label if across == 1 else label.replace(" (", "\n("))
@@ -76,10 +76,10 @@ def main(
     out: Files,
     groups: Mapping[str, Iterable[str]],
     responses: Described,
-    beside: Files = (),
+    others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
-    rows = computing.points(delta_loglik, perplexity, groups, responses, beside, one_for_seeds)
-    sentences = told(computing.gaps(rows), None) if len(rows) else []
+    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    sentences = gap_notes(computing.gaps(rows), None) if len(rows) else []
     style.write(out, rows, draw, rows, sentences, empty=sentences)

@@ -1,7 +1,7 @@
-"""Shares of the variance of responses: readers, what is known of the words, and the LM's terms last.
+"""Shares of the variance of responses: readers, other word properties, and the LM's terms last.
 
-As the thesis's Figures 9.6 and 9.7: an analysis of variance of type I of the rows that a mixed model was
-fitted to, with its fixed terms. Readers come first, so that all terms are of times within readers.
+As in the thesis's Figures 9.6 and 9.7, by a type I analysis of variance with the fixed terms of a
+mixed model on its data. Readers come first, so that all terms explain variance within readers.
 """
 
 import json
@@ -23,10 +23,10 @@ COLUMNS = ["lm", "label", "response", READERS, LENGTH, FREQUENCY, OTHERS, LM]
 
 
 def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str, float]:
-    """Return the percent of the variance of `response` that readers and each term explain.
+    """Return the percentage of the variance of `response` explained by readers and by each term.
 
-    A term is a column of `rows` or several, `a:b`, multiplied. Terms of the LM come last, all others
-    in the order of the model.
+    A term is a column of `rows` or a product of columns, `a:b`. Terms of the LM come last, all
+    others in the order of the model.
     """
     values = rows[response].to_numpy(float)
     reader = rows["subject"].astype("category").cat.codes.to_numpy()
@@ -39,26 +39,26 @@ def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str
     inside = (left @ left) / np.sum((values - values.mean()) ** 2)
     ordered = sorted(terms, key=of_lm)  # stable
     columns = {term: within(rows[term.split(":")].to_numpy(float).prod(axis=1)) for term in ordered}
-    found = sequential(left, columns)
-    return {READERS: 100 * (1 - inside)} | {t: 100 * inside * found[t] for t in ordered}
+    fractions = sequential(left, columns)
+    return {READERS: 100 * (1 - inside)} | {t: 100 * inside * fractions[t] for t in ordered}
 
 
 def of_lm(term: str) -> bool:
-    """Say whether an LM gives a factor of a term."""
+    """Return whether a term has a factor from the LM."""
     return any(names.split(factor).of_lm for factor in term.split(":"))
 
 
 def grouped(shares: Mapping[str, float]) -> dict[str, float]:
-    """Sum the shares of terms to those of readers, length, frequency, others and the LM."""
-    found = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
+    """Sum the shares of terms by readers, length, frequency, others and the LM."""
+    sums = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
     for term, share in shares.items():
         kind = {"length": LENGTH, "unigram": FREQUENCY, READERS: READERS}.get(term, OTHERS)
-        found[LM if of_lm(term) else kind] += share
-    return found
+        sums[LM if of_lm(term) else kind] += share
+    return sums
 
 
 def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> pd.DataFrame:
-    """Return a row (COLUMNS, percent) for each cell; files are in the order of `cells`."""
+    """Return a row (COLUMNS, percent) per cell; files are in the order of `cells`."""
     _, measured = comparison.records([], responses)
     labels = comparison.response_labels(measured)
     rows = []
@@ -67,11 +67,9 @@ def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> 
         response = record["formula"].partition("~")[0].strip()
         response = response if response in frame else f"log_{response}"
         if "subject" not in frame:
-            raise InputError(
-                f"{data}: no column subject, so that there are no readers to tell apart"
-            )
-        terms = [each["term"].replace("`", "") for each in record["fixed"]][1:]
-        known = {"lm": cell["lm"], "label": cell["label"]}
-        known["response"] = labels[cell["dataset"], cell["measure"]]
-        rows.append(known | grouped(of_rows(frame, response, terms)))
+            raise InputError(f"{data}: no column subject, so that readers cannot be distinguished")
+        terms = [effect["term"].replace("`", "") for effect in record["fixed"]][1:]
+        row = {"lm": cell["lm"], "label": cell["label"]}
+        row["response"] = labels[cell["dataset"], cell["measure"]]
+        rows.append(row | grouped(of_rows(frame, response, terms)))
     return pd.DataFrame(rows, columns=COLUMNS)

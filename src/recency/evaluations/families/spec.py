@@ -1,17 +1,17 @@
-"""Families: is the better LM of one the worse reader, and does part of speech change that."""
+"""Families of LMs: perplexity and fit to reading times, with and without part of speech."""
 
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
 
 
-def _beside(study, experiment: str) -> list[str]:
-    beside = study.experiment(experiment)["families"].get("beside")
-    return [f"<results>/experiments/{beside}/delta_loglik.csv"] if beside else []
+def _others(study, experiment: str) -> list[str]:
+    other = study.experiment(experiment)["families"].get("beside")
+    return [f"<results>/experiments/{other}/delta_loglik.csv"] if other else []
 
 
 def _cells(study, experiment: str) -> list[dict]:
-    """Return lm, label, dataset, measure and design of each LM of a family, of several seeds the first."""
+    """Return lm, label, dataset, measure and design of each LM of a family, with its first seed."""
     groups = study.experiment(experiment)["families"]["groups"].values()
     named = {lm for lms in groups for lm in lms}
     first: dict[str, str] = {}
@@ -32,10 +32,10 @@ def _fitted(ending: str):
 
 
 def _all_mixed(study, experiment: str) -> bool:
-    """Say whether all designs are mixed models of times, of whose variance there are shares."""
+    """Return whether all designs are Gaussian mixed models, whose variance has shares."""
     designs = [study.config["designs"][r["design"]] for r in study.responses(experiment)]
-    mixed = (each["engine"] in ("cross_products", "lme4") for each in designs)
-    return all(mixed) and all(each.get("family", "gaussian") == "gaussian" for each in designs)
+    mixed = (design["engine"] in ("cross_products", "lme4") for design in designs)
+    return all(mixed) and all(design.get("family", "gaussian") == "gaussian" for design in designs)
 
 
 def _problems(config, name) -> list[str]:
@@ -43,37 +43,37 @@ def _problems(config, name) -> list[str]:
     settings, where = experiment.get("families"), f"experiments → {name} → families"
     if settings is None:
         return []
-    found = [
+    problems = [
         f"{where} → groups → {family}: {lm!r} is not among the experiment's `lms`"
         for family, lms in settings["groups"].items()
         for lm in lms
         if lm not in experiment["lms"]
     ]
-    beside = settings.get("beside")
-    if beside is None:
-        return found
-    other = config["experiments"][beside]
+    reference = settings.get("beside")
+    if reference is None:
+        return problems
+    other = config["experiments"][reference]
     if lost := [lm for lms in settings["groups"].values() for lm in lms if lm not in other["lms"]]:
-        found.append(
-            f"{where} → beside: {beside!r} has no LM {lost[0]!r}, so that nothing stands beside it"
+        problems.append(
+            f"{where} → beside: {reference!r} has no LM {lost[0]!r}; add it there, or remove it here"
         )
     asked = [
-        {(r["dataset"], r["measure"]) for r in configuration.responses(config, each)}
-        for each in (name, beside)
+        {(r["dataset"], r["measure"]) for r in configuration.responses(config, experiment_name)}
+        for experiment_name in (name, reference)
     ]
     if asked[0] != asked[1]:
-        found.append(f"{where} → beside: {beside!r} has other responses; give both the same")
-    return found
+        problems.append(f"{where} → beside: {reference!r} has other responses; give both the same")
+    return problems
 
 
 EVALUATION = Evaluation(
     key="families",
-    alone=False,
+    standalone=False,
     applies=lambda study, experiment: (
         "families" in study.experiment(experiment)
         and registry.evaluations()["reading_times"].applies(study, experiment)
     ),
-    inputs={"beside": _beside, "fitted": _fitted("data.parquet"), "fits": _fitted("json")},
+    inputs={"others": _others, "fitted": _fitted("data.parquet"), "fits": _fitted("json")},
     settings={
         "cells": _cells,
         "groups": lambda study, experiment: study.experiment(experiment)["families"]["groups"],

@@ -1,4 +1,4 @@
-"""GLUE, a dot a run: the study's figure, and beside it what the last epoch's answers are worth."""
+"""GLUE scores by run: the best epoch, and measures of the last epoch."""
 
 from collections.abc import Mapping
 
@@ -20,12 +20,12 @@ PRODUCT = {
     "published": "glue",
 }
 
-SPREAD = 0.5  # of a row's height: how far apart its runs are drawn
-FIGURES = {"accuracy": "best epoch, % right", "mse": "best epoch, squared error"}
+SPREAD = 0.5  # spread of the runs of a row, as a share of its height
+FIGURES = {"accuracy": "best epoch, % correct", "mse": "best epoch, squared error"}
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.DataFrame) -> Figure:
-    """Draw a row of two panels a task, LMs from top to bottom; hollow dots ended on one answer."""
+def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.DataFrame) -> Figure:
+    """Draw two panels per task, LMs from top to bottom; hollow dots mark constant predictions."""
     looks = style.looks(lms)
     here = [task for task in tasks if not task["not_run"]]
     height = len(here) * (0.55 + 0.17 * len(lms)) + 0.5
@@ -39,8 +39,8 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
         right.axvline(
             mine.majority_beside.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
         )
-        base = known[(known.task == task["task"]) & (known["size"] == "base")]
-        places = {lm.lm: place for place, lm in enumerate(lms)}
+        base = paper[(paper.task == task["task"]) & (paper["size"] == "base")]
+        places = {lm.lm: y for y, lm in enumerate(lms)}
         left.plot(base.value, base.lm.map(places), "|", color=style.GREY, ms=9, mew=1.2, zorder=2)
         left.set_title(task["label"], loc="left", size=style.SMALL, weight="bold")
         left.set_xlabel(FIGURES[mine.figure.iloc[0]], size=style.SMALL, labelpad=1)
@@ -52,10 +52,10 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
     marks = [
         style.handle(color=style.GREY, marker="o", ms=4, lw=0, label="a run"),
         style.handle(color=style.GREY, marker="o", ms=4, lw=0, mfc="white",
-               label="one that ended on one answer for all"),
-        style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="one answer for all"),
+               label="run with constant predictions"),
+        style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="constant prediction"),
     ]  # fmt: skip
-    if len(known):
+    if len(paper):
         marks.append(
             style.handle(color=style.GREY, marker="|", ms=9, mew=1.2, lw=0, label="published, base")
         )
@@ -65,12 +65,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], known: pd.Data
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, column: str, lms: list[LM], looks: Mapping) -> None:
-    """Draw each LM's runs, side by side across its row."""
-    for place, lm in enumerate(lms):
-        own = rows[rows.lm == lm.lm]
-        step = SPREAD / max(1, len(own) - 1)
-        for number, run in enumerate(own.itertuples()):
-            y = place + number * step - SPREAD / 2 * (len(own) > 1)
+    """Draw each LM's runs, spread over its row."""
+    for index, lm in enumerate(lms):
+        runs = rows[rows.lm == lm.lm]
+        step = SPREAD / max(1, len(runs) - 1)
+        for number, run in enumerate(runs.itertuples()):
+            y = index + number * step - SPREAD / 2 * (len(runs) > 1)
             colour = looks[lm.lm].colour
             axes.plot(
                 getattr(run, column), y, "o", ms=3.6, mew=0.9, mec=colour,
@@ -89,7 +89,7 @@ def main(
     tasks: list[Mapping],
     published: File | None = None,
 ) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv with a row a run)."""
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv with one row per run)."""
     models = run_files.lms_of(variants)
     rows = run_files.read(runs, variants, tasks)
     style.write(out, rows, draw, rows, models, tasks, run_files.published(published, tasks, models))

@@ -1,8 +1,8 @@
-"""Rule fine_tune: a masked LM fine-tuned on a task from several seeds, measured after each epoch.
+"""Rule fine_tune: fine-tune a masked LM on a task from several seeds, and score each epoch.
 
-The vector of the text's first token → dense → tanh → out; all weights are trained, by Adam whose
-rate rises and then falls in a line to 0, as in the released configs of "Masked Language Model with
-ALiBi and CLAP head".
+The vector of the first token → dense → tanh → output; all weights are trained by Adam with a linear
+warm-up and linear decay to 0, as in the released configs of "Masked Language Model with ALiBi and
+CLAP head".
 """
 
 import copy
@@ -27,13 +27,13 @@ from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
 from recency.scoring.windows import window_of
 
-RECIPE_EPOCHS = 10  # that a task's `updates` are of
-POOL = 16  # batches whose examples are put together by length
-TOKENS_AT_ONCE = 4096  # of dev
+RECIPE_EPOCHS = 10  # number of epochs that a task's `updates` refer to
+POOL = 16  # batches within which examples are grouped by length
+TOKENS_AT_ONCE = 4096  # per batch of dev
 
 
 class Classifier(nn.Module):
-    """A network's encoder, and the head that reads the first token's vector; `outputs` 1 for a score."""
+    """A network's encoder with a head on the first token's vector; `outputs` is 1 for a score."""
 
     def __init__(self, network: nn.Module, outputs: int, dropout: float):
         super().__init__()
@@ -46,7 +46,7 @@ class Classifier(nn.Module):
         self.segments = getattr(network.config, "type_vocab_size", 0) > 1
 
     def forward(self, ids, segments, seen) -> torch.Tensor:
-        """Return (n, outputs) of ids, segments and what is no padding, each (n, tokens)."""
+        """Return outputs (n, outputs) from ids, segments and the mask of real tokens, (n, tokens) each."""
         more = {"token_type_ids": segments} if self.segments else {}
         states = self.encoder(input_ids=ids, attention_mask=seen, **more).last_hidden_state
         return self.head(states[:, 0])
@@ -61,21 +61,21 @@ def main(
     settings: Mapping,
     code: Mapping[str, str] | None = None,
 ) -> None:
-    """Write `scores.RUN`, a row a seed and epoch: losses, what dev says, and the sizes of the data.
+    """Write `scores.RUN`, one row per seed and epoch: losses, scores on dev, and sizes of the data.
 
-    `files` are the task's by role; `task` says how they are read and trained, `settings` the config's
-    `fine_tuning`. Of labels mse and pearson are empty, of scores the others; `majority` and
-    `majority_f1` are what one answer for all comes to. Runs that are done are kept beside `out` until all are, so that a killed
-    job goes on.
+    `files` are the task's files by role; `task` describes their format and training, `settings` is
+    the config's `fine_tuning`. For labels, mse and pearson are empty; for scores, the others.
+    `majority` and `majority_f1` are the scores of a constant prediction. Finished runs are stored
+    next to `out` until all are done, so that a killed job resumes.
     """
     opened = lm.open()
     if not opened.masked:
         raise InputError(
-            f"{lm.name} is a causal LM; GLUE fine-tunes masked ones: name these in `lms`"
+            f"{lm.name} is a causal LM; GLUE fine-tunes masked LMs; list only these in `lms`"
         )
     pad = opened.around.pad
     train, dev = parts(files, task, settings, opened, f"{name} under {lm.name}")
-    state = job_state.beside(out)
+    state = job_state.path_for(out)
     specification = {
         "lm": [lm.bias, job_state.digest(Path(lm.model) / "model.safetensors")],
         "files": {role: job_state.digest(path) for role, path in files.items()},
@@ -106,7 +106,7 @@ def main(
 def parts(
     files: Mapping[str, str | Path], task: Mapping, settings: Mapping, opened: Model, what: str
 ) -> tuple[Encoded, Encoded]:
-    """Return train, or its sample, and dev as tokens."""
+    """Return train (or a sample of it) and dev as tokens."""
     room = min(settings["context"], window_of(opened.network, settings["context"]))
     read = examples.sample(examples.read([("train", files["train"])], task), settings["examples"])
     dev = examples.read([(role, path) for role, path in files.items() if role != "train"], task)
@@ -127,9 +127,9 @@ def run(
     what: str,
     report=lambda epoch: None,
 ) -> list[dict]:
-    """Fine-tune a copy of the network from a seed; return a row an epoch.
+    """Fine-tune a copy of the network from a seed; return one row per epoch.
 
-    Raises InputError where the loss is no number.
+    Raises InputError if the loss is not finite.
     """
     torch.manual_seed(seed)
     outputs = len(task.get("labels", [0]))
@@ -149,11 +149,11 @@ def run(
         for batch in batches(train, task["batch"], order):
             for group in optimizer.param_groups:
                 group["lr"] = rate(update)
-            outputs_ = classifier(*(each.to(device) for each in padded(train, batch, pad)))
+            outputs_ = classifier(*(tensor.to(device) for tensor in padded(train, batch, pad)))
             value = loss(outputs_, torch.from_numpy(train.targets[batch]).to(device))
             if not torch.isfinite(value):
                 raise InputError(
-                    f"{what}, seed {seed}: the loss is no number after {update:,} updates; lower "
+                    f"{what}, seed {seed}: the loss is not finite after {update:,} updates; lower "
                     "the task's `learning_rate`"
                 )
             optimizer.zero_grad(set_to_none=True)
@@ -169,10 +169,10 @@ def run(
 
 
 class Rate:
-    """The learning rate of each update: up in a line, then down to 0 at the last.
+    """The learning rate of each update: linear warm-up, then linear decay to 0.
 
-    A task's `updates` are of ten epochs of all of train; of fewer epochs or examples, both it and the
-    warm-up are as much shorter.
+    A task's `updates` refer to ten epochs of the full training data; with fewer epochs or examples,
+    updates and warm-up are reduced in proportion.
     """
 
     def __init__(self, task: Mapping, settings: Mapping, each_epoch: int):
@@ -183,57 +183,57 @@ class Rate:
         self.warm = self.last * task["warmup_updates"] / task["updates"]
 
     def __call__(self, update: int) -> float:
-        """Return the rate of update number `update`, from 0."""
+        """Return the learning rate of update number `update`, from 0."""
         if update < self.warm:
             return self.highest * (update + 1) / (self.warm + 1)
         return self.highest * max(0.0, (self.last - update) / (self.last - self.warm))
 
 
 def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross-entropy (nats) of labels, or squared error of scores."""
+    """Return the mean cross-entropy (nats) for labels, or the mean squared error for scores."""
     if outputs.shape[1] == 1:
         return functional.mse_loss(outputs[:, 0], targets)
     return functional.cross_entropy(outputs, targets)
 
 
 def batches(data: Encoded, size: int, order: np.random.Generator) -> Iterable[np.ndarray]:
-    """Yield places of all examples, in batches drawn at random, each of POOL batches by length."""
-    drawn, found = order.permutation(len(data.ids)), []
+    """Yield random batches of example indices, grouped by length within each POOL batches."""
+    drawn, groups = order.permutation(len(data.ids)), []
     lengths = np.array([len(ids) for ids in data.ids])
     for begin in range(0, len(drawn), POOL * size):
         pool = drawn[begin : begin + POOL * size]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
-        found += [pool[k : k + size] for k in range(0, len(pool), size)]
-    return [found[place] for place in order.permutation(len(found))]
+        groups += [pool[k : k + size] for k in range(0, len(pool), size)]
+    return [groups[index] for index in order.permutation(len(groups))]
 
 
 def padded(data: Encoded, places: Sequence[int], pad: int) -> tuple[torch.Tensor, ...]:
-    """Return ids, segments and what is no padding of some examples, (n, longest) each."""
-    longest = max(len(data.ids[place]) for place in places)
+    """Return ids, segments and the mask of real tokens of some examples, (n, longest) each."""
+    longest = max(len(data.ids[example]) for example in places)
     ids = torch.full((len(places), longest), pad)
     segments, seen = torch.zeros_like(ids), torch.zeros_like(ids)
-    for row, place in enumerate(places):
-        size = len(data.ids[place])
-        ids[row, :size] = torch.tensor(data.ids[place])
-        segments[row, :size] = torch.tensor(data.segments[place])
+    for row, example in enumerate(places):
+        size = len(data.ids[example])
+        ids[row, :size] = torch.tensor(data.ids[example])
+        segments[row, :size] = torch.tensor(data.segments[example])
         seen[row, :size] = 1
     return ids, segments, seen
 
 
 @torch.inference_mode()
 def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
-    """Return what the classifier's answers on dev are worth: `scores.COLUMNS`."""
+    """Return the scores of the classifier's predictions on dev: `scores.COLUMNS`."""
     classifier.eval()
     order = np.argsort([-len(ids) for ids in dev.ids], kind="stable")
-    found, begin, device = [], 0, next(classifier.parameters()).device
+    parts, begin, device = [], 0, next(classifier.parameters()).device
     while begin < len(order):
         size = max(1, TOKENS_AT_ONCE // len(dev.ids[order[begin]]))
         inputs = padded(dev, order[begin : begin + size], pad)
-        found.append(classifier(*(each.to(device) for each in inputs)).float().cpu().numpy())
+        parts.append(classifier(*(tensor.to(device) for tensor in inputs)).float().cpu().numpy())
         begin += size
     classifier.train()
-    outputs = np.empty((len(order), found[0].shape[1]), np.float32)
-    outputs[order] = np.concatenate(found)
+    outputs = np.empty((len(order), parts[0].shape[1]), np.float32)
+    outputs[order] = np.concatenate(parts)
     if outputs.shape[1] == 1:
         return scores.of_scores(outputs[:, 0], dev.targets)
     return scores.of_labels(outputs.argmax(1), dev.targets)

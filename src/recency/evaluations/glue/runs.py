@@ -1,4 +1,4 @@
-"""Fine-tuning runs as figures and tables read them: one row a run, and what an LM's runs come to."""
+"""Fine-tuning runs for figures and tables: one row per run, and summaries by LM."""
 
 from collections.abc import Iterable
 
@@ -13,22 +13,22 @@ MEASURES = {"matthews": "Matthews", "f1": "F1", "pearson": "Pearson"}
 
 
 def lms_of(variants: Described) -> list[LM]:
-    """Return the LMs in order, one for all of its seeds."""
-    once = {each["lm"]: each for each in variants}
+    """Return the LMs in order, without duplicates for their seeds."""
+    once = {variant["lm"]: variant for variant in variants}
     return comparison.records(once.values(), [])[0]
 
 
 def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
-    """Return a row a run from rule fine_tune's files, LM by LM and task by task.
+    """Return one row per run from rule fine_tune's files, by LM and task.
 
-    Columns: lm, label, variant (the LM of one seed of its own), task, seed (of the fine-tuning),
-    best and last (percent right, or squared error), best_epoch, epochs, measure and what it was at
-    the last epoch (`beside`), ended (on one answer for all), majority and majority_beside
-    (what one answer for all comes to), train, dev, cut.
+    Columns: lm, label, variant (the LM with its seed), task, seed (of the fine-tuning), best and
+    last (percent correct, or squared error), best_epoch, epochs, measure and its value at the last
+    epoch (`beside`), ended (whether predictions became constant), majority and majority_beside
+    (scores of a constant prediction), train, dev, cut.
     """
     here = [task for task in tasks if not task["not_run"]]
     cells = [(variant, task) for variant in variants for task in here]
-    found = []
+    records = []
     for path, (variant, task) in zip(runs, cells, strict=True):
         rows = comparison.table(path, COLUMNS)
         figure = "mse" if task["measure"] == "pearson" else "accuracy"
@@ -36,7 +36,7 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
         for seed, run in rows.groupby("seed", sort=False):
             last = run.loc[run.epoch.idxmax()]
             best = run.loc[run[figure].idxmin() if figure == "mse" else run[figure].idxmax()]
-            found.append(
+            records.append(
                 {
                     "lm": variant["lm"], "label": variant["label"], "variant": variant["variant"],
                     "task": task["task"], "seed": seed, "figure": figure,
@@ -48,33 +48,33 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
                     "train": int(last.train), "dev": int(last.dev), "cut": int(last.cut),
                 }
             )  # fmt: skip
-    return pd.DataFrame(found)
+    return pd.DataFrame(records)
 
 
 def summed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row an LM and task: means over its runs, the range of `best`, how many ended on one."""
+    """Return one row per LM and task: means over runs, range of `best`, number of constant runs."""
     by = rows.groupby(["lm", "task"], sort=False)
-    found = by.agg(
+    summary = by.agg(
         label=("label", "first"), figure=("figure", "first"), measure=("measure", "first"),
         runs=("best", "size"), best=("best", "mean"), low=("best", "min"), high=("best", "max"),
         last=("last", "mean"), beside=("beside", "mean"), ended=("ended", "sum"),
         majority=("majority", "first"), majority_beside=("majority_beside", "first"), epochs=("epochs", "first"), train=("train", "first"),
         dev=("dev", "first"), cut=("cut", "first"),
     )  # fmt: skip
-    return found.reset_index()
+    return summary.reset_index()
 
 
 def published(path: File | None, tasks: Described, lms: Iterable[LM]) -> pd.DataFrame:
-    """Return what was published of LMs of the same label: lm, size, task, value; task "ppl" as well.
+    """Return published values of LMs with these labels: lm, size, task (or "ppl"), value.
 
-    `path` is a CSV of size, model, ppl and a column a task's label.
+    `path` is a CSV of size, model, ppl and a column per task's label.
     """
     columns = ["lm", "size", "task", "value"]
     if path is None:
         return pd.DataFrame(columns=columns)
-    known = {task["label"]: task["task"] for task in tasks} | {"ppl": "ppl"}
+    task_of = {task["label"]: task["task"] for task in tasks} | {"ppl": "ppl"}
     table = comparison.table(path, ["size", "model", "ppl"])
     long = table.melt(["size", "model"], var_name="column", value_name="value")
     long["lm"] = long.model.map({lm.label: lm.lm for lm in lms})
-    long["task"] = long.column.map(known)
+    long["task"] = long.column.map(task_of)
     return long.dropna(subset=["lm", "task"])[columns].astype({"value": float})

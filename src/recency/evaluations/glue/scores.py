@@ -1,37 +1,37 @@
-"""What predictions on a task's dev set are worth, and whether they are one and the same for all."""
+"""Scores of predictions on a task's dev set, and whether the predictions are constant."""
 
 import numpy as np
 
 COLUMNS = ["accuracy", "matthews", "f1", "mse", "pearson", "constant"]
-#: Of a file of runs.
+#: Columns of a file of runs.
 RUN = ["seed", "epoch", "train_loss", *COLUMNS, "majority", "majority_f1", "train", "dev", "cut"]
-#: Predicted scores that spread less than this share of the true ones' spread are constant.
+#: Predicted scores with less than this share of the true scores' spread count as constant.
 FLAT = 0.1
 
 
 def of_labels(predicted: np.ndarray, true: np.ndarray) -> dict:
-    """Return accuracy, Matthews' coefficient (of any number of labels), F1 of the last label, constant.
+    """Return accuracy, multi-class Matthews coefficient, F1 of the last label, and constant.
 
-    Matthews' coefficient and F1 are 0 where they are 0/0, as of predictions that are all one label.
+    Matthews' coefficient and F1 are 0 where they are 0/0, as for constant predictions.
     """
     classes = int(max(predicted.max(), true.max())) + 1
     table = np.zeros((classes, classes))
     np.add.at(table, (true, predicted), 1)
     n, right = table.sum(), np.trace(table)
-    there, said = table.sum(1), table.sum(0)
-    # Gorodkin (2004), equation 8; of two labels (tp·tn - fp·fn) / √(…).
-    under = np.sqrt((n**2 - said @ said) * (n**2 - there @ there))
-    both = there[-1] + said[-1]
+    there, guesses = table.sum(1), table.sum(0)
+    # Gorodkin (2004), equation 8; for two labels (tp·tn - fp·fn) / √(…).
+    under = np.sqrt((n**2 - guesses @ guesses) * (n**2 - there @ there))
+    both = there[-1] + guesses[-1]
     return {
         "accuracy": right / n,
-        "matthews": (right * n - there @ said) / under if under else 0.0,
+        "matthews": (right * n - there @ guesses) / under if under else 0.0,
         "f1": 2 * table[-1, -1] / both if both else 0.0,
         "constant": len(np.unique(predicted)) == 1,
     }
 
 
 def of_scores(predicted: np.ndarray, true: np.ndarray) -> dict:
-    """Return the mean squared error, Pearson's correlation (0 of a constant), and constant."""
+    """Return mean squared error, Pearson's correlation (0 for a constant), and constant."""
     predicted, true = predicted.astype(float), true.astype(float)
     flat = predicted.std() < FLAT * true.std()
     spread = predicted.std() * true.std()
@@ -44,9 +44,9 @@ def of_scores(predicted: np.ndarray, true: np.ndarray) -> dict:
 
 
 def majority(true: np.ndarray, labels: bool) -> dict:
-    """Return what one answer for all comes to: `majority`, accuracy or squared error, and `majority_f1`."""
+    """Return accuracy or squared error of a constant prediction (`majority`) and `majority_f1`."""
     if not labels:
         return {"majority": float(true.astype(float).var()), "majority_f1": np.nan}
     counts = np.bincount(true)
-    found = of_labels(np.full(len(true), counts.argmax()), true)
-    return {"majority": found["accuracy"], "majority_f1": found["f1"]}
+    scores = of_labels(np.full(len(true), counts.argmax()), true)
+    return {"majority": scores["accuracy"], "majority_f1": scores["f1"]}

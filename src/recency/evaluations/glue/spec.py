@@ -1,4 +1,4 @@
-"""GLUE: masked LMs fine-tuned to tell sentences, or pairs of them, apart."""
+"""GLUE: masked LMs fine-tuned to classify or score sentences and sentence pairs."""
 
 from recency import config as configuration
 from recency.evaluations.registry import Data, Evaluation
@@ -9,7 +9,7 @@ PARTS = ("train", "dev", "dev_too")
 
 
 def tasks(study, experiment: str) -> list[dict]:
-    """Return the tasks that an experiment asks for: task, label, measure and why it was not run."""
+    """Return an experiment's tasks: task, label, measure, and a reason if not run."""
     return [
         {
             "task": name,
@@ -30,7 +30,7 @@ def _runs(study, experiment: str) -> list[str]:
 
 
 def _trained(study, experiment: str) -> list[str]:
-    """Return the LMs fine-tuned that are trained here, whose last validation is a perplexity."""
+    """Return the fine-tuned LMs that are trained here, whose last validation gives a perplexity."""
     here = study.lms_that_are("trained")
     return [
         lm for lm in study.named_lms(experiment, KEY) if study.trained_as(lm) == lm and lm in here
@@ -41,35 +41,35 @@ def _problems(config, name) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
     if KEY not in experiment:
         return []
-    listed, own = experiment["lms"], experiment[KEY].get("lms", [])
-    found = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
-    found += [
-        f"{where}: {lm!r} predicts next tokens, and masked LMs are fine-tuned; name these in `lms`"
-        for lm in configuration.causal_ones(config, own or listed)
+    listed, chosen = experiment["lms"], experiment[KEY].get("lms", [])
+    problems = [] if "fine_tuning" in config else [f"{where}: the table `fine_tuning` is missing"]
+    problems += [
+        f"{where}: {lm!r} predicts next tokens, and GLUE fine-tunes masked LMs; list only these in `lms`"
+        for lm in configuration.causal_ones(config, chosen or listed)
     ]
-    return found + [
+    return problems + [
         f"{where} → lms: not among the experiment's {nearest(lm, listed)}"
-        for lm in own
+        for lm in chosen
         if lm not in listed
     ]
 
 
 def _problems_of_tables(config, root) -> list[str]:
-    """List tasks whose columns do not go with each other, or with the files' headers."""
-    found = []
+    """List tasks whose columns are inconsistent with each other or with the files' headers."""
+    problems = []
     for name, task in config.get("glue_tasks", {}).items():
         where, columns = f"glue_tasks → {name}", task["columns"]
         if len(set(columns.values())) < len(columns):
-            found.append(f"{where} → columns: one column is named for two things")
-        named = [each for each in columns.values() if isinstance(each, str)]
+            problems.append(f"{where} → columns: one column has two roles")
+        named = [column for column in columns.values() if isinstance(column, str)]
         parts = [part for part in PARTS if part in task]
         without = [part for part in parts if part not in task.get("header", parts)]
         if named and without:
-            found.append(
-                f"{where} → columns: {without[0]} has no header, and no column {named[0]!r}; number "
+            problems.append(
+                f"{where} → columns: {without[0]} has no header, hence no column {named[0]!r}; number "
                 "the columns from 0"
             )
-    return found
+    return problems
 
 
 EVALUATION = Evaluation(

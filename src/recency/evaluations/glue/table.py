@@ -1,4 +1,4 @@
-"""GLUE and perplexity, LM by LM, beside the published: what was learned, and what is one answer for all."""
+"""GLUE scores and perplexity by LM, compared with published values and constant predictions."""
 
 from collections.abc import Mapping
 
@@ -26,48 +26,48 @@ COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "h
 
 
 def perplexities(curves: Files, trained: list[str]) -> dict[str, float]:
-    """Return LM of one seed → exp of its last validation loss, of those that have one."""
-    found = {}
+    """Return LM with its seed → exp of its last validation loss, if it has one."""
+    perplexity_of = {}
     for lm, path in zip(trained, curves, strict=True):
         held_out = comparison.table(path, ["validation_nats"]).validation_nats.dropna()
         if len(held_out):
-            found[lm] = float(np.exp(held_out.iloc[-1]))
-    return found
+            perplexity_of[lm] = float(np.exp(held_out.iloc[-1]))
+    return perplexity_of
 
 
 def tidy(
-    runs: pd.DataFrame, lms: list[LM], tasks: list[Mapping], ppl: pd.DataFrame, known: pd.DataFrame
+    runs: pd.DataFrame, lms: list[LM], tasks: list[Mapping], ppl: pd.DataFrame, paper: pd.DataFrame
 ) -> pd.DataFrame:
     """Return COLUMNS for each LM and task, "ppl" first; a task that was not run has its reason."""
     rows = [run_files.summed(runs), ppl]
     for task in (task for task in tasks if task["not_run"]):
         absent = pd.DataFrame({"lm": [lm.lm for lm in lms], "label": [lm.label for lm in lms]})
         rows.append(absent.assign(**{key: task[key] for key in ("task", "measure", "not_run")}))
-    found = pd.concat([each for each in rows if len(each)], ignore_index=True)
+    table = pd.concat([frame for frame in rows if len(frame)], ignore_index=True)
     for size in ("base", "large"):
-        own = known[known["size"] == size].set_index(["lm", "task"]).value
-        keys = pd.MultiIndex.from_frame(found[["lm", "task"]])
-        found[f"published_{size}"] = own.reindex(keys).to_numpy()
-    order = {name: place for place, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
-    lm_order = {lm.lm: place for place, lm in enumerate(lms)}
-    found = found.assign(a=found.lm.map(lm_order), b=found.task.map(order)).sort_values(["a", "b"])
-    return found.reindex(columns=COLUMNS).reset_index(drop=True)
+        of_size = paper[paper["size"] == size].set_index(["lm", "task"]).value
+        keys = pd.MultiIndex.from_frame(table[["lm", "task"]])
+        table[f"published_{size}"] = of_size.reindex(keys).to_numpy()
+    order = {name: index for index, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
+    lm_order = {lm.lm: index for index, lm in enumerate(lms)}
+    table = table.assign(a=table.lm.map(lm_order), b=table.task.map(order)).sort_values(["a", "b"])
+    return table.reindex(columns=COLUMNS).reset_index(drop=True)
 
 
 def written(value: float, figure: str) -> str:
-    """Write percent right with one decimal, a squared error with three."""
+    """Format a percentage with one decimal, a squared error with three."""
     return style.number(value, 3 if figure == "mse" else 1)
 
 
 def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> Table:
-    """Set a row an LM, under one of what a single answer for all comes to."""
+    """Return a row per LM, below a row for a constant prediction."""
     of = rows.set_index(["lm", "task"], drop=False)
     have = [("ppl", "Perplexity")] if (rows.task == "ppl").any() else []
     have += [(task["task"], task["label"]) for task in tasks]
-    single = ["one answer for all"]
+    single = ["constant prediction"]
     for task, _ in have:
-        known = rows[(rows.task == task) & rows.majority.notna()]
-        single.append(_single(known.iloc[0]) if len(known) else "")
+        with_majority = rows[(rows.task == task) & rows.majority.notna()]
+        single.append(_single(with_majority.iloc[0]) if len(with_majority) else "")
     grid = [single]
     for lm, label in rows[["lm", "label"]].drop_duplicates().itertuples(index=False):
         cells = [label]
@@ -78,17 +78,17 @@ def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mappi
 
 
 def _single(row: pd.Series) -> Cell:
-    """Write what one answer for all comes to."""
-    beside = f"{MEASURES[row.measure]} {style.number(row.majority_beside, 2)}"
-    return Cell(written(row.majority, row.figure), (beside,))
+    """Return the scores of a constant prediction."""
+    second = f"{MEASURES[row.measure]} {style.number(row.majority_beside, 2)}"
+    return Cell(written(row.majority, row.figure), (second,))
 
 
 def _cell(row: pd.Series) -> Cell:
-    """Write an LM's figure for a task; beneath it how the runs spread, the measure, and how they ended."""
+    """Return an LM's score on a task, with its range, the last epoch's measure, and constant runs."""
     below = []
-    known = [("base", row.published_base), ("large", row.published_large)]
-    told = [f"{style.tick(value)} ({size})" for size, value in known if not np.isnan(value)]
-    published = [f"published {', '.join(told)}"] if told else []
+    sizes = [("base", row.published_base), ("large", row.published_large)]
+    texts = [f"{style.tick(value)} ({size})" for size, value in sizes if not np.isnan(value)]
+    published = [f"published {', '.join(texts)}"] if texts else []
     if isinstance(row.not_run, str) and row.not_run:
         return Cell("not run", tuple(published))
     if row.task == "ppl" and row.runs == 1:
@@ -99,7 +99,7 @@ def _cell(row: pd.Series) -> Cell:
     if row.task != "ppl":
         below.append(f"{MEASURES[row.measure]} {style.number(row.beside, 2)}")
         if row.ended:
-            below.append(f"one answer: {row.ended:.0f} of {row.runs:.0f} runs")
+            below.append(f"constant: {row.ended:.0f} of {row.runs:.0f} runs")
     return Cell(
         written(row.best, row.figure), (*below, *published),
         bold=row.task != "ppl" and _learned(row),
@@ -107,68 +107,68 @@ def _cell(row: pd.Series) -> Cell:
 
 
 def _learned(row: pd.Series) -> bool:
-    """Say whether no run ended on one answer, and each was better than one at its best epoch."""
+    """Return whether no run ended on a constant prediction and all runs beat one at their best."""
     better = row.high < row.majority if row.figure == "mse" else row.low > row.majority
     return bool(better and not row.ended)
 
 
 def notes(rows: pd.DataFrame, tasks: list[Mapping], training: Mapping) -> list[str]:
-    """Say what the numbers are, of how many runs, and what was left out or cut."""
+    """Return notes on the measures, the runs, and cut or missing examples."""
     done = rows[rows.epochs.notna()]
     lines = [
         (
-            "the study's figure: percent of dev that is right at the best epoch, chosen on dev itself (of "
-            "scores the mean squared error, of targets from 0 to 1), mean over runs, with the lowest and "
-            "the highest; under it the last epoch's Matthews coefficient, F1 or Pearson correlation"
+            "the study's measure: accuracy on dev at the best epoch, selected on dev itself (for "
+            "scores the mean squared error, for targets from 0 to 1), mean over runs, with minimum and "
+            "maximum; beneath, the last epoch's Matthews coefficient, F1 or Pearson correlation"
         ),
         (
-            "one answer for all: the most frequent label of dev (of scores their mean); so many runs ended "
-            "on one answer to everything, having learned nothing. In bold where none did, and all were "
-            "better than that at their best"
+            "constant prediction: the most frequent label of dev (for scores, their mean); constant: number of "
+            "runs that ended on a constant prediction. Bold: no run did, and all were "
+            "better than it at their best epoch"
         ),
     ]
     if len(done):
-        many = sorted({int(each) for each in done.runs})
+        many = sorted({int(count) for count in done.runs})
         of = "/".join(map(str, many))
         examples = training["examples"]
         sizes = ", ".join(
-            f"{task} {int(own.train.iloc[0]):,} and {int(own.dev.iloc[0]):,}"
-            for task, own in done.groupby("task", sort=False)
+            f"{task} {int(task_rows.train.iloc[0]):,} and {int(task_rows.dev.iloc[0]):,}"
+            for task, task_rows in done.groupby("task", sort=False)
         )
         lines.append(
-            f"{of} runs a cell (networks × fine-tuning seeds), {int(done.epochs.max())} epochs"
+            f"{of} runs per cell (networks × fine-tuning seeds), {int(done.epochs.max())} epochs"
             + (f", at most {examples:,} examples of train" if examples else "")
             + f"; examples of train and dev: {sizes}"
         )
         cut = done[done.cut > 0].drop_duplicates("task")
         if len(cut):
-            told = ", ".join(f"{row.task} {int(row.cut):,}" for row in cut.itertuples())
-            lines.append(f"examples longer than the context, cut from the longer sentence: {told}")
+            counts = ", ".join(f"{row.task} {int(row.cut):,}" for row in cut.itertuples())
+            lines.append(f"examples cut to the context, from the longer sentence: {counts}")
     if (rows.task == "ppl").any():
         lines.append(
-            "perplexity: of masked tokens of validation text, mean over the networks; the published is "
-            "of another text and vocabulary, and only its order compares"
+            "perplexity: of masked tokens of validation text, mean over the networks; published values are "
+            "for another text and vocabulary, so that only their order is comparable"
         )
     lines += [f"not run: {task['not_run']}" for task in tasks if task["not_run"]]
     return lines
 
 
 def summary(path: File) -> Table:
-    """Set the figures and how many runs ended on one answer, for the summary."""
+    """Return the scores and the number of constant runs, for the summary."""
     rows = comparison.table(path, COLUMNS)
     rows = rows[(rows.task != "ppl") & rows.best.notna()]
     names = list(dict.fromkeys(rows.task))
     grid = []
-    for label, own in rows.groupby("label", sort=False):
-        by = own.set_index("task")
+    for label, lm_rows in rows.groupby("label", sort=False):
+        by = lm_rows.set_index("task")
         cells = [label]
         for name in names:
             row = by.loc[name]
-            ended = f" ({row.ended:.0f}/{row.runs:.0f} one answer)" if row.ended else ""
+            ended = f" ({row.ended:.0f}/{row.runs:.0f} constant)" if row.ended else ""
             cells.append(written(row.best, row.figure) + ended)
         grid.append(cells)
-    said = "best epoch's percent right (STS-B: squared error), mean over runs"
-    return Table("", ["LM", *names], grid, [said])
+    note = "best epoch's accuracy in percent (STS-B: squared error), mean over runs"
+    return Table("", ["LM", *names], grid, [note])
 
 
 def main(
@@ -183,17 +183,17 @@ def main(
     title: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's, LM by LM."""
+    """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's files, by LM."""
     models = run_files.lms_of(variants)
-    one = {each["variant"]: each for each in variants}
-    found = pd.DataFrame(
+    one = {variant["variant"]: variant for variant in variants}
+    ppl = pd.DataFrame(
         {"lm": one[lm]["lm"], "label": one[lm]["label"], "ppl": value}
         for lm, value in perplexities(curves, trained).items()
     )
-    if len(found):
-        found = found.groupby(["lm", "label"], sort=False).ppl.agg(["size", "mean", "min", "max"])
-        found = found.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
-        found = found.assign(task="ppl", figure="ppl")
-    known = run_files.published(published, tasks, models)
-    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, found, known)
+    if len(ppl):
+        ppl = ppl.groupby(["lm", "label"], sort=False).ppl.agg(["size", "mean", "min", "max"])
+        ppl = ppl.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
+        ppl = ppl.assign(task="ppl", figure="ppl")
+    paper = run_files.published(published, tasks, models)
+    rows = tidy(run_files.read(runs, variants, tasks), models, tasks, ppl, paper)
     tables.write(out, layout(title, rows, tasks, training), rows)

@@ -1,7 +1,8 @@
-"""Compare LMs by the AIC of what was fitted to all observations, and their surprisal by what it goes with.
+"""Compare LMs by the AIC of full-data fits, and correlate their surprisal with other variables.
 
-That is least squares on words or a model of observations. De Varda & Marelli (2024), Figure 2: mean surprisal (A), its correlation with log frequency (B) and
-with the response (C), and ΔAIC against the baseline (D). All are over the words, or observations, that were fitted.
+The models are least squares on words or models of observations. As in de Varda & Marelli (2024),
+Figure 2: mean surprisal (A), its correlation with log frequency (B) and with the response (C), and
+ΔAIC against the baseline (D), all over the fitted words or observations.
 """
 
 import math
@@ -21,7 +22,7 @@ COLUMNS = [
     *("r_frequency", "r_response", "aic", "delta_aic", "relative_likelihood", "note"),
 ]
 CRITERIA = ["loglik", "bic", "delta_bic"]
-"""Further columns where observations were fitted, not words."""
+"""Additional columns for models of observations."""
 
 
 def main(
@@ -37,14 +38,13 @@ def main(
     others: Sequence[File] = (),
     named: Sequence[Mapping[str, str]] = (),
 ) -> None:
-    """Write COLUMNS (CSV), one row for each of `cells` (lm, dataset, measure, design), in order.
+    """Write COLUMNS (CSV), one row per cell of `cells` (lm, dataset, measure, design), in order.
 
-    `fits` are the JSON files of the full models, `observations` what they were fitted to; all files
-    are listed in the order of `cells`, `unigram` where a design asks for it. ΔAIC is an LM's AIC
-    minus that of the LM `baseline`: below 0 the LM fits better. A model that could not be fitted
-    has an empty AIC and the reason in `note`. Where models of observations are among them, mixed or
-    additive ones, CRITERIA follow. `others` are the files of surprisal of LMs that formulas name: of
-    each of `named`, an lm and a dataset.
+    `fits` are the JSON files of the full models, `observations` their data; all files are in the
+    order of `cells`, `unigram` where a design needs it. ΔAIC is an LM's AIC minus that of the LM
+    `baseline`: below 0, the LM fits better. A failed fit has an empty AIC and its reason in `note`.
+    CRITERIA are added if there are models of observations, mixed or additive. `others` are
+    surprisal files of LMs named in formulas, one per lm and dataset of `named`.
     """
     rows, columns = [], list(COLUMNS)
     for index, cell in enumerate(cells):
@@ -54,42 +54,42 @@ def main(
         of_dataset = {n["lm"]: path for n, path in pairs if n["dataset"] == cell["dataset"]}
         files = words[index], observations[index], None, frequency, surprisal[index]
         texts = Inputs(*files, of_dataset).texts(fit)
-        found = {name: cell[name] for name in COLUMNS[:4]}
-        found |= described(rows_for(fit, observations[index], texts, also=["surprisal"]))
-        found["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
-        found |= {"aic": fit.get("aic", math.nan), "note": fit["note"]}
+        row = {name: cell[name] for name in COLUMNS[:4]}
+        row |= described(rows_for(fit, observations[index], texts, also=["surprisal"]))
+        row["words_per_text"] = len(texts.item) / len(np.unique(texts.item))
+        row |= {"aic": fit.get("aic", math.nan), "note": fit["note"]}
         if fit.get("engine") != "ols":
             loglik = fit["loglik"]["fit"]
-            found["loglik"] = math.nan if loglik is None else loglik
-            found["bic"] = fit.get("bic", math.nan)
+            row["loglik"] = math.nan if loglik is None else loglik
+            row["bic"] = fit.get("bic", math.nan)
             columns = [*COLUMNS, *CRITERIA]
-        rows.append(found)
+        rows.append(row)
     table = pd.DataFrame(rows)
     places = ["dataset", "measure", "design"]
     at = table[table.lm == baseline].set_index(places)
-    for place, group in table.groupby(places, sort=False):
-        if place not in at.index:
-            raise InputError(f"delta_aic: {'.'.join(place[:2])} has no row of {baseline}")
-        if (group.n != at.n[place]).any():
-            other = group[group.n != at.n[place]].iloc[0]
+    for key, group in table.groupby(places, sort=False):
+        if key not in at.index:
+            raise InputError(f"delta_aic: {'.'.join(key[:2])} has no row of {baseline}")
+        if (group.n != at.n[key]).any():
+            other = group[group.n != at.n[key]].iloc[0]
             raise InputError(
-                f"{fits[other.name]} is of {other.n} rows, that of {baseline} of {at.n[place]}: "
-                "they were made from different observations; make both again"
+                f"{fits[other.name]} has {other.n} rows, and that of {baseline} has {at.n[key]}: "
+                "they used different observations; fit both again"
             )
-        table.loc[group.index, "delta_aic"] = group.aic - at.aic[place]
+        table.loc[group.index, "delta_aic"] = group.aic - at.aic[key]
         if "bic" in table:
-            table.loc[group.index, "delta_bic"] = group.bic - at.bic[place]
+            table.loc[group.index, "delta_bic"] = group.bic - at.bic[key]
     table["relative_likelihood"] = np.exp(-table.delta_aic.abs() / 2)
     write_csv(out, table[columns])
 
 
 def described(rows: Rows) -> dict[str, float]:
-    """Return n, the mean surprisal (nats) of the words, and Pearson's r of their surprisal.
+    """Return n, the mean surprisal (nats) of the words, and Pearson's r with frequency and response.
 
-    Log frequency is the corpus's own, or else minus unigram surprisal; without either r is NaN.
+    Log frequency is the corpus's own, otherwise minus unigram surprisal; without either r is NaN.
     """
-    bits, known = rows.predictors["surprisal"], rows.predictors
-    frequency = known.get("log_frequency", -known["unigram"] if "unigram" in known else None)
+    bits, terms = rows.predictors["surprisal"], rows.predictors
+    frequency = terms.get("log_frequency", -terms["unigram"] if "unigram" in terms else None)
     return {
         "n": len(bits),
         "mean_surprisal_nats": float(bits.mean() * math.log(2)),
@@ -99,7 +99,7 @@ def described(rows: Rows) -> dict[str, float]:
 
 
 def correlation(a: np.ndarray, b: np.ndarray | None) -> float:
-    """Return Pearson's r of two arrays (n,); NaN where one is constant or empty."""
+    """Return Pearson's r of two arrays (n,), NaN if one is constant or empty."""
     if b is None or not len(a) or not (np.ptp(a) > 0 and np.ptp(b) > 0):
         return math.nan
     return float(np.corrcoef(a, b)[0, 1])

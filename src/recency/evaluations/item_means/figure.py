@@ -1,4 +1,4 @@
-"""Surprisal and fit of each LM on each corpus, in four panels (de Varda & Marelli 2024, Figure 2)."""
+"""Surprisal and fit of each LM on each corpus, in four panels (de Varda & Marelli 2024, Fig. 2)."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -22,13 +22,13 @@ PANELS = {
     "r_response": ("C", "r of surprisal and response"),
     "delta_aic": ("D", "ΔAIC against {}"),
 }
-HEIGHT = 0.34  # inches a response
+HEIGHT = 0.34  # inches per response
 
 
 def draw(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], baseline: str, words: list[str]
 ) -> Figure:
-    """Draw the panels: responses downwards, a marker an LM; `words` are sentences for the foot."""
+    """Draw the panels: responses downwards, a marker per LM; `words` are notes below the figure."""
     looks, names = style.looks(lms), [response.label for response in responses]
     step = min(0.26, 0.7 / len(lms))
     figure = style.figure(1.6 + 2 * HEIGHT * max(len(names), 3))
@@ -40,7 +40,7 @@ def draw(
             look, off = looks[lm.lm], step * (number - (len(lms) - 1) / 2)
             if column == "delta_aic" and lm.lm == baseline:
                 continue
-            places = [place + off for place in range(len(names))]
+            places = [index + off for index in range(len(names))]
             axes.plot(mine, places, look.marker, mfc=look.face, mec=look.colour, ms=5, gid=lm.lm)
             if column == "delta_aic":
                 there = rows[rows.lm == lm.lm].set_index("response").published.reindex(names)

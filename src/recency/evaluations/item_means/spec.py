@@ -1,10 +1,10 @@
-"""Corpora that are fitted whole, words' means (de Varda & Marelli 2024) or observations: AIC."""
+"""Corpora fitted without partitions, as word means (de Varda & Marelli 2024) or observations: AIC."""
 
 from recency.evaluations.registry import Evaluation
 
 
 def _problems(config, name) -> list[str]:
-    """List what an experiment asks of datasets that are not partitioned, and they cannot give."""
+    """List settings of an experiment that require partitions of datasets without them."""
     experiment, where = config["experiments"][name], f"experiments → {name}"
     listed = [
         (design, response.partition(".")[0])
@@ -19,13 +19,13 @@ def _problems(config, name) -> list[str]:
     if others := sorted({dataset for _, dataset in listed} - fitted):
         problems.append(
             f"{where} → responses: all of {first!r} is fitted (`partitioned: false`), {others[0]!r} "
-            "is not; give each an experiment of its own"
+            "is not; give each a separate experiment"
         )
     for key in ("compare", "seeds", "sensitivity"):
         if key in experiment:
             problems.append(
-                f"{where} → {key}: {first!r} has no partition beside the one that is fitted "
-                f"(`partitioned: false`); leave `{key}` out"
+                f"{where} → {key}: {first!r} has no partition other than the fitted one "
+                f"(`partitioned: false`); remove `{key}`"
             )
     return problems
 

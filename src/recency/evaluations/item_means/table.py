@@ -1,4 +1,4 @@
-"""ΔAIC of each LM against the baseline, published beside reproduced (de Varda & Marelli 2024)."""
+"""ΔAIC of each LM against the baseline, reproduced and published (de Varda & Marelli 2024)."""
 
 import math
 from pathlib import Path
@@ -21,9 +21,9 @@ PRODUCT = {
 
 
 def reading(delta: float) -> str:
-    """Read a ΔAIC by Burnham & Anderson (2004), as de Varda & Marelli did (Section 3.3).
+    """Interpret a ΔAIC by Burnham & Anderson (2004), as de Varda & Marelli did (Section 3.3).
 
-    Their rules are of 0 to 2, 4 to 7 and 10 or more; what lies between them is written as such.
+    Their rules cover 0 to 2, 4 to 7 and 10 or more; intermediate values are described as such.
     """
     size = abs(delta)
     if math.isnan(size):
@@ -46,9 +46,9 @@ def read(
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
     """Read delta_aic.csv with `label`, `response`, `published` and `n_published` added.
 
-    Rows are in the order of the responses and, within each, of the LMs. Also returns the LMs, the
-    responses that were run, and sentences on those that were not. `published` is a CSV as
-    recency.figures.papers reads it, with corpus_measure (labels), n_words and delta_aic.
+    Rows are in the order of the responses, then of the LMs. Also return the LMs, the responses that
+    were run, and notes on the others. `published` is a CSV as read by recency.figures.papers, with
+    corpus_measure (labels), n_words and delta_aic.
     """
     columns = delta_aic.COLUMNS
     rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)
@@ -70,8 +70,8 @@ def read(
 
 
 def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, source: str) -> Table:
-    """Set the rows out: a block a response, the LMs beneath one another."""
-    beside = bool(rows.published.notna().any())
+    """Return the table: a block per response, a row per LM."""
+    has_published = bool(rows.published.notna().any())
     whole = "loglik" in rows
     names = [
         "Observations" if whole else "Words",
@@ -80,35 +80,35 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
         "AIC",
         "ΔAIC",
     ]
-    names += [*(["published"] * beside), "Relative likelihood"]
+    names += [*(["published"] * has_published), "Relative likelihood"]
     header = ["Response", *names, "Reading"]
     grid, rules = [], []
     for response, block in rows.groupby("response", sort=False):
         rules += [len(grid)] if grid else []
         best = block.aic.min()
-        for place, (_, row) in enumerate(block.iterrows()):
-            own = row.lm == baseline
-            known = pd.notna(row.n_published)
-            size = f"published {row.n_published:,}" if known and not place else ""
+        for index, (_, row) in enumerate(block.iterrows()):
+            is_baseline = row.lm == baseline
+            has_size = pd.notna(row.n_published)
+            size = f"published {row.n_published:,}" if has_size and not index else ""
             cells = [
-                "" if place else response,
-                Cell("" if place else f"{row.n:,}", (size,) if size else ()),
+                "" if index else response,
+                Cell("" if index else f"{row.n:,}", (size,) if size else ()),
                 row.label,
                 *(style.number(row[name], 2) for name in ("loglik", "bic") if whole),
                 Cell(style.number(row.aic, 2), bold=row.aic == best),
-                "" if own else style.signed(row.delta_aic, 2),
+                "" if is_baseline else style.signed(row.delta_aic, 2),
             ]
-            if beside:
-                cells.append("" if own else style.signed(row.published, 2))
-            likelihood = "" if own or pd.isna(row.aic) else f"{row.relative_likelihood:.3g}"
-            cells += [likelihood, "" if own else reading(row.delta_aic)]
+            if has_published:
+                cells.append("" if is_baseline else style.signed(row.published, 2))
+            likelihood = "" if is_baseline or pd.isna(row.aic) else f"{row.relative_likelihood:.3g}"
+            cells += [likelihood, "" if is_baseline else reading(row.delta_aic)]
             grid.append(cells)
     what = "observations" if whole else "words"
     compared = f"ΔAIC: AIC minus that of {baseline_label(rows, baseline)} on the same {what}; "
-    judged = "relative likelihood: of the worse of the two models, e^(-|ΔAIC| / 2); its reading is "
-    judged += "Burnham & Anderson's (2004): to 2, 4 to 7, from 10 on; they say nothing of the rest"
-    first = [compared + "below 0 the LM fits better; the lowest AIC of a response in bold", judged]
-    if beside:
+    judged = "relative likelihood of the worse model: e^(-|ΔAIC| / 2); interpretation by "
+    judged += "Burnham & Anderson (2004): 0 to 2, 4 to 7, 10 or more; they do not cover the rest"
+    first = [compared + "below 0 the LM fits better; bold: the lowest AIC of a response", judged]
+    if has_published:
         first.append(f"published: {source}")
     return Table(
         title,
@@ -126,31 +126,31 @@ def baseline_label(rows: pd.DataFrame, baseline: str) -> str:
 
 
 def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
-    """Say how ΔAIC goes with the length of the texts (their Appendix A), from three responses on."""
+    """Return a note on the correlation of ΔAIC with text length (their Appendix A)."""
     parts = []
     for label, mine in rows[rows.lm != baseline].groupby("label", sort=False):
-        known = mine[mine.delta_aic.notna()]
-        r = delta_aic.correlation(known.words_per_text.to_numpy(), known.delta_aic.to_numpy())
-        if len(known) > 2 and not math.isnan(r):
+        fitted = mine[mine.delta_aic.notna()]
+        r = delta_aic.correlation(fitted.words_per_text.to_numpy(), fitted.delta_aic.to_numpy())
+        if len(fitted) > 2 and not math.isnan(r):
             parts.append(f"{label} {style.signed(r, 2)}")
     names = ", ".join(parts)
-    return [f"Pearson's r of ΔAIC and words a text, over the responses: {names}"] if parts else []
+    return [f"Pearson's r of ΔAIC and words per text, over the responses: {names}"] if parts else []
 
 
 def summary(path: Path) -> Table:
-    """Give ΔAIC by LM and response, from this table's CSV, with the number of words, for the summary."""
+    """Return ΔAIC by LM and response with the number of words, from this table's CSV."""
     rows = comparison.table(path, ["label", "response", "n", "delta_aic"])
     names = list(dict.fromkeys(rows.response))
     what = "observations" if "loglik" in rows else "words"
     grid = [[what, *(f"{n:,}" for n in rows.groupby("response").n.first()[names])]]
     for label, mine in rows.groupby("label", sort=False):
         delta = mine.set_index("response").delta_aic.reindex(names)
-        if (delta != 0).any():  # the baseline's own are 0
-            grid.append([label, *(style.signed(each, 2) for each in delta)])
+        if (delta != 0).any():  # the baseline's are 0
+            grid.append([label, *(style.signed(value, 2) for value in delta)])
     notes = [
         (
-            f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All are fitted: there "
-            "is no held-out partition, so nothing is tested on one"
+            f"ΔAIC against the baseline on all {what}: below 0 the LM fits better. All data are fitted: there "
+            "is no held-out partition"
         )
     ]
     return Table("", ["LM", *names], grid, notes)
@@ -170,9 +170,9 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
     rows, _, _, missing = read(delta_aic, lms, responses, not_run, published)
-    own = rows.lm == baseline
+    is_baseline = rows.lm == baseline
     data = rows.assign(
         difference=rows.delta_aic - rows.published,
-        reading=rows.delta_aic.map(reading).mask(own, ""),
+        reading=rows.delta_aic.map(reading).mask(is_baseline, ""),
     )
     tables.write(out, layout(rows, baseline, missing, title, source), data)

@@ -14,25 +14,25 @@ KEY = ["document", "place"]
 
 
 def read(lengths: Files, variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
-    """Return a row an LM and length from rule length_perplexity's files, LM by LM.
+    """Return one row per LM and length from rule length_perplexity's files, in the order of LMs.
 
-    Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`, of
-    the same tokens; NaN where a length has no value), low and high (95 %, documents drawn anew),
-    documents, tokens. Networks of one LM are averaged token by token first.
+    Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`,
+    on the same tokens; NaN for a length without a value), low and high (95 % over documents),
+    documents, tokens. Networks of one LM are first averaged token by token.
     """
     files: dict[str, list] = {}
     labels = {}
-    for path, each in zip(lengths, variants, strict=True):
-        files.setdefault(each["lm"], []).append(
+    for path, variant in zip(lengths, variants, strict=True):
+        files.setdefault(variant["lm"], []).append(
             pd.read_parquet(path, columns=[*KEY, "length", "nats"])
         )
-        labels[each["lm"]] = each["label"]
+        labels[variant["lm"]] = variant["label"]
     rows = []
     for lm, tables in files.items():
         wide = [table.pivot(index=KEY, columns="length", values="nats") for table in tables]
-        if any(not each.index.equals(wide[0].index) for each in wide):
+        if any(not table.index.equals(wide[0].index) for table in wide):
             raise InputError(
-                f"{lm}: its networks have other masked tokens; give them one tokenizer"
+                f"{lm}: its networks have other masked tokens; use one tokenizer for all"
             )
         nats = sum(wide) / len(wide)
         rows += _of(nats, trained, {"lm": lm, "label": labels[lm], "networks": len(wide)})

@@ -1,4 +1,4 @@
-"""Perplexity by length, a line an LM, which ends where an LM has no positions."""
+"""Perplexity by length, one line per LM, up to its last learned position."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> Figure:
-    """Draw perplexity over length, both logarithmic; bands are the paired differences' intervals."""
+    """Draw perplexity over length on log axes; bands are intervals of the paired differences."""
     looks, seen = style.looks(lms), {}
     figure = style.figure(max(3.0, 0.17 * len(lms) + 1.6))
     axes = figure.add_subplot()
@@ -31,18 +31,18 @@ def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> Figure:
     last, texts, silent = [], [], []
     for lm in lms:
         every = rows[rows.lm == lm.lm].sort_values("length")
-        own, look = every[every.ppl.notna()], looks[lm.lm]
-        if len(own) < len(every):
-            silent.append(f"{lm.label} has no positions beyond {own.length.max():,.0f} tokens")
+        finite, look = every[every.ppl.notna()], looks[lm.lm]
+        if len(finite) < len(every):
+            silent.append(f"{lm.label} has no positions beyond {finite.length.max():,.0f} tokens")
         line = LINES[seen.setdefault(look.colour, 0) % len(LINES)]  # LMs of one kind of bias
         seen[look.colour] += 1
-        base = own.ppl / np.exp(own.difference)
-        axes.fill_between(own.length, base * np.exp(own.low), base * np.exp(own.high),
+        base = finite.ppl / np.exp(finite.difference)
+        axes.fill_between(finite.length, base * np.exp(finite.low), base * np.exp(finite.high),
                           color=look.colour, alpha=0.15, lw=0)  # fmt: skip
-        axes.plot(own.length, own.ppl, color=look.colour, ls=line, marker=look.marker, ms=3.5,
+        axes.plot(finite.length, finite.ppl, color=look.colour, ls=line, marker=look.marker, ms=3.5,
                   mfc=look.face, mew=0.7, lw=1.1)  # fmt: skip
-        last.append((own.length.iloc[-1], own.ppl.iloc[-1]))
-        texts.append(f"{lm.label}  {own.ppl.iloc[-1]:,.1f}")
+        last.append((finite.length.iloc[-1], finite.ppl.iloc[-1]))
+        texts.append(f"{lm.label}  {finite.ppl.iloc[-1]:,.1f}")
     axes.axvline(trained, color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1)
     axes.annotate("trained", (trained, 0.99), xycoords=("data", "axes fraction"), xytext=(3, 0),
                   textcoords="offset points", va="top", size=style.SMALL, color=style.GREY)  # fmt: skip
@@ -61,6 +61,6 @@ def draw(rows: pd.DataFrame, lms: list[LM], trained: int) -> Figure:
 
 def main(*, lengths: Files, out: Files, variants: list[Mapping], length_settings: Mapping) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
-    models, _ = comparison.records({each["lm"]: each for each in variants}.values(), [])
+    models, _ = comparison.records({variant["lm"]: variant for variant in variants}.values(), [])
     rows = differences.read(lengths, variants, length_settings["trained"])
     style.write(out, rows, draw, rows, models, length_settings["trained"])

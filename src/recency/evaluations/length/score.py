@@ -1,9 +1,9 @@
-"""Rule length_perplexity: nats of the same masked tokens of a text, read in pieces of several lengths.
+"""Rule length_perplexity: nats of the same masked tokens, read in segments of several lengths.
 
-Of each document the first tokens are taken, as many as the longest piece has room for. A share of
-them is drawn and masked, the same at every length; then they are read in pieces of each length, end
-to end, the last moved back so that it is a whole one. What changes with the length is thus nothing
-but how much of the text around a masked token is seen.
+The first tokens of each document are used, as many as fit into the longest segment. A share of them
+is drawn at random and masked, the same tokens at every length; then they are read in consecutive
+segments of each length, the last one shifted back to be complete. Lengths thus differ only in the
+amount of visible context around a masked token.
 """
 
 import sys
@@ -30,31 +30,31 @@ def main(
     share: float,
     seed: int,
 ) -> None:
-    """Write COLUMNS: each masked token (its document, its place there) at each length, in nats.
+    """Write COLUMNS: each masked token (document, position) at each length, in nats.
 
-    Nats are missing of lengths beyond a table of learned positions, which the log says.
+    Lengths beyond a table of learned positions have no value, which is logged.
     """
     opened = lm.open()
     if not opened.masked:
         raise InputError(
-            f"{lm.name} is a causal LM; `length` is for masked ones: name these in `lms`"
+            f"{lm.name} is a causal LM; `length` requires masked LMs; list only these in `lms`"
         )
     around = opened.around
     room = max(lengths) - len(around.before) - len(around.after)
     if min(lengths) - max(lengths) + room < 1:
         raise InputError(
-            f"a length of {min(lengths)} tokens has no room for text; name longer ones"
+            f"a length of {min(lengths)} tokens leaves no room for text; use greater lengths"
         )
     kept = long_enough(text, opened.tokenizer, room, documents)
     places = drawn(len(kept), room, share, seed)
-    known = reach(opened.network)
+    learned = reach(opened.network)
     shown = progress(len(lengths) * len(kept), f"perplexity by length under {lm.name}", "documents")
     tables = []
     for number, length in enumerate(sorted(lengths)):
-        if length > known:
-            print(f"{lm.name}: {length} tokens are more than its {known} learned positions; no value",
+        if length > learned:
+            print(f"{lm.name}: {length} tokens are more than its {learned} learned positions; no value",
                   file=sys.stderr)  # fmt: skip
-            nats = [np.full(len(each), np.nan) for each in places]
+            nats = [np.full(len(part), np.nan) for part in places]
         else:
             nats = [
                 read(opened.network, around, ids, where, length)
@@ -69,35 +69,35 @@ def main(
 
 
 def _counted(kept, places, report: Callable[[int], None], number: int) -> Iterator:
-    for done, each in enumerate(zip(kept, places, strict=True), 1):
-        yield each
+    for done, pair in enumerate(zip(kept, places, strict=True), 1):
+        yield pair
         report(number * len(kept) + done)
 
 
 def long_enough(text: str | Path, tokenizer, room: int, documents: int | None) -> list[np.ndarray]:
-    """Return the first `room` tokens of the text's documents that have so many, the first of them."""
+    """Return the first `room` tokens of the first `documents` documents that are long enough."""
     import pyarrow.parquet as pq
 
-    found, longest = [], 0
+    texts, longest = [], 0
     for batch in pq.ParquetFile(text).iter_batches(columns=["text"], batch_size=64):
         for encoding in tokenizer.encode_batch(
             batch.column("text").to_pylist(), add_special_tokens=False
         ):
             longest = max(longest, len(encoding.ids))
-            if len(encoding.ids) >= room and (documents is None or len(found) < documents):
-                found.append(np.array(encoding.ids[:room], dtype=np.int64))
-        if documents is not None and len(found) == documents:
+            if len(encoding.ids) >= room and (documents is None or len(texts) < documents):
+                texts.append(np.array(encoding.ids[:room], dtype=np.int64))
+        if documents is not None and len(texts) == documents:
             break
-    if len(found) < 2:
+    if len(texts) < 2:
         raise InputError(
-            f"{text}: {len(found)} documents have the {room:,} tokens of the longest length, and two are "
-            f"needed (the longest document has {longest:,}); name shorter `lengths`, or another `corpus`"
+            f"{text}: {len(texts)} documents have at least {room:,} tokens (the longest length), and two are "
+            f"needed (the longest document has {longest:,}); use shorter `lengths` or another `corpus`"
         )
-    return found
+    return texts
 
 
 def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray]:
-    """Return the places of each document that are masked: drawn from the seed and its number alone."""
+    """Return masked positions of each document, drawn from the seed and the document's number."""
     count = max(1, round(share * room))
     return [
         np.sort(np.random.default_rng([seed, number]).choice(room, count, replace=False))
@@ -106,7 +106,7 @@ def drawn(documents: int, room: int, share: float, seed: int) -> list[np.ndarray
 
 
 def reach(network) -> float:
-    """Return how many inputs a network has learned positions for; infinity where it has none."""
+    """Return the number of learned positions of a network, infinity without any."""
     from torch import nn
 
     from recency.scoring.windows import window_of
@@ -119,7 +119,7 @@ def reach(network) -> float:
 
 
 def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> np.ndarray:
-    """Return the nats of a document's masked tokens, read in pieces of `length` inputs."""
+    """Return the nats of a document's masked tokens, read in segments of `length` inputs."""
     import torch
 
     from recency.scoring import forward, masked
@@ -139,14 +139,14 @@ def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> n
                     for a, _ in batch
                 ]
             ).astype(np.int64)
-            own = [np.flatnonzero((places >= new) & (places < a + size)) for a, new in batch]
-            at = np.concatenate(own)
+            new_places = [np.flatnonzero((places >= new) & (places < a + size)) for a, new in batch]
+            at = np.concatenate(new_places)
             if not len(at):
                 continue
-            row = np.repeat(np.arange(len(batch)), [len(each) for each in own])
-            begins = np.repeat([a for a, _ in batch], [len(each) for each in own])
+            row = np.repeat(np.arange(len(batch)), [len(array) for array in new_places])
+            begins = np.repeat([a for a, _ in batch], [len(array) for array in new_places])
             column = places[at] - begins + len(around.before)
-            wanted[:] = [torch.from_numpy(each).to(network.device) for each in (row, column)]
+            wanted[:] = [torch.from_numpy(array).to(network.device) for array in (row, column)]
             inputs = torch.from_numpy(rows).to(network.device)
             logits = network(input_ids=inputs, attention_mask=torch.ones_like(inputs))[0]
             logits = (logits[wanted[0], wanted[1]] if logits.dim() == 3 else logits).float()

@@ -1,7 +1,8 @@
-"""Perplexity by length: whether masked LMs read further than they were trained to."""
+"""Perplexity by length: use of more context than in training by masked LMs."""
 
 from recency import config as configuration
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations import registry
+from recency.evaluations.registry import Evaluation
 from recency.names import nearest
 
 KEY = "length"
@@ -11,22 +12,20 @@ SHORTEST, FURTHEST = 64, 8  # tokens; × the training length
 def settings_of(config: dict, experiment: str) -> dict:
     """Return an experiment's `length` with the defaults: `lengths` sorted, `trained` among them."""
     entry = config["experiments"][experiment]
-    properties = schema(KEY)["experiment"][KEY]["properties"]
-    found = {key: each["default"] for key, each in properties.items() if "default" in each}
-    found |= {key: value for key, value in entry[KEY].items() if key != "lms"}
-    found.setdefault("trained", _trained(config, entry["baseline"]))
-    if found["trained"] is None:
-        return found
-    if "lengths" not in found:
-        found["lengths"] = [SHORTEST * 2**k for k in range(20)]
-        longest = FURTHEST * found["trained"]
-        found["lengths"] = [each for each in found["lengths"] if each <= longest]
-    found["lengths"] = sorted({*found["lengths"], found["trained"]})
-    return found
+    settings = {k: v for k, v in registry.settings(KEY, config, experiment).items() if k != "lms"}
+    settings.setdefault("trained", _trained(config, entry["baseline"]))
+    if settings["trained"] is None:
+        return settings
+    if "lengths" not in settings:
+        settings["lengths"] = [SHORTEST * 2**k for k in range(20)]
+        longest = FURTHEST * settings["trained"]
+        settings["lengths"] = [length for length in settings["lengths"] if length <= longest]
+    settings["lengths"] = sorted({*settings["lengths"], settings["trained"]})
+    return settings
 
 
 def _trained(config: dict, lm: str) -> int | None:
-    """Return the length of the rows that an LM is trained on; None of one that is not trained here."""
+    """Return the training length of an LM, or None if it is not trained here."""
     entry = config["lms"].get(lm, {})
     entry = {**configuration.inherited(config, entry), **entry}
     scale = config["scales"].get(config["scale"], {})
@@ -35,7 +34,7 @@ def _trained(config: dict, lm: str) -> int | None:
 
 
 def stem(settings: dict) -> str:
-    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    """Return the settings as a file name, shared by experiments with the same settings."""
     lengths = "-".join(map(str, settings["lengths"]))
     some = settings["documents"] or "all"
     share = f"{settings['share']:g}".replace(".", "_")
@@ -51,22 +50,22 @@ def _problems(config, name) -> list[str]:
     experiment, where = config["experiments"][name], f"experiments → {name} → {KEY}"
     if KEY not in experiment:
         return []
-    own = experiment[KEY].get("lms", [])
-    found = [
+    chosen = experiment[KEY].get("lms", [])
+    problems = [
         f"{where} → lms: not among the experiment's {nearest(lm, experiment['lms'])}"
-        for lm in own
+        for lm in chosen
         if lm not in experiment["lms"]
     ]
-    found += [
-        f"{where}: {lm!r} predicts next tokens, and this is of masked ones; name masked LMs in `lms`"
-        for lm in configuration.causal_ones(config, own or experiment["lms"])
+    problems += [
+        f"{where}: {lm!r} predicts next tokens; list only masked LMs in `lms`"
+        for lm in configuration.causal_ones(config, chosen or experiment["lms"])
     ]
     if settings_of(config, name)["trained"] is None:
-        found.append(
-            f"{where}: the baseline {experiment['baseline']!r} is not trained here; say in `trained` how "
-            "many tokens it read at once"
+        problems.append(
+            f"{where}: the baseline {experiment['baseline']!r} is not trained here; set its training length in "
+            "`trained`"
         )
-    return found
+    return problems
 
 
 EVALUATION = Evaluation(

@@ -1,4 +1,4 @@
-"""Perplexity by length, and how much better or worse than at the training length."""
+"""Perplexity by length, and its change from the training length."""
 
 from collections.abc import Mapping
 
@@ -22,23 +22,23 @@ COLUMNS = ["label", "length", "ppl"]
 
 
 def layout(title: str, rows: pd.DataFrame, trained: int) -> Table:
-    """Set a row an LM and a column a length, the change from the training length beneath."""
+    """Return a row per LM and a column per length, the change from the training length beneath."""
     lengths = sorted(map(int, rows.length.unique()))
-    header = ["LM", *(f"{each:,}" + " (trained)" * (each == trained) for each in lengths)]
+    header = ["LM", *(f"{length:,}" + " (trained)" * (length == trained) for length in lengths)]
     grid = []
-    for label, own in rows.groupby("label", sort=False):
-        by = own.set_index("length")
+    for label, lm_rows in rows.groupby("label", sort=False):
+        by = lm_rows.set_index("length")
         grid.append([label, *(_cell(by.loc[n], n == trained) for n in lengths)])
     first = rows.iloc[0]
     size = f"{first.tokens:,} masked tokens of {first.documents} documents"
     notes = [
-        f"perplexity of {size}, read in pieces of so many; the same ones are masked at each length",
-        "beneath: the change from the training length, with its 95 % interval (documents drawn anew)",
+        f"perplexity of {size}, read in segments of these lengths; the same tokens are masked at each length",
+        "beneath: the change from the training length, with its 95 % interval over documents",
     ]
     if rows.networks.max() > 1:
-        notes.append("of several networks, nats are averaged token by token")
+        notes.append("over several networks, nats are averaged token by token")
     if rows.ppl.isna().any():
-        notes.append("no positions: the network has learned none so far out, and cannot be asked")
+        notes.append("no positions: the network has no learned positions at this length")
     return Table(f"{title}: perplexity by length", header, grid, notes)
 
 
@@ -54,21 +54,21 @@ def _cell(row: pd.Series, trained: bool) -> Cell | str:
 
 
 def summary(path: File) -> Table:
-    """Set the perplexities, for the summary."""
+    """Return the perplexities for the summary."""
     rows = comparison.table(path, COLUMNS)
     lengths = sorted(rows.length.unique())
     grid = []
-    for label, own in rows.groupby("label", sort=False):
-        by = own.set_index("length").ppl
-        values = ["–" if np.isnan(by[each]) else f"{by[each]:,.1f}" for each in lengths]
+    for label, lm_rows in rows.groupby("label", sort=False):
+        by = lm_rows.set_index("length").ppl
+        values = ["–" if np.isnan(by[length]) else f"{by[length]:,.1f}" for length in lengths]
         grid.append([label, *values])
-    return Table("", ["LM", *(f"{each:,} tokens" for each in lengths)], grid, [])
+    return Table("", ["LM", *(f"{length:,} tokens" for length in lengths)], grid, [])
 
 
 def main(
     *, lengths: Files, out: Files, variants: Described, length_settings: Mapping, title: str
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex); `lengths` are score's, LM by LM."""
+    """Write the table to `out` (.csv tidy, .html, .tex); `lengths` are score's files, by LM."""
     trained = length_settings["trained"]
     rows = differences.read(lengths, variants, trained)
     tables.write(out, layout(title, rows, trained), rows)

@@ -32,22 +32,22 @@ def main(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
-    """Write COLUMNS (CSV), a row for each LM, response, other settings and linking function.
+    """Write COLUMNS (CSV), one row per LM, response, other settings and linking function.
 
     Parameters
     ----------
     full, base
         Files of both models' parts of the log-likelihood, in the order of `cells`.
     additive_linear
-        The same of additive models with a linear effect, in the order of the cells with a smooth:
-        a smooth is compared with a line that the same program fitted.
+        The same for additive models with a linear effect, in the order of the cells with a smooth:
+        a smooth is compared with a line fitted by the same program.
     cells
-        Each has MODEL, linking and seed; cells that differ in their seeds alone are one LM.
+        Each has MODEL, linking and seed; cells that differ only in their seeds are one LM.
     endpoint, bootstrap, replicates, seed
         As in `delta_loglik`.
 
-    `delta_loglik` is relative to the function's baseline model, `difference` (with its 95 % interval)
-    to the model with a linear effect; both in nats.
+    `delta_loglik` is relative to the function's baseline model, `difference` (with its 95 %
+    interval) to the model with a linear effect; both in nats.
     """
     named = [{key: cell[key] for key in (*MODEL, "seed")} for cell in cells]
     models = [tuple(cell.values()) for cell in named]
@@ -94,7 +94,7 @@ def read(
 
 
 def answer(low: float, high: float) -> str:
-    """Return what an interval of a difference from the linear effect says of the function."""
+    """Return the interpretation of an interval of a difference from the linear effect."""
     if math.isnan(low):
         return ""
     return "better" if low > 0 else "worse" if high < 0 else "not distinguishable"

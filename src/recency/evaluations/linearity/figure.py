@@ -1,4 +1,4 @@
-"""ΔLogLik of each linking function relative to the linear effect: a panel a response."""
+"""ΔLogLik of each linking function relative to the linear effect, one panel per response."""
 
 import numpy as np
 import pandas as pd
@@ -18,28 +18,28 @@ PRODUCT = {
     "settings": ["lms=plain_lms", "responses=plain_responses"],
 }
 
-HEIGHT = 1.7  # inches a panel
-SPREAD = 0.5  # of the distance between two functions, for the LMs side by side
+HEIGHT = 1.7  # inches per panel
+SPREAD = 0.5  # spread of the LMs, as a share of the distance between functions
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: list[str]) -> Figure:
-    """Draw the panels; designs and other settings, where several, have panels of their own."""
+    """Draw the panels, separately for several designs and other settings."""
     looks = style.looks(lms, apart=True)
     keys = ["response", "design", "settings"]
-    order = {response.label: place for place, response in enumerate(responses)}
+    order = {response.label: index for index, response in enumerate(responses)}
     panels = sorted(rows.groupby(keys, sort=False), key=lambda panel: order[panel[0][0]])
     functions = list(dict.fromkeys(rows.linking))
     figure = style.figure(0.9 + HEIGHT * len(panels))
     column = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for axes, ((response, _, settings), block) in zip(column, panels, strict=True):
         axes.axhline(0, color=style.GREY, lw=1)
-        for place, lm in enumerate(lms):
-            own = block[(block.lm == lm.lm) & (block.linking != LINEAR)]
-            xs = np.array([functions.index(each) for each in own.linking], float)
-            xs += SPREAD * ((place + 0.5) / len(lms) - 0.5)
+        for index, lm in enumerate(lms):
+            fits = block[(block.lm == lm.lm) & (block.linking != LINEAR)]
+            xs = np.array([functions.index(linking) for linking in fits.linking], float)
+            xs += SPREAD * ((index + 0.5) / len(lms) - 0.5)
             look = looks[lm.lm]
-            axes.vlines(xs, own.low, own.high, color=look.colour, lw=0.9, zorder=1.5)
-            axes.plot(xs, own.difference, look.marker, mfc=look.face, mec=look.colour, ms=4.5,
+            axes.vlines(xs, fits.low, fits.high, color=look.colour, lw=0.9, zorder=1.5)
+            axes.plot(xs, fits.difference, look.marker, mfc=look.face, mec=look.colour, ms=4.5,
                       gid=f"{response} {lm.lm}")  # fmt: skip
         axes.set_title(", ".join(filter(None, [response, settings])), loc="left", size=8.5)
         axes.set_ylabel("ΔLogLik relative\nto linear (nats)")
@@ -55,11 +55,11 @@ def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: li
         if (look := looks[lm.lm])
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
-    said = (
+    explanation = (
         f"log-likelihood {ENDPOINTS[rows.endpoint.iloc[0]].of}; lines: 95 % intervals; "
         "x^k: power of the predictor; log: log(1 + x); smooth: penalised spline (mgcv)"
     )
-    style.notes(figure, [said, *words])
+    style.notes(figure, [explanation, *words])
     return figure
 
 

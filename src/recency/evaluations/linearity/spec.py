@@ -37,7 +37,7 @@ def _cells(study, experiment: str) -> list[dict]:
 
 
 def _additive_linear(study, experiment: str) -> list[str]:
-    """Return the linear counterparts of the additive models, with a smooth for each cell."""
+    """Return the linear counterparts of the additive models, for cells with a smooth."""
     grid = study.grids[experiment]["designs"]
     return [
         "<results>/regression/{design}/{dataset}.{measure}/".format(**response)
@@ -50,7 +50,7 @@ def _additive_linear(study, experiment: str) -> list[str]:
 EVALUATION = Evaluation(
     key="sensitivity",
     applies=_applies,
-    alone=False,
+    standalone=False,
     inputs={"additive_linear": _additive_linear},
     settings={
         "cells": _cells,

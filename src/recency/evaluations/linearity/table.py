@@ -1,4 +1,4 @@
-"""Linking functions by response and LM: held-out ΔLogLik, and its difference from a linear effect."""
+"""Held-out ΔLogLik by linking function, response and LM, and its difference from a linear effect."""
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ PRODUCT = {
 
 
 def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
-    """Set the rows out: a block a response; LMs and their functions beneath one another."""
+    """Return the table: a block per response, with LMs and functions beneath one another."""
     several = rows.settings.nunique() > 1
     header = ["Response", "LM", *["Settings"] * several, "Function"]
     left = tuple(header)
@@ -47,16 +47,16 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                 heads = [""] * len(heads)
             head = ""
     endpoint = ENDPOINTS[rows.endpoint.iloc[0]].of if len(rows) else ""
-    said = [
+    legend = [
         f"ΔLogLik in nats relative to the baseline model, log-likelihood {endpoint}",
         "x^k: power k of the predictor; log: log(1 + x); smooth: a penalised spline (mgcv)",
-        "intervals are of one difference each, not corrected for their number",
+        "intervals are for single differences, not corrected for multiple comparisons",
     ]
-    return Table(title, header, grid, [*said, *notes], tuple(rules), left=left)
+    return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)
 
 
 def name(linking: str) -> str:
-    """Write a linking function: a power as x^k."""
+    """Write a linking function, a power as x^k."""
     return linking if linking.isalpha() else f"x^{float(linking):g}"
 
 

@@ -9,7 +9,7 @@ def _bayesian(study, response: dict) -> bool:
 
 
 def _cells(study, experiment: str) -> list[tuple[dict, dict]]:
-    """Return every response × LM of an experiment whose design brms fits."""
+    """Return every pair of response and LM of an experiment whose design uses brms."""
     return [cell for cell in study.cells(experiment) if _bayesian(study, cell[0])]
 
 
@@ -19,14 +19,14 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
-    """Return a file of every cell's full or base model, in the cells' order."""
-    found = []
+    """Return the file of every cell's full or base model, in the order of the cells."""
+    paths = []
     for response, lm in _cells(study, experiment):
         design = study.config["designs"][response["design"]]
         shared = model == "base" and designs.bases(design)[0] == "all"
-        place = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
-        found.append(f"{place}/{'none' if shared else lm['lm']}.{model}.{ending}")
-    return found
+        folder = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
+        paths.append(f"{folder}/{'none' if shared else lm['lm']}.{model}.{ending}")
+    return paths
 
 
 EVALUATION = Evaluation(

@@ -21,7 +21,7 @@ COLUMNS += ["elpd", "bad_k", "bad_k_base", "rhat", "divergences", "note"]
 NOTE = (
     "elpd difference: expected log predictive density of left-out observations (PSIS-LOO), full model minus "
     "baseline model, nats, ± its standard error. Pareto k above 0.7: observations whose estimate is unreliable, "
-    "in both models; the fits' JSON names them. R-hat: the largest of both models."
+    "in both models; the fits' JSON lists them. R-hat: the maximum over both models."
 )
 
 
@@ -35,36 +35,36 @@ def main(
     out: Files,
     title: str = "PSIS-LOO",
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex): a row for each response and LM."""
+    """Write the table to `out` (.csv tidy, .html, .tex): one row per response and LM."""
     files = zip(cells, full, base, full_observations, base_observations, strict=True)
-    rows = pd.DataFrame([row(*each) for each in files], columns=COLUMNS)
+    rows = pd.DataFrame([row(*file) for file in files], columns=COLUMNS)
     tables.write(out, layout(rows, title), rows)
 
 
 def row(
     cell: Mapping, full: File, base: File, full_observations: File, base_observations: File
 ) -> dict:
-    """Return COLUMNS of one response and LM; NaN where a model was not fitted."""
+    """Return COLUMNS of one response and LM; NaN if a model was not fitted."""
     fits = [read_fit(full), read_fit(base)]
     note = "; ".join(
         f"{which} model: {fit['note']}"
         for which, fit in zip(("full", "baseline"), fits, strict=True)
         if fit["note"]
     )
-    found = dict(cell) | {"n": fits[0]["n"]["fit"], "note": note}
+    result = dict(cell) | {"n": fits[0]["n"]["fit"], "note": note}
     if not all("brms" in fit for fit in fits):
-        return found
+        return result
     parts = [_elpd(path) for path in (full_observations, base_observations)]
     difference = parts[0] - parts[1]
     about = [fit["brms"] for fit in fits]
-    return found | {
+    return result | {
         "elpd_difference": difference.sum(),
         "se": math.sqrt(len(difference)) * difference.std(ddof=1),
         "elpd": parts[0].sum(),
         "bad_k": len(about[0]["loo"]["bad_k"]),
         "bad_k_base": len(about[1]["loo"]["bad_k"]),
-        "rhat": max(each["rhat"] for each in about),
-        "divergences": sum(each["divergences"] for each in about),
+        "rhat": max(summary["rhat"] for summary in about),
+        "divergences": sum(summary["divergences"] for summary in about),
     }
 
 
@@ -75,7 +75,7 @@ def _elpd(path: File) -> np.ndarray:
 
 
 def layout(rows: pd.DataFrame, title: str) -> Table:
-    """Return a table with a row for each response and LM."""
+    """Return a table with one row per response and LM."""
     header = ["Response", "LM", "n", "elpd difference", "Pareto k > 0.7", "R-hat", "divergences"]
     grid = [
         [

@@ -1,6 +1,6 @@
-"""Rule maze_choices: how often each LM finds the word likelier than its foil, by condition and position.
+"""Rule maze_choices: how often each LM prefers the word to its foil, by condition and position.
 
-The thesis's chapter 11: an LM chooses the word of less surprisal; a tie is no choice, and wrong.
+As in chapter 11 of the thesis, an LM chooses the word of lower surprisal; ties count as wrong.
 """
 
 import math
@@ -22,7 +22,7 @@ READERS = "readers"
 COLUMNS = ["lm", "label", "level", "group", "words", "accuracy", "low", "high"]
 COLUMNS += ["difference", "difference_low", "difference_high", "margin_bits", "perplexity"]
 REPLICATES = 2000
-NO_FOILS = "its surprisals have none of the foils"
+NO_FOILS = "no surprisal of the foils"
 
 
 def main(
@@ -42,24 +42,25 @@ def main(
 ) -> None:
     """Write maze.csv (COLUMNS; levels overall, condition, position, not run) and the contrasts.
 
-    Accuracy is in percent of the words that have a foil and that `filter` keeps; intervals (95 %)
-    draw the groups of the column `by` anew, differences are from the baseline, by the same draws.
-    margin_bits is the foil's surprisal less the word's, a mean; perplexity is a word's, over what
-    `filter` keeps. `choices` and `times` are readers' responses and observations: a reader's word is
-    right where `correct` is true. `surprisals` are paths …/{lm}/{dataset}.parquet.
+    Accuracy is in percent of the words with a foil selected by `filter`; 95 % intervals resample
+    the groups of the column `by`, and differences from the baseline use the same resamples.
+    margin_bits is the mean surprisal of the foil minus that of the word; perplexity is per word
+    over the selected words. `choices` and `times` are readers' responses and observations: a
+    reader's choice is correct where `correct` is true. `surprisals` are paths
+    …/{lm}/{dataset}.parquet.
     """
     table = pd.read_parquet(words)
     for column in (FOIL, by, *([condition] if condition else [])):
         if column not in table:
             raise InputError(
-                f"{words}: the words have no column {column!r}; experiments → maze names it"
+                f"{words}: the words have no column {column!r}, named in experiments → maze"
             )
     kept = np.ones(len(table), bool)
     if filter:
         kept = filters.evaluated(table, "maze → filter", filter).fillna(False).to_numpy(bool)
     counted = kept & table[FOIL].notna().to_numpy()
     if not counted.any():
-        raise InputError(f"{words}: no word with a foil is left by maze → filter")
+        raise InputError(f"{words}: no word with a foil passes maze → filter")
     paths = {Path(path).parent.name: Path(path) for path in surprisals}
     rows, judged, bits = [], {}, {}
     for lm in lms:
@@ -70,12 +71,12 @@ def main(
         plain, foil = _bits(path, len(table))
         judged[name] = (foil > plain).astype(float), counted & np.isfinite(plain + foil)
         bits[name] = plain, foil - plain
-    told = {lm["lm"]: lm["label"] for lm in lms}
+    labels = {lm["lm"]: lm["label"] for lm in lms}
     if choices is not None and "correct" in pq.read_schema(choices).names:
         answers = pd.read_parquet(choices, columns=["word_id", "correct"])
         share = answers.correct.astype(float).groupby(answers.word_id).mean()
         share = share.reindex(table["word_id"]).to_numpy()
-        judged[READERS], told[READERS] = (share, counted & np.isfinite(share)), "readers"
+        judged[READERS], labels[READERS] = (share, counted & np.isfinite(share)), "readers"
     frames = pd.factorize(table[by])[0]
     for level, group, chosen in groups(table, condition):
         mine = {
@@ -83,9 +84,9 @@ def main(
             for name, (right, seen) in judged.items()
             if (seen & chosen).any()
         }
-        drawn = {name: _shares(each, seed) for name, each in mine.items()}
+        drawn = {name: _shares(judgements, seed) for name, judgements in mine.items()}
         for name, sums in mine.items():
-            row = {"lm": name, "label": told[name], "level": level, "group": group}
+            row = {"lm": name, "label": labels[name], "level": level, "group": group}
             row["words"] = int(sums[:, 1].sum())
             row["accuracy"] = 100 * sums[:, 0].sum() / sums[:, 1].sum()
             row["low"], row["high"] = bootstrap.percentiles(drawn[name])
@@ -104,39 +105,39 @@ def main(
     values = {name: plain for name, (plain, _) in bits.items()}
     if times:
         values = {READERS: paired.responses(times, len(table))[0]} | values
-    found = paired.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
-    write_csv(out_contrasts, found.assign(label=found.lm.map(told | {READERS: "readers"})))
+    tests = paired.tested(table[kept], {k: v[kept] for k, v in values.items()}, contrasts, by)
+    write_csv(out_contrasts, tests.assign(label=tests.lm.map(labels | {READERS: "readers"})))
 
 
 def _bits(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the surprisals of words and of foils (words,), NaN where there is none."""
+    """Return the surprisals of words and of foils (words,), NaN if missing."""
     rows = pd.read_parquet(path, columns=["word_id", "surprisal_bits", COLUMN])
     if len(rows) != size:
         raise InputError(
-            f"{path} is of other words than the dataset has now; delete it, so that it is made anew"
+            f"{path} was computed for other words than the dataset's; delete it, so that it is computed again"
         )
-    found = rows.set_index("word_id").sort_index()
-    return found["surprisal_bits"].to_numpy(float), found[COLUMN].to_numpy(float)
+    table = rows.set_index("word_id").sort_index()
+    return table["surprisal_bits"].to_numpy(float), table[COLUMN].to_numpy(float)
 
 
 def groups(words: pd.DataFrame, condition: str | None) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield level, name and words (a mask) of what accuracy is given for."""
+    """Yield level, name and boolean mask of the words of each accuracy."""
     yield "overall", "overall", np.ones(len(words), bool)
     if condition:
         for name in sorted(words[condition].dropna().unique()):
             yield "condition", name, (words[condition] == name).to_numpy(bool)
-    for place in sorted(words["position"].unique()):
-        yield "position", str(place), (words["position"] == place).to_numpy()
+    for position in sorted(words["position"].unique()):
+        yield "position", str(position), (words["position"] == position).to_numpy()
 
 
 def summed(right: np.ndarray, seen: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """Return how many words are right, and how many there are, (frames, 2)."""
+    """Return the numbers of correct words and of all words, (frames, 2)."""
     size = frames.max() + 1
     return np.stack([np.bincount(frames[seen], w, size) for w in (right[seen], None)], axis=1)
 
 
 def _shares(sums: np.ndarray, seed: int) -> np.ndarray:
-    """Return percentages of drawn frames (replicates,); NaN where fewer than two frames have any."""
+    """Return resampled percentages (replicates,), NaN if fewer than two frames have words."""
     if (sums[:, 1] > 0).sum() < 2:
         return np.full(REPLICATES, math.nan)
     drawn = bootstrap.draws(sums, REPLICATES, seed)

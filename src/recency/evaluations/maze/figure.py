@@ -1,4 +1,4 @@
-"""Accuracy in the maze against perplexity, and by the word's position."""
+"""Accuracy in the maze against perplexity, and by the position of the word."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,11 +17,11 @@ PRODUCT = {
     "published": "maze",
 }
 
-LEAST = 0.25  # of the words at the position that has most: one of fewer is not drawn
+LEAST = 0.25  # minimum number of words at a drawn position, as a share of the largest
 
 
 def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
-    """Draw both panels; readers are a dashed line across and a dashed line of their own."""
+    """Draw both panels, with dashed lines for readers."""
     looks = style.looks(lms)
     figure = style.figure(max(3.4, 0.17 * len(lms) + 1.3))
     left, right = figure.subplots(1, 2, sharey=False, width_ratios=[1.25, 1])
@@ -35,8 +35,8 @@ def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
         left.axhline(overall.accuracy[READERS], **dashed)
     left.margins(0.16)
     left.set_xlabel("Perplexity of a word (log scale)")
-    left.set_ylabel("Words found likelier than their foils (%)")
-    places = rows[rows.level == "position"].assign(place=lambda each: each.group.astype(int))
+    left.set_ylabel("Words preferred to their foils (%)")
+    places = rows[rows.level == "position"].assign(place=lambda table: table.group.astype(int))
     places = places[places.words >= LEAST * places.words.max()]
     last = []
     for name in (*(lm.lm for lm in done), READERS):
@@ -61,9 +61,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
 
 
 def main(*, maze: File, out: Files, lms: Described, published: File | None = None) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv for what is drawn)."""
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv with the drawn values)."""
     rows = comparison.table(maze, COLUMNS)
     models, _ = comparison.records(lms, [])
     drawn = rows[rows.level.isin(["overall", "position"])]
-    told = [with_perplexity(rows, published), *not_run(rows)]
-    style.write(out, drawn, draw, rows, models, told, empty=told)
+    notes = [with_perplexity(rows, published), *not_run(rows)]
+    style.write(out, drawn, draw, rows, models, notes, empty=notes)

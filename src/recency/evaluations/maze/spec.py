@@ -1,16 +1,13 @@
-"""Mazes: which of a word and its foil LMs find likelier, and contrasts between versions of items."""
+"""Mazes: LMs' choices between words and foils, and contrasts between versions of items."""
+
+from functools import partial
 
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.reading import declared_columns, filters
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `maze`, the defaults filled in."""
-    properties = schema("maze")["experiment"]["maze"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["maze"]
+settings_of = partial(settings, "maze")
 
 
 def _setting(key: str, default=None):
@@ -23,7 +20,7 @@ def _contrasts(study, experiment: str) -> list[dict]:
 
 
 def _surprisals(study, experiment: str) -> list[str]:
-    """Return the surprisals of all LMs but tables, which have none of words that were not read."""
+    """Return the surprisals of all LMs except tables, which lack words that were not read."""
     dataset = settings_of(study.config, experiment)["dataset"]
     return [
         f"<results>/surprisal/{lm}/{dataset}.parquet"
@@ -33,7 +30,7 @@ def _surprisals(study, experiment: str) -> list[str]:
 
 
 def _readers(study, experiment: str) -> dict[str, list[str] | str]:
-    """Return what readers chose, and how long it took them; never the held-out part."""
+    """Return readers' choices and times, without the held-out partition."""
     settings = settings_of(study.config, experiment)
     if "measure" not in settings:
         return {}
@@ -46,25 +43,25 @@ def _readers(study, experiment: str) -> dict[str, list[str] | str]:
 
 
 def _problems(config, name) -> list[str]:
-    """List the measure, columns and conditions that an experiment names and its dataset has not."""
+    """List measures, columns and conditions of an experiment that its dataset does not have."""
     if "maze" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → maze"
     called, dataset = settings["dataset"], config["datasets"][settings["dataset"]]
-    columns, found = declared_columns.of_filters(config, dataset, None), []
+    columns, problems = declared_columns.of_filters(config, dataset, None), []
     if "measure" in settings and settings["measure"] not in dataset["measures"]:
-        found.append(f"{where} → measure: {called!r} has none called {settings['measure']!r}")
+        problems.append(f"{where} → measure: {called!r} has no measure {settings['measure']!r}")
     if "foil" not in columns:
-        found.append(f"{where} → dataset: {called!r} has no column foil; map the foils to it")
+        problems.append(f"{where} → dataset: {called!r} has no column foil; map the foils to it")
     for key in ("by", "condition"):
         if settings.get(key, "item") not in columns:
-            found.append(f"{where} → {key}: the words have no column {settings[key]!r}")
+            problems.append(f"{where} → {key}: the words have no column {settings[key]!r}")
     conditions = {"filter": settings.get("filter")}
     conditions |= dict(conditions_of(settings.get("contrasts", {})))
     for key, text in conditions.items():
         if text is not None and (problem := filters.problem(text, columns)):
-            found.append(f"{where} → {key}: {problem}")
-    return found
+            problems.append(f"{where} → {key}: {problem}")
+    return problems
 
 
 EVALUATION = Evaluation(

@@ -1,4 +1,4 @@
-"""How often LMs find the word likelier than its foil, overall and by condition, beside readers."""
+"""How often LMs prefer the word to its foil, overall and by condition, compared with readers."""
 
 import math
 
@@ -21,20 +21,20 @@ PRODUCT = {
 #: Rows of data/published/thesis_chapter11.csv.
 OF_ACCURACY = "spearman of accuracy and perplexity"
 NOTES = [
-    "percent of words whose surprisal is below their foil's; 50 is chance, a tie is wrong; beneath, 95 % over items",
-    "margin: how many bits the foil's surprisal is above the word's, in the mean",
-    "perplexity is of a word over the same sentences, so that LMs of other tokenizers compare",
+    "percent of words with lower surprisal than their foil; chance is 50, ties count as wrong; beneath: 95 % interval over items",
+    "margin: mean surprisal of the foil minus that of the word, bits",
+    "perplexity is per word over the same sentences, comparable between tokenizers",
 ]
 
 
 def order(rows: pd.DataFrame) -> list[str]:
-    """Return the LMs, the best first, behind the readers."""
+    """Return readers, then the LMs, the best first."""
     overall = rows[rows.level == "overall"].sort_values("accuracy", ascending=False)
     return sorted(overall.lm, key=lambda lm: lm != READERS)
 
 
 def published(path: File | None, quantity: str) -> str:
-    """Write a published correlation, "published −0.56 (p = 0.036)"; nothing where there is none."""
+    """Format a published correlation, "published −0.56 (p = 0.036)", or an empty string."""
     if path is None:
         return ""
     rows = comparison.table(path, ["quantity", "value", "p"]).set_index("quantity")
@@ -45,23 +45,23 @@ def published(path: File | None, quantity: str) -> str:
 
 
 def with_perplexity(rows: pd.DataFrame, path: File | None) -> str:
-    """Say how accuracy goes with perplexity over the LMs."""
+    """Return a note on the correlation of accuracy and perplexity over LMs."""
     overall = rows[(rows.level == "overall") & (rows.lm != READERS)]
-    found = correlation(overall.accuracy, overall.perplexity)
-    if math.isnan(found.value):
+    rho = correlation(overall.accuracy, overall.perplexity)
+    if math.isnan(rho.value):
         return "accuracy and perplexity: too few LMs for a correlation" + published(
             path, OF_ACCURACY
         )
     return (
-        f"Spearman's ρ of accuracy and perplexity over {found.n} LMs: {style.number(found.value, 2)} "
-        f"(p {style.p_value(found.p)}){published(path, OF_ACCURACY)}"
+        f"Spearman's ρ of accuracy and perplexity over {rho.n} LMs: {style.number(rho.value, 2)} "
+        f"(p {style.p_value(rho.p)}){published(path, OF_ACCURACY)}"
     )
 
 
 def not_run(rows: pd.DataFrame) -> list[str]:
-    """Name the LMs that have none of the foils' surprisals, with the reason."""
+    """Return a note on the LMs without surprisal of the foils, with the reason."""
     lost = rows[rows.level == "not run"]
-    return [f"not run: {', '.join(each.label)} ({why})" for why, each in lost.groupby("group")]
+    return [f"not run: {', '.join(rows.label)} ({why})" for why, rows in lost.groupby("group")]
 
 
 def main(
@@ -80,7 +80,7 @@ def main(
 def layout(
     rows: pd.DataFrame, baseline: str, path: File | None = None, title: str = "Word or foil"
 ) -> Table:
-    """Set out a row an LM: overall, its difference from the baseline, then by condition."""
+    """Return a row per LM: overall, difference from the baseline, then by condition."""
     conditions = list(dict.fromkeys(rows.group[rows.level == "condition"]))
     header = ["", "Overall", "\N{MINUS SIGN} baseline", "Margin (bits)", "Perplexity", *conditions]
     grid = []
@@ -99,8 +99,8 @@ def layout(
         blank = lm == READERS
         cells.append("" if blank else style.number(overall.margin_bits, 2))
         cells.append("" if blank else style.number(overall.perplexity, 0))
-        each = mine[mine.level == "condition"].set_index("group").accuracy
-        cells += [style.number(each.get(name, math.nan)) for name in conditions]
+        accuracy = mine[mine.level == "condition"].set_index("group").accuracy
+        cells += [style.number(accuracy.get(name, math.nan)) for name in conditions]
         grid.append(cells)
     words = int(rows.words[rows.level == "overall"].max())
     notes = [f"{words:,} words with a foil", *NOTES, with_perplexity(rows, path), *not_run(rows)]

@@ -27,9 +27,9 @@ PRODUCT = {
 #: A row of data/published/thesis_chapter11.csv.
 OF_PASSED = "pearson of tests passed and perplexity"
 NOTE = (
-    "high less low: readers in log ms (a reader's mean taken off), LMs in bits; t is paired over items, "
-    f"p two-sided, for each contrast by itself; passed, in bold: p < {LEVEL} with high above low. X the "
-    "wrong way round, . p < 0.1, * < 0.05, ** < 0.01, *** < 0.001"
+    "high minus low: readers in log ms (after subtracting each reader's mean), LMs in bits; t is paired over items, "
+    f"p two-sided, uncorrected; bold (passed): p < {LEVEL} with high above low. X wrong "
+    "direction, . p < 0.1, * < 0.05, ** < 0.01, *** < 0.001"
 )
 
 
@@ -42,7 +42,7 @@ def main(
     published: File | None = None,
     title: str = "Contrasts",
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex): a row a contrast, a column readers and each LM."""
+    """Write the table to `out` (.csv tidy, .html, .tex): a row per contrast, a column per LM."""
     rows = comparison.table(contrasts, [*COLUMNS, "label"])
     choices = comparison.table(maze, CHOICES)
     rows["mark"] = [mark(row.t, row.p) for row in rows.itertuples()]
@@ -54,22 +54,22 @@ def main(
 def layout(
     rows: pd.DataFrame, choices: pd.DataFrame, shown: list[str], path: File | None, title: str
 ) -> Table:
-    """Set out a row a contrast, and last how many each passes."""
+    """Return a row per contrast, and the number that each LM passes."""
     labels = rows.drop_duplicates("lm").set_index("lm").label
     header = ["", "Items", *(labels[lm] for lm in shown)]
     grid = []
     for _, mine in rows.groupby("contrast", sort=False):
-        each = mine.set_index("lm")
+        by_lm = mine.set_index("lm")
         cells = [mine.contrast_label.iloc[0], str(mine["items"].max())]
         for lm in shown:
-            row = each.loc[lm]
+            row = by_lm.loc[lm]
             size = f"{style.signed(row.difference, 2)} {row['mark']}".strip()
-            told = (
+            note = (
                 ""
                 if math.isnan(row.t)
                 else f"t = {style.number(row.t, 2)}, p {style.p_value(row.p)}"
             )
-            cells.append(Cell(size, (told,), bold=bool(row.passed)))
+            cells.append(Cell(size, (note,), bold=bool(row.passed)))
         grid.append(cells)
     passed = rows.groupby("lm").passed.sum()
     grid.append(["passed", "", *(str(passed[lm]) for lm in shown)])
@@ -78,17 +78,15 @@ def layout(
 
 
 def with_perplexity(passed: pd.Series, choices: pd.DataFrame, path: File | None) -> str:
-    """Say how the number of contrasts passed goes with perplexity over the LMs."""
+    """Return a note on the correlation of contrasts passed and perplexity over LMs."""
     perplexity = choices[choices.level == "overall"].set_index("lm").perplexity
     lms = [lm for lm in passed.index if lm != READERS]
-    found = correlation(passed[lms], perplexity.reindex(lms), ranks=False)
-    beside = as_published(path, OF_PASSED)
-    beside = f"{beside}, of 19 contrasts in German" if beside else ""
-    if math.isnan(found.value):
-        return (
-            f"contrasts passed and perplexity: too few LMs, or all alike, for a correlation{beside}"
-        )
+    r = correlation(passed[lms], perplexity.reindex(lms), ranks=False)
+    published_note = as_published(path, OF_PASSED)
+    published_note = f"{published_note}, of 19 contrasts in German" if published_note else ""
+    if math.isnan(r.value):
+        return f"contrasts passed and perplexity: too few LMs, or all equal, for a correlation{published_note}"
     return (
-        f"Pearson's r of contrasts passed and perplexity over {found.n} LMs: "
-        f"{style.number(found.value, 2)} (p {style.p_value(found.p)}){beside}"
+        f"Pearson's r of contrasts passed and perplexity over {r.n} LMs: "
+        f"{style.number(r.value, 2)} (p {style.p_value(r.p)}){published_note}"
     )

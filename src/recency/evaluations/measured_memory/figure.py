@@ -1,4 +1,4 @@
-"""What a replaced word changes so many words further on, a line an LM."""
+"""Effect of a replaced word on surprisal by distance, one line per LM."""
 
 from dataclasses import replace
 
@@ -14,38 +14,38 @@ from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
 
 PRODUCT = {
-    "makes": {"out": ("figure_measured_memory", "What is left of a word further on")},
+    "makes": {"out": ("figure_measured_memory", "Effect of a replaced word by distance")},
     "reads": ["memories"],
     "settings": ["lms=variants"],
 }
 
 COLUMNS = ["place", "distance", "change_bits"]
-SINGLE = 8  # words: every distance up to this is a point, then a half octave is
-SMALLEST = 1e-4  # bits: what is below is not drawn
-TOGETHER = 10  # LMs in one panel at most, where they can be told apart by when the bias applies
+SINGLE = 8  # words: up to this distance one point per word, then one per half octave
+SMALLEST = 1e-4  # bits: smaller values are not drawn
+TOGETHER = 10  # maximum number of LMs in one panel if they differ in when their bias applies
 
 
 def read(memories: Files, lms: Described) -> tuple[dict[str, Memory], list[LM]]:
-    """Return LM → its memory, and the LMs, from the files of rule measured_memory in the order of `lms`.
+    """Return LM → its memory, and the LMs, from the files of rule measured_memory in order of `lms`.
 
-    The seeds of an LM stand there by its one name; its memory is their mean.
+    The memory of an LM with several seeds is their mean.
     """
     models, files = comparison.of_seeds(memories, lms)
-    found = {}
+    result = {}
     for lm, paths in files.items():
-        each = [pd.read_parquet(path, columns=COLUMNS) for path in paths]
-        units = [table.attrs[UNITS] for table in each if table.attrs.get(UNITS)]
+        tables = [pd.read_parquet(path, columns=COLUMNS) for path in paths]
+        units = [table.attrs[UNITS] for table in tables if table.attrs.get(UNITS)]
         middle = [float(unit) for unit in np.median(units, axis=0)] if units else None
-        found[lm] = replace(measured(*each), units=middle)
-    return found, models
+        result[lm] = replace(measured(*tables), units=middle)
+    return result, models
 
 
 def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where a line is drawn: each near distance, then means of half octaves."""
+    """Return the drawn points: each small distance, then means of half octaves."""
     far = np.ceil(SINGLE * 2 ** (np.arange(1, 40) / 2)).astype(int)
     edges = np.unique(np.concatenate([np.arange(1, SINGLE + 1), far]))
     part = np.searchsorted(edges, distance, side="right")
-    kept = [part == each for each in np.unique(part)]
+    kept = [part == value for value in np.unique(part)]
     middle = [np.exp(np.log(distance[mine]).mean()) for mine in kept]
     return np.array(middle), np.array([values[mine].mean() for mine in kept])
 
@@ -63,7 +63,7 @@ def words(half_life: float) -> str:
 
 
 def bound(memory: Memory) -> str:
-    """Write the one-sided interval of a half-life ("> 64", "< 0.1"); empty where there is none."""
+    """Format the one-sided interval of a half-life ("> 64", "< 0.1"), or an empty string."""
     if memory.half_life_high == np.inf:
         return f"> {words(memory.half_life_low)}"
     if memory.half_life_low == 0:
@@ -72,7 +72,7 @@ def bound(memory: Memory) -> str:
 
 
 def summary_columns(memory: Memory) -> dict[str, float | bool]:
-    """Return the columns of a CSV that summarize a memory: words, the floor in bits."""
+    """Return the CSV columns that summarize a memory, in words and the floor in bits."""
     return {
         "half_life_words": memory.half_life,
         "half_life_low": memory.half_life_low,
@@ -86,16 +86,16 @@ def summary_columns(memory: Memory) -> dict[str, float | bool]:
 
 
 def panels(lms: list[LM]) -> dict[str, list[LM]]:
-    """Return what is drawn together: of many LMs, biases put on at inference are apart.
+    """Return the panels: with many LMs, inference-only biases have a separate one.
 
-    What has no bias stands in either panel.
+    LMs without a bias are in both panels.
     """
     added = [lm for lm in lms if lm.applied == "inference" and lm.kind != "none"]
     if len(lms) <= TOGETHER or not added or len(added) == len(lms):
         return {"": lms}
     plain = [lm for lm in lms if lm.kind == "none"]
     trained = [lm for lm in lms if lm not in added]
-    return {"In training and inference": trained, "At inference alone": [*plain, *added]}
+    return {"In training and inference": trained, "Inference-only": [*plain, *added]}
 
 
 def draw(memories: dict[str, Memory], lms: list[LM]) -> Figure:
@@ -128,12 +128,12 @@ def draw(memories: dict[str, Memory], lms: list[LM]) -> Figure:
 
 
 def lines(axes: Axes, memories: dict[str, Memory], lms: list[LM]) -> list[tuple[float, float]]:
-    """Draw each LM's line with its interval; return where they end."""
+    """Draw each LM's line with its interval, and return the ends of the lines."""
     looks, last = style.looks(lms), []
     for lm in lms:
         memory, colour = memories[lm.lm], looks[lm.lm].colour
         x, y = points(memory.distance, memory.effect)
-        low, high = (points(memory.distance, each)[1] for each in (memory.low, memory.high))
+        low, high = (points(memory.distance, bound)[1] for bound in (memory.low, memory.high))
         seen = y > SMALLEST
         axes.fill_between(x[seen], np.maximum(low, SMALLEST)[seen], high[seen], color=colour,
                           alpha=0.12, lw=0)  # fmt: skip
@@ -144,14 +144,14 @@ def lines(axes: Axes, memories: dict[str, Memory], lms: list[LM]) -> list[tuple[
 
 
 def main(*, memories: Files, out: Files, lms: Described) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv for each distance's mean and interval)."""
-    found, models = read(memories, lms)
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv with means and intervals by distance)."""
+    memory_of, models = read(memories, lms)
     columns = ["lm", "label", "distance", "change_bits", "low", "high"]
     parts = [
         pd.DataFrame(
             {"distance": m.distance, "change_bits": m.effect, "low": m.low, "high": m.high}
         )
-        for m in (found[lm.lm] for lm in models)
+        for m in (memory_of[lm.lm] for lm in models)
     ]
     data = comparison.joined(models, parts)[columns].astype({"distance": int})
-    style.write(out, data, draw, found, models)
+    style.write(out, data, draw, memory_of, models)

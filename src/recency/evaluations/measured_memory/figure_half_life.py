@@ -26,9 +26,9 @@ PRODUCT = {
 
 
 def draw(
-    result: Comparison, known: Intervals, memories: Mapping[str, Memory], baseline: str
+    result: Comparison, bounds: Intervals, memories: Mapping[str, Memory], baseline: str
 ) -> Figure:
-    """Draw the scatter, half-lives on a logarithmic axis, with intervals both ways."""
+    """Draw the scatter plot, half-lives on a log axis, with intervals on both axes."""
     lives = {lm: m.half_life for lm, m in memories.items() if m.is_identified}
     lms = [lm for lm in result.lms if lm.lm in lives]
     looks, totals = style.looks(result.lms), result.totals
@@ -41,30 +41,30 @@ def draw(
     for lm in lms:
         memory, key = memories[lm.lm], lm.lm
         pale = {"lw": 0.9, "ms": 4, "zorder": 2, "color": style.tint(looks[key].colour, 0.6)}
-        low, high = against(known, result, key, TOTAL)
+        low, high = against(bounds, result, key, TOTAL)
         if not math.isnan(low):
             axes.plot([lives[key]] * 2, [low, high], "_-", gid=f"interval {key}", **pale)
         axes.plot([memory.half_life_low, memory.half_life_high], [totals[key]] * 2, "|-", **pale)
-        look, said = looks[key], stated(lm, memory.units)
+        look, statement = looks[key], stated(lm, memory.units)
         (point,) = axes.plot(
             lives[key], totals[key], look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4
         )
         ends = style.interval(memory.half_life_low, memory.half_life_high)
         half_life = f"half-life {style.number(lives[key])} words (95 % {ends})"
         hover.say(point, f"{lm.label}: ΔLogLik {style.number(totals[key])}, {half_life}")
-        if said.window > 0:
-            axes.plot([1, said.window], [totals[key]] * 2, lw=5, alpha=0.35, zorder=1.5,
+        if statement.window > 0:
+            axes.plot([1, statement.window], [totals[key]] * 2, lw=5, alpha=0.35, zorder=1.5,
                       color=look.colour, solid_capstyle="butt", gid=f"window {key}")  # fmt: skip
-        if not math.isnan(said.half_life):
+        if not math.isnan(statement.half_life):
             axes.plot(
-                said.half_life,
+                statement.half_life,
                 totals[key],
                 "x",
                 ms=5,
                 gid=f"stated {key}",
                 **{k: pale[k] for k in ("color", "zorder")},
             )
-            axes.plot([said.low, said.high], [totals[key]] * 2, ":", **pale)
+            axes.plot([statement.low, statement.high], [totals[key]] * 2, ":", **pale)
     chains = [[lm.lm for lm in group] for group in series(lms)]
     for chain in chains:
         how = "-" if next(lm.applied for lm in lms if lm.lm == chain[0]) == "training" else ":"
@@ -86,16 +86,16 @@ def draw(
     axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
     axes.set_xlabel("Half-life of the memory, measured (words, log scale)")
     absent = [lm for lm in result.lms if lm.lm in memories and lm not in lms]
-    notes = [result.note(explained(known, first and first.label)), *result.missing]
+    notes = [result.note(explained(bounds, first and first.label)), *result.missing]
     if absent:
         ends = {lm.lm: bound(memories[lm.lm]) for lm in absent}
         listed = [lm.label + (f" ({ends[lm.lm]})" if ends[lm.lm] else "") for lm in absent]
         notes.insert(1, f"half-life not identified: {', '.join(listed)}")
-    said = [stated(lm, memories[lm.lm].units) for lm in lms]
-    if any(each.half_life > 0 for each in said):
+    statement = [stated(lm, memories[lm.lm].units) for lm in lms]
+    if any(lm_statement.half_life > 0 for lm_statement in statement):
         notes.append("×: the half-life that a slope or a fading state has, in tokens")
-    if any(each.window > 0 for each in said):
-        notes.append("broad bars: the tokens of a window")
+    if any(lm_statement.window > 0 for lm_statement in statement):
+        notes.append("broad bars: length of a window in tokens")
     style.notes(figure, notes)
     if lms:
         labels.name_lms(axes, lms, looks, lives, totals)
@@ -120,9 +120,9 @@ def main(
     """
     lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
-    found, _ = read(memories, variants)
-    shown = {lm.lm: found[lm.lm] for lm in result.lms if len(result.totals)}
+    bounds = interval_files.read(intervals, result)
+    memory_of, _ = read(memories, variants)
+    shown = {lm.lm: memory_of[lm.lm] for lm in result.lms if len(result.totals)}
     data = pd.DataFrame(
         {"lm": lm.lm, "label": lm.label}
         | summary_columns(shown[lm.lm])
@@ -132,8 +132,8 @@ def main(
             "window_tokens": stated(lm, shown[lm.lm].units).window,
             "delta_loglik": result.totals[lm.lm],
         }
-        | columns(known, lm.lm, TOTAL)
+        | columns(bounds, lm.lm, TOTAL)
         for lm in result.lms
         if lm.lm in shown
     )
-    style.write(out, data, draw, result, known, shown, baseline, empty=result.missing)
+    style.write(out, data, draw, result, bounds, shown, baseline, empty=result.missing)

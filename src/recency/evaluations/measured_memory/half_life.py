@@ -1,7 +1,7 @@
 """Half-life of a measured memory: an exponential with a floor, fitted to effects by distance.
 
-The next word is left out of the fit: every LM, even a bigram model, depends most on the word
-before, and the question is how fast the rest of the effect fades.
+The next word is excluded from the fit: every LM, even a bigram model, depends most on the previous
+word, and the fit measures how fast the remaining effect fades.
 """
 
 import math
@@ -20,7 +20,7 @@ STEP = 0.003  # of the logarithm of the half-lives of the search
 TESTED = 60  # half-lives at which a decline is tested
 PARAMETERS = 3  # A, h and C; fewer distances than one more are not fitted
 LEVEL = 0.95
-NEXT = 1  # words: the distance that the fit leaves out
+NEXT = 1  # words: the distance that the fit excludes
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Memory:
 
     distance: np.ndarray  # words, 1 for the next word
     effect: np.ndarray  # mean |change|, bits
-    low: np.ndarray  # its interval, replaced words resampled
+    low: np.ndarray  # its interval, resampling replaced words
     high: np.ndarray
     half_life: float  # words
     half_life_low: float
     half_life_high: float
     floor: float  # bits
-    half_within: float  # words that contain half of the summed effect, the next word left out
+    half_within: float  # words that contain half of the summed effect, excluding the next word
     half_within_low: float
     half_within_high: float
     places: int
-    units: list[float] | None = None  # quartiles of the half-lives of units that fade, tokens
+    units: list[float] | None = None  # quartiles of the half-lives of fading units, tokens
 
     @property
     def is_identified(self) -> bool:
@@ -174,7 +174,7 @@ def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES
 def half_distance(distance: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """Return the distances (n,) within which half of the summed `effects` (n, distances) falls.
 
-    NaN where there is no effect at all.
+    NaN if there is no effect.
     """
     if not len(distance):
         return np.full(len(effects), math.nan)
@@ -190,7 +190,7 @@ def _half_lives(distance: np.ndarray) -> np.ndarray:
 
 
 def _ends() -> tuple[float, float]:
-    """Return the levels of the quantiles that are the ends of an interval."""
+    """Return the quantile levels of an interval's ends."""
     return (1 - LEVEL) / 2, (1 + LEVEL) / 2
 
 

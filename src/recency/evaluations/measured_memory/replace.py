@@ -1,4 +1,4 @@
-"""Texts in which one word is replaced by another: the same words before it, the same behind it."""
+"""Texts in which one word is replaced, with the same words before and after it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import pandas as pd
 
 from recency.errors import InputError
 
-TRIES = 50  # words drawn for a place before it is given up
+TRIES = 50  # draws of a replacement before a position is given up
 
 
 @dataclass(frozen=True)
 class Replaced:
     """Pairs of texts that differ in one word each.
 
-    `texts` (contract 1) has two items a place: the text as it is, then with the other word. `first`
-    are the rows of `texts` behind the word in the text as it is, `again` those in the other one,
-    `place` and `distance` (words, 1 the next one) what each of them belongs to.
+    `texts` (contract 1) has two items per position: the original text, then the text with the other
+    word. `first` are the rows of `texts` after the word in the original, `again` in the other text;
+    `place` and `distance` (words, 1 for the next word) of each row.
     """
 
     texts: pd.DataFrame
@@ -31,12 +31,12 @@ class Replaced:
 def replaced(
     words: pd.DataFrame, tokens: np.ndarray, places: int, reach: int, before: int, seed: int
 ) -> Replaced:
-    """Draw `places` words of `words` (contract 1), and for each another word of the same texts.
+    """Draw `places` words of `words` (contract 1), and a replacement for each from the same texts.
 
-    `tokens` (words,) is how many tokens the LM reads each word as. The other word has as many, so
-    that no later word moves; LMs of one tokenizer get the same words. A place has `reach` words
-    behind it in its item, or as many as the longest item allows. Raises InputError where there are
-    fewer than two places.
+    `tokens` (words,) is the number of tokens of each word for the LM. The replacement has the same
+    number, so that later words keep their positions; LMs with the same tokenizer get the same
+    words. A position has `reach` words after it in its item, or as many as the longest item allows.
+    Raises InputError if there are fewer than two positions.
     """
     random = np.random.default_rng(seed)
     position = words.groupby("item", sort=False).cumcount().to_numpy()
@@ -52,7 +52,7 @@ def replaced(
             break
         fits = (tokens[drawn] == tokens[row]) & (lower[drawn] != lower[row])
         if not fits.any():
-            continue  # no word like it: its neighbour is as good a place
+            continue  # no replacement for this word: try the next position
         other = drawn[np.argmax(fits)]
         start = row - min(before, position[row])
         text = words.iloc[start : row + reach + 1]
@@ -63,8 +63,8 @@ def replaced(
         used += 1
     if used < 2:
         raise InputError(
-            f"{used} of {len(words):,} words can be replaced with {reach} words behind them: the "
-            "texts are too short or hold too few words of a length; lower `reach`, or take others"
+            f"{used} of {len(words):,} words can be replaced with {reach} words after them: the "
+            "texts are too short or have too few words of equal length; lower `reach`, or use other texts"
         )
     texts = pd.concat(parts, ignore_index=True)
     texts = texts.assign(
@@ -75,8 +75,8 @@ def replaced(
     distance = np.arange(1, reach + 1)
     first = np.concatenate([s + at + distance for s, (at, _) in zip(starts, rows)])
     again = np.concatenate([s + size + at + distance for s, (at, size) in zip(starts, rows)])
-    place = np.repeat(np.arange(used), reach)
-    return Replaced(texts, first, again, place, np.tile(distance, used), reach)
+    place_index = np.repeat(np.arange(used), reach)
+    return Replaced(texts, first, again, place_index, np.tile(distance, used), reach)
 
 
 def changes(
@@ -88,19 +88,19 @@ def changes(
     before: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Return place, distance (words) and change_bits: surprisal with the other word, less that without.
+    """Return place, distance (words) and change_bits (surprisal after the replacement minus before).
 
-    `score` gives the surprisal of a table of words in bits, NaN where a word has none, and the tokens of
-    each. A place is left out if the other word is read as another number of tokens where it stands.
+    `score` returns the surprisal of a table of words in bits, NaN where missing, and the tokens of
+    each. A position is excluded if the replacement has another number of tokens in its context.
     """
-    made = replaced(words, tokens, places, reach, before, seed)
-    bits, read = score(made.texts)
-    same = pd.Series(read[made.first] == read[made.again]).groupby(made.place).transform("all")
+    pairs = replaced(words, tokens, places, reach, before, seed)
+    bits, read = score(pairs.texts)
+    same = pd.Series(read[pairs.first] == read[pairs.again]).groupby(pairs.place).transform("all")
     table = pd.DataFrame(
         {
-            "place": made.place.astype(np.int32),
-            "distance": made.distance.astype(np.int32),
-            "change_bits": bits[made.again] - bits[made.first],
+            "place": pairs.place.astype(np.int32),
+            "distance": pairs.distance.astype(np.int32),
+            "change_bits": bits[pairs.again] - bits[pairs.first],
         }
     )
     return table[same.to_numpy() & table.change_bits.notna()].reset_index(drop=True)

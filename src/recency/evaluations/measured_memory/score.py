@@ -1,7 +1,7 @@
-"""Rule measured_memory: what replacing one word does to the surprisal of each word behind it.
+"""Rule measured_memory: the effect of replacing a word on the surprisal of each later word.
 
-The same question for every LM, attention or not: memory is what an LM's expectations show of it,
-whatever its network is made of.
+The measure is the same for every LM, with attention or without: it depends only on the LM's
+surprisal, not on its architecture.
 """
 
 from pathlib import Path
@@ -22,20 +22,20 @@ COLUMNS = ["item", "word"]
 
 
 def tokens_of(words: pd.DataFrame, opened) -> np.ndarray:
-    """Return how many tokens (words,) each word is read as in its item."""
+    """Return the number of tokens (words,) of each word in its item."""
     texts = opened.texts(words).values()
     return np.concatenate([np.bincount(text.word, minlength=text.words) for text in texts])
 
 
 def unit_half_lives(network) -> list[float] | None:
-    """Return the quartiles, in tokens, of the half-lives of a network's units; None where none fade."""
+    """Return the quartiles, in tokens, of the half-lives of a network's fading units, or None."""
     import torch
 
-    found = [each.half_lives() for each in network.modules() if hasattr(each, "half_lives")]
-    found = [each.float().flatten() for each in found if each is not None]
-    if not found:
+    half_lives = [m.half_lives() for m in network.modules() if hasattr(m, "half_lives")]
+    half_lives = [values.float().flatten() for values in half_lives if values is not None]
+    if not half_lives:
         return None
-    return torch.cat(found).quantile(torch.tensor(QUANTILES)).tolist()
+    return torch.cat(half_lives).quantile(torch.tensor(QUANTILES)).tolist()
 
 
 def main(
@@ -47,12 +47,12 @@ def main(
     before: int,
     seed: int,
 ) -> None:
-    """Write place, distance (words, 1 the next one) and change_bits to a Parquet file.
+    """Write place, distance (words, 1 for the next word) and change_bits to a Parquet file.
 
-    Of a memory whose units fade it has the quartiles of their half-lives as well, in its metadata.
+    The metadata have the quartiles of the half-lives of fading units, if any.
 
     `places` words of the texts are replaced, one at a time, with `before` words of context before
-    each; of `reach` words behind it surprisal is compared.
+    each; surprisal is compared for `reach` words after it.
     """
     table = pd.read_parquet(words)
     table = table[[*COLUMNS, *({"space_after"} & set(table))]]
@@ -64,17 +64,17 @@ def main(
         shown.update(done)
 
     def score(texts: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        if lm.lossy is not None:  # the same erasures of both texts of a pair
+        if lm.lossy is not None:  # the same erasures in both texts of a pair
             texts = texts.assign(**{DRAWN_AS: texts["item"].str.partition(".")[0]})
         result = score_words(texts, opened, report=report, **lm.reading)
         return result.table["surprisal_bits"].to_numpy(float), result.table["tokens"].to_numpy()
 
-    found = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
-    if found.place.nunique() < 2:
+    rows = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
+    if rows.place.nunique() < 2:
         raise InputError(
-            f"{lm.name}: no word could be replaced by one of as many tokens; take longer texts"
+            f"{lm.name}: no word could be replaced by one with the same number of tokens; use longer texts"
         )
     if units := unit_half_lives(opened.network):
-        found.attrs[UNITS] = units
+        rows.attrs[UNITS] = units
     with atomic(out) as part:
-        found.astype({"change_bits": "float32"}).to_parquet(part, index=False, compression="zstd")
+        rows.astype({"change_bits": "float32"}).to_parquet(part, index=False, compression="zstd")

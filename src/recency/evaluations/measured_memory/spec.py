@@ -1,18 +1,15 @@
-"""How far back an LM remembers, measured from outside: what a replaced word does to those behind it."""
+"""Measured memory of LMs: the effect of a replaced word on the surprisal of later words."""
+
+from functools import partial
 
 from recency.evaluations import registry
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `measured_memory`, the defaults filled in."""
-    properties = schema("measured_memory")["experiment"]["measured_memory"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["measured_memory"]
+settings_of = partial(settings, "measured_memory")
 
 
 def stem(settings: dict) -> str:
-    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    """Return the settings as a file name, shared by experiments with the same settings."""
     return "{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
 
 
@@ -28,7 +25,7 @@ def _kinds(study, experiment: str) -> dict[str, str]:
     """Return LM → the kind of its memory, where an experiment measures memories."""
     if "measured_memory" not in study.experiment(experiment):
         return {}
-    from recency.figures import comparison  # pandas, which a plan does without
+    from recency.figures import comparison  # pandas is not needed for planning
 
     lms, _ = comparison.records(study.ranked_lms(experiment), [])
     return {lm.lm: lm.memory for lm in lms if lm.memory}

@@ -1,4 +1,4 @@
-"""The memory that an LM's settings state: a slope's or a fading state's half-life, the words of a window."""
+"""The memory implied by an LM's settings: half-life of a slope or fading state, length of a window."""
 
 import math
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from recency.figures import encoding
 from recency.figures.comparison import LM
 
-#: The units' half-lives that a scored LM's file has, at these quantiles; see score.
+#: Quantiles of the units' half-lives in a scored LM's file; see score.
 UNITS, QUANTILES = "unit_half_lives", (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
 class Stated:
-    """Half-life in tokens, of learned units the quartiles too; or the tokens of a window. NaN of others."""
+    """Half-life in tokens, with quartiles for learned units, or length of a window; else NaN."""
 
     half_life: float = math.nan
     low: float = math.nan
@@ -21,10 +21,10 @@ class Stated:
 
 
 def stated(lm: LM, units: list[float] | None = None) -> Stated:
-    """Return what an LM's bias or memory states; `units` are the quartiles of its units' half-lives.
+    """Return the memory implied by an LM's bias or memory; `units` are quartiles of half-lives.
 
-    ALiBi's slope m for all heads halves a word in ln 2/m tokens, a state that fades by α in
-    ln 2/-ln α (SRNN's C as α, its tanh apart).
+    ALiBi's slope m for all heads has the half-life ln 2/m tokens, and a state that fades by α has
+    ln 2/-ln α (for the SRNN, C as α, ignoring its tanh).
     """
     memory = lm.network.get("memory", {})
     if memory.get("decay") == 0:

@@ -1,4 +1,4 @@
-"""The half-life of each LM's memory, measured from outside."""
+"""Measured half-life of each LM's memory."""
 
 import numpy as np
 import pandas as pd
@@ -18,18 +18,18 @@ PRODUCT = {
 
 ADDED = ("half_life_identified", "half_life_floor_bits", "half_within_low", "half_within_high")
 NOTES = [
-    "Next word: mean change of the next word's surprisal; the other columns leave it out",
+    "Next word: mean change of the next word's surprisal; the other columns exclude it",
     (
-        "Half-life: of an exponential with a floor, fitted to the mean change by distance; > or <: a "
+        "Half-life: half-life of an exponential with a floor, fitted to the mean change by distance; > or <: a "
         "bound (95 %) where the half-life itself is not identified"
     ),
-    "Half within: distance that contains half of the summed change, whatever its shape",
+    "Half within: distance that contains half of the summed change, regardless of its shape",
     "95 % intervals resample the replaced words, and the seeds where there are several",
 ]
 
 
 def interval(memory: Memory) -> str:
-    """Write a half-life with its interval, or its bound, or that it is not identified."""
+    """Format a half-life with its interval, its bound, or as not identified."""
     if memory.is_identified:
         low, high = words(memory.half_life_low), words(memory.half_life_high)
         return f"{words(memory.half_life)} ({low} to {high})"
@@ -39,7 +39,7 @@ def interval(memory: Memory) -> str:
 
 
 def half_within(memory: Memory) -> str:
-    """Write the distance that contains half of the effect, with its interval."""
+    """Format the distance that contains half of the effect, with its interval."""
     if np.isnan(memory.half_within):
         return "–"
     ends = f"{memory.half_within_low:.0f} to {memory.half_within_high:.0f}"
@@ -47,7 +47,7 @@ def half_within(memory: Memory) -> str:
 
 
 def order_by_half_life(memories: dict[str, Memory], lms: list[LM]) -> list[LM]:
-    """Return the LMs by half-life, or by its bound, the longest first, unidentified ones last."""
+    """Return the LMs by half-life or its bound, the longest first, unidentified ones last."""
 
     def longest(lm: LM) -> float:
         memory = memories[lm.lm]
@@ -58,7 +58,7 @@ def order_by_half_life(memories: dict[str, Memory], lms: list[LM]) -> list[LM]:
 
 
 def layout(memories: dict[str, Memory], lms: list[LM]) -> Table:
-    """Set out one row per LM, the longest half-life first."""
+    """Return one row per LM, the longest half-life first."""
     texts = ["LM", "Next word (bits)", "Half-life (words)", "Floor (bits)", "Half within (words)"]
     header = [*texts, "Replaced"]
     rows = []

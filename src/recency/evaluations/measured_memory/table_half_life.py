@@ -1,4 +1,4 @@
-"""What each LM remembers beside how well it predicts, by the kind of its memory; the kinds tested."""
+"""Memory and ΔLogLik of each LM by kind of memory, and tests between the kinds."""
 
 from collections.abc import Mapping
 
@@ -33,28 +33,28 @@ PRODUCT = {
 
 ORDER = ["window of words", "fading", "rewritten", "gated", "attention", "biased attention"]
 TESTS = [
-    "two-sided permutation tests of squared errors on the held-out partition; those of a kind are means over its LMs, and their seeds",
+    "two-sided permutation tests of squared errors on the held-out partition; errors of a kind are means over its LMs and their seeds",
     (
         "p: the larger of the two clustered ones, with all errors of a subject or of a sentence "
         "swapped together"
     ),
-    "Holm: p corrected for the pairs of kinds, over all responses and apart from these by response; below 0.05 in bold, with the kind that has less error",
+    "Holm: p corrected for the pairs of kinds, separately for all responses together and by response; bold below 0.05, with the kind that has less error",
 ]
 
 
-def in_words(said: Stated) -> str:
-    """Write what an LM's settings state."""
-    if said.window > 0:
-        return f"window of {said.window:g}"
-    if not said.half_life > 0:
+def in_words(stated: Stated) -> str:
+    """Format the memory implied by an LM's settings."""
+    if stated.window > 0:
+        return f"window of {stated.window:g}"
+    if not stated.half_life > 0:
         return "–"
-    spread = f" ({words(said.low)} to {words(said.high)})" if said.low < said.high else ""
-    return words(said.half_life) + spread
+    spread = f" ({words(stated.low)} to {words(stated.high)})" if stated.low < stated.high else ""
+    return words(stated.half_life) + spread
 
 
-def rows(result, known, memories, models) -> pd.DataFrame:
-    """Return a row an LM, by kind, then by ΔLogLik."""
-    found = pd.DataFrame(
+def rows(result, bounds, memories, models) -> pd.DataFrame:
+    """Return one row per LM, by kind, then by ΔLogLik."""
+    table = pd.DataFrame(
         {
             "lm": lm.lm,
             "label": lm.label,
@@ -65,17 +65,17 @@ def rows(result, known, memories, models) -> pd.DataFrame:
             "delta_loglik": result.totals.get(lm.lm),
         }
         | summary_columns(memories[lm.lm])
-        | columns(known, lm.lm, TOTAL)
+        | columns(bounds, lm.lm, TOTAL)
         for lm in models
     )
-    place = {kind: number for number, kind in enumerate(ORDER)}
-    order = found.assign(place=found.kind.map(place).fillna(len(place)))
+    rank = {kind: number for number, kind in enumerate(ORDER)}
+    order = table.assign(place=table.kind.map(rank).fillna(len(rank)))
     order = order.sort_values(["place", "kind", "delta_loglik"], ascending=[True, True, False])
     return order.drop(columns="place").reset_index(drop=True)
 
 
 def layout(data: pd.DataFrame, base: str) -> Table:
-    """Set out a row an LM, a rule between kinds."""
+    """Return one row per LM, with rules between kinds."""
     texts = ["LM", "Kind of memory", "Half-life (words)", "Half within (words)", "Stated (tokens)"]
     header = [*texts, "ΔLogLik (nats)"]
     grid, rules = [], []
@@ -86,21 +86,21 @@ def layout(data: pd.DataFrame, base: str) -> Table:
         grid[-1].append(style.signed(row.delta_loglik))
     notes = [
         (
-            "Half-life: of an exponential with a floor, fitted to the measured effect, with its 95 % "
+            "Half-life: half-life of an exponential with a floor, fitted to the measured effect, with its 95 % "
             "interval; > or <: a bound where it is not identified"
         ),
         (
-            "Half within: distance that contains half of the effect, the next word left out, with its "
+            "Half within: distance that contains half of the effect, excluding the next word, with its "
             "95 % interval"
         ),
-        "Stated: ln 2/m of a slope for all heads, ln 2/−ln α of a fading state, of units the median and the quartiles",
+        "Stated: ln 2/m for a slope shared by all heads, ln 2/−ln α for a fading state, for units the median and quartiles",
         *filter(None, [base]),
     ]
     return Table("Memory and ΔLogLik", header, grid, notes, tuple(rules), left=2)
 
 
 def tested(tests: pd.DataFrame, names: Mapping[tuple[str, str], str]) -> Table:
-    """Set out the tests of each two kinds, those over all responses first."""
+    """Return the tests of each pair of kinds, over all responses first."""
     pooled = int((tests.dataset == "all").sum())
     grid = [
         table_significance.name_sides(row, names.get((row.dataset, row.measure), row.dataset))
@@ -137,7 +137,7 @@ def main(
     responses: Described,
     not_run: File | None = None,
 ) -> None:
-    """Write the LMs' table to `out` and the kinds' to `out_kinds` (.csv, .html, .tex)."""
+    """Write the LMs' table to `out` and the kinds' table to `out_kinds` (.csv, .html, .tex)."""
     lms, responses = list(lms), list(responses)
     models, measured = comparison.records(lms, responses)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)

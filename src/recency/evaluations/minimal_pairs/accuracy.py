@@ -1,8 +1,8 @@
-"""How often each LM finds the acceptable sentence of a minimal pair likelier, and against the baseline.
+"""Accuracy of each LM on minimal pairs, with intervals and tests against the baseline.
 
-Accuracy is taken by paradigm; that of a phenomenon, and overall, is the mean over its paradigms, as
-BLiMP takes it (Warstadt et al. 2020). The pairs of a paradigm come from one template, so that they
-are no independent evidence on grammar: beside what pairs show stands what paradigms show.
+Accuracy is computed by paradigm; accuracy on a phenomenon, and overall, is the mean over its
+paradigms, as in BLiMP (Warstadt et al. 2020). The pairs of a paradigm share a template, so that
+they are not independent evidence on grammar: tests are reported by pairs and by paradigms.
 """
 
 import math
@@ -18,7 +18,7 @@ from recency.stats.multiple_tests import holm
 from recency.stats.permutation import permutation_p
 from recency.stats.proportions import wilson
 
-#: What is summed of a sentence: column of the scores, without good_ or bad_.
+#: Sum of tokens → column of the scores, without good_ or bad_.
 CONVENTIONS = {"all tokens": "bits", "without the first": "rest_bits"}
 KEYS = ["lm", "label", "tokens", "compared", "level", "group"]
 COLUMNS = [
@@ -28,7 +28,7 @@ COLUMNS = [
     *("p_pairs_holm", "p_paradigms_holm"),
 ]
 DRAWS = 10_000
-"""Of the bootstrap, and permutations."""
+"""Numbers of bootstrap resamples and of permutations."""
 
 
 def main(
@@ -39,13 +39,14 @@ def main(
     out: File,
     seed: int = 0,
 ) -> None:
-    """Write a row for each LM, sum of tokens, and paradigm, phenomenon, and overall.
+    """Write a row per LM and sum of tokens, for each paradigm and phenomenon and overall.
 
     `scores` are in the order of `lms`. Accuracies and differences (from the baseline) are in
-    percent. low and high are Wilson's 95 % by pairs: of other sentences of these paradigms;
-    those of paradigms are a bootstrap's: of other paradigms. `compared` marks the sums by which
-    LMs are compared. p_pairs is McNemar's exact, p_paradigms of sign flips of whole paradigms'
-    differences; Holm's correction is over the LMs (overall), or LMs and phenomena.
+    percent. low and high are Wilson's 95 % interval by pairs (other sentences of the same
+    paradigms); those of paradigms are by bootstrap (other paradigms). `compared` marks the sums by
+    which LMs are compared. p_pairs is from McNemar's exact test, p_paradigms from sign flips of
+    whole paradigms' differences; Holm's correction is over the LMs (overall), or over LMs and
+    phenomena.
     """
     table = pd.read_parquet(pairs, columns=["pair", "paradigm", "phenomenon"])
     judged = {lm["lm"]: judge(path, table, lm["lm"]) for lm, path in zip(lms, scores, strict=True)}
@@ -57,20 +58,20 @@ def main(
             name = lm["lm"]
             if tokens not in judged[name]:
                 continue
-            # Where LMs share no sums, an LM is compared by its own with the baseline's own.
+            # Without a common sum, an LM's own sum is compared with the baseline's own.
             base = tokens if tokens in judged[baseline] else shown[baseline]
             right, tied = judged[name][tokens]
             reference = None if name == baseline else judged[baseline][base][0]
-            known = (name, lm["label"], tokens, tokens == shown[name])
+            key = (name, lm["label"], tokens, tokens == shown[name])
             for level, group, chosen in groups(table):
-                found = measure(right[chosen], table.paradigm[chosen], f"{seed} {group}")
-                found["ties"] = int(tied[chosen].sum())
+                summary = measure(right[chosen], table.paradigm[chosen], f"{seed} {group}")
+                summary["ties"] = int(tied[chosen].sum())
                 if reference is not None:
-                    found |= against(
+                    summary |= against(
                         right[chosen], reference[chosen], table.paradigm[chosen], f"{seed} {group}"
                     )
                 row = dict.fromkeys(COLUMNS, math.nan)
-                row |= dict(zip(KEYS, (*known, level, group), strict=True)) | found
+                row |= dict(zip(KEYS, (*key, level, group), strict=True)) | summary
                 if level == "paradigm":
                     row |= dict.fromkeys(("p_pairs", "p_paradigms"), math.nan)
                 family.append(row)
@@ -84,36 +85,36 @@ def main(
 
 
 def judge(path: File, pairs: pd.DataFrame, lm: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return, for each sum that an LM has, which pairs it has right, and which are ties (n,).
+    """Return, for each sum of tokens, masks (n,) of the correct pairs and of the ties.
 
-    A tie is wrong: nothing was preferred.
+    A tie counts as wrong.
     """
     scores = pd.read_parquet(path)
-    again = "delete the file, so that the workflow makes it anew"
+    again = "delete the file, so that the workflow computes it again"
     if not np.array_equal(scores["pair"], pairs["pair"]):
-        raise InputError(f"{path} is of other pairs than the table has now; {again}")
-    found = {}
+        raise InputError(f"{path} was computed for other pairs than the table's; {again}")
+    judged = {}
     for tokens, column in CONVENTIONS.items():
         good, bad = (scores[f"{side}_{column}"].to_numpy(float) for side in ("good", "bad"))
         if np.isnan(good).all():
             continue
         if len(odd := np.flatnonzero(~np.isfinite(good + bad))):
             raise InputError(
-                f"{path}: {column} of pair {odd[0]} is {good[odd[0]]} and {bad[odd[0]]}: {lm} gives "
-                "a sentence no probability; train the LM anew"
+                f"{path}: {column} of pair {odd[0]} is {good[odd[0]]} and {bad[odd[0]]}: {lm} assigns "
+                "a sentence no probability; train the LM again"
             )
-        found[tokens] = good < bad, good == bad
-    return found
+        judged[tokens] = good < bad, good == bad
+    return judged
 
 
 def compared(judged: Mapping[str, Mapping]) -> dict[str, str]:
-    """Return by which sums each LM is compared: one that all have, or else the LM's first."""
-    shared = [each for each in CONVENTIONS if all(each in found for found in judged.values())]
-    return {lm: (shared or list(found))[0] for lm, found in judged.items()}
+    """Return the sum by which each LM is compared: a common one, or else the LM's first."""
+    shared = [name for name in CONVENTIONS if all(name in sums for sums in judged.values())]
+    return {lm: (shared or list(sums))[0] for lm, sums in judged.items()}
 
 
 def groups(pairs: pd.DataFrame) -> Iterable[tuple[str, str, np.ndarray]]:
-    """Yield level, name and pairs (a mask) of what accuracy is given for."""
+    """Yield level, name and mask of the pairs of each accuracy."""
     yield "overall", "overall", np.ones(len(pairs), dtype=bool)
     for level in ("phenomenon", "paradigm"):
         for name in sorted(pairs[level].unique()):
@@ -121,17 +122,17 @@ def groups(pairs: pd.DataFrame) -> Iterable[tuple[str, str, np.ndarray]]:
 
 
 def measure(right: np.ndarray, paradigm: pd.Series, seed: str) -> dict[str, float]:
-    """Return accuracy (percent) as the mean over paradigms, with its intervals."""
+    """Return accuracy (percent), as the mean over paradigms, with its intervals."""
     codes = pd.factorize(paradigm)[0]
     sizes = np.bincount(codes)
-    each = 100 * np.bincount(codes, right) / sizes
-    # As many pairs as would give a single proportion the variance of this mean of proportions.
-    low, high = wilson(each.mean() / 100, len(sizes) ** 2 / (1 / sizes).sum())
-    low_paradigms, high_paradigms = bootstrap(each, seed)
+    accuracy = 100 * np.bincount(codes, right) / sizes
+    # Number of pairs whose proportion would have the variance of this mean of proportions.
+    low, high = wilson(accuracy.mean() / 100, len(sizes) ** 2 / (1 / sizes).sum())
+    low_paradigms, high_paradigms = bootstrap(accuracy, seed)
     return {
         "paradigms": len(sizes),
         "pairs": len(right),
-        "accuracy": each.mean(),
+        "accuracy": accuracy.mean(),
         "low": 100 * low,
         "high": 100 * high,
         "low_paradigms": low_paradigms,
@@ -142,28 +143,30 @@ def measure(right: np.ndarray, paradigm: pd.Series, seed: str) -> dict[str, floa
 def against(
     right: np.ndarray, baseline: np.ndarray, paradigm: pd.Series, seed: str
 ) -> dict[str, float]:
-    """Compare an LM's right pairs with the baseline's, by pair and by paradigm; percent."""
+    """Compare an LM's correct pairs with the baseline's, by pair and by paradigm, in percent."""
     from scipy.stats import binomtest
 
     gained, lost = int((right & ~baseline).sum()), int((~right & baseline).sum())
     codes = pd.factorize(paradigm)[0]
-    each = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
-    low, high = bootstrap(each, seed)
-    alone = len(each) == 1  # one paradigm can show nothing
+    gains = 100 * np.bincount(codes, right.astype(float) - baseline) / np.bincount(codes)
+    low, high = bootstrap(gains, seed)
+    p = math.nan  # one paradigm allows no test
+    if len(gains) > 1:
+        p = permutation_p(gains, DRAWS, zlib.crc32(seed.encode()))
     return {
-        "difference": each.mean(),
+        "difference": gains.mean(),
         "difference_low": low,
         "difference_high": high,
         "p_pairs": binomtest(gained, gained + lost).pvalue if gained + lost else 1.0,
-        "p_paradigms": math.nan if alone else permutation_p(each, DRAWS, zlib.crc32(seed.encode())),
+        "p_paradigms": p,
     }
 
 
-def bootstrap(each: np.ndarray, seed: str) -> tuple[float, float]:
-    """Return 95 % of the means of paradigms drawn with replacement; NaN of a single one."""
-    if len(each) == 1:
+def bootstrap(accuracies: np.ndarray, seed: str) -> tuple[float, float]:
+    """Return a 95 % bootstrap interval of the mean over paradigms, NaN for a single one."""
+    if len(accuracies) == 1:
         return math.nan, math.nan
-    # Seeded by the group: the same draws for every LM, whatever else is in the table.
+    # Seeded by the group: the same resamples for every LM, regardless of the rest of the table.
     random = np.random.default_rng(zlib.crc32(seed.encode()))
-    means = each[random.integers(len(each), size=(DRAWS, len(each)))].mean(axis=1)
+    means = accuracies[random.integers(len(accuracies), size=(DRAWS, len(accuracies)))].mean(axis=1)
     return tuple(np.quantile(means, [0.025, 0.975]))

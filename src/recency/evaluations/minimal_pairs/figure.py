@@ -1,4 +1,4 @@
-"""Accuracy on minimal pairs: a bar an LM, and LM by phenomenon (working-memory study, Figures 1, 2)."""
+"""Accuracy on minimal pairs by LM, and by LM and phenomenon (working-memory study, Figures 1, 2)."""
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,10 @@ CHANCE = 50.0
 
 
 def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
-    """Draw overall accuracy as one bar an LM, from chance on; `overall` has a row an LM.
+    """Draw overall accuracy as one bar per LM above chance; `overall` has one row per LM.
 
-    A whisker is 95 % of the difference from the baseline, set at the baseline: one that crosses the
-    dashed line has no difference that would hold for other paradigms.
+    The whisker is the 95 % interval of the difference from the baseline, centred on the baseline:
+    if it crosses the dashed line, the difference is not reliable over paradigms.
     """
     looks, reference = style.looks(models), overall.accuracy[baseline]
     figure = style.figure(1.15 + 0.22 * len(models))
@@ -59,9 +59,9 @@ def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
-    axes.use_sticky_edges = False  # so that the line of chance stands free of the axes' edge
+    axes.use_sticky_edges = False  # so that the chance line is separate from the axes' edge
     axes.margins(x=0.03)
-    axes.set_xlabel("Accuracy (%), mean over paradigms; bars begin at chance (dotted)")
+    axes.set_xlabel("Accuracy (%), mean over paradigms; bars start at chance (dotted)")
     axes.xaxis.set_major_formatter(style.tick)
     label = comparison.find(models, baseline).label
     key(figure, models, "bars", [(f"baseline: {label}", BASELINE)])
@@ -69,7 +69,7 @@ def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
         (
             f"{overall.pairs.iloc[0]:,.0f} pairs of {overall.paradigms.iloc[0]:.0f} paradigms; whiskers: "
             "95 % of the difference from the baseline over paradigms (bootstrap); n.s.: p by paradigm, "
-            "corrected by Holm's method, is 0.05 or more"
+            "Holm-corrected, is 0.05 or more"
         ),
         *conventions(models, overall),
     ]
@@ -97,22 +97,20 @@ def grid(models: list[LM], wide: pd.DataFrame, baseline: str) -> Figure:
     axes.set_yticks(range(rows), [labels[lm] for lm in wide.index])
     axes.set_xticks(range(columns), wide.columns, rotation=40, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
-    # White lines part the cells, and a wider one the overall column.
+    # White lines separate the cells, and a wider one the overall column.
     style.part_cells(axes, np.arange(1, rows) - 0.5, np.arange(1, columns) - 0.5, 1)
     axes.axvline(0.5, color="white", lw=5)
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.5, aspect=40, pad=0.03)
     bar.set_label("Accuracy (%); 50 is chance", size=style.SMALL)
     bar.outline.set_visible(False)
-    style.notes(
-        figure, ["the best of each column in bold; a phenomenon is the mean of its paradigms"]
-    )
+    style.notes(figure, ["bold: the best LM of a column; phenomena are means over paradigms"])
     return figure
 
 
 def main(
     *, accuracy: File, total: Files, by_phenomenon: Files, lms: Described, baseline: str
 ) -> None:
-    """Draw both figures to the .pdf, .svg, .png of `total` and `by_phenomenon`, data to .csv."""
+    """Draw both figures to the .pdf, .svg and .png of `total` and `by_phenomenon`, and data to .csv."""
     models, rows = read(accuracy, lms)
     rows = rows[rows.compared]
     models = ranked(models, rows)

@@ -15,7 +15,7 @@ from recency.figures.paths import File, Files
 from recency.files import atomic
 from recency.text.utf8 import decoded
 
-#: The files' names of what is kept; a table without the first two has paradigms alone.
+#: Columns to read, by their names in the files; a table without the first two has only paradigms.
 KEYS = {
     "linguistics_term": "phenomenon",
     "field": "field",
@@ -25,26 +25,26 @@ KEYS = {
 }
 OPTIONAL = ("linguistics_term", "field")
 COLUMNS = ["pair", "paradigm", "phenomenon", "field", "good", "bad"]
-#: BLiMP itself has 7 pairs of one sentence among 67,000, at most 5 in a file of 1,000.
+#: BLiMP has 7 pairs of identical sentences among 67,000, at most 5 in a file of 1,000.
 SAME_ALLOWED = 0.01
 
 Row = tuple[int, dict[str, str]]
-"""A line's number in its file, and its values by the names of `KEYS`."""
+"""The line number in the file, and its values by the names of `KEYS`."""
 
 
 def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
     """Write the pairs of all files, in order, to one Parquet file.
 
-    `labels` maps a phenomenon or field, as the files write it, to what it is counted and shown as.
+    `labels` maps phenomena or fields of the files to the names under which they are counted.
     """
     pairs = pd.concat([read(path, labels) for path in files], ignore_index=True)
     pairs.insert(0, "pair", range(len(pairs)))
     shared = pairs.groupby("paradigm").phenomenon.nunique()
     if len(twice := shared.index[shared > 1]):
-        found = pairs.phenomenon[pairs.paradigm == twice[0]].unique()
+        phenomena = pairs.phenomenon[pairs.paradigm == twice[0]].unique()
         raise InputError(
-            f"the paradigm {twice[0]!r} is of several phenomena: {', '.join(found)}; give each a "
-            "paradigm of its own"
+            f"the paradigm {twice[0]!r} has several phenomena: {', '.join(phenomena)}; give each a "
+            "separate paradigm"
         )
     print(
         f"{len(pairs):,} pairs, {pairs.paradigm.nunique()} paradigms, "
@@ -58,7 +58,7 @@ def main(files: Files, out: File, labels: Mapping[str, str] = {}) -> None:
 def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
     r"""Read a file of pairs: columns paradigm, phenomenon, field, good, bad.
 
-    JSON lines have all of `KEYS`, as BLiMP's files do; a table (.tsv) may lack `OPTIONAL`, and
+    JSON lines have all of `KEYS`, as in BLiMP's files; a table (.tsv) may lack `OPTIONAL`, and
     writes a line break within a sentence as \n. Raises InputError with file and line.
     """
     path = Path(path)
@@ -76,13 +76,13 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
             same.append(f"{path}, line {line}: both sentences are {row['sentence_good']!r}")
         rows.append(row)
     if not rows:
-        raise InputError(f"{path} has no pairs; put the whole file there")
+        raise InputError(f"{path} has no pairs; supply the whole file")
     if len(same) > SAME_ALLOWED * len(rows):
         raise InputError(
             f"{same[0]}, and so in {len(same)} of {len(rows)} pairs; correct or remove these lines"
         )
-    for each in same:
-        print(f"{each}: a tie, whatever the LM", file=sys.stderr)
+    for pair in same:
+        print(f"{pair}: a tie for every LM", file=sys.stderr)
     pairs = pd.DataFrame(rows).rename(columns=KEYS)
     if "phenomenon" not in pairs:
         pairs["phenomenon"] = pairs["paradigm"]
@@ -99,18 +99,18 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
         if not written.strip():
             continue
         try:
-            found = json.loads(written)
+            entry = json.loads(written)
         except json.JSONDecodeError as error:
             raise InputError(
                 f"{path}, line {line}: not JSON ({error.msg}, character {error.pos + 1}); each "
                 "line must be one whole object"
             ) from None
         for key in KEYS:
-            if not isinstance(found, dict) or key not in found:
+            if not isinstance(entry, dict) or key not in entry:
                 raise InputError(f"{path}, line {line}: no {key!r}; a pair needs {', '.join(KEYS)}")
-            if not isinstance(found[key], str):
-                raise InputError(f"{path}, line {line}: {key} is {found[key]!r}, not a string")
-        yield line, {key: found[key] for key in KEYS}
+            if not isinstance(entry[key], str):
+                raise InputError(f"{path}, line {line}: {key} is {entry[key]!r}, not a string")
+        yield line, {key: entry[key] for key in KEYS}
 
 
 def _table(path: Path, text: str) -> Iterator[Row]:

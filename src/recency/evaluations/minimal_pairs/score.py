@@ -1,6 +1,6 @@
 """Rule score_pairs: surprisal of each sentence of minimal pairs under one language model.
 
-Evaluation pipelines differ in whether a sentence's first token is scored; both sums are given.
+Evaluation pipelines differ in whether a sentence's first token is scored; both sums are computed.
 """
 
 import math
@@ -19,11 +19,11 @@ from recency.scoring.begin_token import begin_note
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
 
-#: Settings of `scoring` that say how a word is summed; a sentence has no use for them.
+#: Settings of `scoring` for sums over words, which do not apply to sentences.
 OF_WORDS = ("correction", "first_word", "word_entropy")
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of each sentence: bits of all tokens, bits without the first, number of tokens."""
+"""Per sentence: bits of all tokens, bits without the first token, number of tokens."""
 
 
 def main(
@@ -33,7 +33,7 @@ def main(
 ) -> None:
     """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
 
-    `*_bits` is null where the LM has no begin token, `*_rest_bits` (without the first token) of a
+    `*_bits` is null if the LM has no begin token, `*_rest_bits` (without the first token) for a
     masked LM, whose first token is predicted like any other.
     """
     table = pd.read_parquet(pairs, columns=["pair", "good", "bad"])
@@ -64,10 +64,10 @@ def score(
     scoring: Mapping = {},
     report: Callable[[int], None] = lambda done: None,
 ) -> Sums:
-    """Sum the surprisal of each sentence's tokens; the sentences are taken as they are written.
+    """Sum the surprisal of each sentence's tokens, with the sentences as written.
 
-    Of a masked LM this is the pseudo-log-likelihood. Raises InputError for a sentence that the
-    tokenizer leaves nothing of.
+    For a masked LM this is the pseudo-log-likelihood. Raises InputError for a sentence without
+    tokens.
     """
     settings = {key: value for key, value in scoring.items() if key not in OF_WORDS}
     texts = list(_texts(sentences, model, settings.pop("leading_space", False)))
@@ -78,13 +78,13 @@ def score(
         model, texts, bos, stride, report=lambda done, total: report(done * len(texts) / total),
         **settings,
     )  # fmt: skip
-    bits = np.array([-each.log_probability.sum() for each in scores]) / math.log(2)
-    rest = np.array([-each.log_probability[1:].sum() for each in scores]) / math.log(2)
+    bits = np.array([-scored.log_probability.sum() for scored in scores]) / math.log(2)
+    rest = np.array([-scored.log_probability[1:].sum() for scored in scores]) / math.log(2)
     return bits, np.full(len(rest), np.nan) if model.masked else rest, count
 
 
 def _texts(sentences: Sequence[str], model: Model, leading_space: bool) -> Iterable[alignment.Text]:
-    """Tokenize sentences; a masked LM is told which tokens are of one word."""
+    """Tokenize sentences; for a masked LM, with the tokens of each word."""
     if model.masked:
         for text in sentences:
             where = f"the sentence {text!r}: "
@@ -98,10 +98,10 @@ def _texts(sentences: Sequence[str], model: Model, leading_space: bool) -> Itera
 
 
 def score_ngram(sentences: Sequence[str], path: str | Path, bos: bool = True) -> Sums:
-    """Sum the surprisal of each sentence's words, which are its tokens, by an n-gram model."""
+    """Sum the surprisal of each sentence's words (its tokens) under an n-gram model."""
     words = [text.split() for text in sentences]
-    found = [[-p * math.log2(10) for p in each.log10] for each in ngram.score(path, words, bos)]
-    # Exact sums: sentences of the same n-grams in another order are ties, not decided by rounding.
-    bits = np.array([math.fsum(each) for each in found])
-    rest = np.array([math.fsum(each[1:]) for each in found])
-    return bits, rest, np.array([len(each) for each in words], dtype=np.int32)
+    word_bits = [[-p * math.log2(10) for p in s.log10] for s in ngram.score(path, words, bos)]
+    # Exact sums, so that sentences with the same n-grams in another order are ties.
+    bits = np.array([math.fsum(values) for values in word_bits])
+    rest = np.array([math.fsum(values[1:]) for values in word_bits])
+    return bits, rest, np.array([len(sequence) for sequence in words], dtype=np.int32)

@@ -1,17 +1,17 @@
-"""Minimal pairs: which of two sentences each LM finds likelier."""
+"""Minimal pairs: which of two sentences each LM assigns a higher probability."""
 
 from recency.config import training_words
 from recency.evaluations.registry import Data, Evaluation
 
 
 def pairs(study, experiment: str, lm: str | None = None) -> str:
-    """Return where an experiment's minimal pairs are, or an LM's surprisal of them."""
+    """Return the file of an experiment's minimal pairs, or of an LM's surprisal of them."""
     name = study.experiment(experiment)["minimal_pairs"]
     return f"<results>/minimal_pairs/{f'{lm}/' if lm else ''}{name}.parquet"
 
 
 def _training_words(study, experiment: str) -> str:
-    """Return how many words the baseline was trained on, as papers write it (10M); "" if unsaid."""
+    """Return the baseline's number of training words as papers write it (10M), "" if unknown."""
     return training_words(study.config, study.experiment(experiment)["baseline"])
 
 

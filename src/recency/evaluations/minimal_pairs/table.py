@@ -1,4 +1,4 @@
-"""Accuracy on minimal pairs by LM and phenomenon, with tests against the baseline, published beside."""
+"""Accuracy on minimal pairs by LM and phenomenon, with tests against the baseline."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ PRODUCT = {
     "summary": ("table_minimal_pairs.csv", "{title}: accuracy on minimal pairs"),
 }
 
-#: How a row of data/published/wm2026_text.csv is found.
+#: Keys of a row of data/published/wm2026_text.csv.
 QUANTITY = "mean BLiMP accuracy (%)"
 WINDOW = "fixed window (best)"
 
 
 def read(accuracy: File, lms: Described) -> tuple[list[LM], pd.DataFrame]:
-    """Read pair_accuracy.csv; return the LMs in it and its rows without paradigms."""
+    """Return the LMs of pair_accuracy.csv and its rows without paradigms."""
     rows = comparison.table(accuracy, COLUMNS)
     models, _ = comparison.records(lms, [])
     models = [lm for lm in models if lm.lm in set(rows.lm)]
@@ -38,21 +38,22 @@ def ranked(models: Iterable[LM], shown: pd.DataFrame) -> list[LM]:
     return sorted(models, key=lambda lm: -overall[lm.lm])
 
 
-def beside(
+def published_accuracies(
     path: File | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
 ) -> dict[str, float]:
-    """Return the published accuracy (percent) of LMs: the baseline's, and that of the best window.
+    """Return the published accuracy (percent) of the baseline and of the best window.
 
-    `overall` is by lm; `words` is the amount of training text as the paper tells it (10M).
+    `overall` is indexed by lm; `words` is the amount of training text as written in the paper
+    (10M).
     """
     if path is None:
         return {}
     rows = comparison.table(path, ["quantity", "training_words", "lm", "value"])
     rows = rows[(rows.quantity == QUANTITY) & (rows.training_words == words)]
-    known = rows.set_index("lm").value.astype(float)
+    values = rows.set_index("lm").value.astype(float)
     windows = [lm.lm for lm in models if lm.kind == "window"]
     named = {"baseline": baseline} | ({WINDOW: overall[windows].idxmax()} if windows else {})
-    return {lm: known[name] for name, lm in named.items() if name in known.index}
+    return {lm: values[name] for name, lm in named.items() if name in values.index}
 
 
 def main(
@@ -71,14 +72,14 @@ def main(
     shown = rows[rows.compared]
     models = ranked(models, shown)
     overall = shown[shown.level == "overall"].set_index("lm")
-    known = beside(published, training_words, models, overall.accuracy, baseline)
+    reported = published_accuracies(published, training_words, models, overall.accuracy, baseline)
     rows = rows.assign(
         published=[
-            known.get(row.lm, math.nan) if row.compared and row.level == "overall" else math.nan
+            reported.get(row.lm, math.nan) if row.compared and row.level == "overall" else math.nan
             for row in rows.itertuples()
         ]
     )
-    table = layout(models, rows, overall, known, baseline, title, source)
+    table = layout(models, rows, overall, reported, baseline, title, source)
     tables.write(out, table, rows)
 
 
@@ -86,12 +87,12 @@ def layout(
     models: list[LM],
     rows: pd.DataFrame,
     overall: pd.DataFrame,
-    known: Mapping[str, float],
+    reported: Mapping[str, float],
     baseline: str,
     title: str,
     source: str,
 ) -> Table:
-    """Set the rows out: overall with its tests, the other sums of tokens, then phenomena."""
+    """Return the table: overall with its tests, the other sums of tokens, then phenomena."""
     shown = rows[rows.compared]
     wide = shown[shown.level == "phenomenon"].pivot(index="lm", columns="group", values="accuracy")
     by_tokens = rows[rows.level == "overall"].pivot(index="lm", columns="tokens", values="accuracy")
@@ -102,7 +103,7 @@ def layout(
     for lm in models:
         row = overall.loc[lm.lm]
         below = [style.interval(row.low_paradigms, row.high_paradigms)]
-        below += [f"published {style.number(known[lm.lm], 0)}"] if lm.lm in known else []
+        below += [f"published {style.number(reported[lm.lm], 0)}"] if lm.lm in reported else []
         best = row.accuracy == overall.accuracy.max()
         cells = [lm.label, Cell(style.number(row.accuracy), tuple(below), bold=bool(best))]
         if lm.lm == baseline:
@@ -112,50 +113,50 @@ def layout(
             cells.append(Cell(style.signed(row.difference), gap))
             for p in ("p_pairs_holm", "p_paradigms_holm"):
                 cells.append(Cell(style.p_value(row[p]), bold=bool(row[p] < 0.05)))
-        cells += [style.number(by_tokens.loc[lm.lm, each]) for each in both]
+        cells += [style.number(by_tokens.loc[lm.lm, tokens]) for tokens in both]
         for name in wide.columns:
             value = wide.loc[lm.lm, name]
             cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
         grid.append(cells)
-    return Table(title, header, grid, notes(models, rows, overall, known, source))
+    return Table(title, header, grid, notes(models, rows, overall, reported, source))
 
 
 def notes(
     models: list[LM],
     rows: pd.DataFrame,
     overall: pd.DataFrame,
-    known: Mapping[str, float],
+    reported: Mapping[str, float],
     source: str,
 ) -> list[str]:
-    """Say what the numbers are, and what is to be known of ties and first tokens."""
+    """Return notes on the measures, ties and first tokens."""
     first = overall.iloc[0]
     lines = [
         (
-            "percent of pairs whose acceptable sentence has the lower surprisal, the mean over paradigms "
-            f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); 50 is chance; the best in bold"
+            "percent of pairs whose acceptable sentence has the lower surprisal, mean over paradigms "
+            f"({first.pairs:,.0f} pairs of {first.paradigms:.0f} paradigms); chance is 50; bold: the best LM"
         ),
         *conventions(models, overall),
-        "under Overall and the difference, 95 % over paradigms (bootstrap)",
+        "beneath Overall and the difference: 95 % interval over paradigms (bootstrap)",
         (
             "tests are against the baseline: by pairs McNemar's, exact; by paradigms, sign flips of each "
             "one's difference. The pairs of a paradigm come from one template, so that p by pairs speaks "
-            "of these sentences only, and is too small for a claim on grammar. Both are corrected by "
-            "Holm's method over the LMs; below 0.05 in bold"
+            "to these sentences only, and is too small for a claim on grammar. Both are corrected by "
+            "Holm's method over the LMs; bold: below 0.05"
         ),
     ]
     tied = {lm.label: int(overall.ties[lm.lm]) for lm in models}
     if len(set(tied.values())) == 1:
         lines.append(f"ties, counted as wrong: {next(iter(tied.values()))}")
     else:
-        each = ", ".join(f"{label} {count}" for label, count in tied.items())
-        lines.append(f"ties, counted as wrong: {each}")
-    if known:
-        lines.append(f"published: {source}; that of the best window stands with the best one here")
+        ties = ", ".join(f"{label} {count}" for label, count in tied.items())
+        lines.append(f"ties, counted as wrong: {ties}")
+    if reported:
+        lines.append(f"published: {source}; the best window's value is next to the best one here")
     return lines
 
 
 def summary(path: File) -> Table:
-    """Rank LMs by their overall accuracy, from this table's CSV, for the summary."""
+    """Return LMs ranked by overall accuracy, from this table's CSV, for the summary."""
     rows = comparison.table(path, COLUMNS)
     rows = rows[rows.compared & (rows.level == "overall")].sort_values("accuracy", ascending=False)
     header = ["", "LM", "Accuracy (%)", "\N{MINUS SIGN} baseline", "p, paradigms (Holm)"]
@@ -175,12 +176,14 @@ def summary(path: File) -> Table:
 
 
 def conventions(models: Iterable[LM], overall: pd.DataFrame) -> list[str]:
-    """Say which tokens the surprisal compared is summed over."""
+    """Return a note on the tokens over which the compared surprisal is summed."""
     words = {"all tokens": "all tokens", "without the first": "all tokens but the first"}
     by_sum: dict[str, list[str]] = {}
     for lm in models:
         by_sum.setdefault(words[overall.tokens[lm.lm]], []).append(lm.label)
     if len(by_sum) == 1:
         return [f"surprisal is summed over {next(iter(by_sum))}"]
-    each = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
-    return [f"surprisal is summed over other tokens for other LMs, which do not compare: {each}"]
+    groups = "; ".join(f"{', '.join(labels)}: {what}" for what, labels in by_sum.items())
+    return [
+        f"surprisal is summed over different tokens for different LMs, which are not comparable: {groups}"
+    ]

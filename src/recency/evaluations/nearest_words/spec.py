@@ -1,13 +1,10 @@
-"""What a network holds of words: those nearest to a word, by its embedding and by the memory it has of it."""
+"""Nearest words: neighbours of a word by a network's embedding and by its memory of the word."""
 
-from recency.evaluations.registry import Evaluation, schema
+from functools import partial
 
+from recency.evaluations.registry import Evaluation, settings
 
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `nearest_words`, the defaults filled in."""
-    properties = schema("nearest_words")["experiment"]["nearest_words"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["nearest_words"]
+settings_of = partial(settings, "nearest_words")
 
 
 EVALUATION = Evaluation(

@@ -1,4 +1,4 @@
-"""The words nearest to some, by embedding and by memory (Table 3.2 of the thesis)."""
+"""Nearest neighbours of words by embedding and by memory (Table 3.2 of the thesis)."""
 
 import pandas as pd
 
@@ -16,21 +16,21 @@ SAID = {"U": "by U: cosine of embeddings", "C": "by C: Euclidean distance of mem
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
-    """Set out a row an LM, space and word, its neighbours from left to right."""
+    """Return a row per LM, space and word, with neighbours from left to right."""
     count = int(data["rank"].max())
     header = ["LM", "By", "Word", "Nearest words"]
     grid, rules = [], []
-    for (label, space, word), own in data.groupby(["label", "space", "word"], sort=False):
+    for (label, space, word), group in data.groupby(["label", "space", "word"], sort=False):
         if grid and grid[-1][:2] != [label, space]:
             rules.append(len(grid))
-        listed = ", ".join(own.sort_values("rank").neighbour[:count])
+        listed = ", ".join(group.sort_values("rank").neighbour[:count])
         grid.append([label, space, word, listed])
     notes = [SAID[space] for space in SAID if (data.space == space).any()]
     return Table(f"{title}: nearest words", header, grid, notes, tuple(rules), left=4)
 
 
 def main(*, neighbours: Files, out: Files, lms: Described, title: str) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `neighbours` are score's files, one an LM."""
+    """Write the table to `out` (.csv, .html, .tex); `neighbours` are score's files, one per LM."""
     models, _ = comparison.records(lms, [])
     labels = {lm.lm: lm.label for lm in models}
     read = [pd.read_csv(path, keep_default_na=False) for path in neighbours]

@@ -1,9 +1,9 @@
-"""How much better an LM predicts each corpus than the baseline, and the meta-analysis of that.
+"""Effects of an LM relative to the baseline in each corpus, and their meta-analysis.
 
 An effect is ΔLogLik of the LM minus that of the baseline, by the experiment's endpoint, per 1,000
-scored observations: totals grow with a corpus's size. Its standard error is that of the experiment's
-intervals. Measures of one corpus are of the same readers and sentences: they are summed with their
-covariance, and the corpus is one study of the meta-analysis.
+scored observations, since totals grow with a corpus's size. Its standard error is that of the
+experiment's intervals. Measures of one corpus share readers and sentences: they are summed with
+their covariance, and the corpus is one study of the meta-analysis.
 """
 
 import math
@@ -19,7 +19,7 @@ from recency.figures.paths import File, write_csv
 from recency.stats.meta_analysis import MetaAnalysis, between_groups, combine
 
 SCALE = 1000
-"""Observations that effects are given for."""
+"""Number of observations to which effects are scaled."""
 ALL = "all"
 EFFECTS = ["lm", "against", "language", "dataset", "label", "measure", "n", "total", "total_se"]
 EFFECTS += ["effect", "se", "low", "high"]
@@ -50,13 +50,13 @@ def main(
     full, base : sequence of path
         Both models' parts of the log-likelihood, in the order of `cells`, as for `delta_loglik`.
     out_effects, out_pooled : path
-        CSV files. Effects are by corpus and measure, and by corpus (measure `all`), which are pooled.
+        CSV files. Effects are by corpus and measure, and by corpus (measure `all`); the latter are pooled.
     cells : sequence of mapping
-        lm, dataset, measure, design and perhaps seed of each pair of files.
+        lm, dataset, measure, design and optionally seed of each pair of files.
     datasets : sequence of mapping
         dataset, label and language.
     lms, baseline : sequence of str, str
-        The LMs that are pooled, and the one that they are compared with.
+        The LMs to pool, and the LM that they are compared with.
     endpoint, bootstrap, seed
         As for `delta_loglik`.
     """
@@ -74,7 +74,7 @@ def effects(
     baseline: str,
     datasets: Sequence[Mapping[str, str]],
 ) -> pd.DataFrame:
-    """Return a row (EFFECTS) for each LM, corpus and measure, and for each corpus.
+    """Return a row (EFFECTS) per LM, corpus and measure, and per LM and corpus.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def effects(
     Raises
     ------
     InputError
-        If a corpus has no ΔLogLik of an LM, since some fit failed.
+        If a corpus has no ΔLogLik of an LM, because a fit failed.
     """
     rows = []
     for lm in lms:
@@ -98,8 +98,8 @@ def effects(
             differences = {r: totals[lm, r] - totals[baseline, r] for r in here}
             if lost := [r for r, lead in differences.items() if not math.isfinite(lead.value)]:
                 raise InputError(
-                    f"pooled: {name}.{lost[0][1]} has no ΔLogLik of {lm!r} or {baseline!r}; leave it "
-                    "out of the experiment's `responses`"
+                    f"pooled: {name}.{lost[0][1]} has no ΔLogLik of {lm!r} or {baseline!r}; remove it "
+                    "from the experiment's `responses`"
                 )
             for response, lead in differences.items():
                 rows.append(_row(lm, baseline, about, response[1], lead))
@@ -123,7 +123,7 @@ def _row(lm: str, baseline: str, about: Mapping, measure: str, difference: Any) 
 
 
 def pooled(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the meta-analyses (POOLED) of each LM's corpora: by language, and of all of them."""
+    """Return the meta-analyses (POOLED) of each LM's corpora, by language and overall."""
     analyses = []
     corpora = rows[rows.measure == ALL]
     if (flat := corpora[~(corpora.se > 0)]).size:

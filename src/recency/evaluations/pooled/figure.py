@@ -20,7 +20,7 @@ PRODUCT = {
 }
 
 ACROSS = 2
-"""Panels next to each other; further LMs are below."""
+"""Number of panels per row."""
 INCHES = 0.2
 """Height of a line of a panel."""
 DIAMOND = 0.32
@@ -32,7 +32,7 @@ def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
     """Return the lines of an LM's panel from top to bottom.
 
     Columns: kind (corpus, language or overall), text, value, low, high, n, prediction_low,
-    prediction_high. Languages of one corpus have no line of their own.
+    prediction_high. Languages with one corpus have no separate line.
     """
     corpora = effects[(effects.lm == lm) & (effects.measure == ALL)]
     measures = effects[(effects.lm == lm) & (effects.measure != ALL)]
@@ -52,7 +52,7 @@ def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
 
 
 def _combined(kind: str, name: str, row: pd.Series) -> dict:
-    """Return the line of a meta-analysis, of its random effects."""
+    """Return the line of a meta-analysis with its random-effects mean."""
     i2 = "" if math.isnan(row.i2) else f", I² {100 * row.i2:.0f} %"
     ends = {key: row[key] for key in ("prediction_low", "prediction_high")}
     return {
@@ -64,7 +64,7 @@ def _combined(kind: str, name: str, row: pd.Series) -> dict:
 def draw(
     effects: pd.DataFrame, pooled: pd.DataFrame, lms: Sequence[LM], baseline: str, words: list[str]
 ) -> Figure:
-    """Draw a panel an LM: corpora as points, languages and all as diamonds, with 95 % intervals."""
+    """Draw a panel per LM: corpora as points, languages and total as diamonds, with 95 % intervals."""
     shown = [lm for lm in lms if lm.lm in set(pooled.lm)]
     parts = {lm.lm: lines(effects, pooled, lm.lm) for lm in shown}
     across = min(ACROSS, len(shown))
@@ -110,8 +110,8 @@ def _panel(axes: Axes, rows: pd.DataFrame, lm: str) -> None:
 
 
 def sentences(pooled: pd.DataFrame, what: str) -> list[str]:
-    """Say what is drawn."""
-    marks = "squares: corpora, larger with more observations; diamonds: random-effects means, by language and of all"
+    """Return notes on the marks and intervals."""
+    marks = "squares: corpora, larger with more observations; diamonds: random-effects means, by language and overall"
     predicted = (
         "; dotted: prediction interval of a new corpus"
         if pooled.prediction_low.notna().any()

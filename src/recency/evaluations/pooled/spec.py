@@ -5,7 +5,7 @@ from recency.evaluations.registry import Evaluation
 
 
 def _lms(study, experiment: str) -> list[str]:
-    """Return the LMs that are pooled, one for all of their seeds."""
+    """Return the pooled LMs, without duplicates for their seeds."""
     of, baseline = study.one_for_seeds(experiment), study.ranked_baseline(experiment)
     named = study.experiment(experiment)["pooled"].get("lms")
     return [
@@ -26,7 +26,7 @@ def _datasets(study, experiment: str) -> list[dict]:
 
 
 def _problems(config, name) -> list[str]:
-    """List LMs that are pooled and are not the experiment's, or are its baseline."""
+    """List pooled LMs that are not in the experiment, or are its baseline."""
     experiment = config["experiments"][name]
     wrong, where = [], f"experiments → {name} → pooled → lms"
     for lm in experiment.get("pooled", {}).get("lms", ()):
@@ -34,7 +34,7 @@ def _problems(config, name) -> list[str]:
             wrong.append(f"{where}: {lm!r} is not among the experiment's `lms`")
         elif lm == experiment["baseline"]:
             wrong.append(
-                f"{where}: {lm!r} is the baseline, from which the others' differences are pooled"
+                f"{where}: {lm!r} is the baseline, which the others are compared with; remove it"
             )
     return wrong
 
@@ -45,7 +45,7 @@ EVALUATION = Evaluation(
         "pooled" in study.experiment(experiment)
         and not set(study.all_datasets(experiment)) <= set(study.not_run)
     ),
-    alone=False,
+    standalone=False,
     settings={
         "pooled_lms": _lms,
         "datasets": _datasets,

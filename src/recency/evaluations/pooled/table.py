@@ -39,7 +39,7 @@ def layout(
     title: str,
     notes: list[str],
 ) -> Table:
-    """Set out each LM's corpora, its languages and all of them; `pooled` has labels."""
+    """Return each LM's corpora, languages and total; `pooled` has labels."""
     grid, rules = [], []
     for (lm, label), combined in pooled.groupby(["lm", "label"], sort=False):
         rules.append(len(grid))
@@ -57,7 +57,7 @@ def layout(
 
 
 def _corpora(effects: pd.DataFrame, lm: str, language: str) -> list[list[str]]:
-    """Return the cells of an LM's corpora in a language, by measure and in all."""
+    """Return the cells of an LM's corpora in a language, by measure and in total."""
     mine = effects[(effects.lm == lm) & (effects.language == language)]
     lines = []
     for _, part in mine.groupby("dataset", sort=False):
@@ -88,15 +88,15 @@ def _cells(row) -> list[str]:
 
 
 def described(pooled: pd.DataFrame) -> list[str]:
-    """Say what the columns are, and whether languages differ."""
+    """Return notes on the columns, and tests of differences between languages."""
     baseline = pooled.against_label.iloc[0]
     notes = [
         (
-            f"lead: ΔLogLik of the LM less that of {baseline}, nats per {SCALE:,} observations; of languages "
+            f"lead: ΔLogLik of the LM minus that of {baseline}, nats per {SCALE:,} observations; for languages "
             "the random-effects mean over corpora, with Hartung and Knapp's interval"
         ),
         (
-            "fixed effect: the mean of these corpora alone; τ: standard deviation of leads between corpora; "
+            "fixed effect: the mean of these corpora only; τ: standard deviation of leads between corpora; "
             "new corpus: 95 % prediction interval"
         ),
     ]

@@ -17,7 +17,7 @@ def main(sizes: File, out: Files) -> None:
 
 
 def draw(rows: pd.DataFrame) -> Figure:
-    """Draw detectable leads by number of subjects: a line by sentences, a panel by seeds.
+    """Draw detectable leads by number of subjects: a line per number of sentences, a panel by seeds.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     responses, repeats = int(rows.responses.max()), int(rows.repeats.max())
     text = (
         f"smallest lead in ΔLogLik of one LM over another that 80 % of studies would detect, with "
-        f"{responses} response{'s' if responses > 1 else ''} of so many subjects and sentences "
-        f"each; mean of {repeats} simulated studies a point"
+        f"{responses} response{'s' if responses > 1 else ''} with these numbers of subjects and sentences "
+        f"each; mean of {repeats} simulated studies per point"
     )
     style.notes(figure, [text])
     return figure

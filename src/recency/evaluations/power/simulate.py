@@ -1,6 +1,6 @@
 """Rule simulate_power: the smallest lead of an LM over another that 80 % of studies detect.
 
-Readers are simulated who follow LM a's expectations more closely than LM b's
+The simulated readers follow LM a's expectations more closely than LM b's
 (recency.simulation.studies). Each study computes the lead, ΔLogLik of a minus that of b, by the
 primary endpoint (recency.regression.crossed) and judges the claim that a is better by its interval,
 as the verdict does (recency.stats.claims).
@@ -38,7 +38,7 @@ POWER = 0.8
 QUANTILE = 0.8416212335729143
 """Standard normal quantile of POWER."""
 PER = 1000
-"""Observations that leads are given for."""
+"""Number of observations to which leads are scaled."""
 COLUMNS = [
     *("subjects", "sentences", "seeds", "responses", "repeats", "n", "delta_loglik_b"),
     *("lead", "lead_per_1000", "lead_relative", "se"),
@@ -63,7 +63,7 @@ def main(
     name: str = "power",
     code: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a row of COLUMNS for each number of subjects, sentences and seeds (CSV).
+    """Write a row of COLUMNS per number of subjects, sentences and seeds (CSV).
 
     Parameters
     ----------
@@ -72,27 +72,27 @@ def main(
     subjects, sentences, seeds
         Numbers of subjects and sentences of each response, and of training seeds of each LM.
     responses
-        Number of responses, each with subjects and sentences of its own.
+        Number of responses, each with its own subjects and sentences.
     closeness
         Correlation of LMs ``a`` and ``b`` with readers' expectations.
     readers
         Other attributes of recency.simulation.studies.Settings.
     repeats
-        Number of studies of each number of subjects and sentences.
+        Number of studies per number of subjects and sentences.
     draws
         Draws of each crossed bootstrap.
     seed
-        Of all random numbers.
+        Seed of all random numbers.
     processes
         Number of processes.
     name
-        What messages call this study of power.
+        Name of this study of power in messages.
     code
-        Fingerprints of the code; a stopped job goes on only by the same.
+        Fingerprints of the code; a stopped job resumes only with the same code.
 
     Notes
     -----
-    The last lines of the log have, in words, the smallest lead that 80 % of studies would detect.
+    The last lines of the log state the smallest lead that 80 % of studies would detect.
     """
     specification = {
         "subjects": [*subjects], "sentences": [*sentences], "seeds": [*seeds],
@@ -179,11 +179,11 @@ def leads(
 
 
 def summary(studies: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the figures of studies of one size, without the size.
+    """Return the results of studies of one size, without the size.
 
-    The smallest lead that a study would detect with a chance of 80 % is half of its 95 % interval
-    and 0.84 standard errors. Relative values are shares of b's mean ΔLogLik, NaN where it is not
-    positive.
+    The smallest lead that a study would detect with a probability of 80 % is half of its 95 %
+    interval plus 0.84 standard errors. Relative values are shares of b's mean ΔLogLik, NaN where it
+    is not positive.
     """
     frame = pd.DataFrame(studies)
     mean = frame.mean()
@@ -203,7 +203,7 @@ def summary(studies: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def sentences_of(table: pd.DataFrame, name: str) -> Iterable[str]:
-    """Yield a sentence for each row: the lead that would be detected, and how often it is."""
+    """Yield a sentence per row: the detectable lead, and the share of studies that detect theirs."""
     for _, row in table.iterrows():
         seeds = f"{row.seeds:.0f} seed{'s' if row.seeds > 1 else ''}"
         responses = f"{row.responses:.0f} response{'s' if row.responses > 1 else ''}"

@@ -1,4 +1,4 @@
-"""The smallest lead of one LM over another that a study of some size detects (`./run power`)."""
+"""The smallest lead of one LM over another that a study of a given size detects (`./run power`)."""
 
 from recency.evaluations.registry import Evaluation
 
@@ -8,4 +8,4 @@ def _targets(config) -> list[tuple[str, str]]:
     return [("power", line)] if config.get("power") else []
 
 
-EVALUATION = Evaluation(alone=False, uses_lms=False, targets=_targets)
+EVALUATION = Evaluation(standalone=False, uses_lms=False, targets=_targets)

@@ -1,4 +1,4 @@
-"""How much of a sentence's tree each layer holds: all edges, and one small panel a relation."""
+"""Structural probe by layer: all edges, and one small panel per relation."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -16,11 +16,11 @@ PRODUCT = {
 COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]
 ACROSS = 4  # panels of relations in a row
 DASHED = (0, (4, 2))
-FEW = 4  # LMs whose untrained twins fit into the small panels as well
+FEW = 4  # maximum number of LMs for untrained networks in the small panels
 
 
 def read(probes: Files, lms: list[LM]) -> pd.DataFrame:
-    """Return structural_probe's tables under one another, with columns lm and label."""
+    """Return structural_probe's tables concatenated, with columns lm and label."""
     rows = comparison.joined(lms, (comparison.table(path, COLUMNS)[COLUMNS] for path in probes))
     return rows.astype({"layer": "Int64", "epochs": "Int64"})
 
@@ -28,8 +28,8 @@ def read(probes: Files, lms: list[LM]) -> pd.DataFrame:
 def draw(
     rows: pd.DataFrame, lms: list[LM], baseline: str, relations: list[str], words: list[str]
 ) -> Figure:
-    """Draw UUAS and Spearman by layer, above UUAS of each relation that the treebank has."""
-    shown = [each for each in relations if (rows.relation == each).any()]
+    """Draw UUAS and Spearman by layer, above UUAS of each relation of the treebank."""
+    shown = [relation for relation in relations if (rows.relation == relation).any()]
     lines = -(-len(shown) // ACROSS)
     height = 2.6 + 1.45 * lines + 0.2 * (len(lms) // 4)
     figure = style.figure(height)
@@ -61,15 +61,15 @@ def draw(
 
 
 def _count(rows: pd.DataFrame) -> str:
-    """Write how many edges there are: by LM, where a tokenizer dropped words of some sentences."""
-    counts = sorted({int(each) for each in rows.n})
-    return " to ".join(f"{each:,}" for each in dict.fromkeys((counts[0], counts[-1])))
+    """Return the number of edges, or its range if tokenizers dropped words of some sentences."""
+    counts = sorted({int(count) for count in rows.n})
+    return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
 
 
 def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, fresh: bool) -> list:
-    """Draw a line an LM, the baseline's strong, and neighbours; return handles for a legend.
+    """Draw a line per LM, the baseline's bold, and neighbours; return handles for a legend.
 
-    Dashed stands each network's untrained twin, or with `fresh` false the baseline's alone.
+    Untrained networks are dashed: all of them, or only the baseline's if `fresh` is false.
     """
     looks, handles = style.looks(lms, apart=True), []
     for lm in lms:
@@ -98,16 +98,16 @@ def _panel(axes, rows: pd.DataFrame, value: str, lms: list[LM], baseline: str, f
 
 
 def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
-    """Say what the lines are, and which relations the treebank lacks."""
+    """Return notes on the lines, and on relations missing in the treebank."""
     lines = [
         "UUAS: share of the gold edges in the minimum spanning tree of the predicted distances"
     ]
     lines.append("Layer 0: embeddings; adjacent words: a tree that joins neighbours")
     if (rows.network == "untrained").any():
-        lines.append("Dashed, of the same colour: the same network with fresh weights, its bias on")
-    lacking = [each for each in relations if not (rows.relation == each).any()]
+        lines.append("Dashed: an untrained network with the same architecture and bias")
+    lacking = [relation for relation in relations if not (rows.relation == relation).any()]
     if lacking:
-        lines.append(f"The treebank's test part has no edge {', '.join(lacking)}")
+        lines.append(f"The treebank's test split has no edge {', '.join(lacking)}")
     return lines
 
 

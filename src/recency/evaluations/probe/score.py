@@ -1,4 +1,4 @@
-"""Rule structural_probe: how much of a sentence's tree lies in each layer of an LM.
+"""Rule structural_probe: dependency trees decoded from each layer of an LM.
 
 For each layer a matrix B is trained so that ‖B(h_i - h_j)‖² is the number of edges between words i
 and j (Hewitt & Manning 2019); the tree is read back as the minimum spanning tree of such distances.
@@ -34,11 +34,11 @@ def main(
 ) -> None:
     """Write COLUMNS for each network, layer and relation ("all" first), measured on test.
 
-    `settings` are the config's `probe:`; `seed` is the LM's, of the weights that an untrained
-    network has; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last
-    behind the final norm; neighbours joined have no layer. spearman, dev_loss and epochs stand in
-    the rows of all relations. Layers done are kept beside `out` until all are, so that a killed job
-    goes on.
+    `settings` are the config's `probe:`; `seed` is the LM's seed, for the weights of an untrained
+    network; half of `memory_gb` is for hidden states. Layer 0 is the embeddings, the last is after
+    the final norm; the tree of joined neighbours has no layer. spearman, dev_loss and epochs are in
+    the rows of all relations. Finished layers are stored next to `out` until all are done, so that
+    a killed job resumes.
     """
     from recency.scoring import hidden_states
     from recency.scoring.begin_token import begin_token
@@ -54,7 +54,7 @@ def main(
     if settings["untrained"]:
         networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, lm.bias, seed)
 
-    state = job_state.beside(out)
+    state = job_state.path_for(out)
     specification = {
         "settings": settings,
         "lm": [
@@ -78,20 +78,20 @@ def main(
     for name, network in networks.items():
         left = [layer for layer in every if f"{name} {layer}" not in done]
         for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
-            found = {
+            states = {
                 part: hidden_states.of_words(
                     network, texts[part], group, start, lm.stride, around=opened.around
                 )
                 for part in SPLITS
             }
             for number, layer in enumerate(group):
-                own = {part: found[part][number] for part in SPLITS}
-                said = f"{lm.name}, {name}, layer {layer}"
-                rows = probe(own, banks, settings, layer, opened.network.device, said)
+                layer_states = {part: states[part][number] for part in SPLITS}
+                label = f"{lm.name}, {name}, layer {layer}"
+                rows = probe(layer_states, banks, settings, layer, opened.network.device, label)
                 done[f"{name} {layer}"] = rows.assign(network=name, layer=layer).to_dict("records")
                 job_state.write(state, specification, done)
                 shown.update(len(done))
-            del found, own  # before the next layers' states are made
+            del states, layer_states  # free memory before the next layers' states
     neighbours = trees.score(trees.adjacent(banks["test"]), banks["test"])
     parts = [neighbours.assign(network=ADJACENT)]
     parts += [pd.DataFrame(done[f"{name} {layer}"]) for name in networks for layer in every]
@@ -103,21 +103,21 @@ def main(
 
 
 def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[str, pd.DataFrame]:
-    """Return split → its words; of the sentences of train a random sample, if they are more."""
+    """Return split → its words, with a random sample of the training sentences if there are more."""
     parts = {name: table[table.split == name] for name in SPLITS}
     for name, part in parts.items():
         if part.groupby("sentence").size().max() < 2 or part.empty:
             raise InputError(f"{path}: {name} has no sentence of two words or more")
     train = parts["train"]
-    known = train.sentence.unique()
-    if sentences is not None and sentences < len(known):
-        chosen = np.random.default_rng(seed).choice(known, sentences, replace=False)
+    available = train.sentence.unique()
+    if sentences is not None and sentences < len(available):
+        chosen = np.random.default_rng(seed).choice(available, sentences, replace=False)
         parts["train"] = train[train.sentence.isin(chosen)]
     return parts
 
 
 def align(table: pd.DataFrame, opened, name: str) -> list:
-    """Return each sentence as the LM's tokens and their words, written as in the text."""
+    """Return each sentence as the LM's tokens with their words, written as in the text."""
     from recency.scoring import alignment
 
     return [
@@ -133,7 +133,7 @@ def align(table: pd.DataFrame, opened, name: str) -> list:
 
 
 def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, list]:
-    """Leave out sentences with a word that the tokenizer drops, and say how many these are."""
+    """Exclude sentences with a word that the tokenizer drops, and print their number."""
     from recency.scoring import hidden_states
 
     whole_ = np.array([not hidden_states.without_token(text).any() for text in texts])
@@ -146,17 +146,17 @@ def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, l
     return table[np.repeat(whole_, sizes)], kept
 
 
-def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: str) -> pd.DataFrame:
-    """Train the probe of one layer, choose B on dev and measure on test: see `trees.score`."""
+def probe(states: dict, banks: dict, settings: dict, layer: int, device, name: str) -> pd.DataFrame:
+    """Train the probe of one layer, choose B on dev and score it on test: see `trees.score`."""
     from recency.evaluations.probe import train_probe
 
-    middle, number = train_probe.scaled(found["train"], banks["train"].begin)
+    middle, number = train_probe.scaled(states["train"], banks["train"].begin)
     data = {}
     for part in SPLITS:
-        own = found[part] - middle
-        own /= number
-        data[part] = train_probe.Sentences.of(own, banks[part], device)
-    width = found["train"].shape[1]
+        centred = states[part] - middle
+        centred /= number
+        data[part] = train_probe.Sentences.of(centred, banks[part], device)
+    width = states["train"].shape[1]
     keys = ("epochs", "batch", "learning_rate", "patience")
     fitted, loss, epochs = train_probe.train(
         data["train"],
@@ -164,10 +164,10 @@ def probe(found: dict, banks: dict, settings: dict, layer: int, device, said: st
         rank=min(settings["rank"] or width, width),
         seed=[settings["seed"], layer],
         report=lambda epoch, rate, dev: print(
-            f"{said}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}", file=sys.stderr
+            f"{name}: epoch {epoch}, learning rate {rate:g}, loss on dev {dev:.4f}", file=sys.stderr
         ),
         **{key: settings[key] for key in keys},
     )
     table = trees.score(train_probe.predictor(fitted, data["test"]), banks["test"])
-    alone = [np.nan] * (len(table) - 1)
-    return table.assign(dev_loss=[loss, *alone], epochs=[epochs, *alone])
+    blanks = [np.nan] * (len(table) - 1)
+    return table.assign(dev_loss=[loss, *blanks], epochs=[epochs, *blanks])

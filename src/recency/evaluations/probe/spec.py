@@ -1,19 +1,19 @@
-"""How much of a sentence's dependency tree lies in each layer: the structural probe."""
+"""Structural probe: dependency trees decoded from each layer."""
 
 from recency.evaluations.registry import Data, Evaluation
 
 
 def training(config: dict) -> dict:
-    """Return how the probe is trained: the config's `probe:` but for what is shown, and memory."""
-    own = config.get("probe", {})
-    return {key: own[key] for key in own if key not in ("relations", "memory_gb")}
+    """Return training settings in the config's `probe:`, without display settings and memory."""
+    settings = config.get("probe", {})
+    return {key: settings[key] for key in settings if key not in ("relations", "memory_gb")}
 
 
 def _problems(config, name) -> list[str]:
-    """List a probe that nothing says how to train."""
+    """List a probe without training settings."""
     lacking = "probe" in config["experiments"][name] and "probe" not in config
     where = f"experiments → {name} → probe"
-    return [f"{where}: the table `probe` is missing: how it is trained"] if lacking else []
+    return [f"{where}: the table `probe` (training settings) is missing"] if lacking else []
 
 
 EVALUATION = Evaluation(

@@ -1,4 +1,4 @@
-"""The structural probe at each LM's best layer, chosen on dev, beside its embeddings and controls."""
+"""Structural probe at each LM's best layer (chosen on dev), with its embeddings and controls."""
 
 import pandas as pd
 
@@ -15,10 +15,10 @@ PRODUCT = {
 }
 
 NOTES = [
-    "UUAS: share of the test part's gold edges in the predicted tree, in percent; punctuation left out",
-    "Layer: the one with the lowest loss on dev; the CSV has all layers and relations",
-    "Untrained: the same layer of a network of the same shape with fresh weights",
-    "Spearman: of distances, averaged over sentences of a length, then over lengths 5 to 50",
+    "UUAS: share of the test split's gold edges in the predicted tree, in percent; without punctuation",
+    "Layer: the layer with the lowest loss on dev; the CSV has all layers and relations",
+    "Untrained: the same layer of an untrained network with the same architecture",
+    "Spearman: correlation of distances, averaged over sentences of a length, then over lengths 5 to 50",
 ]
 
 
@@ -30,8 +30,8 @@ def best_layers(rows: pd.DataFrame) -> pd.Series:
 
 
 def layout(rows: pd.DataFrame, lms: list[LM], relations: list[str]) -> Table:
-    """Set out neighbours, then of each LM its best layer, its embeddings and the untrained layer."""
-    relations = [each for each in relations if (rows.relation == each).any()]
+    """Return neighbours, then for each LM its best layer, its embeddings and the untrained layer."""
+    relations = [relation for relation in relations if (rows.relation == relation).any()]
     header = ["Network", "Layer", "UUAS", "Spearman", *relations]
     best = best_layers(rows)
     neighbours = rows[(rows.lm == lms[0].lm) & (rows.network == "adjacent words")]
@@ -53,9 +53,9 @@ def layout(rows: pd.DataFrame, lms: list[LM], relations: list[str]) -> Table:
 def _row(
     label: str, layer: int | None, part: pd.DataFrame, relations: list[str], bold: bool = False
 ) -> Row:
-    """Set out one network's layer."""
+    """Return the row of one network's layer."""
     value = part.set_index("relation")
-    shares = [value.uuas.get(each, float("nan")) for each in relations]
+    shares = [value.uuas.get(relation, float("nan")) for relation in relations]
     return [
         Cell(label, left=True, bold=bold),
         "–" if layer is None else str(layer),

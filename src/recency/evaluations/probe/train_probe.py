@@ -1,7 +1,7 @@
-"""Training the structural probe: squared distances under B that are those of the tree.
+"""Training of the structural probe: squared distances under B that approximate tree distances.
 
-Hewitt & Manning (2019), equation 1 and section 3.2; what is not in the paper's text (the optimiser
-begun anew at each lower rate, the least fall that counts) is their code's.
+Hewitt & Manning (2019), equation 1 and section 3.2; details that the paper omits (the optimiser
+restarts at each lower rate, the minimum decrease that counts) follow their code.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import torch
 from recency.errors import InputError
 from recency.evaluations.probe.trees import Trees, by_length
 
-DECAY = 0.1  # of the learning rate, after an epoch without a lower loss on dev
-LEAST_FALL = 1e-4  # of the loss on dev that counts as one
-START = 0.05  # B is drawn uniformly between minus and plus this
+DECAY = 0.1  # factor of the learning rate after an epoch without a lower loss on dev
+LEAST_FALL = 1e-4  # minimum decrease of the loss on dev
+START = 0.05  # B is initialised uniformly between minus and plus this value
 
 
 @dataclass
 class Batch:
-    """Sentences side by side."""
+    """A padded batch of sentences."""
 
     states: torch.Tensor  # float32 (words, width)
-    place: torch.Tensor  # (s, n), of each word among `states`; padding has the first word's
-    real: torch.Tensor  # bool (s, n): no padding
-    gold: torch.Tensor  # float32 (s, n, n); anything where padded
+    place: torch.Tensor  # (s, n), index of each word in `states`; padding has the first word's
+    real: torch.Tensor  # bool (s, n): False for padding
+    gold: torch.Tensor  # float32 (s, n, n); arbitrary for padding
 
 
 @dataclass
@@ -36,40 +36,41 @@ class Sentences:
 
     states: torch.Tensor  # float32 (words, width)
     gold: torch.Tensor  # int16 (Σ length²,), sentence after sentence
-    begin: np.ndarray  # (sentences + 1,), of words
-    square: np.ndarray  # (sentences,), where a sentence's distances begin
+    begin: np.ndarray  # (sentences + 1,), index of the first word
+    square: np.ndarray  # (sentences,), index of a sentence's first distance
 
     @classmethod
     def of(cls, states: np.ndarray, trees: Trees, device: str | torch.device = "cpu") -> Sentences:
         """Put states (words, width) and the distances of `trees` on a device."""
-        gold = np.concatenate([each.ravel() for each in trees.distances])
+        gold = np.concatenate([matrix.ravel() for matrix in trees.distances])
         square = np.append(0, np.cumsum(trees.lengths.astype(np.int64) ** 2))[:-1]
         states = torch.from_numpy(np.ascontiguousarray(states, np.float32)).to(device)
         return cls(states, torch.from_numpy(gold).to(device), trees.begin, square)
 
     def batch(self, chosen: np.ndarray) -> Batch:
-        """Set sentences `chosen` (s,) side by side, padded to the longest, n words."""
+        """Return sentences `chosen` (s,) as a batch, padded to the longest with n words."""
         lengths = self.begin[chosen + 1] - self.begin[chosen]
         places = np.arange(int(lengths.max()))
         real = places < lengths[:, None]
         words = (self.begin[chosen][:, None] + places)[real]
-        place = np.where(real, np.cumsum(real).reshape(real.shape) - 1, 0)
+        index = np.where(real, np.cumsum(real).reshape(real.shape) - 1, 0)
         inside = places[:, None] * lengths[:, None, None] + places
         pairs = np.where(
             real[:, :, None] & real[:, None], self.square[chosen][:, None, None] + inside, 0
         )
-        words, place, pairs, real = (
-            torch.from_numpy(each).to(self.states.device) for each in (words, place, pairs, real)
+        words, index, pairs, real = (
+            torch.from_numpy(array).to(self.states.device) for array in (words, index, pairs, real)
         )
-        return Batch(self.states[words], place, real, self.gold[pairs].float())
+        return Batch(self.states[words], index, real, self.gold[pairs].float())
 
 
 def scaled(states: np.ndarray, begin: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return a layer's middle (width,) and the one number its states are divided by.
+    """Return a layer's centre (width,) and the scale by which its states are divided.
 
-    Distances do not depend on the middle, and B could take up the number itself; with both gone,
-    one learning rate suits all layers. The number makes the median neighbours of a sentence differ
-    by 1 in each dimension, root mean square; a median, since single words may be far from the rest.
+    Distances do not depend on the centre, and B could absorb the scale; removing both lets one
+    learning rate suit all layers. After scaling, the median neighbours of a sentence differ by 1 in
+    each dimension, root mean square; the median is robust to single words that are far from the
+    rest.
     """
     some = states[:: max(1, len(states) // 10_000)]
     first = np.setdiff1d(np.arange(1, len(states)), begin)
@@ -80,7 +81,7 @@ def scaled(states: np.ndarray, begin: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def distances(batch: Batch, probe: torch.Tensor) -> torch.Tensor:
-    """Return ‖B(h_i - h_j)‖² (s, n, n) of each two words of a sentence under B (rank, width)."""
+    """Return ‖B(h_i - h_j)‖² (s, n, n) for all pairs of words of a sentence under B (rank, width)."""
     turned = (batch.states @ probe.T)[batch.place]
     length = (turned * turned).sum(-1)
     product = torch.bmm(turned, turned.mT)
@@ -115,11 +116,11 @@ def train(
     seed: int,
     report: Callable[[int, float, float], None] = lambda epoch, rate, loss: None,
 ) -> tuple[torch.Tensor, float, int]:
-    """Return B (rank, width) with the lowest loss on dev, that loss, and the epochs it took.
+    """Return B (rank, width) with the lowest loss on dev, that loss, and the number of epochs.
 
-    Adam at `learning_rate`, which falls tenfold after each epoch without a lower loss on dev;
-    `patience` such epochs in a row end the training, and so do `epochs`. `report` is told each
-    epoch's number, rate and loss on dev.
+    Adam starts at `learning_rate`, which falls tenfold after each epoch without a lower loss on
+    dev; training ends after `patience` such epochs in a row or after `epochs`. `report` receives
+    each epoch's number, rate and loss on dev.
     """
     random = np.random.default_rng(seed)
     width = data.states.shape[1]
@@ -152,7 +153,7 @@ def train(
 
 
 def predictor(probe: torch.Tensor, data: Sentences) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what gives the distances of sentences `chosen` (s,), padded, float64 (s, n, n)."""
+    """Return a function from sentence indices (s,) to padded distances, float64 (s, n, n)."""
 
     @torch.no_grad()
     def predict(chosen: np.ndarray) -> np.ndarray:

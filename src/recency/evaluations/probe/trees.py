@@ -1,4 +1,4 @@
-"""Dependency trees as distances, trees from distances, and how near the one is to the other."""
+"""Dependency trees as distances, trees from distances, and their agreement."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 SPEARMAN_LENGTHS = (5, 50)  # words; Hewitt & Manning (2019), section 4.2
-AT_ONCE = 64  # sentences whose trees are found together
+AT_ONCE = 64  # sentences per batch
 
 
 @dataclass
 class Trees:
-    """Sentences behind one another: heads are positions from 1, 0 the root."""
+    """Concatenated sentences: heads are positions from 1, 0 is the root."""
 
-    begin: np.ndarray  # (sentences + 1,): a sentence's first word
+    begin: np.ndarray  # (sentences + 1,): index of a sentence's first word
     head: np.ndarray  # (words,)
     relation: np.ndarray  # (words,)
     counted: np.ndarray  # (words,) bool: all but punctuation
@@ -32,24 +32,24 @@ class Trees:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Words of each sentence."""
+        """Number of words of each sentence."""
         return np.diff(self.begin)
 
     @cached_property
     def distances(self) -> list[np.ndarray]:
-        """Edges between each two words of a sentence: int16 (length, length) each."""
+        """Numbers of edges between all pairs of words of a sentence: int16 (length, length) each."""
         return [tree_distances(self.head[a:b]) for a, b in zip(self.begin, self.begin[1:])]
 
     @cached_property
     def ranks(self) -> dict[int, np.ndarray]:
-        """Sentence → ranks of its distances, of those whose length Spearman is taken over."""
+        """Sentence → ranks of its distances, for sentence lengths in SPEARMAN_LENGTHS."""
         low, high = SPEARMAN_LENGTHS
         chosen = np.flatnonzero((self.lengths >= low) & (self.lengths <= high))
         return {int(s): row_ranks(self.distances[s]) for s in chosen}
 
 
 def tree_distances(heads: np.ndarray) -> np.ndarray:
-    """Return the edges between each two words, int16 (words, words), from heads (0: the root).
+    """Return the numbers of edges between words, int16 (words, words), from heads (0: the root).
 
     With A_i the set of a word's ancestors and itself, the distance is |A_i| + |A_j| - 2|A_i ∩ A_j|.
     """
@@ -67,9 +67,9 @@ def tree_distances(heads: np.ndarray) -> np.ndarray:
 def spanning_trees(distances: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Return minimum spanning trees of many sentences at once, by Prim's algorithm.
 
-    `distances` is (sentences, length, length), `counted` (sentences, length) says which words take
-    part. The result (sentences, length) gives for each word one that it is joined to, -1 for a
-    tree's first and for words that take no part.
+    `distances` is (sentences, length, length); `counted` (sentences, length) marks the included
+    words. The result (sentences, length) has a neighbour of each word in the tree, and -1 for the
+    first word of a tree and for excluded words.
     """
     sentences, size = counted.shape
     rows = np.arange(sentences)
@@ -81,7 +81,7 @@ def spanning_trees(distances: np.ndarray, counted: np.ndarray) -> np.ndarray:
     joined = np.full((sentences, size), -1)
     for _ in range(int(counted.sum(1).max(initial=1)) - 1):
         new = near.argmin(1)
-        more = np.flatnonzero(left[rows, new])  # the others' trees are whole
+        more = np.flatnonzero(left[rows, new])  # the other trees are complete
         joined[more, new[more]] = origin[more, new[more]]
         left[rows, new] = False
         step = distances[rows, new]
@@ -93,39 +93,39 @@ def spanning_trees(distances: np.ndarray, counted: np.ndarray) -> np.ndarray:
 def score(predict: Callable[[np.ndarray], np.ndarray], trees: Trees) -> pd.DataFrame:
     """Return relation, n, uuas and spearman of predicted distances; the first row is "all".
 
-    `predict` gives for sentences' numbers (s,) their distances, padded to the longest (s, length,
-    length). UUAS: the share of the n gold edges that the minimum spanning tree has, without
-    punctuation. A relation's row is the share of its gold edges; subtypes (nsubj:pass) count with
-    their relation, and have rows of their own. Spearman: of each word's distances to the words of
-    its sentence, averaged over a sentence, then over sentences of one length, then over the lengths
-    5 to 50 (Hewitt & Manning 2019, section 4.2).
+    `predict` maps sentence indices (s,) to distances, padded to the longest (s, length, length).
+    UUAS is the share of the n gold edges, without punctuation, in the minimum spanning tree. A
+    relation's row is over its gold edges; subtypes (nsubj:pass) count with their relation, and also
+    have separate rows. Spearman is the correlation of each word's distances to the words of its
+    sentence, averaged over the sentence, then over sentences of the same length, then over the
+    lengths 5 to 50 (Hewitt & Manning 2019, section 4.2).
     """
-    found = np.zeros(len(trees.head), bool)
+    hits = np.zeros(len(trees.head), bool)
     correlation = {}
     for chosen in by_length(trees.lengths, AT_ONCE):
         distances = predict(chosen)
         size = int(trees.lengths[chosen].max())
-        place = trees.begin[chosen][:, None] + np.arange(size)
+        index = trees.begin[chosen][:, None] + np.arange(size)
         real = np.arange(size) < trees.lengths[chosen][:, None]
-        place = np.where(real, place, 0)
-        counted = real & trees.counted[place]
+        index = np.where(real, index, 0)
+        counted = real & trees.counted[index]
         joined = spanning_trees(distances, counted)
-        above = np.where(counted, trees.head[place] - 1, -1)
+        above = np.where(counted, trees.head[index] - 1, -1)
         rows = np.arange(len(chosen))[:, None]
         words = np.arange(size)
         hit = (above >= 0) & ((joined == above) | (joined[rows, above] == words))
-        found[place[hit]] = True
+        hits[index[hit]] = True
         for row, sentence in enumerate(chosen):
             if sentence in trees.ranks:
                 length = trees.lengths[sentence]
                 ranks = row_ranks(distances[row, :length, :length])
                 correlation[sentence] = row_correlations(ranks, trees.ranks[sentence]).mean()
-    table = _shares(found, trees)
+    table = _shares(hits, trees)
     return table.assign(spearman=[_by_lengths(correlation, trees)] + [np.nan] * (len(table) - 1))
 
 
 def adjacent(trees: Trees) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the distances in words as a prediction: a tree that joins neighbours."""
+    """Return a prediction of distances in words: a tree that joins neighbours."""
 
     def predict(chosen: np.ndarray) -> np.ndarray:
         places = np.arange(int(trees.lengths[chosen].max()), dtype=float)
@@ -135,23 +135,23 @@ def adjacent(trees: Trees) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def by_length(lengths: np.ndarray, at_once: int) -> Iterator[np.ndarray]:
-    """Yield the numbers of sentences of like length, so many at once."""
+    """Yield indices of sentences of similar length, `at_once` at a time."""
     order = np.argsort(lengths, kind="stable")
     for start in range(0, len(order), at_once):
         yield order[start : start + at_once]
 
 
 def gold_edges(trees: Trees) -> np.ndarray:
-    """Say which words have an edge to their head that counts: neither is punctuation."""
+    """Return a mask of the words with a scored edge to their head: neither is punctuation."""
     begin = np.repeat(trees.begin[:-1], trees.lengths)
     above = np.where(trees.head > 0, begin + trees.head - 1, 0)
     return (trees.head > 0) & trees.counted & trees.counted[above]
 
 
-def _shares(found: np.ndarray, trees: Trees) -> pd.DataFrame:
-    """Return n and UUAS of all edges, of each relation and of each subtype, most frequent first."""
+def _shares(is_right: np.ndarray, trees: Trees) -> pd.DataFrame:
+    """Return n and UUAS of all edges, each relation and each subtype, the most frequent first."""
     edges = gold_edges(trees)
-    names, right = trees.relation[edges], found[edges]
+    names, right = trees.relation[edges], is_right[edges]
     plain = np.array([name.partition(":")[0] for name in names], dtype=str)
     subtyped = plain != names
     every = np.concatenate([plain, names[subtyped]])
@@ -164,12 +164,12 @@ def _shares(found: np.ndarray, trees: Trees) -> pd.DataFrame:
 
 
 def row_ranks(values: np.ndarray) -> np.ndarray:
-    """Return the ranks within each row, equal values sharing their mean rank."""
+    """Return the ranks within each row; ties have their mean rank."""
     return pd.DataFrame(values.T).rank().to_numpy().T
 
 
 def row_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return Pearson's r of each row of `a` with that of `b`; 0 where a row does not vary."""
+    """Return Pearson's r between the rows of `a` and `b`, 0 where a row is constant."""
     a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
     scale = np.sqrt((a * a).sum(1) * (b * b).sum(1))
     return np.divide((a * b).sum(1), scale, out=np.zeros(len(a)), where=scale > 0)

@@ -1,4 +1,4 @@
-"""Mean log rank and top-1 against perplexity, ours and the published models'."""
+"""Mean log rank and top-1 against perplexity, with the published models' values."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ PRODUCT = {
 
 PANELS = (
     ("mean_log_rank", "log_rank", "Mean log rank of a token"),
-    ("top_1", "top_1", "Likeliest token came (%)"),
+    ("top_1", "top_1", "Top-1 accuracy (%)"),
 )
 
 
@@ -39,7 +39,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> F
         axes.set_ylabel(title)
         axes.grid(which="major")
     if published is not None:
-        mark = style.handle(marker="x", color="#a0a0a0", ms=4, ls="", label="published, of words of another text")  # fmt: skip
+        mark = style.handle(marker="x", color="#a0a0a0", ms=4, ls="", label="published, for words of another text")  # fmt: skip
         figure.legend(handles=[mark], loc="outside upper left")
     for axes, (name, *_) in zip(both, PANELS, strict=True):
         labels.name_lms(axes, drawn, looks, rows.perplexity, rows[name])
@@ -50,5 +50,5 @@ def main(*, metrics: File, out: Files, lms: Described, published: File | None = 
     """Draw table_rank_metrics.csv to `out` (.pdf, .svg, .png; .csv for the values)."""
     rows = comparison.table(metrics, COLUMNS)
     models, _ = comparison.records(lms, [])
-    known = None if published is None else comparison.table(published, PUBLISHED)
-    style.write(out, rows, draw, rows, models, known, empty=[])
+    published_rows = None if published is None else comparison.table(published, PUBLISHED)
+    style.write(out, rows, draw, rows, models, published_rows, empty=[])

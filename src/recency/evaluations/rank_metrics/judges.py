@@ -1,7 +1,7 @@
-"""Rule continuations: how LMs go on, shuffled among the originals, for people to judge.
+"""Rule continuations: LMs' continuations, shuffled with the originals, for human judges.
 
-The thesis's chapter 7 asked whether a person or a machine wrote what follows the first words (3 clearly
-a person … 0 clearly a machine), and took the ratio of the 3s to the 0s as an LM's score.
+In chapter 7 of the thesis, people judged whether a person or a machine wrote a continuation (3
+clearly a person … 0 clearly a machine); the ratio of 3s to 0s is an LM's score.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,20 +19,21 @@ ORIGINAL = "original"
 def main(
     continuations: Files, out_blind: File, out_key: File, lms: Sequence[Mapping], seed: int
 ) -> None:
-    """Write the sheet for judges (id, context, continuation, rating) and its key (id, text, lm, complete).
+    """Write the judges' sheet (id, context, continuation, rating) and its key (id, text, lm, complete).
 
-    `continuations` are files …/{lm}/….csv of rule rank_metrics. What came to no end has "…" behind it.
+    `continuations` are files …/{lm}/….csv of rule rank_metrics. Unfinished continuations end in
+    "…".
     """
     paths = {Path(path).parent.name: path for path in continuations}
     parts = []
-    for lm in (each["lm"] for each in lms if each["lm"] in paths):
+    for lm in (entry["lm"] for entry in lms if entry["lm"] in paths):
         rows = pd.read_csv(paths[lm], keep_default_na=False)
         if not parts:
             first = rows.assign(lm=ORIGINAL, continuation=rows.original, complete=True)
             parts.append(first)
         elif list(rows.context) != list(parts[0].context):
             raise InputError(
-                f"{paths[lm]} is of other sentences than the other LMs'; delete it, so that it is made anew"
+                f"{paths[lm]} has other sentences than the other LMs' files; delete it, so that it is computed again"
             )
         if not (rows.note != "").any():
             parts.append(rows.assign(lm=lm, complete=rows.complete.astype(str) == "True"))

@@ -1,7 +1,7 @@
-"""Rule rank_metrics: rank and surprisal behind the first words of sentences, and how the LM goes on.
+"""Rule rank_metrics: rank and surprisal after the first words of sentences, and continuations.
 
-The thesis's chapter 7: sentences of at least 16 words without colons or quotation marks; the first
-eight are kept, and what follows is what counts.
+As in chapter 7 of the thesis: sentences of at least 16 words without colons or quotation marks,
+whose first eight words are context and whose remaining words are scored.
 """
 
 import math
@@ -20,30 +20,30 @@ from recency.scoring.word_pieces import pieces
 COLUMNS = ["text", "place", "word", "token", "nats", "log_rank", "top_1"]
 CONTINUATIONS = ["text", "context", "original", "continuation", "complete", "note"]
 LEFT_OUT = r"[:\"“”„«»]"
-NONE_OF_NGRAMS = "an n-gram model goes on from no words here: only the text's n-grams are read"
-NONE_OF_MASKED = "a masked LM goes on from no words: it reads what comes after"
+NONE_OF_NGRAMS = "n-gram models generate no continuations here: only the text's n-grams are read"
+NONE_OF_MASKED = "masked LMs generate no continuations: they read both contexts"
 
 
 def chosen(words: pd.DataFrame, sentences: int, least: int, seed: int) -> pd.DataFrame:
-    """Return drawn sentences of `words` (contract 1) as texts of their own: item their number from 0.
+    """Return drawn sentences of `words` (contract 1) as separate texts, numbered from 0 in item.
 
-    They have at least `least` words, and no colons or quotation marks. Raises InputError where
-    fewer than two are left.
+    They have at least `least` words, and no colons or quotation marks. Raises InputError if fewer
+    than two remain.
     """
     odd = words["word"].str.contains(LEFT_OUT, regex=True).groupby(words["sentence"]).any()
     size = words.groupby("sentence").size()
     fit = size.index[(size >= least) & ~odd]
     if len(fit) < 2:
         raise InputError(
-            f"{len(fit)} sentences have {least} words or more and no colons or quotation marks; ask for shorter "
-            "ones (rank_metrics → least), or take another dataset"
+            f"{len(fit)} sentences have {least} words or more and no colons or quotation marks; allow shorter "
+            "ones (rank_metrics → least), or use another dataset"
         )
     random = np.random.default_rng(seed)
     drawn = np.sort(random.choice(fit, min(sentences, len(fit)), replace=False))
-    found = words[words["sentence"].isin(drawn)].copy()
-    found["item"] = pd.factorize(found["sentence"])[0].astype(str)
-    found["word_id"] = np.arange(len(found))
-    return found.reset_index(drop=True)
+    chosen_words = words[words["sentence"].isin(drawn)].copy()
+    chosen_words["item"] = pd.factorize(chosen_words["sentence"])[0].astype(str)
+    chosen_words["word_id"] = np.arange(len(chosen_words))
+    return chosen_words.reset_index(drop=True)
 
 
 def main(
@@ -59,20 +59,20 @@ def main(
     seed: int,
     text_rule: str = "displayed",
 ) -> None:
-    """Write COLUMNS (a row a token behind the first `kept` words; nats) and CONTINUATIONS.
+    """Write COLUMNS (one row per token after the first `kept` words; nats) and CONTINUATIONS.
 
-    `place` counts a word in its sentence from 1. Each sentence is a text by itself, behind the begin
-    token.
+    `place` is the position of a word in its sentence from 1. Each sentence is a separate text,
+    after the begin token.
     """
     texts = chosen(pd.read_parquet(words), sentences, least, seed)
-    place = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
-    contexts = [list(each["word"]) for _, each in texts.groupby("item", sort=False)]
+    position = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
+    contexts = [list(context["word"]) for _, context in texts.groupby("item", sort=False)]
     if ngram.is_ngram(lm.model):
         rows, note = _of_ngrams(contexts, lm.model, bool(lm.bos), text_rule), NONE_OF_NGRAMS
-        said = [("", "")] * len(contexts)
+        continued = [("", "")] * len(contexts)
     else:
-        rows, said, note = _of_network(texts, contexts, kept, longest, temperature, seed, lm)
-        rows["place"] = place[rows.pop("row")]
+        rows, continued, note = _of_network(texts, contexts, kept, longest, temperature, seed, lm)
+        rows["place"] = position[rows.pop("row")]
     rows = rows[rows["place"] > kept]
     if note:
         print(f"{lm.name}: {note}", file=sys.stderr)
@@ -81,10 +81,10 @@ def main(
     table = pd.DataFrame(
         {
             "text": range(len(contexts)),
-            "context": [" ".join(each[:kept]) for each in contexts],
-            "original": [" ".join(each[kept:]) for each in contexts],
-            "continuation": [text for text, _ in said],
-            "complete": [complete for _, complete in said],
+            "context": [" ".join(context[:kept]) for context in contexts],
+            "original": [" ".join(context[kept:]) for context in contexts],
+            "continuation": [text for text, _ in continued],
+            "complete": [complete for _, complete in continued],
             "note": note,
         }
     )
@@ -93,23 +93,23 @@ def main(
 
 
 def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
-    """Score sentences by an n-gram model: its words are its tokens."""
-    split = [[pieces(word, text_rule) for word in each] for each in contexts]
-    streams = [[part for word in each for part in word] for each in split]
+    """Score sentences with an n-gram model, whose tokens are words."""
+    split = [[pieces(word, text_rule) for word in sentence] for sentence in contexts]
+    streams = [[part for word in sentence for part in word] for sentence in split]
     frames = []
     scored = ngram_ranks.score(model, streams, bos)
     for number, (words, (log10, rank)) in enumerate(zip(split, scored, strict=True)):
-        place = np.repeat(np.arange(1, len(words) + 1), [len(each) for each in words])
-        made = {"text": number, "place": place, "word": [contexts[number][p - 1] for p in place]}
-        made |= {"token": streams[number], "nats": -log10 * math.log(10)}
-        frames.append(pd.DataFrame(made | {"log_rank": np.log(rank), "top_1": rank == 1}))
+        at = np.repeat(np.arange(1, len(words) + 1), [len(sentence) for sentence in words])
+        columns = {"text": number, "place": at, "word": [contexts[number][p - 1] for p in at]}
+        columns |= {"token": streams[number], "nats": -log10 * math.log(10)}
+        frames.append(pd.DataFrame(columns | {"log_rank": np.log(rank), "top_1": rank == 1}))
     return pd.concat(frames, ignore_index=True)
 
 
 def _of_network(
     texts, contexts, kept, longest, temperature, seed, lm: LMSpec
 ) -> tuple[pd.DataFrame, list, str]:
-    """Score sentences by a network, and let a causal one go on from their first words."""
+    """Score sentences with a network; a causal one also continues their first words."""
     from recency.progress import progress
     from recency.scoring.surprisal import score_words
 
@@ -121,23 +121,23 @@ def _of_network(
         shown.update(done)
 
     asked = {"measures": ["log_rank", "top_1"], "tokens": True, "unit": "nats", "report": report}
-    found = score_words(texts, opened, **lm.reading, **asked).tokens
+    tokens = score_words(texts, opened, **lm.reading, **asked).tokens
     rows = pd.DataFrame(
         {
-            "text": found["item"].astype(int),
-            "row": found["word_id"].astype(int),
-            "word": found["word"],
-            "token": found["token"],
-            "nats": found["surprisal_nats"],
-            "log_rank": found["log_rank_nats"],
-            "top_1": found["top_1"] == 1,
+            "text": tokens["item"].astype(int),
+            "row": tokens["word_id"].astype(int),
+            "word": tokens["word"],
+            "token": tokens["token"],
+            "nats": tokens["surprisal_nats"],
+            "log_rank": tokens["log_rank_nats"],
+            "top_1": tokens["top_1"] == 1,
         }
     )
     if opened.masked:
         return rows, [("", "")] * len(contexts), NONE_OF_MASKED
     from recency.scoring.generation import continuations
 
-    told = progress(len(contexts), f"continuations of {lm.name}", "sentences")
-    first = [each[:kept] for each in contexts]
-    said = continuations(opened, first, longest, temperature, seed, lm.bos, told.update)
-    return rows, said, ""
+    bar = progress(len(contexts), f"continuations of {lm.name}", "sentences")
+    first = [context[:kept] for context in contexts]
+    continued = continuations(opened, first, longest, temperature, seed, lm.bos, bar.update)
+    return rows, continued, ""

@@ -1,24 +1,19 @@
-"""Rank metrics: where LMs rank the word that comes, and how they would go on."""
+"""Rank metrics: LMs' ranks of the observed words, and their continuations."""
 
+from functools import partial
 from pathlib import Path
 
 from recency import config as configuration
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
 KINDS = ("network", "ngram")
-#: How KenLM's binaries begin.
+#: First bytes of KenLM's binaries.
 BINARY = b"mmap lm http://kheafield.com/code"
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `rank_metrics`, the defaults filled in."""
-    properties = schema("rank_metrics")["experiment"]["rank_metrics"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["rank_metrics"]
+settings_of = partial(settings, "rank_metrics")
 
 
 def stem(settings: dict) -> str:
-    """Write the settings as a file's name: experiments that ask for the same share the files."""
+    """Return the settings as a file name, shared by experiments with the same settings."""
     return (
         "{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}"
         "-temperature-{temperature}-seed-{seed}"
@@ -26,7 +21,7 @@ def stem(settings: dict) -> str:
 
 
 def _files(ending: str):
-    def found(study, experiment: str) -> list[str]:
+    def listed(study, experiment: str) -> list[str]:
         name = stem(settings_of(study.config, experiment))
         return [
             f"<results>/rank_metrics/{lm}/{name}.{ending}"
@@ -35,30 +30,30 @@ def _files(ending: str):
             and not {"cdlm", "distance"} & study.lms[lm].get("ngram", {}).keys()
         ]
 
-    return found
+    return listed
 
 
 def _problems(config, name) -> list[str]:
     if "rank_metrics" not in config["experiments"][name]:
         return []
     settings, where = settings_of(config, name), f"experiments → {name} → rank_metrics"
-    found = [
-        f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; give the ARPA file that it "
-        "was made of, or an experiment without it"
+    problems = [
+        f"{where}: {lm!r} is KenLM's binary {file}, which lists no words to rank; use its ARPA file, "
+        "or remove the LM from the experiment"
         for lm in config["experiments"][name]["lms"]
         if _is_binary(
             file := config["lms"].get(lm, {}).get("ngram", {}).get("file", {}).get("local")
         )
     ]
     if settings["kept"] >= settings["least"]:
-        found.append(
+        problems.append(
             f"{where} → kept: {settings['kept']} of a sentence's {settings['least']} words leave none to count"
         )
-    return found
+    return problems
 
 
 def _is_binary(path: str | None) -> bool:
-    """Say whether a file is here, and one of KenLM's binaries."""
+    """Return whether a file exists and is a KenLM binary."""
     if not path or not Path(path).is_file():
         return False
     with open(path, "rb") as file:
@@ -66,7 +61,7 @@ def _is_binary(path: str | None) -> bool:
 
 
 def _measures(config, wildcards) -> dict[str, list[str]]:
-    """Return the measures of a job of rule rank_metrics, which alone has a temperature."""
+    """Return the measures of a job of rule rank_metrics, the only one with a temperature."""
     ranks = ["log_rank", "top"]
     return {configuration.MEASURES: ranks} if hasattr(wildcards, "temperature") else {}
 

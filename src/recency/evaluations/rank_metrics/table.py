@@ -1,4 +1,4 @@
-"""Mean log rank and top-1 beside perplexity, behind the first words of sentences; published beside."""
+"""Mean log rank, top-1 accuracy and perplexity after the first words of sentences."""
 
 import math
 from pathlib import Path
@@ -15,11 +15,11 @@ from recency.stats import bootstrap
 from recency.stats.correlations import correlation
 
 PRODUCT = {
-    "makes": {"out": ("table_rank_metrics", "Ranks of the words that come")},
+    "makes": {"out": ("table_rank_metrics", "Ranks of the observed words")},
     "reads": ["ranks"],
     "settings": ["lms", "title", "seed"],
     "published": "rank_metrics",
-    "summary": ("table_rank_metrics.csv", "{title}: ranks of the words that come"),
+    "summary": ("table_rank_metrics.csv", "{title}: ranks of the observed words"),
 }
 
 COLUMNS = ["lm", "label", "texts", "words", "tokens"]
@@ -29,9 +29,9 @@ COLUMNS += ["word_perplexity", "word_top_1"]
 PUBLISHED = ["model", "perplexity", "mean_log_rank", "top_1", "score"]
 REPLICATES = 2000
 NOTES = [
-    "over what stands behind each sentence's first words; beneath, 95 % over sentences",
-    "perplexity, mean log rank (natural; 0: it was the likeliest) and top-1 (percent) are of a token, so that LMs of one tokenizer compare",
-    "perplexity of a word compares LMs of any tokenizer; whole words: percent of words whose every token was the likeliest",
+    "over the words after each sentence's first words; beneath: 95 % interval over sentences",
+    "perplexity, mean log rank (natural; 0 for the most likely token) and top-1 (percent) are per token, comparable for the same tokenizer",
+    "perplexity per word is comparable for all tokenizers; whole words: percent of words with all tokens predicted as most likely",
 ]
 
 
@@ -40,21 +40,21 @@ def measured(rows: pd.DataFrame, seed: int = 0) -> dict[str, float]:
     values = rows[["nats", "log_rank", "top_1"]].astype(float)
     if not np.isfinite(values.to_numpy()).all():
         raise InputError(
-            f"{(~np.isfinite(values)).any(axis=1).sum()} tokens have no rank or surprisal; train the LM anew"
+            f"{(~np.isfinite(values)).any(axis=1).sum()} tokens have no rank or surprisal; train the LM again"
         )
     sums = values.assign(n=1.0).groupby(rows["text"]).sum().to_numpy()
     total = sums.sum(0)
     drawn = bootstrap.draws(sums, REPLICATES, seed)
     drawn = drawn[:, :3] / drawn[:, 3:]
     words = rows.groupby(["text", "place"]).agg(nats=("nats", "sum"), first=("top_1", "all"))
-    found = {"texts": len(sums), "words": len(words), "tokens": int(total[3])}
-    for place, (name, low_high, scale) in enumerate(
+    row = {"texts": len(sums), "words": len(words), "tokens": int(total[3])}
+    for column, (name, low_high, scale) in enumerate(
         (("perplexity", "perplexity", np.exp), ("mean_log_rank", "log_rank", float), ("top_1", "top_1", _percent))
     ):  # fmt: skip
-        found[name] = scale(total[place] / total[3])
-        low, high = bootstrap.percentiles(drawn[:, place])
-        found[f"{low_high}_low"], found[f"{low_high}_high"] = scale(low), scale(high)
-    return found | {
+        row[name] = scale(total[column] / total[3])
+        low, high = bootstrap.percentiles(drawn[:, column])
+        row[f"{low_high}_low"], row[f"{low_high}_high"] = scale(low), scale(high)
+    return row | {
         "word_perplexity": math.exp(words.nats.mean()),
         "word_top_1": 100 * words["first"].mean(),
     }
@@ -80,17 +80,17 @@ def main(
         if lm["lm"] not in paths:
             lost.append(lm["label"])
             continue
-        found = measured(pd.read_parquet(paths[lm["lm"]]), seed)
-        rows.append({"lm": lm["lm"], "label": lm["label"]} | found)
+        measures = measured(pd.read_parquet(paths[lm["lm"]]), seed)
+        rows.append({"lm": lm["lm"], "label": lm["label"]} | measures)
     table = pd.DataFrame(rows, columns=COLUMNS)
-    known = None if published is None else comparison.table(published, PUBLISHED)
-    tables.write(out, layout(table, known, lost, title), table)
+    published_rows = None if published is None else comparison.table(published, PUBLISHED)
+    tables.write(out, layout(table, published_rows, lost, title), table)
 
 
 def layout(
     rows: pd.DataFrame, published: pd.DataFrame | None, lost: list[str], title: str
 ) -> Table:
-    """Set out a row an LM, the lowest perplexity of a word first, then the published models."""
+    """Return a row per LM, the lowest perplexity per word first, then the published models."""
     header = ["", "Perplexity", "Log rank", "Top-1 (%)", "Perplexity of a word", "Whole words (%)"]
     if published is not None:
         header.append("Human score")
@@ -121,13 +121,13 @@ def layout(
         )
     if lost:
         notes.append(
-            f"not run: {', '.join(lost)} (neither a network nor an ARPA file: nothing ranks its words)"
+            f"not run: {', '.join(lost)} (neither a network nor an ARPA file, so that its words have no ranks)"
         )
     return Table(title, header, grid, notes, rules=rules)
 
 
 def agreement(rows: pd.DataFrame) -> list[str]:
-    """Say how the metrics go together over the LMs."""
+    """Return notes on the correlations of the metrics over LMs."""
     rank = correlation(rows.perplexity, rows.mean_log_rank)
     top = correlation(rows.perplexity, rows.top_1)
     if math.isnan(rank.value) or math.isnan(top.value):
@@ -137,7 +137,7 @@ def agreement(rows: pd.DataFrame) -> list[str]:
 
 
 def summary(path: File) -> Table:
-    """Set out this table's CSV in short, for the summary."""
+    """Return this table's CSV in short, for the summary."""
     rows = comparison.table(path, COLUMNS).sort_values("word_perplexity")
     grid = [
         [

@@ -1,9 +1,9 @@
-"""How sure the ranking of an experiment's LMs is: how often each has each rank, all refitted.
+"""Uncertainty of the ranking of an experiment's LMs, with all regressions refitted.
 
-A draw takes as many subjects of each dataset as it has, with replacement, fits every regression to
-them anew and ranks the LMs by their total ΔLogLik there; of LMs of several seeds, seeds are drawn
-too. Unlike the intervals of ΔLogLik, which take the fits as given, this holds the uncertainty of the
-coefficients and of theta.
+Each draw resamples the subjects of every dataset with replacement, refits every regression to
+them and ranks the LMs by total ΔLogLik; LMs with several seeds have their seeds resampled as well.
+Unlike the intervals of ΔLogLik, which are conditional on the fits, this includes the uncertainty of
+the coefficients and of theta.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,47 +24,47 @@ from recency.stats import bootstrap
 
 PRODUCT = {
     "makes": {
-        "figure": ("figure_ranks", "Ranks, subjects drawn anew"),
-        "table": ("table_ranks", "Table of ranks, subjects drawn anew"),
+        "figure": ("figure_ranks", "Ranks with resampled subjects"),
+        "table": ("table_ranks", "Table of ranks with resampled subjects"),
     },
     "reads": ["full", "base", "not_run"],
-    "settings": ["cells", "lms", "responses", "baseline", "over"],
-    "summary": ("table_ranks.csv", "{title}: ranks, subjects drawn anew"),
+    "settings": ["cells", "lms", "responses", "baseline", "baseline_model"],
+    "summary": ("table_ranks.csv", "{title}: ranks with resampled subjects"),
 }
 
 SEED = 1
-"""Of the draws of seeds."""
+"""Seed for resampling the seeds of LMs."""
 
 
 def totals(
     full: Sequence[File], base: Sequence[File], cells: Sequence[Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return ΔLogLik by draw and LM, over all responses, and notes; the first draw are the data.
+    """Return ΔLogLik by draw and LM, over all responses, and notes; draw 0 is the data.
 
-    A response in which some LM has no refit takes no part, a draw in which some fit failed neither.
+    Responses without refits of some LM are excluded, and so are draws with a failed fit.
     """
     parts: dict[tuple, dict[str, dict[str, np.ndarray]]] = {}
     for cell, *pair in zip(cells, full, base, strict=True):
         with_lm, without_lm = (pd.read_parquet(path).loglik.to_numpy(float) for path in pair)
         if len(with_lm) != len(without_lm):
-            raise InputError(f"{pair[0]} and {pair[1]} have not the same draws; make both again")
+            raise InputError(f"{pair[0]} and {pair[1]} do not have the same draws; run both again")
         response = tuple(cell[key] for key in ("dataset", "measure", "design"))
         seeds = parts.setdefault(response, {}).setdefault(cell["lm"], {})
         seeds[str(cell.get("seed", ""))] = with_lm - without_lm
     lms = list(dict.fromkeys(cell["lm"] for cell in cells))
     total: dict[str, np.ndarray] = {}
-    for found in parts.values():
-        drawn = {lm: _over_seeds(seeds) for lm, seeds in found.items()}
+    for part in parts.values():
+        drawn = {lm: _over_seeds(seeds) for lm, seeds in part.items()}
         for lm in lms:
             total[lm] = total.get(lm, 0.0) + drawn[lm]
     frame = pd.DataFrame(total, columns=lms)
     lost = frame.isna().any(axis=1)
-    notes = [f"{int(lost.sum())} draws left out, in which a fit failed"] if lost.any() else []
+    notes = [f"{int(lost.sum())} draws with a failed fit excluded"] if lost.any() else []
     return frame[~lost], notes
 
 
 def _over_seeds(seeds: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the mean over seeds, drawn anew for each draw but the first, the same for all LMs."""
+    """Return the mean over seeds, resampled for each draw except the first, equally for all LMs."""
     values = np.array([seeds[name] for name in sorted(seeds)])
     S, draws = values.shape
     if S == 1:
@@ -76,23 +76,23 @@ def _over_seeds(seeds: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def ranked(drawn: pd.DataFrame) -> pd.DataFrame:
-    """Return the rank of each LM, from 1, in each draw; equal ones share the better rank."""
+    """Return the rank of each LM, from 1, in each draw; ties share the better rank."""
     return drawn.rank(axis=1, ascending=False, method="min").astype(int)
 
 
 def data(drawn: pd.DataFrame, lms: Iterable[LM], baseline: str | None) -> pd.DataFrame:
-    """Give a row an LM, best first by the data: ΔLogLik, its interval, shares of draws by rank.
+    """Return a row per LM, best first: ΔLogLik, its interval, shares of draws by rank.
 
-    `above_baseline` is the share of draws in which it has more than the baseline.
+    `above_baseline` is the share of draws with a higher ΔLogLik than the baseline's.
     """
     labels = {lm.lm: lm.label for lm in lms}
     there, draws = drawn.iloc[0], drawn.iloc[1:]
     ranks, order = ranked(draws), there.sort_values(ascending=False, kind="stable").index
     rows = []
-    for place, lm in enumerate(order, 1):
+    for rank, lm in enumerate(order, 1):
         low, high = draws[lm].quantile([0.025, 0.975])
         best, worst = ranks[lm].quantile([0.025, 0.975], interpolation="nearest")
-        row = {"lm": lm, "label": labels[lm], "rank": place, "delta_loglik": there[lm]}
+        row = {"lm": lm, "label": labels[lm], "rank": rank, "delta_loglik": there[lm]}
         row |= {"low": low, "high": high, "low_rank": int(best), "high_rank": int(worst)}
         above = (
             (draws[lm] > draws[baseline]).mean() if baseline in draws and lm != baseline else None
@@ -111,25 +111,25 @@ def shares(rows: pd.DataFrame) -> np.ndarray:
 
 
 def percent(share: float) -> str:
-    """Write a share of draws: "63", "< 1", nothing for none."""
+    """Format a share of draws in percent: "63", "<1", or an empty string for none."""
     return "" if not share else "<1" if share < 0.005 else f"{100 * share:.0f}"
 
 
 def draw(rows: pd.DataFrame, words: Iterable[str]) -> Figure:
-    """Draw a square for each LM and rank, the darker the more often, its share of draws in per cent."""
-    found, many = shares(rows), len(rows)
+    """Draw a square per LM and rank, shaded by its share of draws, which is printed in percent."""
+    image, many = shares(rows), len(rows)
     figure = style.figure(0.75 + 0.24 * many)
     axes = figure.add_subplot()
-    axes.imshow(found, cmap="Blues", vmin=0, vmax=1.15, aspect="auto", gid="shares")
+    axes.imshow(image, cmap="Blues", vmin=0, vmax=1.15, aspect="auto", gid="shares")
     if many <= 12:
-        for y, x in np.argwhere(found > 0):
-            colour = "white" if found[y, x] > 0.6 else "black"
+        for y, x in np.argwhere(image > 0):
+            colour = "white" if image[y, x] > 0.6 else "black"
             axes.text(
-                x, y, percent(found[y, x]), ha="center", va="center", size=style.SMALL, color=colour
+                x, y, percent(image[y, x]), ha="center", va="center", size=style.SMALL, color=colour
             )
     axes.set_xticks(range(many), range(1, many + 1))
     axes.set_yticks(range(many), rows.label)
-    axes.set_xlabel("Rank (per cent of draws)")
+    axes.set_xlabel("Rank (percent of draws)")
     edges = np.arange(many + 1) - 0.5
     style.part_cells(axes, edges, edges, 1.5)
     style.notes(figure, words)
@@ -137,7 +137,7 @@ def draw(rows: pd.DataFrame, words: Iterable[str]) -> Figure:
 
 
 def layout(rows: pd.DataFrame, baseline: str | None, title: str, notes: list[str]) -> Table:
-    """Set the rows out, best LM first."""
+    """Return the table, the best LM first."""
     above = [f"above {baseline}"] if baseline else []
     heads = ["", "LM", "ΔLogLik", "95 %", "Ranks", *above, "First"]
     grid = []
@@ -147,22 +147,22 @@ def layout(rows: pd.DataFrame, baseline: str | None, title: str, notes: list[str
         low, high = row.low_rank, row.high_rank
         cells.append(str(low) if low == high else f"{low} to {high}")
         if baseline:
-            known = row.above_baseline is not None and not pd.isna(row.above_baseline)
-            cells.append(f"{100 * row.above_baseline:.0f} %" if known else "")
+            has_share = row.above_baseline is not None and not pd.isna(row.above_baseline)
+            cells.append(f"{100 * row.above_baseline:.0f} %" if has_share else "")
         cells.append(f"{percent(row.rank_1) or 0} %")
         grid.append(cells)
     return Table(title, heads, grid, notes, left=("", "LM"))
 
 
-def told(draws: int, over: str, seeds: int) -> list[str]:
-    """Say what was drawn and fitted."""
+def notes_on_draws(draws: int, base: str, seeds: int) -> list[str]:
+    """Return a note on the draws and refits."""
     also = " and seeds" if seeds > 1 else ""
     what = f"{draws:,} draws of subjects{also}, every regression refitted to each"
-    return ["; ".join(filter(None, [bases.SHORT.get(over, ""), what]))]
+    return ["; ".join(filter(None, [bases.SHORT.get(base, ""), what]))]
 
 
 def summary(path: Path) -> Table:
-    """Give the ranks, from this table's CSV, for the summary."""
+    """Return the ranks, from this table's CSV, for the summary."""
     rows = comparison.table(path, ["lm", "label", "rank", "low_rank", "high_rank", "draws"])
     notes = [
         f"{rows.draws.iloc[0]:,} draws of subjects, every regression refitted; ranks: 95 % of draws"
@@ -180,29 +180,29 @@ def main(
     lms: Described,
     responses: Described,
     baseline: str | None = None,
-    over: str = "",
+    baseline_model: str = "",
     not_run: File | None = None,
     title: str = "Ranks of the language models",
 ) -> None:
     """Draw `figure` (.pdf, .svg, .png, .csv) and write `table` (.csv, .html, .tex).
 
     `full` and `base` are the files of refits in the order of `cells` (lm, dataset, measure, design,
-    perhaps seed); `over` is the base: fixed, all or several.
+    optionally seed); `baseline_model` is fixed, all or several.
     """
     models, measured = comparison.records(lms, responses)
     drawn, lost = totals(full, base, cells)
     if len(drawn) < 2 or drawn.index[0] != 0:
-        raise InputError("ranks: a regression has no fit to the data; leave its response out")
+        raise InputError("ranks: a regression has no fit to the data; remove its response")
     rows = data(drawn, models, baseline)
     run = {(cell["dataset"], cell["measure"]) for cell in cells}
-    absent = [each for each in measured if (each.dataset, each.measure) not in run]
+    absent = [response for response in measured if (response.dataset, response.measure) not in run]
     missing = [*lost, *comparison.absent_responses(absent, comparison.reasons(not_run))]
     seeds = len({cell.get("seed") for cell in cells})
-    said = told(int(rows.draws.iloc[0]), over, seeds)
-    style.write(figure, rows, draw, rows, [*said, *missing])
+    sentences = notes_on_draws(int(rows.draws.iloc[0]), baseline_model, seeds)
+    style.write(figure, rows, draw, rows, [*sentences, *missing])
     reference = next((lm.label for lm in models if lm.lm == baseline), None)
     notes = [
-        f"ΔLogLik in nats{bases.over(over)}, over all responses, best first; {said[0].split('; ')[-1]}",
-        "95 %, ranks: of the draws; above, first: in how many of them",
+        f"ΔLogLik in nats{bases.relative_to(baseline_model)}, over all responses, best first; {sentences[0].split('; ')[-1]}",
+        "95 %, ranks: of the draws; above, first: share of draws",
     ]
     tables.write(table, layout(rows, reference, title, notes + missing), rows)

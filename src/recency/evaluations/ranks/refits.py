@@ -1,8 +1,8 @@
-"""One regression refitted to resampled subjects: its log-likelihood on their exploratory observations.
+"""Refits of one regression to resampled subjects, and their log-likelihood on exploratory data.
 
-All LMs, bases and measures of a dataset have the same draws. Replicate 0 is the data themselves,
-whose log-likelihood is the regression's own. A subject that is drawn twice counts as two subjects,
-which have the same conditional modes.
+All LMs, bases and measures of a dataset share the same draws. Replicate 0 is the original data,
+with the log-likelihood of the regression itself. A subject drawn twice counts as two subjects with
+the same conditional modes.
 """
 
 import zlib
@@ -30,13 +30,13 @@ from recency.regression.inputs import Inputs, read_data
 from recency.regression.predictors import Rows
 
 ENOUGH = 1e-6
-"""Expected gain of a step, in the deviance, below which a refit ends."""
+"""Expected decrease of the deviance in a step, below which a refit ends."""
 
 
 def draws(names: list[str], replicates: int, seed: int, dataset: str) -> np.ndarray:
-    """Draw as many of `names` as there are, with replacement: how often each is (replicates + 1, G).
+    """Draw as many of `names` as there are, with replacement; return counts (replicates + 1, G).
 
-    The first row is all ones: the data themselves.
+    The first row is all ones: the original data.
     """
     G = len(names)
     random = np.random.default_rng([seed, zlib.crc32(f"{dataset}\tranks".encode())])
@@ -55,10 +55,10 @@ def main(
     replicates: int,
     seed: int,
 ) -> None:
-    """Refit `design` (its `full` model or its `base`) to draws of the partition fit; write Parquet.
+    """Refit `design` (its `full` or `base` model) to draws of the partition fit; write Parquet.
 
-    Its rows have replicate, from 0, and loglik of the drawn subjects' exploratory observations
-    (natural logarithm, null without a fit). The rest is as for recency.regression.fit.
+    Rows have replicate, from 0, and loglik of the drawn subjects' exploratory observations (natural
+    logarithm, null without a fit). Other parameters are as in recency.regression.fit.
     """
     check_mixed(design, "a ranking by refits")
     data = read_data(inputs, design, model)
@@ -77,12 +77,12 @@ def main(
     )
     refits = Refits(formula, factors, fit, test, tuple(map(len, names.values())))
     drawn = draws(names["subject"], replicates, seed, dataset)
-    shown, found = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
+    shown, values = progress(len(drawn), f"{lm}, {model}: refits", "draws"), []
     for number, times in enumerate(drawn, 1):
-        found.append(refits.loglik(times))
+        values.append(refits.loglik(times))
         shown.update(number)
     with atomic(out) as path:
-        frame = pd.DataFrame({"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": found})
+        frame = pd.DataFrame({"replicate": np.arange(len(drawn), dtype=np.int32), "loglik": values})
         frame.to_parquet(path, compression="zstd", index=False)
 
 
@@ -99,7 +99,7 @@ class Sample:
 class Refits:
     """A model of rows `fit`, refitted to resampled subjects, and scored on their rows of `test`.
 
-    `factors` are that of subjects and the other one, `shape` their numbers of levels.
+    `factors` are the subjects and the other factor, `shape` their numbers of levels.
     """
 
     def __init__(
@@ -124,14 +124,14 @@ class Refits:
         return self._cells.products(times, self._others)
 
     def loglik(self, times: np.ndarray) -> float:
-        """Refit with each subject (G,) so many times; return the log-likelihood of their test rows.
+        """Refit with these counts of subjects (G,); return the log-likelihood of their test rows.
 
-        Natural logarithm, given the random effects; NaN where the refit has no finite likelihood.
+        Natural logarithm, conditional on the random effects; NaN without a finite likelihood.
         """
         try:
             products = self._products(times)
-            found = search(products, *self._free, self._start, ENOUGH)
-            at = solve(products, found.La, found.Lb)
+            solution = search(products, *self._free, self._start, ENOUGH)
+            at = solve(products, solution.La, solution.Lb)
         except np.linalg.LinAlgError:
             return float("nan")
         test, n = self._test, len(self._test.y)
@@ -139,16 +139,16 @@ class Refits:
         def columns(names: tuple[str, ...]) -> np.ndarray:
             return np.array([column(c, test.predictors, n) for c in names]).reshape(-1, n).T
 
-        place = np.maximum(np.cumsum(times > 0) - 1, 0)  # among the subjects that were drawn
+        index = np.maximum(np.cumsum(times > 0) - 1, 0)  # index among the drawn subjects
         left = test.y - self._cells.shift - columns(self._cells.fixed) @ at.beta
-        left -= (columns(self._subject.columns) * at.modes_a[place[test.subject]]).sum(1)
+        left -= (columns(self._subject.columns) * at.modes_a[index[test.subject]]).sum(1)
         if self._other:
             left -= (columns(self._other.columns) * at.modes_b[test.other]).sum(1)
-        each = -0.5 * (np.log(2 * np.pi * at.sigma**2) + (left / at.sigma) ** 2)
-        return float(times @ np.bincount(test.subject, each, len(times)))
+        logliks = -0.5 * (np.log(2 * np.pi * at.sigma**2) + (left / at.sigma) ** 2)
+        return float(times @ np.bincount(test.subject, logliks, len(times)))
 
 
 def _codes(rows: Rows, group: str, names: list[str]) -> np.ndarray:
     """Return the codes (n,) of a group's levels among `names`."""
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: index for index, name in enumerate(names)}
     return np.array([places[name] for name in rows.groups[group].names])[rows.groups[group].codes]

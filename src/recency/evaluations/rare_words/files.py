@@ -1,4 +1,4 @@
-"""Files of pairs of words with people's ratings, and of words' vectors: read strictly, a wrong line is named."""
+"""Strict readers of word pairs with human ratings, and of word vectors."""
 
 import math
 import sys
@@ -10,21 +10,21 @@ from recency.errors import InputError
 from recency.figures.paths import File
 from recency.text.utf8 import lines
 
-#: What may part columns; the first of them that a line has does, else blanks do.
+#: Column separators, in order of precedence; otherwise white space.
 SEPARATORS = "\t;:,"
 
 
 def read_pairs(path: File) -> list[tuple[str, str, float]]:
-    """Read word, word and rating a line, parted by tabs, semicolons, colons, commas or blanks; # begins notes.
+    """Read a word, a word and a rating per line, separated by SEPARATORS or blanks; # begins notes.
 
-    A first line without a number is a header, further columns are left out. Raises InputError, with
-    file and line, for any other line, and where ranks cannot be: fewer than three pairs, one rating.
+    A first line without a number is a header; additional columns are ignored. Raises InputError,
+    with file and line, for other lines, for fewer than three pairs, and for a constant rating.
     """
-    found = []
+    rated = []
     for number, line in lines(Path(path)):
         if not line.strip() or line.startswith("#"):
             continue
-        separator = next((each for each in SEPARATORS if each in line), None)
+        separator = next((candidate for candidate in SEPARATORS if candidate in line), None)
         a, b, rating = ([part.strip() for part in line.split(separator)] + ["", "", ""])[:3]
         try:
             value = float(rating)
@@ -34,26 +34,26 @@ def read_pairs(path: File) -> list[tuple[str, str, float]]:
             value = math.nan
         if not (a and b and math.isfinite(value)):
             raise InputError(
-                f"{path}, line {number}: {line.strip()[:80]!r} is no word, word and rating; correct or "
+                f"{path}, line {number}: {line.strip()[:80]!r} is not a word, a word and a rating; correct or "
                 "remove it"
             )
-        found.append((a, b, value))
-    if len(found) < 3:
-        raise InputError(f"{path} has {len(found)} pairs of words; ranks take three or more")
-    if len({rating for *_, rating in found}) < 2:
+        rated.append((a, b, value))
+    if len(rated) < 3:
+        raise InputError(f"{path} has {len(rated)} pairs of words; ranks need three or more")
+    if len({rating for *_, rating in rated}) < 2:
         raise InputError(
-            f"{path}: all {len(found):,} pairs have the rating {found[0][2]:g}, and cannot be ranked; "
-            "the third column has to be people's rating"
+            f"{path}: all {len(rated):,} pairs have the rating {rated[0][2]:g}, which cannot be ranked; "
+            "the third column must be the human rating"
         )
-    return found
+    return rated
 
 
 def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
-    """Read a .vec file, a word and its numbers a line, perhaps behind a line with both counts.
+    """Read a .vec file: a word and its numbers per line, optionally after a line with both counts.
 
-    Returns words and vectors (n, width) float32; of a word that stands twice the first counts, which
-    the log says. Raises InputError, with file and line, for a line without numbers, numbers that are
-    none, other widths, and fewer words than the counts say.
+    Return words and vectors (n, width) float32; duplicates of a word are ignored and logged. Raises
+    InputError, with file and line, for a line without numbers, invalid numbers, unequal widths, and
+    fewer words than the counts state.
     """
     counts, rows, twice = None, {}, 0
     for number, line in lines(Path(path)):
@@ -66,7 +66,7 @@ def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
         if len(values) != width:
             raise InputError(
                 f"{where}: {len(values)} numbers, not {width} as before; a word and its numbers are "
-                "parted by one blank each"
+                "separated by single spaces"
             )
         try:
             with np.errstate(over="ignore"):
@@ -75,15 +75,16 @@ def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
             row = np.array([])
         if not word or not len(row) or not np.isfinite(row).all():
             raise InputError(
-                f"{where}: {line.strip()[:60]!r} is no word and numbers, parted by one blank each"
+                f"{where}: {line.strip()[:60]!r} is not a word and numbers separated by single spaces"
             )
         twice += word in rows
         rows.setdefault(word, row)
     if not rows or (counts and counts[0] != len(rows) + twice):
-        told = f", and its first line says {counts[0]:,}; fetch or copy it again" if counts else ""
-        raise InputError(f"{path} has {len(rows) + twice:,} vectors{told}")
+        stated = f", and its first line says {counts[0]:,}; copy it again" if counts else ""
+        raise InputError(f"{path} has {len(rows) + twice:,} vectors{stated}")
     if twice:
         print(
-            f"{path}: {twice:,} words stand twice; the first vector of each counts", file=sys.stderr
+            f"{path}: {twice:,} words occur twice; the first vector of each is used",
+            file=sys.stderr,
         )
     return list(rows), np.array(list(rows.values()))

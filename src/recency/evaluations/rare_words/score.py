@@ -1,4 +1,4 @@
-"""Rules rare_words_by_lm, rare_words_by_vectors: how vectors of words, made ones for those without, agree with people on pairs of words."""
+"""Rules rare_words_by_lm, rare_words_by_vectors: agreement of word vectors with human ratings."""
 
 from pathlib import Path
 
@@ -18,28 +18,28 @@ WITHOUT = "without"
 def evaluate(
     pairs: list[tuple[str, str, float]], words: list[str], matrix: np.ndarray, neighbours: int
 ) -> pd.DataFrame:
-    """Return COLUMNS: Spearman's ρ of cosines with ratings, without made vectors and by similarity.
+    """Return COLUMNS: Spearman's ρ of cosines with ratings, without SWordSS and by similarity.
 
-    A word is looked up as it is, then in lower case. A pair with a word that has no vector has
-    cosine 0; of `known_pairs` both have.
+    A word is looked up as written, then in lower case. A pair with a missing vector has cosine 0;
+    `known_pairs` counts pairs with both vectors.
     """
-    number = {word: place for place, word in reversed(list(enumerate(words)))}
-    place = {
+    number = {word: row_of for row_of, word in reversed(list(enumerate(words)))}
+    row_of = {
         word: number.get(word, number.get(word.lower())) for pair in pairs for word in pair[:2]
     }
-    lacking = [word for word, found in place.items() if found is None]
+    lacking = [word for word, row in row_of.items() if row is None]
     ratings = pd.Series([rating for *_, rating in pairs])
-    both = np.array([place[a] is not None and place[b] is not None for a, b, _ in pairs])
+    both = np.array([row_of[a] is not None and row_of[b] is not None for a, b, _ in pairs])
     index, rows = Index(words), []
     for name in (WITHOUT, *SIMILARITIES):
-        vectors = {word: matrix[found] for word, found in place.items() if found is not None}
+        vectors = {word: matrix[row] for word, row in row_of.items() if row is not None}
         if name != WITHOUT:
             new = {word: made(word.lower(), index, matrix, name, neighbours) for word in lacking}
             vectors |= {word: vector for word, vector in new.items() if vector is not None}
         cosines = pd.Series([_cosine(vectors.get(a), vectors.get(b)) for a, b, _ in pairs])
-        known = _spearman(cosines[both], ratings[both])
-        made_words = len(vectors) - (len(place) - len(lacking))
-        rows.append((name, _spearman(cosines, ratings), len(pairs), both.sum(), known, made_words))
+        rho = _spearman(cosines[both], ratings[both])
+        made_words = len(vectors) - (len(row_of) - len(lacking))
+        rows.append((name, _spearman(cosines, ratings), len(pairs), both.sum(), rho, made_words))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -62,13 +62,13 @@ def of_network(
     out: str | Path,
     neighbours: int,
 ) -> None:
-    """Write COLUMNS for the words that an LM's embedding table has, each an entry of its own."""
+    """Write COLUMNS for the words that are single entries of an LM's embedding table."""
     from recency.evaluations.nearest_words.score import entries
 
     opened = lm.open(biased=False)
-    known = entries(opened.tokenizer)
+    vocab = entries(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    _write(out, evaluate(read_pairs(pairs), list(known), matrix[list(known.values())], neighbours))
+    _write(out, evaluate(read_pairs(pairs), list(vocab), matrix[list(vocab.values())], neighbours))
 
 
 def of_vectors(pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int) -> None:

@@ -1,4 +1,4 @@
-"""Rare words: vectors of words that have none, from words written alike, against people's ratings."""
+"""Rare words: vectors derived from orthographically similar words, compared with human ratings."""
 
 import os
 
@@ -8,18 +8,18 @@ KEY = "rare_words"
 
 
 def _files(study, experiment: str) -> list[str]:
-    """Return the scores of an experiment's LMs and of the vectors that are here, a set after another."""
-    found = []
+    """Return the scores of an experiment's LMs and existing vectors, set by set."""
+    paths = []
     for pairs in study.data_here(experiment, KEY):
         where = f"<results>/rare_words/{pairs}"
-        found += [f"{where}/lms/{lm}.csv" for lm in study.experiment(experiment)["lms"]]
-        here = [each["name"] for each in _vectors(study, pairs) if each["here"]]
-        found += [f"{where}/vectors/{name}.csv" for name in here]
-    return found
+        paths += [f"{where}/lms/{lm}.csv" for lm in study.experiment(experiment)["lms"]]
+        here = [entry["name"] for entry in _vectors(study, pairs) if entry["here"]]
+        paths += [f"{where}/vectors/{name}.csv" for name in here]
+    return paths
 
 
 def _vectors(study, pairs: str) -> list[dict]:
-    """Return each of a set's vectors: name, label, whether it is here, and what to place if not."""
+    """Return a set's vectors: name, label, whether the file exists, and a hint if not."""
     return [
         {
             "name": key,
@@ -32,7 +32,7 @@ def _vectors(study, pairs: str) -> list[dict]:
 
 
 def _sets(study, experiment: str) -> list[dict]:
-    """Return each set of pairs: its label, its vectors, and why it is not run, if it is not."""
+    """Return each set of pairs: its label, its vectors, and the reason if it is not run."""
     return [
         {
             "label": study.config["word_pairs"][pairs]["label"],

@@ -1,4 +1,4 @@
-"""How made vectors of rare words agree with people's ratings (Tables 5.3 and 5.4 of the thesis)."""
+"""Agreement of SWordSS vectors of rare words with human ratings (thesis, Tables 5.3 and 5.4)."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from recency.figures.tables import Cell, Row, Table
 from recency.networks.string_similarity import SIMILARITIES
 
 PRODUCT = {
-    "makes": {"out": ("table_rare_words", "Vectors of rare words against people's ratings")},
+    "makes": {"out": ("table_rare_words", "Vectors of rare words and human ratings")},
     "reads": ["scores"],
     "settings": ["lms", "sets", "title"],
     "published": "rare_words",
@@ -22,38 +22,38 @@ COLUMNS = ["set", "label", "similarity", "spearman", "published", "pairs", "know
 COLUMNS += ["spearman_known", "made_words", "not_run"]
 NOTES = [
     (
-        "Spearman's ρ × 100 of the cosine of two words' vectors with people's rating; a pair with a word "
-        "that has no vector has cosine 0"
+        "Spearman's ρ × 100 of the cosine of two words' vectors with the human rating; a pair with a word "
+        "without a vector has cosine 0"
     ),
     (
-        "without: words as they are; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
-        "ssk subsequence kernel, tc Tversky of trigrams, 1 all neighbours alike"
+        "without: no SWordSS; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
+        "ssk subsequence kernel, tc Tversky of trigrams, 1 equal weights"
     ),
 ]
 
 
 def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataFrame:
-    """Return COLUMNS of every set of pairs, LMs first, then vectors, those that are not here too.
+    """Return COLUMNS of every set of pairs, LMs first, then vectors, including missing ones.
 
-    `scores` are files of the LMs that `labels` name, then of the vectors here, a set after another.
+    `scores` are files of the LMs in `labels`, then of the existing vectors, set by set.
     """
-    paths, found = iter(scores), []
-    for each in sets:
-        if each["not_run"]:
-            found.append(pd.DataFrame({"set": [each["label"]], "not_run": each["not_run"]}))
+    paths, parts = iter(scores), []
+    for word_set in sets:
+        if word_set["not_run"]:
+            parts.append(pd.DataFrame({"set": [word_set["label"]], "not_run": word_set["not_run"]}))
             continue
-        here = [v["label"] for v in each["vectors"] if v["here"]]
+        here = [v["label"] for v in word_set["vectors"] if v["here"]]
         for label in [*labels, *here]:
-            own = pd.read_csv(next(paths), dtype={"similarity": str})
-            found.append(own.assign(set=each["label"], label=label))
-        for v in (v for v in each["vectors"] if not v["here"]):
-            absent = {"set": each["label"], "label": v["label"], "not_run": v["placed"]}
-            found.append(pd.DataFrame({"similarity": NAMES, **absent}))
-    return pd.concat(found, ignore_index=True).reindex(columns=COLUMNS)
+            set_scores = pd.read_csv(next(paths), dtype={"similarity": str})
+            parts.append(set_scores.assign(set=word_set["label"], label=label))
+        for v in (v for v in word_set["vectors"] if not v["here"]):
+            absent = {"set": word_set["label"], "label": v["label"], "not_run": v["placed"]}
+            parts.append(pd.DataFrame({"similarity": NAMES, **absent}))
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
-    """Fill in what was published of vectors of these labels over these sets of pairs."""
+    """Add published values for vectors with these labels and sets of pairs."""
     values = pd.read_csv(path, dtype={"similarity": str})
     values = values.set_index(["pairs", "label", "similarity"]).spearman
     keys = pd.MultiIndex.from_frame(data[["set", "label", "similarity"]])
@@ -61,30 +61,30 @@ def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
-    """Set a row for each LM or file of vectors, a column for each similarity, a set after another."""
+    """Return a row per LM or vector file and a column per similarity, set by set."""
     header = ["Vectors", "Words made", *NAMES]
     grid, rules, notes = [], [], list(NOTES)
     for name, rows in data.groupby("set", sort=False):
         rules.append(len(grid))
         grid.append([Cell(name, left=True, bold=True, span=len(header))])
-        for label, own in rows.dropna(subset="label").groupby("label", sort=False):
-            grid.append(_row(label, own.set_index("similarity")))
-        known = rows.dropna(subset="pairs").groupby("label", sort=False).first()
-        for (have, pairs), alike in known.groupby(["known_pairs", "pairs"], sort=False):
+        for label, lm_rows in rows.dropna(subset="label").groupby("label", sort=False):
+            grid.append(_row(label, lm_rows.set_index("similarity")))
+        by_lm = rows.dropna(subset="pairs").groupby("label", sort=False).first()
+        for (have, pairs), alike in by_lm.groupby(["known_pairs", "pairs"], sort=False):
             whose = ", ".join(alike.index)
             notes.append(
                 f"{name}, {whose}: both words of {have:,.0f} of {pairs:,.0f} pairs have a vector"
             )
-        notes += [f"{name}, not run: {each}" for each in dict.fromkeys(rows["not_run"].dropna())]
+        notes += [f"{name}, not run: {why}" for why in dict.fromkeys(rows["not_run"].dropna())]
     return Table(f"{title}: vectors of words", header, grid, notes, tuple(rules))
 
 
-def _row(label: str, own: pd.DataFrame) -> Row:
-    """Set an LM's ρ by similarity, the published beneath."""
-    made = own.made_words.dropna()
-    cells = [label, (f"{made.max():,.0f}" if len(made) else "not run")]
+def _row(label: str, scores: pd.DataFrame) -> Row:
+    """Return the row of an LM's ρ by similarity, with published values beneath."""
+    counts = scores.made_words.dropna()
+    cells = [label, (f"{counts.max():,.0f}" if len(counts) else "not run")]
     for name in NAMES:
-        value, published = own.spearman.get(name, np.nan), own.published.get(name, np.nan)
+        value, published = scores.spearman.get(name, np.nan), scores.published.get(name, np.nan)
         below = () if np.isnan(published) else (f"published {published:g}",)
         cells.append(Cell("–" if np.isnan(value) else f"{100 * value:.1f}", below))
     return cells
@@ -99,7 +99,7 @@ def main(
     title: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` as `collected` takes them."""
+    """Write the table to `out` (.csv, .html, .tex); `scores` as in `collected`."""
     models, _ = comparison.records(lms, [])
     data = collected(scores, [lm.label for lm in models], sets)
     data = with_published(data, published) if published else data

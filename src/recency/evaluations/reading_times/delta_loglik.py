@@ -1,11 +1,11 @@
-"""Collect an experiment's fits into one table of ΔLogLik: full minus baseline, one row per response.
+"""Collect an experiment's fits into one table of ΔLogLik: full minus baseline, a row per response.
 
-delta_loglik is that of the experiment's endpoint (recency.endpoints), which has 95 %
-intervals; a column per other likelihood follows, where the fits have it. Natural logarithm. A second
-table has the intervals of totals and of differences between LMs
-(recency.evaluations.reading_times.intervals). An LM that was trained from several seeds is the mean
-over these; each seed's values are in a table of their own. `base` is what the baseline model lacks, as
-the fits themselves say: the fixed effects of interest alone (`fixed`), or everything of the LM (`all`).
+delta_loglik is by the experiment's endpoint (recency.endpoints) and has 95 % intervals; a column
+per other likelihood follows, if the fits have it. Natural logarithm. A second table has the
+intervals of totals and of differences between LMs (recency.evaluations.reading_times.intervals). An
+LM with several training seeds is the mean over these; a separate table has the values of each seed.
+`base` is what the baseline model omits, as recorded by the fits: only the fixed effects of interest
+(`fixed`), or all predictors of the LM (`all`).
 """
 
 import json
@@ -65,28 +65,28 @@ def main(
     Parameters
     ----------
     full, base
-        The JSON files of the fits, in the order of `cells`. A pair of which one could not be fitted
-        has empty values and the reason in its note.
+        The JSON files of the fits, in the order of `cells`. A pair with a failed fit has empty values
+        and the reason in its note.
     cells
-        Each has lm, label, dataset, measure, design, and perhaps seed and variant, the LM of this
-        seed: cells that differ in these alone are one LM, whose values are the means.
+        Each has lm, label, dataset, measure, design, and optionally seed and variant, the LM with
+        this seed: cells that differ only in these are one LM, whose values are the means.
     endpoint, bootstrap
-        See recency.endpoints; without `bootstrap` intervals are crossed where the
-        endpoint is, else given the fits.
+        See recency.endpoints; without `bootstrap`, intervals are crossed if the endpoint is, and
+        otherwise conditional on the fits.
     full_observations, base_observations
-        The fits' Parquet files of observations, for intervals given the fits.
+        The fits' Parquet files of observations, for intervals conditional on the fits.
     full_crossed, base_crossed
         The scores of both models by the crossed bootstrap, for the endpoint `crossed`.
     out_subjects
-        Gets each subject's part of delta_loglik as Parquet: lm, dataset, measure, design, subject, n,
+        Parquet file of each subject's part of delta_loglik: lm, dataset, measure, design, subject, n,
         delta_loglik.
     out_intervals
-        Gets the intervals, of differences from each LM's baseline (`baselines`, lm → lm) too, and
-        over responses: over those of the designs that have one name in `apart`, where it is given.
+        CSV of the intervals, including differences from each LM's baseline (`baselines`, lm → lm) and
+        totals over responses, or over the responses of the designs with the same name in `apart`.
     out_seeds
-        Gets BY_SEED, a row a cell.
+        CSV of BY_SEED, one row per cell.
     """
-    each = [
+    rows_by_seed = [
         {key: cell[key] for key in NAMES}
         | {"variant": cell.get("variant", cell["lm"]), "seed": cell.get("seed", "")}
         | compare(*pair, endpoint)
@@ -95,21 +95,21 @@ def main(
     observations, scores = (full_observations, base_observations), (full_crossed, base_crossed)
     parts = read_parts(endpoint, *(scores if endpoint == CROSSED else observations))
     if endpoint == CROSSED:
-        for row, part in zip(each, parts, strict=True):
+        for row, part in zip(rows_by_seed, parts, strict=True):
             total = repr(math.fsum(part["delta_loglik"]))
             row |= {"delta_loglik": total, "n": int(part["n"].sum())}
     groups: dict[tuple, list[dict]] = {}
-    for row, cell in zip(each, cells, strict=True):
-        groups.setdefault(_place(cell), []).append(row)
-    rows = {place: over_seeds(group) for place, group in groups.items()}
+    for row, cell in zip(rows_by_seed, cells, strict=True):
+        groups.setdefault(_key(cell), []).append(row)
+    rows = {row_key: over_seeds(group) for row_key, group in groups.items()}
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
     drawn = totals(cells, parts, is_crossed, replicates, seed)
-    for place, found in drawn.items():
-        rows[place] |= _text(found.ends())
+    for row_key, estimate in drawn.items():
+        rows[row_key] |= _text(estimate.ends())
     by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
     write_csv(out, pd.DataFrame(rows.values(), columns=[*COLUMNS, *by_cluster], dtype=object))
     if out_seeds is not None:
-        write_csv(out_seeds, pd.DataFrame(each, columns=BY_SEED, dtype=object))
+        write_csv(out_seeds, pd.DataFrame(rows_by_seed, columns=BY_SEED, dtype=object))
     if out_subjects is not None:
         subjects = [by_subject(part, cell) for part, cell in zip(parts, cells, strict=True)]
         keys = ["lm", "dataset", "measure", "design", "subject"]
@@ -129,24 +129,24 @@ def totals(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> Mapping[tuple, Draws | Scores]:
-    """Return (LM, response) → ΔLogLik with what its intervals are made of.
+    """Return (LM, response) → ΔLogLik with the sums for its intervals.
 
     Parameters
     ----------
     cells : sequence of mapping
-        As `main` has them.
+        As in `main`.
     parts : sequence of DataFrame
-        Their parts of ΔLogLik, as `read_parts` returns them.
+        Their parts of ΔLogLik, as returned by `read_parts`.
     is_crossed : bool
-        Whether intervals are by the crossed bootstrap, else given the fits.
+        Whether intervals are by the crossed bootstrap; otherwise conditional on the fits.
     replicates, seed : int
-        Of the bootstrap given the fits.
+        Of the bootstrap conditional on the fits.
     """
     if not parts:
         return {}
     collected = Tables() if is_crossed else Sums()
     for cell, part in zip(cells, parts, strict=True):
-        lm, response = _place(cell)
+        lm, response = _key(cell)
         training = str(cell.get("seed", ""))
         if isinstance(collected, Tables):
             collected.add((lm, response), cell["dataset"], part, training)
@@ -158,13 +158,13 @@ def totals(
 
 
 def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the row of an LM and response from those of its seeds: means, and what any of them notes."""
+    """Return the row of an LM and response from the rows of its seeds: means, and all notes."""
     first = rows[0]
     for name in SAME:
-        if len(found := {row[name] for row in rows}) > 1:
+        if len(distinct := {row[name] for row in rows}) > 1:
             raise InputError(
                 f"{first['lm']} on {first['dataset']} {first['measure']}: {name} is "
-                f"{' and '.join(map(str, sorted(found)))} for its seeds; make their regressions again"
+                f"{' and '.join(map(str, sorted(distinct)))} for its seeds; run their regressions again"
             )
     figures = {}
     for name in FIGURES:
@@ -183,13 +183,13 @@ def _mean(values: pd.Series) -> float:
     return values.mean(skipna=False)
 
 
-def _place(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
+def _key(cell: Mapping[str, str]) -> tuple[str, tuple[str, str, str]]:
     """Return a cell's LM and response."""
     return cell["lm"], (cell["dataset"], cell["measure"], cell["design"])
 
 
 def _text(ends: Mapping[str, Any]) -> dict[str, str]:
-    """Return an interval as text, without what is not known."""
+    """Return an interval as text, omitting missing values."""
     return {
         name: value if isinstance(value, str) else repr(float(value)) if np.isfinite(value) else ""
         for name, value in ends.items()
@@ -197,10 +197,10 @@ def _text(ends: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_parts(endpoint: str, full: Sequence[File], base: Sequence[File]) -> list[pd.DataFrame]:
-    """Return the parts of ΔLogLik by an endpoint of each pair of files, of observations or cells.
+    """Return the parts of ΔLogLik by an endpoint for each pair of files, by observation or cell.
 
-    Columns: subject, sentence, n (observations), delta_loglik. For `crossed` a row is a cell (a
-    subject's observations of a sentence, or of a larger unit), for the others an observation.
+    Columns: subject, sentence, n (observations), delta_loglik. A row is a cell for `crossed` (a
+    subject's observations of a sentence, or of a larger unit), otherwise an observation.
     """
     read = crossed_parts if endpoint == CROSSED else contributions
     more = () if endpoint == CROSSED else (endpoint,)
@@ -213,12 +213,12 @@ def contributions(full: File, base: File, endpoint: str = "conditional") -> pd.D
     names = ["subject", "sentence", "word_id"]
     _check_same(with_lm, without_lm, names, full, base)
     column = "loglik" if endpoint == "conditional" else f"loglik_{endpoint}"
-    parts = [each.get(column, math.nan) for each in (with_lm, without_lm)]
+    parts = [fit.get(column, math.nan) for fit in (with_lm, without_lm)]
     return with_lm[names].assign(n=1, delta_loglik=parts[0] - parts[1])
 
 
 def _scored(path: File, endpoint: str) -> pd.DataFrame:
-    """Read the observations that an endpoint scores: the fitted ones, or the others."""
+    """Read the observations scored by an endpoint: the fitted ones or the others."""
     frame = pd.read_parquet(path)
     if "partition" not in frame:
         return frame
@@ -239,7 +239,7 @@ def _check_same(
     a: pd.DataFrame, b: pd.DataFrame, names: Sequence[str], full: object, base: object
 ) -> None:
     if len(a) != len(b) or not all(np.array_equal(a[name], b[name]) for name in names):
-        raise InputError(f"{full} and {base} are not of the same observations; make both again")
+        raise InputError(f"{full} and {base} have different observations; run both again")
 
 
 def intervals(parts: pd.DataFrame, replicates: int, seed: int) -> dict[str, str]:
@@ -257,8 +257,8 @@ def by_subject(parts: pd.DataFrame, cell: Mapping[str, str]) -> pd.DataFrame:
     table = grouped["n"].sum().to_frame()
     table["delta_loglik"] = grouped["delta_loglik"].agg(lambda part: part.sum(skipna=False))
     table = table.reset_index()
-    for place, name in enumerate(("lm", "dataset", "measure", "design")):
-        table.insert(place, name, cell[name])
+    for position, name in enumerate(("lm", "dataset", "measure", "design")):
+        table.insert(position, name, cell[name])
     return table
 
 
@@ -270,15 +270,15 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
         if sizes[0] != sizes[1]:
             raise InputError(
                 f"{full} has {sizes[0]} observations in partition {partition}, {base} {sizes[1]}: "
-                "they were made from different observations; make both again"
+                "they used different observations; run both again"
             )
     figures: dict[str, Any] = {}
     for name, key in KEYS.items():
         pair = with_lm["loglik"].get(key), without_lm["loglik"].get(key)
         figures[name] = "" if None in pair else repr(pair[0] - pair[1])
     figures["delta_loglik"] = figures.get(f"delta_loglik_{endpoint}", "")
-    own = with_lm["loglik"].get("exploratory")
-    figures[OWN] = "" if own is None else repr(own)
+    exploratory = with_lm["loglik"].get("exploratory")
+    figures[OWN] = "" if exploratory is None else repr(exploratory)
     figures["delta_aic"] = _delta_aic(with_lm, without_lm)
     scored = "fit" if endpoint == IN_SAMPLE else "exploratory"
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
@@ -295,12 +295,12 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
 
 
 def _delta_aic(full: Mapping[str, Any], base: Mapping[str, Any]) -> str:
-    """Return AIC of the full model minus that of its baseline model; "" without a fit."""
+    """Return AIC of the full model minus that of its baseline model, "" without a fit."""
     fits = (full, base)
     logliks = [fit["loglik"].get("fit") for fit in fits]
     if None in logliks:
         return ""
-    if "mgcv" in full:  # whose parameters are effective ones
+    if "mgcv" in full:  # which has effective numbers of parameters
         return repr(full["aic"] - base["aic"])
     parameters = [len(fit.get("fixed", ())) + len(fit.get("theta", ())) for fit in fits]
     return repr(2 * (parameters[0] - parameters[1]) - 2 * (logliks[0] - logliks[1]))

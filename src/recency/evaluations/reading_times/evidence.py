@@ -1,4 +1,4 @@
-"""What is known of an experiment's LMs: their ΔLogLik, intervals, held-out tests, and claims by these."""
+"""Results on an experiment's LMs: ΔLogLik, intervals, held-out tests, and claims based on them."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ QUANTILE, POWER = 1.959963984540054, 0.8416212335729143
 
 @dataclass(frozen=True)
 class Test:
-    """A held-out test of two LMs over all responses; better: whether the first has less error."""
+    """A held-out test of two LMs over all responses; better: whether the first LM has less error."""
 
     p: float
     p_holm: float
@@ -29,7 +29,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The results of an experiment that the verdict is based on.
+    """The results of an experiment for its verdict.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Evidence:
     baselines : mapping
         LM → the LM that it is compared with.
     baseline : str, optional
-        The experiment's baseline LM, which was perhaps not run.
+        The experiment's baseline LM, even if it was not run.
     stated : mapping, optional
         The smallest effect of interest as the config states it: unit → value.
     """
@@ -56,14 +56,16 @@ class Evidence:
 
     @cached_property
     def smallest_effect(self) -> float:
-        """The smallest effect of interest in nats; NaN where it is unknown."""
-        observations = (own.n for (_, label), own in self.intervals.own.items() if label == TOTAL)
+        """The smallest effect of interest in nats, NaN if unknown."""
+        observations = (
+            interval.n for (_, label), interval in self.intervals.own.items() if label == TOTAL
+        )
         baseline = self.result.totals.get(self.baseline, math.nan)
         return claims.in_nats(self.stated, next(observations, math.nan), baseline)
 
     @property
     def threshold(self) -> float:
-        """The smallest effect that claims are judged with, in nats: 0 where it is unknown."""
+        """The smallest effect of interest for judging claims, in nats: 0 if unknown."""
         return 0.0 if math.isnan(self.smallest_effect) else self.smallest_effect
 
     @cached_property
@@ -103,7 +105,7 @@ class Evidence:
 
 
 def tests(permutation: File | None) -> dict[tuple[str, str], Test]:
-    """Read the tests over all responses from permutation.csv; none without it."""
+    """Return the tests over all responses from permutation.csv, empty without the file."""
     if permutation is None:
         return {}
     rows = table_significance.read(permutation)
@@ -122,13 +124,13 @@ def detectable(difference: Interval, seeds: int) -> float:
     difference : Interval
         Difference of two LMs, with its interval and standard error.
     seeds : int
-        Number of training seeds. With several, and by the crossed bootstrap, half the interval takes
-        the place of 1.96 standard errors, since Student's t is wider.
+        Number of training seeds. With several seeds, and by the crossed bootstrap, half the interval
+        replaces 1.96 standard errors, since Student's t is wider.
 
     Returns
     -------
     float
-        Nats; for a two-sided test at .05 of this pair alone.
+        Nats; for a two-sided test at .05 of this pair only.
     """
     is_student = seeds > 1 or difference.by == BY
     half = (difference.high - difference.low) / 2 if is_student else QUANTILE * difference.se

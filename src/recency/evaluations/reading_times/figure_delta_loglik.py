@@ -1,4 +1,4 @@
-"""ΔLogLik of an experiment's LMs: totals (Clark et al. 2025, Figures 2 to 4) and one panel a response."""
+"""ΔLogLik of an experiment's LMs: totals (Clark et al. 2025, Figures 2 to 4), and by response."""
 
 import math
 import os
@@ -49,8 +49,8 @@ DASHES = (0, (4, 2))
 def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
     """Group LMs that differ only in when their bias applies: [("ALiBi-mix", [-I, -TI])], in order.
 
-    A row's name is what its labels begin with, up to a sign between words; where they share nothing,
-    or another row shares it, it is all of them.
+    A row is named by the shared beginning of its labels, up to a separator between words, or by all
+    labels if they share nothing or another row has the same beginning.
     """
     groups = comparison.grouped(lms, lambda lm: (lm.bias, lm.network))
     names = [_shared([lm.label for lm in group]) for group in groups]
@@ -61,7 +61,7 @@ def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
 
 
 def _shared(labels: list[str]) -> str:
-    """Return what labels begin with; the whole of a single one."""
+    """Return the shared beginning of labels, or the whole label of a single one."""
     if len(labels) == 1:
         return labels[0]
     start = os.path.commonprefix(labels)
@@ -71,9 +71,9 @@ def _shared(labels: list[str]) -> str:
 
 
 def key(figure: Figure, lms: list[LM], kind: str, lines: list[tuple[str, str]]) -> None:
-    """Draw the legend: what fill means, and each dashed line (biases are in the row labels)."""
+    """Draw the legend: meaning of fill, and each dashed line (biases are in the row labels)."""
     grey, handles = "#808080", []
-    words = {"inference": "bias at inference only", "training": "bias in training and inference"}
+    words = {"inference": "inference-only bias", "training": "bias in training and inference"}
     for applied, text in words.items():
         if not any(lm.applied == applied for lm in lms):
             continue
@@ -95,15 +95,15 @@ def key(figure: Figure, lms: list[LM], kind: str, lines: list[tuple[str, str]]) 
 
 def bars(
     result: Comparison,
-    known: Intervals,
+    bounds: Intervals,
     baseline: str | None,
     lost: str | None = None,
     seeds: pd.DataFrame | None = None,
 ) -> Figure:
-    """Draw total ΔLogLik as one bar an LM, and beside it the difference from the baseline.
+    """Draw total ΔLogLik as one bar per LM, and next to it the difference from the baseline.
 
-    Both have their 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
-    ΔLogLik of each seed, as intervals.by_seed reads them: a small mark each.
+    Both have 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
+    ΔLogLik of each seed, as returned by intervals.by_seed, drawn as small marks.
     """
     totals, looks = result.totals, style.looks(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
@@ -122,22 +122,22 @@ def bars(
         axes.barh(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
-        if own := known.own.get((lm.lm, TOTAL)):
-            interval_line(axes, own.low, own.high, rows[lm.lm], "black", f"interval {lm.lm}")
+        if total := bounds.own.get((lm.lm, TOTAL)):
+            interval_line(axes, total.low, total.high, rows[lm.lm], "black", f"interval {lm.lm}")
         if seeds is not None and lm.lm in seeds.index:
             _marks(axes, seeds.loc[lm.lm, TOTAL], rows[lm.lm], looks[lm.lm].colour, lm.lm)
     axes.axvline(0, color=style.GREY, lw=0.7)
     axes.set_xlabel("ΔLogLik (nats)")
     axes.margins(x=0.02)
     if compared:
-        _differences(grid[1], result, known, rows, looks)
+        _differences(grid[1], result, bounds, rows, looks)
         grid[1].set_xlabel(f"\N{MINUS SIGN} {baseline_lm.label} (nats)")
         for lm in result.lms if seeds is not None else []:
-            found = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
-            _marks(grid[1], found, rows[lm.lm], looks[lm.lm].colour, lm.lm)
-    _values(grid[-1], result, known, rows, compared)
+            differences = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
+            _marks(grid[1], differences, rows[lm.lm], looks[lm.lm].colour, lm.lm)
+    _values(grid[-1], result, bounds, rows, compared)
     labels = {lm.lm: lm.label for lm in result.lms}
-    axes.set_yticks(list(rows.values()), [labels[lm] for lm in rows])  # groups change the order
+    axes.set_yticks(list(rows.values()), [labels[lm] for lm in rows])  # grouping changes the order
     axes.set_ylim(y - 0.75, -0.6)
     for panel in grid:
         panel.tick_params(axis="y", length=0)
@@ -149,25 +149,25 @@ def bars(
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if compared else []
     key(figure, result.lms, "bars", dashed)
     size = result.observations[result.summed].sum()
-    how = f"lines: 95 % intervals, {made_by(known)}"
+    how = f"lines: 95 % intervals, {made_by(bounds)}"
     if seeds is not None and len(seeds):
         how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
-    said = f"{result.summed_over} ({size:,} observations); {result.note(how)}"
-    style.notes(figure, [said, *sentences(result, lost)])
+    explanation = f"{result.summed_over} ({size:,} observations); {result.note(how)}"
+    style.notes(figure, [explanation, *sentences(result, lost)])
     return figure
 
 
 def _marks(axes: Axes, values: Iterable[float], y: float, colour: str, lm: str) -> None:
-    """Draw the seeds of an LM as small marks beneath its row's middle."""
+    """Draw the seeds of an LM as small marks beneath the middle of its row."""
     for number, value in enumerate(values):
         axes.plot(value, y + 0.27, "o", ms=2.4, mfc=style.tint(colour, 0.4), mec="white", mew=0.4,
                   zorder=4.5, gid=f"seed {number} {lm}")  # fmt: skip
 
 
 def interval_line(axes: Axes, low: float, high: float, y: float, colour: str, gid: str) -> None:
-    """Draw an interval as a line across, with ends; nothing where there is none."""
+    """Draw an interval as a horizontal line with ends, or nothing if it is missing."""
     if not math.isnan(low):
-        edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # seen on dark bars, too
+        edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # visible on dark bars
         line = {"color": colour, "lw": 0.9, "zorder": 4, "path_effects": edge, "gid": gid}
         axes.plot([low, high], [y, y], **line)
         axes.plot([low, high], [y, y], "|", color=colour, ms=4, zorder=4)
@@ -176,31 +176,31 @@ def interval_line(axes: Axes, low: float, high: float, y: float, colour: str, gi
 def _differences(
     axes: Axes,
     result: Comparison,
-    known: Intervals,
+    bounds: Intervals,
     rows: Mapping[str, float],
     looks: Mapping[str, style.Look],
 ) -> None:
-    """Draw each LM's difference from the baseline, which is the dashed line at zero."""
+    """Draw each LM's difference from the baseline, the dashed line at zero."""
     axes.axvline(0, color=BASELINE, ls=DASHES, lw=1, zorder=1)
     for lm in result.lms:
-        if found := known.paired.get((lm.lm, TOTAL)):
+        if interval := bounds.paired.get((lm.lm, TOTAL)):
             look, y = looks[lm.lm], rows[lm.lm]
-            interval_line(axes, found.low, found.high, y, look.colour, f"paired {lm.lm}")
-            axes.plot(found.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
+            interval_line(axes, interval.low, interval.high, y, look.colour, f"paired {lm.lm}")
+            axes.plot(interval.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"difference {lm.lm}", zorder=5)  # fmt: skip
     axes.margins(x=0.06)
 
 
 def _values(
-    axes: Axes, result: Comparison, known: Intervals, rows: Mapping[str, float], compared: bool
+    axes: Axes, result: Comparison, bounds: Intervals, rows: Mapping[str, float], compared: bool
 ) -> None:
-    """Write the values in columns at the right, where no bar or line crosses them.
+    """Write the values in columns at the right, outside the plot.
 
-    A difference is bold where its interval excludes zero.
+    A difference is bold if its interval excludes zero.
     """
     decimals = 0 if result.totals.abs().max() >= 1000 else 1
     intervals = [
-        known.paired.get((lm, TOTAL)) if compared else known.own.get((lm, TOTAL)) for lm in rows
+        bounds.paired.get((lm, TOTAL)) if compared else bounds.own.get((lm, TOTAL)) for lm in rows
     ]
     longest = max((len(ends(interval)) for interval in intervals if interval), default=0)
     wide = 62 + 4 * max(0, longest - len("\N{MINUS SIGN}130 to \N{MINUS SIGN}52"))
@@ -212,19 +212,19 @@ def _values(
     for lm in result.lms:
         style.write_right(axes, 42, rows[lm.lm], style.number(result.totals[lm.lm], decimals))
         if not compared:
-            style.write_right(axes, 42 + wide, rows[lm.lm], ends(known.own.get((lm.lm, TOTAL))))
-        elif found := known.paired.get((lm.lm, TOTAL)):
-            weight = "bold" if found.excludes_zero else "normal"
+            style.write_right(axes, 42 + wide, rows[lm.lm], ends(bounds.own.get((lm.lm, TOTAL))))
+        elif pair := bounds.paired.get((lm.lm, TOTAL)):
+            weight = "bold" if pair.excludes_zero else "normal"
             style.write_right(
-                axes, 90, rows[lm.lm], style.signed(found.value, decimals), weight=weight
+                axes, 90, rows[lm.lm], style.signed(pair.value, decimals), weight=weight
             )
-            style.write_right(axes, 90 + wide, rows[lm.lm], ends(found), weight=weight)
+            style.write_right(axes, 90 + wide, rows[lm.lm], ends(pair), weight=weight)
 
 
 def panels(
-    result: Comparison, known: Intervals, baseline: str | None, lost: str | None = None
+    result: Comparison, bounds: Intervals, baseline: str | None, lost: str | None = None
 ) -> Figure:
-    """Draw ΔLogLik as dots, one panel a response, one row a bias, each panel on its own scale."""
+    """Draw ΔLogLik as dots: a panel per response with its own scale, a row per bias."""
     looks, rows = style.looks(result.lms), rows_of(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
     count = len(result.responses)
@@ -237,7 +237,7 @@ def panels(
         if baseline_lm and not math.isnan(values[baseline_lm.lm]):
             axes.axvline(values[baseline_lm.lm], color=BASELINE, ls=DASHES, lw=1, zorder=1)
         for row, (_, group) in enumerate(rows):
-            # Two variants stand a little apart in height, so that equal values stay two dots.
+            # Two variants are slightly offset, so that equal values remain visible.
             apart = 0.44 / max(1, len(group) - 1)
             first = row - 0.22 * (len(group) > 1)
             heights = [first + apart * number for number in range(len(group))]
@@ -245,7 +245,7 @@ def panels(
             axes.plot([values[lm.lm] for lm in group], heights, color=pale, lw=2, zorder=2)
             for lm, y in zip(group, heights):
                 look = looks[lm.lm]
-                low, high = against(known, result, lm.lm, response.label)
+                low, high = against(bounds, result, lm.lm, response.label)
                 interval_line(axes, low, high, y, look.colour, f"interval {lm.lm}")
                 (dot,) = axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour,
                                    ms=4.6, gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
@@ -265,13 +265,13 @@ def panels(
         axes.set_xlabel("ΔLogLik (nats)")
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else []
     key(figure, result.lms, "dots", dashed)
-    how = explained(known, baseline_lm and baseline_lm.label)
+    how = explained(bounds, baseline_lm and baseline_lm.label)
     style.notes(figure, [result.note(how), *sentences(result, lost, totals=False)])
     return figure
 
 
 def _title(response: Response, n: int, columns: int) -> str:
-    """Title a panel in lines that fit it: dataset, then measure and number of observations."""
+    """Return panel's title in lines that fit: dataset, then measure and number of observations."""
     name = response.dataset_label
     measure = f"{response.measure}, " if name != response.label else ""
     lines = textwrap.wrap(name, 80 // columns) + [f"{measure}n = {n:,}"]
@@ -279,10 +279,10 @@ def _title(response: Response, n: int, columns: int) -> str:
 
 
 def sentences(result: Comparison, lost: str | None = None, totals: bool = True) -> list[str]:
-    """Say what is missing or not converged: the lines under a figure."""
-    found = result.missing if totals else list(result.not_run)
+    """Return notes on missing responses and non-converged fits."""
+    lines = result.missing if totals else list(result.not_run)
     if lost:
-        found.append(f"the baseline, {lost}, was not run")
+        lines.append(f"the baseline, {lost}, was not run")
     labels = {lm.lm: lm.label for lm in result.lms}
     if result.unconverged:
         names = [
@@ -292,12 +292,12 @@ def sentences(result: Comparison, lost: str | None = None, totals: bool = True) 
             if (lm.lm, response) in result.unconverged
         ]
         shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        found.append(f"regression not converged: {shown}")
-    return found
+        lines.append(f"regression not converged: {shown}")
+    return lines
 
 
-def data(result: Comparison, known: Intervals) -> pd.DataFrame:
-    """Give the figure's numbers, one row an LM and response, "Total" last."""
+def data(result: Comparison, bounds: Intervals) -> pd.DataFrame:
+    """Return the figure's values, one row per LM and response, "Total" last."""
     rows = []
     for lm in result.lms:
         first = {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
@@ -308,9 +308,9 @@ def data(result: Comparison, known: Intervals) -> pd.DataFrame:
             sizes[TOTAL] = result.observations[result.summed].sum()
         for label, value in values.items():
             numbers = {"response": label, "delta_loglik": value, "n_exploratory": sizes[label]}
-            rows.append(first | numbers | columns(known, lm.lm, label))
+            rows.append(first | numbers | columns(bounds, lm.lm, label))
     names = ["lm", "label", "bias", "applied", "response", "delta_loglik", "n_exploratory"]
-    return pd.DataFrame(rows, columns=[*names, *columns(known, "", "")])
+    return pd.DataFrame(rows, columns=[*names, *columns(bounds, "", "")])
 
 
 def main(
@@ -331,12 +331,12 @@ def main(
     """
     lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
+    bounds = interval_files.read(intervals, result)
     run = {lm.lm for lm in result.lms}
     lost = next(
         (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
     )
-    rows, seeds = data(result, known), interval_files.by_seed(by_seed, result)
-    given, is_total = (result, known, baseline, lost), rows.response == TOTAL
+    rows, seeds = data(result, bounds), interval_files.by_seed(by_seed, result)
+    given, is_total = (result, bounds, baseline, lost), rows.response == TOTAL
     style.write(total, rows[is_total], bars, *given, seeds, empty=result.missing)
     style.write(by_response, rows[~is_total], panels, *given, empty=result.missing)

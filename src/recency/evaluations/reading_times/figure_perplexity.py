@@ -30,42 +30,43 @@ PRODUCT = {
 
 
 def series(lms: Iterable[LM]) -> list[list[LM]]:
-    """Group LMs that differ in the strength of one kind of bias alone."""
+    """Group LMs that differ only in the strength of one kind of bias."""
     return comparison.grouped(lms, lambda lm: (lm.kind, lm.applied, lm.network))
 
 
 def over_seeds(perplexity: pd.Series, seeds: Mapping[str, str]) -> pd.Series:
-    """Return the perplexity by LM: of several seeds the geometric mean, the mean of bits."""
+    """Return the perplexity by LM, as the geometric mean over seeds (the mean of bits)."""
     of = pd.Index([seeds.get(lm, lm) for lm in perplexity.index], name="lm")
     return np.exp(np.log(perplexity).groupby(of.to_numpy(), sort=False).mean())
 
 
 def draw(
     result: Comparison,
-    known: Intervals,
+    bounds: Intervals,
     perplexity: pd.Series,
     words: list[str],
     baseline: str | None = None,
     seeds: pd.DataFrame | None = None,
     unit: str = "token",
 ) -> Figure:
-    """Draw the scatter; `perplexity` is by lm and per `unit`, `words` are sentences for the foot.
+    """Draw the scatter plot; `perplexity` is by lm and per `unit`, `words` are notes below the figure.
 
-    `seeds` has lm, perplexity and delta_loglik of each seed, a small mark each.
+    `seeds` has lm, perplexity and delta_loglik of each seed, drawn as small marks.
 
-    The baseline is a dashed line across, which an LM's interval crosses unless it differs.
+    The baseline is a horizontal dashed line; the interval of an LM that differs from it does not
+    cross it.
     """
     lms = [lm for lm in result.lms if lm.lm in perplexity.index]
     looks, totals = style.looks(result.lms), result.totals
     figure = style.figure(3.2 + 0.1 * min(len(lms), 19))
     axes = figure.add_subplot()
     axes.set_xscale("log")
-    handles = {}  # by label: networks of several seeds have one
+    handles = {}  # by label, which seeds of a network share
     first_lm = comparison.find(lms, baseline)
     if first_lm and len(lms) > 1:
         axes.axhline(totals[first_lm.lm], color=BASELINE, ls=(0, (4, 2)), lw=1, zorder=1.2)
     for lm in lms:
-        low, high = against(known, result, lm.lm, TOTAL)
+        low, high = against(bounds, result, lm.lm, TOTAL)
         if not math.isnan(low):
             axes.plot([perplexity[lm.lm]] * 2, [low, high], "_-", lw=0.9, ms=4, zorder=2,
                       color=style.tint(looks[lm.lm].colour, 0.6), gid=f"interval {lm.lm}")  # fmt: skip
@@ -91,7 +92,7 @@ def draw(
                 ls="-" if suffix != "-I" else ":", label=label,
             )  # fmt: skip
     for applied, text in (
-        ("inference", "bias at inference only"),
+        ("inference", "inference-only bias"),
         ("training", "bias in training and inference"),
     ):
         if any(lm.applied == applied for lm in lms):
@@ -106,7 +107,7 @@ def draw(
 
     axes.margins(0.14)
     low, high = axes.get_xlim()
-    # Few and round ticks; a decade has none at all between, so linear ones stand on the log axis.
+    # Log axes have no ticks within a decade, so linear ticks are set, few and round.
     ticks = MaxNLocator(6, min_n_ticks=3).tick_values(low, high) if high / low < 8 else None
     if ticks is not None:
         axes.set_xticks([tick for tick in ticks if low < tick < high])
@@ -116,8 +117,8 @@ def draw(
     axes.set_xlim(low, high)
     axes.grid(which="major")
     axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
-    axes.set_xlabel(f"Perplexity per {unit} over the words read (log scale)")
-    how = explained(known, first_lm and first_lm.label)
+    axes.set_xlabel(f"Perplexity per {unit} over the corpora (log scale)")
+    how = explained(bounds, first_lm and first_lm.label)
     style.notes(figure, [result.note(how), *words])
     labels.name_lms(axes, lms, looks, perplexity, totals)
     return figure
@@ -138,18 +139,18 @@ def main(
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
 
-    `seeds` is each LM of perplexity.csv → the LM that is the mean over its seeds, `by_seed` the file of
-    their ΔLogLik. Perplexity is per token, or per word where LMs have tokens of their own.
+    `seeds` maps each LM of perplexity.csv → the LM averaged over its seeds; `by_seed` is the file
+    of their ΔLogLik. Perplexity is per token, or per word if the LMs' tokenizers differ.
     """
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
+    bounds = interval_files.read(intervals, result)
     rows, unit, about = computing.compared(perplexity)
     trained = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
     values = over_seeds(trained, seeds or {})
-    each = interval_files.by_seed(by_seed, result).reset_index()
-    marks = pd.DataFrame({"lm": each.lm, "delta_loglik": each[TOTAL]}) if len(each) else None
+    rows = interval_files.by_seed(by_seed, result).reset_index()
+    marks = pd.DataFrame({"lm": rows.lm, "delta_loglik": rows[TOTAL]}) if len(rows) else None
     if marks is not None:
-        marks["perplexity"] = trained.reindex(each.variant).to_numpy()
+        marks["perplexity"] = trained.reindex(rows.variant).to_numpy()
     words = list(result.missing)
     if marks is not None:
         words.insert(0, f"LMs are means of {result.seeds} seeds, small marks are seeds")
@@ -157,5 +158,5 @@ def main(
         words.append(f"no perplexity of {', '.join(lost)}")
     words += about
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
-    data = interval_files.of_totals(known, result, shown, perplexity=values)
-    style.write(out, data, draw, result, known, values, words, baseline, marks, unit, empty=words)
+    data = interval_files.of_totals(bounds, result, shown, perplexity=values)
+    style.write(out, data, draw, result, bounds, values, words, baseline, marks, unit, empty=words)

@@ -1,4 +1,4 @@
-"""ΔLogLik against the slope that all heads share, mixed slopes dashed (Clark et al. 2025, Figure 4)."""
+"""ΔLogLik against the slope shared by all heads, mixed slopes dashed (Clark et al. 2025, Fig. 4)."""
 
 import math
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ PRODUCT = {
 
 
 def name(slope: float) -> str:
-    """Write a slope as the paper does: 1/256, 1/4, 1, 16; others as decimals."""
+    """Return a slope as in the paper: 1/256, 1/4, 1, 16; others as decimals."""
     fraction = Fraction(slope).limit_denominator(4096)
     return str(fraction) if fraction == Fraction(slope) else f"{slope:.4g}"
 
 
-def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> Figure:
-    """Draw a line each for -I and -TI over the slopes (by lm), and a dashed line for every other LM.
+def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> Figure:
+    """Draw a line over slopes for -I and one for -TI, and a dashed line for every other LM.
 
-    Dashes of lines that coincide fill each other's gaps. The others' intervals stand at the right.
+    Dashes of coinciding lines alternate. The intervals of the other LMs are at the right.
     """
     looks, totals = style.looks(result.lms), result.totals
     figure = style.figure(4.2)
@@ -53,26 +53,26 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> F
         seen.add(label)
     applied_of = {lm.lm: lm.applied for lm in result.lms}
     for key, slope in slopes.items():
-        low, high = against(known, result, key, TOTAL)
+        low, high = against(bounds, result, key, TOTAL)
         if not math.isnan(low):
-            x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # side by side
+            x = slope * 2 ** (-0.07 if applied_of[key] == "inference" else 0.07)  # offset
             alpha = 0.45 if applied_of[key] == "inference" else 0.8
             axes.plot([x, x], [low, high], "_-", color=looks[key].colour, lw=0.9, ms=4, zorder=3,
                       alpha=alpha, gid=f"interval {key}", label="_nolegend_")  # fmt: skip
     across = [lm for lm in result.lms if lm.lm not in slopes]
     dashed = [lm for lm in across if lm.applied != "none"]
     for lm in across:
-        # A broad pale line for the baseline, and dashes in one another's gaps: each is seen.
+        # A broad pale line for the baseline, and alternating dashes, so that each line is visible.
         look, key = looks[lm.lm], lm.lm
         how = {"color": style.tint(look.colour, 0.35), "lw": 4, "zorder": 1.5}
         if lm in dashed:
             dashes = style.dashes(dashed.index(lm), len(dashed))
-            pale = lm.applied == "inference"  # or -I and -TI of one bias would look the same
+            pale = lm.applied == "inference"  # otherwise -I and -TI of one bias would look the same
             colour = style.tint(look.colour, 0.5) if pale else look.colour
             how = {"color": colour, "ls": dashes, "lw": 1.4, "zorder": 2}
         label = f"{'' if lm in dashed else 'baseline: '}{lm.label}"
         axes.axhline(totals[key], label=label, gid=f"line {key}", **how)
-        low, high = against(known, result, key, TOTAL)
+        low, high = against(bounds, result, key, TOTAL)
         if not math.isnan(low):
             x = 1.01 + 0.015 * across.index(lm)
             axes.plot([x, x], [low, high], "_-", color=look.colour, lw=0.9, ms=4, clip_on=False,
@@ -92,9 +92,9 @@ def draw(result: Comparison, known: Intervals, slopes: Mapping[str, float]) -> F
         loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2, handlelength=3
     )
     unbiased = next((lm.label for lm in across if lm.applied == "none"), None)
-    style.notes(figure, [result.note(explained(known, unbiased)), *sentences(result)])
+    style.notes(figure, [result.note(explained(bounds, unbiased)), *sentences(result)])
     decimals = 0 if totals.abs().max() >= 1000 else 1
-    for slope in ticks:  # the upper point's value stands above it, the others' below theirs
+    for slope in ticks:  # the upper value is above its point, the others below
         points = [lm.lm for chain in chains for lm in chain if slopes[lm.lm] == slope]
         upper = max(points, key=lambda key: totals[key])
         for key in points:
@@ -119,10 +119,10 @@ def main(
 ) -> None:
     """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv)."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
+    bounds = interval_files.read(intervals, result)
     slopes = {lm.lm: s for lm in result.lms if (s := encoding.slope(lm.bias)) is not None}
     shown = result.lms if len(result.totals) else []
-    data = interval_files.of_totals(known, result, shown, slope=slopes)
+    data = interval_files.of_totals(bounds, result, shown, slope=slopes)
     any_slope = any(lm.lm in slopes for lm in shown)
-    drawing = (draw, result, known, slopes) if any_slope else (style.nothing_run, result.missing)
+    drawing = (draw, result, bounds, slopes) if any_slope else (style.nothing_run, result.missing)
     style.write(out, data, *drawing)

@@ -1,10 +1,10 @@
 """Intervals of ΔLogLik and of its differences between LMs, by response and over responses.
 
-Of the endpoint `crossed` they come from scores of unseen subjects and sentences and hold for both
-(recency.stats.crossed_samples). Of the others they are given the fits: a draw takes as many subjects (or
-sentences) of each dataset as it has, with replacement, each with all of its observations in all of the
-dataset's measures; all LMs have the same draws, and of the two intervals, by subject and by sentence,
-the reported interval is the wider one.
+For the endpoint `crossed` they are based on scores of unseen subjects and sentences and generalise
+to both (recency.stats.crossed_samples). For the others they are conditional on the fits: the
+subjects (or sentences) of each dataset are resampled with all of their observations in all of the
+dataset's measures, with the same draws for all LMs; the reported interval is the wider of those by
+subject and by sentence.
 
 New training seeds are part of both (recency.stats.totals).
 """
@@ -33,11 +33,11 @@ COLUMNS = [
 Response = tuple[str, str, str]
 """Dataset, measure and design."""
 LM = str | tuple[str, int]
-"""An LM's name; on a learning curve with a step."""
+"""An LM's name, with a step on a learning curve."""
 
 
 class Sums:
-    """ΔLogLik of cells (LM and response), kept as its sums by cluster."""
+    """ΔLogLik of cells (LM and response), stored as sums by cluster."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, str], dict[tuple[LM, Response], list[pd.Series]]] = {}
@@ -45,7 +45,7 @@ class Sums:
         self._n: dict[tuple[LM, Response], int] = {}
 
     def add(self, lm: LM, response: Response, parts: pd.DataFrame, seed: str = "") -> None:
-        """Add a cell by its observations: subject, sentence, delta_loglik; of one seed of its LM."""
+        """Add a cell by its observations (subject, sentence, delta_loglik), for one seed of its LM."""
         for cluster in CLUSTERS:
             codes, names = pd.factorize(parts[cluster])
             sums = pd.Series(np.bincount(codes, parts["delta_loglik"]), names.astype(str))
@@ -55,16 +55,16 @@ class Sums:
         seeds = self._totals.setdefault((lm, response), {})
         if seed in seeds:
             raise InputError(
-                f"{lm} has the seed {seed!r} twice on {' '.join(response[:2])}; give each one of its own"
+                f"{lm} has the seed {seed!r} twice on {' '.join(response[:2])}; use a different seed for each"
             )
         seeds[seed] = float(parts["delta_loglik"].sum(skipna=False))
 
     def draw(self, replicates: int, seed: int) -> dict[tuple[LM, Response], Draws]:
-        """Draw the clusters of each dataset anew, the same ones for all of its cells."""
-        found: dict[tuple[LM, Response], dict[str, np.ndarray]] = {}
+        """Resample the clusters of each dataset, the same ones for all of its cells."""
+        samples: dict[tuple[LM, Response], dict[str, np.ndarray]] = {}
         for (dataset, cluster), cells in self._sums.items():
             names = sorted(set().union(*(sums.index for all_ in cells.values() for sums in all_)))
-            # A cluster without observations of a measure is drawn all the same, and adds nothing.
+            # A cluster without observations of a measure is drawn as well, and contributes 0.
             table = np.column_stack(
                 [
                     np.mean([sums.reindex(names, fill_value=0.0) for sums in seeds], axis=0)
@@ -73,12 +73,12 @@ class Sums:
             )
             stream = [seed, zlib.crc32(f"{dataset}\t{cluster}".encode())]
             drawn = bootstrap.draws(table, replicates, stream)
-            for place, cell in enumerate(cells):
-                found.setdefault(cell, {})[cluster] = drawn[:, place]
+            for column, cell in enumerate(cells):
+                samples.setdefault(cell, {})[cluster] = drawn[:, column]
         further = FurtherSeeds(self._totals.values(), replicates, seed)
         return {
             cell: further.mean(self._totals[cell], drawn, self._n[cell])
-            for cell, drawn in found.items()
+            for cell, drawn in samples.items()
         }
 
 
@@ -87,23 +87,23 @@ def table(
     baselines: Mapping[str, str],
     apart: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Return one row (COLUMNS) for each interval of the experiment whose cells these are.
+    """Return one row (COLUMNS) per interval of an experiment with these cells.
 
-    By response, each LM's own ΔLogLik (kind "own") and its difference from the LM that `baselines`
-    names for it ("baseline"), and the same over all responses that every LM has (dataset and measure
-    "all"). Designs that `apart` gives another name (design → name) have totals of their own, the name
-    as their design. Without it every other pair follows ("pair"). low_all and high_all hold for all
-    pairs of a total together. by names the clusters of low, high and se.
+    By response, there are each LM's ΔLogLik (kind "own") and its difference from its LM in
+    `baselines` ("baseline"), and the same over all responses that every LM has (dataset and measure
+    "all"). Designs with another name in `apart` (design → name) have separate totals, with the name
+    as their design. Without `apart`, all other pairs follow ("pair"). low_all and high_all are
+    simultaneous for all pairs of a total. `by` names the clusters of low, high and se.
     """
     lms = list(dict.fromkeys(lm for lm, _ in cells))
     responses = list(dict.fromkeys(response for _, response in cells))
     rows = []
     for response in responses:
         here = {lm: cells[lm, response] for lm in lms if (lm, response) in cells}
-        rows += [_row(lm, "", "own", response, own) for lm, own in here.items()]
-        for lm, own in here.items():
+        rows += [_row(lm, "", "own", response, estimate) for lm, estimate in here.items()]
+        for lm, estimate in here.items():
             if (other := baselines.get(lm, lm)) != lm and other in here:
-                rows.append(_row(lm, other, "baseline", response, own - here[other]))
+                rows.append(_row(lm, other, "baseline", response, estimate - here[other]))
     together: dict[str, list[Response]] = {}
     for response in responses:
         together.setdefault((apart or {}).get(response[2], ""), []).append(response)
@@ -120,8 +120,8 @@ def _totals(
     name: str = "",
     every_pair: bool = True,
 ) -> list[dict]:
-    """Return the rows over all responses that every LM has a ΔLogLik of."""
-    # An LM without any fit is not ranked, and takes no response from the others.
+    """Return the rows over all responses for which every LM has a ΔLogLik."""
+    # An LM without any fit is not ranked, and does not exclude responses of the others.
     ranked = [
         lm
         for lm in lms
@@ -139,24 +139,24 @@ def _totals(
     totals = {}
     for lm in ranked:
         first, *rest = (cells[lm, response] for response in shared)
-        for each in rest:
-            first = first + each
+        for term in rest:
+            first = first + term
         totals[lm] = first
     everything = (ALL, ALL, name)
-    rows = [_row(lm, "", "own", everything, own) for lm, own in totals.items()]
+    rows = [_row(lm, "", "own", everything, estimate) for lm, estimate in totals.items()]
     pairs = [(lm, baselines[lm]) for lm in totals if baselines.get(lm, lm) != lm]
     pairs = [pair for pair in pairs if pair[1] in totals]
-    known = {frozenset(pair) for pair in pairs}
-    others = [p for p in itertools.combinations(totals, 2) if frozenset(p) not in known]
+    compared = {frozenset(pair) for pair in pairs}
+    others = [p for p in itertools.combinations(totals, 2) if frozenset(p) not in compared]
     others = others if every_pair else []
-    places = {lm: place for place, lm in enumerate(totals)}
+    places = {lm: index for index, lm in enumerate(totals)}
     indices = [(places[a], places[b]) for a, b in pairs + others]
     every = list(totals.values())
     module = crossed_samples if isinstance(every[0], Scores) else drawn_totals
     together = module.held_together(every, indices) if indices else None
     for kind, listed in (("baseline", pairs), ("pair", others)):
         rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]
-    if len(indices) == 1:  # nothing to hold together with
+    if len(indices) == 1:  # a single pair is not simultaneous
         rows[-1] |= {"low_all": rows[-1]["low"], "high_all": rows[-1]["high"]}
     return rows
 
@@ -166,10 +166,10 @@ def _row(
     against: str,
     kind: str,
     response: Response,
-    found: Draws | Scores,
+    estimate: Draws | Scores,
     together: Mapping[str, float] | float | None = None,
 ) -> dict:
-    """Return a row: both intervals, the wider one, and with `together` those of all pairs."""
+    """Return a row with both intervals, the wider one, and simultaneous ones given `together`."""
     names = dict(zip(("dataset", "measure", "design"), response, strict=True))
-    row = {"lm": lm, "against": against, "kind": kind, **names, "n": found.n}
-    return row | {"delta_loglik": found.value} | found.ends(together)
+    row = {"lm": lm, "against": against, "kind": kind, **names, "n": estimate.n}
+    return row | {"delta_loglik": estimate.value} | estimate.ends(together)

@@ -1,8 +1,8 @@
-"""What an LM's surprisal adds to another one's in the same regression, both ways.
+"""Additional effect of an LM's surprisal in a regression with another LM's, in both directions.
 
-The regression with both LMs' terms is set beside each LM's own full model, which is nested in it:
-ΔLogLik on the exploratory partition with its bootstrap intervals, and the permutation test of
-squared errors on the held-out one. The added LM's by-group slopes count as its own.
+The regression with both LMs' terms is compared with each LM's own full model, which is nested in
+it: ΔLogLik on the exploratory partition with its bootstrap intervals, and the permutation test of
+squared errors on the held-out partition. By-group slopes of the added LM belong to it.
 """
 
 import zlib
@@ -49,13 +49,13 @@ def main(
     onsets: Sequence[File] = (),
     named: Sequence[Mapping[str, str]] = (),
 ) -> None:
-    """Write two rows of COLUMNS (CSV) for each of `comparisons`: b added to a, and a added to b.
+    """Write two rows of COLUMNS (CSV) per comparison: b added to a, and a added to b.
 
-    `comparisons` have lm_a, lm_b, dataset, measure and design; all files are listed in their order.
-    `fit_both` are fitted as LM a's, with b beside it. Log-likelihoods in nats; `difference` is the
-    mean squared error of both minus that of one alone, < 0 where the added LM helps. p is the
-    larger of p_subject and p_sentence, p_holm is p corrected by Holm's method among all rows.
-    `others`, `onsets` and `named` as in permutation.main().
+    `comparisons` have lm_a, lm_b, dataset, measure and design; all files are in their order.
+    `fit_both` are fitted as LM a's, with b as the second LM. Log-likelihoods are in nats;
+    `difference` is the mean squared error of both minus that of one, negative if the added LM
+    helps. p is the larger of p_subject and p_sentence, p_holm is corrected by Holm's method over
+    all rows. `others`, `onsets` and `named` are as in permutation.main().
     """
     rows = []
     for index, names in enumerate(comparisons):
@@ -74,8 +74,8 @@ def main(
             (b, a, surprisal_a[index], fit_a[index], observations_a[index]),
             (a, b, surprisal_b[index], fit_b[index], observations_b[index]),
         )
-        for added, over, surprisal, fit, observations in ways:
-            row: dict[str, Any] = {"added": added, "over": over}
+        for added, reduced, surprisal, fit, observations in ways:
+            row: dict[str, Any] = {"added": added, "over": reduced}
             row |= {key: names[key] for key in NAMES[2:]}
             compared = delta_loglik.compare(fit_both[index], fit)
             row |= {key: compared[key] for key in compared.keys() & set(COLUMNS)}
@@ -85,8 +85,8 @@ def main(
                 of_rows = parts["delta_loglik"].to_numpy(), parts[cluster].to_numpy()
                 ends = interval(*of_rows, replicates, seed)
                 row |= {f"low_{cluster}": ends[0], f"high_{cluster}": ends[1]}
-            alone = errors(surprisal, fit, of_dataset)
-            pairs = [(names["dataset"], both, alone)] if both and alone else []
+            surprisal_only = errors(surprisal, fit, of_dataset)
+            pairs = [(names["dataset"], both, surprisal_only)] if both and surprisal_only else []
             tested = permutation.compare(pairs, permutations, _seed(row, seed))
             tested |= {"mse_both": tested.pop("mse_a"), "mse_over": tested.pop("mse_b")}
             rows.append(row | {"n_held_out": tested.pop("n")} | tested)
@@ -96,6 +96,6 @@ def main(
 
 
 def _seed(row: Mapping[str, Any], seed: int) -> int:
-    """Give each row its own seed, whatever else is in the table."""
+    """Return a seed for each row that does not depend on the rest of the table."""
     names = "\t".join(row[key] for key in NAMES)
     return seed * 2**34 + zlib.crc32(names.encode()) * 4

@@ -1,11 +1,11 @@
 """Paired permutation tests between LMs on the held-out partition (Clark et al. 2025, Section 4).
 
-Two models' squared errors are swapped at random, all observations of a subject together (p_subject)
-or all of a sentence (p_sentence); the statistic is the difference of their means unless the
-experiment states another (`test_statistic`), two-sided. p, the value that is printed and corrected,
-is the larger of the two. Swapping each observation on its own ignores the dependence within subjects
-and sentences: p_observation_anticonservative has this value, for comparison with published ones
-(10 % false positives at a nominal 5 % with word effects).
+Two models' squared errors are swapped at random, together for all observations of a subject
+(p_subject) or of a sentence (p_sentence); the statistic is the difference of their means unless the
+experiment sets another (`test_statistic`), two-sided. p, which is printed and corrected, is the
+larger of the two. Swapping single observations ignores the dependence within subjects and
+sentences: p_observation_anticonservative has this value, for comparison with published ones (10 %
+false positives at a nominal 5 % with word effects).
 
 The errors of an LM with several seeds are means over the seeds, and p includes the variation
 between new seeds (recency.stats.permutation). Kinds of memory are tested in the same way; the
@@ -48,7 +48,8 @@ CLUSTERS = ("subject", "sentence")
 class Errors:
     """One LM's squared errors (n,) on a response's held-out observations, and their clusters.
 
-    `seed` is that of its training where the experiment has several. `unit` names what was predicted: time_ms, its logarithm or amplitude_uv.
+    `seed` is the training seed if there are several. `unit` is that of the response: time_ms, its
+    logarithm or amplitude_uv.
     """
 
     squared: np.ndarray
@@ -58,7 +59,7 @@ class Errors:
 
 
 Pair = tuple[str, Errors | None, Errors | None]
-"""A dataset and the errors of two LMs on the same observations of it; None without a fit."""
+"""A dataset and the errors of two LMs on the same observations; None without a fit."""
 
 
 def main(
@@ -82,21 +83,20 @@ def main(
     kinds: Mapping[str, str] | None = None,
     out_kinds: str | PathLike | None = None,
 ) -> None:
-    """Write one row for each of `comparisons` (lm_a, lm_b, dataset, measure) and one per pair.
+    """Write one row per comparison (lm_a, lm_b, dataset, measure) and one per pair of LMs.
 
-    Comparisons that differ in `seed` alone are of one pair of LMs, and make one row. All files are
-    listed in the order of `comparisons`, `unigram` where a design asks for it; the fits are those
-    of the full models. The row of a pair of LMs (dataset and measure "all") tests all its
-    observations together; where they are of several units, times and amplitudes, say, there is
-    nothing to pool: n = 0 and empty figures. A response for which one LM has no fit has the same,
-    and no part in that row. p is the larger of p_subject and p_sentence, or the one that exists
-    where there is a single sentence or subject. p_holm is p corrected by Holm's method, in four
-    families: LMs against their baseline (`baselines`, lm → lm) over all responses, the same by
-    response, and other pairs in these two ways. `out_kinds` has the same of each pair of `kinds`
-    (lm → kind), in two families of its own: over all responses, and by response. `others` are the
-    files of surprisal of LMs that formulas name: of each of `named`, an lm and a dataset. `onsets`
-    are of the responses whose designs have a kernel.
-    `statistic` is a module of recency.stats.statistics.
+    Comparisons that differ only in `seed` make one row. All files are in the order of
+    `comparisons`, `unigram` where a design needs it; the fits are the full models. The row of a
+    pair of LMs (dataset and measure "all") tests all its observations together; observations in
+    different units, such as times and amplitudes, cannot be pooled: n = 0 and empty values. The
+    same holds for a response without a fit of one LM, which is excluded from the pooled row. p is
+    the larger of p_subject and p_sentence, or the only one with a single sentence or subject.
+    p_holm is corrected by Holm's method in four families: LMs against their baseline (`baselines`,
+    lm → lm) over all responses, the same by response, and other pairs likewise. `out_kinds` has the
+    same for each pair of `kinds` (lm → kind), in two families: over all responses, and by response.
+    `others` are surprisal files of LMs named in formulas, one per lm and dataset of `named`.
+    `onsets` are of the responses whose designs have a kernel. `statistic` is a module of
+    recency.stats.statistics.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}
@@ -114,45 +114,45 @@ def main(
         shared = held_out[index], words[index], unigram[index] if unigram else None
         a = errors(names["dataset"], *shared, surprisal_a[index], fit_a[index])
         b = errors(names["dataset"], *shared, surprisal_b[index], fit_b[index])
-        key = tuple(names[each] for each in COLUMNS[:4])
+        key = tuple(names[lm_errors] for lm_errors in COLUMNS[:4])
         trained = str(names.get("seed", ""))
-        a, b = (replace(each, seed=trained) if each else None for each in (a, b))
-        a, b = (_of_one_scale(each, names) if each else None for each in (a, b))
+        a, b = (replace(lm_errors, seed=trained) if lm_errors else None for lm_errors in (a, b))
+        a, b = (_of_one_scale(lm_errors, names) if lm_errors else None for lm_errors in (a, b))
         by_response.setdefault(key, []).append((names["dataset"], a, b))
         about = names["dataset"], names["measure"], trained
         of_lm.setdefault(about, {}).update({names["lm_a"]: a, names["lm_b"]: b})
         shown.update(index + 1)
-    known = baselines or {}
+    baseline_of = baselines or {}
 
     def tested(tests: Mapping[tuple[str, ...], Sequence[Pair]], *first: Callable) -> list[dict]:
         return _tested(tests, permutations, seed, *first, statistic=statistic)
 
-    _write(out, tested(by_response, lambda a, b: known.get(a) == b))
+    _write(out, tested(by_response, lambda a, b: baseline_of.get(a) == b))
     if out_kinds is not None:
         _write(out_kinds, tested(_by_kind(of_lm, kinds or {})))
 
 
 def _of_one_scale(errors: Errors, names: Mapping[str, str]) -> Errors:
-    """Name the measure in place of a unit that scores lack: two ratings are of two scales."""
-    own = "{dataset}.{measure}".format(**names)
-    return replace(errors, unit=own) if errors.unit == SCORE else errors
+    """Use the measure as the unit of scores, which have none: two ratings have different scales."""
+    scale = "{dataset}.{measure}".format(**names)
+    return replace(errors, unit=scale) if errors.unit == SCORE else errors
 
 
 def _by_kind(
     of_lm: Mapping[tuple[str, ...], Mapping[str, Errors | None]], kinds: Mapping[str, str]
 ) -> dict[tuple[str, ...], list[Pair]]:
-    """Return the pairs of each two kinds by response, the errors of a kind means over its LMs."""
-    found: dict[tuple[str, ...], list[Pair]] = {}
+    """Return the pairs of kinds by response, where errors of a kind are means over its LMs."""
+    pairs: dict[tuple[str, ...], list[Pair]] = {}
     for (dataset, measure, _), errors in of_lm.items():
         means: dict[str, Errors | None] = {}
         for kind in dict.fromkeys(kinds.values()):
-            own = [errors.get(lm) for lm, of in kinds.items() if of == kind]
-            whole = all(own)
-            squared = np.mean([each.squared for each in own], axis=0) if whole else None
-            means[kind] = replace(own[0], squared=squared) if whole else None
+            members = [errors.get(lm) for lm, of in kinds.items() if of == kind]
+            whole = all(members)
+            squared = np.mean([member.squared for member in members], axis=0) if whole else None
+            means[kind] = replace(members[0], squared=squared) if whole else None
         for a, b in combinations(means, 2):
-            found.setdefault((a, b, dataset, measure), []).append((dataset, means[a], means[b]))
-    return found
+            pairs.setdefault((a, b, dataset, measure), []).append((dataset, means[a], means[b]))
+    return pairs
 
 
 def _tested(
@@ -162,10 +162,10 @@ def _tested(
     first: Callable[[str, str], bool] = lambda a, b: True,
     statistic: str = MEAN,
 ) -> list[dict[str, Any]]:
-    """Return a row a response and pair, then one a pair; those with `first` are a family of their own."""
+    """Return a row per response and pair, then one per pair; `first` select separate families."""
     single, pooled = [], {}
     for key, pairs in by_response.items():
-        pairs = pairs if all(a and b for _, a, b in pairs) else []  # an LM is all of its seeds
+        pairs = pairs if all(a and b for _, a, b in pairs) else []  # an LM needs all of its seeds
         pooled.setdefault(key[:2], []).extend(pairs)
         row = dict(zip(COLUMNS, key))
         single.append(row | compare(pairs, permutations, _seed(row, seed), statistic))
@@ -196,15 +196,15 @@ def _write(out: str | PathLike, rows: Sequence[Mapping[str, Any]]) -> None:
 def of_dataset(
     dataset: str, named: Sequence[Mapping[str, str]], others: Sequence[str | PathLike]
 ) -> dict[str, str | PathLike]:
-    """Return LM → file of surprisal of a dataset; `others` are the files of `named`, in its order."""
+    """Return LM → surprisal file of a dataset; `others` are the files of `named`, in order."""
     pairs = zip(named, others, strict=True)
-    return {each["lm"]: path for each, path in pairs if each["dataset"] == dataset}
+    return {names["lm"]: path for names, path in pairs if names["dataset"] == dataset}
 
 
 def onsets_beside(
     observations: str | PathLike, onsets: Sequence[str | PathLike]
 ) -> str | PathLike | None:
-    """Return the file of `onsets` that lies next to some observations; None where there is none."""
+    """Return the file of `onsets` in the folder of some observations, or None."""
     return next((path for path in onsets if Path(path).parent == Path(observations).parent), None)
 
 
@@ -217,13 +217,13 @@ def squared_errors(
     others: Mapping[str, str | PathLike] | None = None,
     onsets: str | PathLike | None = None,
 ) -> Errors | None:
-    """Predict a response's held-out observations; None where the LM has no fit.
+    """Return squared errors on a response's held-out observations, or None without a fit.
 
-    `others` are the files of surprisal of LMs that the fit's formula names.
+    `others` are surprisal files of LMs named in the fit's formula.
     """
     model = read_fit(fit)
     if model["sigma"] is None:
-        print(f"{fit}: no fit, left out: {model['note']}", file=sys.stderr)
+        print(f"{fit}: no fit, excluded: {model['note']}", file=sys.stderr)
         return None
     inputs = Inputs(words, held_out, None, unigram, surprisal, others or {}, onsets=onsets)
     rows = rows_for(model, held_out, inputs.texts(model))
@@ -235,7 +235,7 @@ def squared_errors(
 def compare(
     pairs: Sequence[Pair], permutations: int, seed: int, statistic: str = MEAN
 ) -> dict[str, Any]:
-    """Test LM a against b on all observations of `pairs` together; NaN where there are none.
+    """Test LM a against b on all observations of `pairs` together; NaN without pairs.
 
     p is the larger of the clustered p_subject and p_sentence; see `clustered_p`.
     """
@@ -245,7 +245,7 @@ def compare(
     seeds = list(dict.fromkeys(a.seed for _, a, _ in pairs))
     of_seed = [[pair for pair in pairs if pair[1].seed == seed] for seed in seeds]
     errors_a, errors_b = (
-        [np.concatenate([pair[which].squared for pair in each]) for each in of_seed]
+        [np.concatenate([pair[which].squared for pair in group]) for group in of_seed]
         for which in (1, 2)
     )
     error_a, error_b = np.mean(errors_a, axis=0), np.mean(errors_b, axis=0)
@@ -253,14 +253,14 @@ def compare(
     of_training = [a - b for a, b in zip(errors_a, errors_b, strict=True)]
 
     def p_value(seed: int, codes: np.ndarray | None = None) -> float:
-        by_seed = np.array([statistic_of(each, codes, statistic) for each in of_training])
+        by_seed = np.array([statistic_of(group, codes, statistic) for group in of_training])
         return permutation_p(differences, permutations, seed, codes, by_seed, statistic)
 
     pairs, by_cluster = of_seed[0], {}
     for index, name in enumerate(CLUSTERS, 1):
         codes = _pooled(pairs, name)
-        alone = codes.max() == codes.min()  # one cluster can show nothing
-        by_cluster[f"p_{name}"] = math.nan if alone else p_value(seed + index, codes)
+        is_single = codes.max() == codes.min()  # one cluster allows no test
+        by_cluster[f"p_{name}"] = math.nan if is_single else p_value(seed + index, codes)
     return {
         "n": len(differences),
         "mse_a": float(error_a.mean()),
@@ -274,7 +274,7 @@ def compare(
 
 
 def clustered_p(by_cluster: Iterable[float]) -> float:
-    """Return the largest of the p values by cluster; NaN (a single cluster) is left out.
+    """Return the largest of the p values by cluster, ignoring NaN (a single cluster).
 
     >>> clustered_p([0.01, 0.2])
     0.2
@@ -285,7 +285,7 @@ def clustered_p(by_cluster: Iterable[float]) -> float:
 
 
 def _seed(row: Mapping[str, Any], seed: int) -> int:
-    """Give each row its own seed, whatever else is in the table."""
+    """Return a seed for each row that does not depend on the rest of the table."""
     names = "\t".join(row[key] for key in COLUMNS[:4])
     return seed * 2**34 + zlib.crc32(names.encode()) * 4
 
@@ -296,8 +296,8 @@ def _pooled(pairs: Sequence[Pair], cluster: str) -> np.ndarray:
     codes = []
     for dataset, errors, _ in pairs:
         levels = errors.groups[cluster]
-        own = [numbers.setdefault((dataset, name), len(numbers)) for name in levels.names]
-        codes.append(np.array(own)[levels.codes])
+        shared = [numbers.setdefault((dataset, name), len(numbers)) for name in levels.names]
+        codes.append(np.array(shared)[levels.codes])
     return np.concatenate(codes)
 
 

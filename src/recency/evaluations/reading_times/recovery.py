@@ -1,4 +1,4 @@
-"""Set the effects that regressions found in simulated readers beside those that were put in."""
+"""Compare effects estimated from simulated readers with the true effects of the simulation."""
 
 import json
 import math
@@ -34,18 +34,18 @@ COLUMNS = [
 
 
 def standardised(truth: Mapping, scaling: Mapping[str, Mapping[str, float]]) -> dict[str, dict]:
-    """Say the truth in the units of a regression whose predictors are (x - mean) / sd.
+    """Return the truth in the units of a regression whose predictors are (x - mean) / sd.
 
     Returns `fixed`, `subject`, `sentence` and `residual`: ms by term, the last three being standard
-    deviations. A slope per unit becomes one per sd; the intercept moves from the words' mean, for
-    which the truth holds, to that of the observations, and takes the subjects' slopes with it.
+    deviations. A slope per unit becomes one per sd; the intercept moves from the mean of the words
+    to the mean of the observations, which changes the subjects' slopes accordingly.
     """
     fixed = {row["term"]: row["value"] for row in truth["fixed"]}
 
     def scale(term: str) -> tuple[float, float]:
         centre = truth["centres"].get(term, 0.0)
         if term not in scaling:
-            return 0.0, 1.0  # a predictor left in natural units, such as a yes or no
+            return 0.0, 1.0  # an unscaled predictor, such as a binary one
         return scaling[term]["mean"] - centre, scaling[term]["sd"]
 
     slopes = {term: value for term, value in fixed.items() if term != INTERCEPT}
@@ -71,28 +71,28 @@ def standardised(truth: Mapping, scaling: Mapping[str, Mapping[str, float]]) -> 
 
 
 def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.DataFrame:
-    """Give one row an effect and fit, in ms: the truth, the estimate, its 95 % interval.
+    """Return one row per effect and fit, in ms: the truth, the estimate, its 95 % interval.
 
-    The truth of every LM is the effect of one sd of the readers' own surprisal, whose scaling is
-    that of the fit with the readers' LM, where there is one. An effect that the readers lack has
-    the truth 0. InputError for a fit without one of the effects, such as a base model's.
+    The truth for every LM is the effect of one sd of the readers' own surprisal, with the scaling
+    of the fit for the readers' LM if there is one. The truth of an effect that the readers lack is
+    0. Raises InputError for a fit without one of the effects, such as a base model's.
     """
     fits = list(fits)
-    own = next((fit for fit in fits if fit["lm"] == truth["reader"]), None)
+    of_reader = next((fit for fit in fits if fit["lm"] == truth["reader"]), None)
     units = {row["term"]: (row["value"], row["unit"]) for row in truth["fixed"]}
     rows = []
     for fit in fits:
         if fit.get("response", "raw") != "raw":
             raise InputError(
                 f"recovery: the fit of {fit['lm']} is of {fit['response']} times, but the simulated "
-                "readers' effects are in ms; give fits of a design with response: raw"
+                "readers' effects are in ms; use fits of a design with response: raw"
             )
-        target = standardised(truth, (own or fit)["scaling"])
+        target = standardised(truth, (of_reader or fit)["scaling"])
         first = (fit["lm"], labels.get(fit["lm"], fit["lm"]))
         if lost := target["fixed"].keys() - {row["term"] for row in fit["fixed"]}:
             raise InputError(
                 f"recovery: the fit of {fit['lm']} has no {min(lost)}, which the simulated "
-                "readers have; give full fits of a design with all of their effects"
+                "readers have; use full fits of a design with all of their effects"
             )
         for row in fit["fixed"]:
             term, estimate, se = row["term"], row["estimate"], row["se"]
@@ -106,20 +106,20 @@ def compare(truth: Mapping, fits: Described, labels: Mapping[str, str]) -> pd.Da
                 (*first, "fixed", term, true, estimate, se, low, high, low <= true <= high)
                 + natural
             )
-        found = {"residual": {"": fit["sigma"]}}
+        estimated = {"residual": {"": fit["sigma"]}}
         for group in ("subject", "sentence"):
             random = fit["random"].get(group, {"sd": []})
             terms = random.get("terms", [INTERCEPT])
-            found[group] = dict(zip(terms, np.atleast_1d(random["sd"]).tolist(), strict=True))
+            estimated[group] = dict(zip(terms, np.atleast_1d(random["sd"]).tolist(), strict=True))
         for group in ("subject", "sentence", "residual"):
-            for term in target[group] | found[group]:
-                values = (target[group].get(term, 0.0), found[group].get(term))
+            for term in target[group] | estimated[group]:
+                values = (target[group].get(term, 0.0), estimated[group].get(term))
                 rows.append((*first, f"{group} sd", term, *values) + (None,) * 7)
     return pd.DataFrame(rows, columns=COLUMNS).astype({"covered": "boolean"})
 
 
 def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> Figure:
-    """Draw a panel for each fixed effect, LMs below one another, and one of the spreads."""
+    """Draw a panel per fixed effect, with LMs beneath one another, and a panel of the spreads."""
     order = list(dict.fromkeys(table.lm))
     looks = style.looks(lms)
     fixed = table[table.part == "fixed"]
@@ -145,12 +145,12 @@ def draw(table: pd.DataFrame, reader: str, lms: list[LM], notes: list[str]) -> F
     axes.set_title(f"Standard deviations, {spreads.label.iloc[0]}", loc="left")
     handles = [
         style.handle(color="black", ls=(0, (4, 2)), lw=1, label="put in"),
-        style.handle(color=style.GREY, marker="o", ls="-", label="found, with 95 % interval"),
+        style.handle(color=style.GREY, marker="o", ls="-", label="estimate, with 95 % interval"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2)
     if reader in order:
-        said = f"Bold: {spreads.label.iloc[0]}, with whose surprisal the times were simulated."
-        notes = [said, *notes]
+        note = f"Bold: {spreads.label.iloc[0]}, whose surprisal was used to simulate the times."
+        notes = [note, *notes]
     style.notes(figure, notes)
     return figure
 
@@ -194,17 +194,17 @@ def main(*, truth: File, fits: Files, out: Files, lms: Described = ()) -> None:
 
     `lms` are mappings of lm, label, bias and applied, as for the other figures.
     """
-    known = json.loads(Path(truth).read_text(encoding="utf-8"))
+    parameters = json.loads(Path(truth).read_text(encoding="utf-8"))
     every = [json.loads(Path(path).read_text(encoding="utf-8")) for path in fits]
-    found = [fit for fit in every if fit["fixed"]]  # lme4 refused the others
-    if not found:
-        raise InputError(f"recovery: no fits to compare with {truth}; name LMs to be fitted")
+    fitted = [fit for fit in every if fit["fixed"]]  # the other fits failed
+    if not fitted:
+        raise InputError(f"recovery: no fits to compare with {truth}; list LMs to fit")
     records = {lm.lm: lm for lm in comparison.records(lms, [])[0]}
     shown = [
         records.get(fit["lm"], LM(fit["lm"], fit["lm"], {"form": "unknown"}, "training"))
         for fit in every
     ]
-    table = compare(known, found, {lm.lm: lm.label for lm in shown})
-    done = {fit["lm"] for fit in found}
+    table = compare(parameters, fitted, {lm.lm: lm.label for lm in shown})
+    done = {fit["lm"] for fit in fitted}
     notes = [f"Not fitted: {lm.label}." for lm in shown if lm.lm not in done]
-    style.write(out, table, draw, table, known["reader"], shown, notes)
+    style.write(out, table, draw, table, parameters["reader"], shown, notes)

@@ -1,8 +1,8 @@
-"""ΔLogLik of LMs trained from several seeds: variance between seeds apart from that between items.
+"""ΔLogLik of LMs trained from several seeds: variance between seeds and between items.
 
 An item is a sentence. With d_si an LM's part of ΔLogLik on the exploratory partition for seed s and
-sentence i, d_si = mean + seed_s + item_i + residual_si, and the variance of the total over I
-sentences and S seeds has a part that only more seeds lower and one that only more sentences do.
+sentence i, d_si = mean + seed_s + item_i + residual_si. The variance of the total over I sentences
+and S seeds has one part that only more seeds reduce and one that only more sentences reduce.
 
 Intervals follow the rule of recency.stats.totals, with sentences as the resampling unit.
 """
@@ -30,7 +30,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Components:
-    """Sds of seeds, items and residual, each for one seed and item; the mean of all values."""
+    """Sds of seeds, items and residual, each for one seed and item, and the mean of all values."""
 
     mean: float
     seed: float
@@ -46,15 +46,14 @@ def main(
     cells: Sequence[Mapping[str, Any]],
     endpoint: str = "conditional",
 ) -> None:
-    """Write one row per LM but for its seed and response, and one per pair of these and response.
+    """Write one row per LM (without its seed) and response, and one per pair of LMs and response.
 
     `cells` has lm, but_for_seed, seed, dataset, measure and design for each pair of Parquet files,
-    from which ΔLogLik by the `endpoint` is made. LMs that have the same `but_for_seed` differ in their seed alone; it is
-    `lm` in the table. A pair's row has the difference of the two, seed by seed where both have the
-    seed. delta_loglik is the mean over seeds of
-    the sum over sentences, the sds are those of that sum for one seed; se_seeds and se_sentences
-    are its standard errors by source, se both with the residual's. low and high are the ends of its
-    95 % interval (half_width()).
+    from which ΔLogLik by the `endpoint` is computed. LMs with the same `but_for_seed` (`lm` in the
+    table) differ only in their seed. A pair's row has the difference of the two, for the seeds that
+    both have. delta_loglik is the mean over seeds of the sum over sentences; the sds are of that
+    sum for one seed; se_seeds and se_sentences are its standard errors by source, and se includes
+    both and the residual's. low and high are its 95 % interval (half_width()).
     """
     by_response: dict[tuple[str, str, str], dict[str, dict[Any, pd.Series]]] = {}
     every = delta_loglik.read_parts(endpoint, full, base)
@@ -66,7 +65,7 @@ def main(
         if cell["seed"] in seeds:
             raise InputError(
                 f"lms: two LMs that are {cell['but_for_seed']!r} have the seed {cell['seed']}; "
-                "give each one of its own"
+                "use a different seed for each"
             )
         seeds[cell["seed"]] = sums
     rows = []
@@ -84,9 +83,9 @@ def main(
 
 
 def components(values: np.ndarray) -> Components:
-    """Part the variance of values (S, I) by seed and item: a two-way analysis of random effects.
+    """Partition the variance of values (S, I) by seed and item: a two-way random-effects analysis.
 
-    A component that would be negative is 0; with one seed those of seed and residual are NaN.
+    Negative components are set to 0; with one seed, those of seed and residual are NaN.
     """
     S, I = values.shape
     mean = values.mean()
@@ -107,8 +106,8 @@ def half_width(values: np.ndarray) -> float:
     The interval is that of a·Z + b·T, the rule of `recency.stats.totals` in closed form: Z is
     standard normal and a the standard error over sentences of the mean of the seeds; T has
     Student's t distribution with S - 1 degrees of freedom and b is the standard error of the seeds'
-    totals. Both a and b contain the residual (seed by sentence), so the interval is rather too wide
-    than too narrow. `se` of the table counts the residual once.
+    totals. Both a and b contain the residual (seed by sentence), so the interval is conservative.
+    `se` of the table counts the residual once.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def half_width(values: np.ndarray) -> float:
     Returns
     -------
     float
-        In nats. With one seed the sentences' part alone; NaN with a single sentence or missing
+        In nats. With one seed, only the sentences' part; NaN with a single sentence or missing
         values.
     """
     from scipy import optimize, special
@@ -132,7 +131,7 @@ def half_width(values: np.ndarray) -> float:
         return normal
     seeds = float(values.sum(1).std(ddof=1)) / math.sqrt(S)
     student = float(special.stdtrit(S - 1, (1 + LEVEL) / 2)) * seeds
-    # Below a twentieth, the narrower part widens the sum by 0.2 % at most.
+    # Below a twentieth, the narrower part widens the sum by at most 0.2 %.
     if min(normal, student) <= max(normal, student) / 20:
         return max(normal, student)
     drawn = seeds * _student_quantiles(S - 1)
@@ -152,22 +151,22 @@ def _student_quantiles(freedom: int, number: int = 20_000) -> np.ndarray:
 
 
 def row(values: np.ndarray) -> dict[str, Any]:
-    """Return the figures of ΔLogLik by seed and sentence (S, I): sums over the sentences."""
+    """Return the statistics of ΔLogLik by seed and sentence (S, I): sums over the sentences."""
     S, I = values.shape
-    found = components(values)
-    total = I * found.mean
-    se_seeds = I * found.seed / math.sqrt(S)
-    se_sentences = math.sqrt(I) * found.item
-    residual = 0.0 if math.isnan(found.residual) else found.residual
-    # With one seed nothing is known of other seeds: the standard error is that of the sentences.
+    parts = components(values)
+    total = I * parts.mean
+    se_seeds = I * parts.seed / math.sqrt(S)
+    se_sentences = math.sqrt(I) * parts.item
+    residual = 0.0 if math.isnan(parts.residual) else parts.residual
+    # With one seed, variation between seeds is unknown: the standard error is that of the sentences.
     between = 0.0 if math.isnan(se_seeds) else se_seeds
     se = math.sqrt(between**2 + se_sentences**2 + I * residual**2 / S)
     half = half_width(values)
     figures = {
         "delta_loglik": total,
-        "sd_seed": I * found.seed,
-        "sd_sentence": math.sqrt(I) * found.item,
-        "sd_residual": math.sqrt(I) * found.residual,
+        "sd_seed": I * parts.seed,
+        "sd_sentence": math.sqrt(I) * parts.item,
+        "sd_residual": math.sqrt(I) * parts.residual,
         "se_seeds": se_seeds,
         "se_sentences": se_sentences,
         "se": se,

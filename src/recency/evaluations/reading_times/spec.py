@@ -1,4 +1,4 @@
-"""Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out one."""
+"""Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out partition."""
 
 from recency import config as configuration
 from recency import endpoints, grids
@@ -17,15 +17,16 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _problems(config, name) -> list[str]:
-    """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs have not."""
+    """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs do not support."""
     entry, where = config["experiments"][name], f"experiments → {name}"
-    found = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
-    found += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
-    return found + _nested_problems(config, entry, where) + _recovery_problems(config, entry, where)
+    problems = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
+    problems += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
+    problems += _nested_problems(config, entry, where)
+    return problems + _recovery_problems(config, entry, where)
 
 
 def _corrected_problems(config, entry, where) -> list[str]:
-    """Return the LMs without corrected surprisal, where it is asked for."""
+    """Return the LMs without corrected surprisal, if it is requested."""
     varied = entry.get("sensitivity", {}).get("surprisal")
     designs = entry.get("responses", {})
     corrected = [name for name in designs if config["designs"][name]["surprisal"] == "corrected"]
@@ -37,64 +38,64 @@ def _corrected_problems(config, entry, where) -> list[str]:
 
 
 def _pair_problems(entry, where) -> list[str]:
-    """Return the pairs of LMs that are not the experiment's, or are compared twice."""
-    found, pairs = [], [tuple(sorted(pair)) for pair in entry.get("compare", [])]
+    """Return the pairs of LMs that are not in the experiment, or are compared twice."""
+    problems, pairs = [], [tuple(sorted(pair)) for pair in entry.get("compare", [])]
     for key in ("compare", "nested"):
         for lm in dict.fromkeys(lm for pair in entry.get(key, []) for lm in pair):
             if lm not in entry["lms"]:
-                found.append(f"{where} → {key}: {lm!r} is not among the experiment's `lms`")
+                problems.append(f"{where} → {key}: {lm!r} is not among the experiment's `lms`")
     for pair in dict.fromkeys(pair for pair in pairs if pairs.count(pair) > 1):
-        found.append(f"{where} → compare: {pair[0]!r} and {pair[1]!r} are compared twice")
-    return found
+        problems.append(f"{where} → compare: {pair[0]!r} and {pair[1]!r} are compared twice")
+    return problems
 
 
 def _nested_problems(config, entry, where) -> list[str]:
-    """Return designs and datasets that LMs cannot be set side by side in."""
-    found = []
+    """Return designs and datasets that cannot combine the surprisal of two LMs."""
+    problems = []
     for design in entry.get("responses", {}) if entry.get("nested") else ():
-        place = f"{where} → responses → {design}"
+        location = f"{where} → responses → {design}"
         formula = _formula(config, design)
         engine = config["designs"][design]["engine"]
         if engine in ("gam", "brms"):
-            found.append(
-                f"{place}: `nested` is of mixed models or `engine: ols`, not of `engine: {engine}`"
+            problems.append(
+                f"{location}: `nested` requires a mixed model or `engine: ols`, not `engine: {engine}`"
             )
-        # With a misspelled predictor, which is said elsewhere, `of_interest` still names surprisal.
+        # With a misspelled predictor, reported elsewhere, `of_interest` still names surprisal.
         interest = config["designs"][design].get("of_interest", [])
         used = [] if formula is None else [*names.used(formula), *interest]
         if used and not any(map(names.of_own_lm, used)):
-            found.append(
-                f"{place}: `nested` sets LMs side by side, and the formula has no surprisal"
+            problems.append(
+                f"{location}: `nested` compares the surprisal of two LMs, and the formula has none"
             )
         for dataset in {response.partition(".")[0] for response in entry["responses"][design]}:
             if config["datasets"][dataset].get("partitioned", True) is False:
-                found.append(
-                    f"{where} → nested: {dataset} is not partitioned, so nothing is left to test on"
+                problems.append(
+                    f"{where} → nested: {dataset} is not partitioned, so it has no held-out data for the tests"
                 )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def _recovery_problems(config, entry, where) -> list[str]:
-    """Return readers that are not simulated, and effects of theirs that a design lacks."""
-    found = []
+    """Return readers that are not simulated, and simulated effects that a design lacks."""
+    problems = []
     for design, listed in entry.get("responses", {}).items() if entry.get("recovery") else ():
         for dataset in dict.fromkeys(response.partition(".")[0] for response in listed):
             simulate = config["datasets"][dataset].get("simulate")
             if simulate is None:
-                found.append(f"{where} → recovery: the readers of {dataset} are not simulated")
+                problems.append(f"{where} → recovery: the readers of {dataset} are not simulated")
                 continue
             effects = simulate["readers"]["coefficients"].keys() - {"intercept"}
             formula = _formula(config, design)
             if formula is not None and (lost := sorted(effects - set(formula.fixed))):
-                found.append(
+                problems.append(
                     f"{where} → recovery: the design {design} has no {lost[0]}, which the readers of "
-                    f"{dataset} have; add it to the formula as it is"
+                    f"{dataset} have; add it to the formula unchanged"
                 )
-    return found
+    return problems
 
 
 def _formula(config, design):
-    """Return the formula of a design; None where it cannot be read, which is reported elsewhere."""
+    """Return formula of a design, or None if it cannot be parsed, which is reported elsewhere."""
     try:
         return designs.read(config["designs"][design])
     except InputError:
@@ -102,7 +103,7 @@ def _formula(config, design):
 
 
 def _seed_problems(config, entry, where) -> list[str]:
-    """Return the trainings of another's making among LMs of several seeds."""
+    """Return a problem with LMs trained elsewhere among LMs with several seeds."""
     if not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
         return []
     lms = entry["lms"]
@@ -111,15 +112,15 @@ def _seed_problems(config, entry, where) -> list[str]:
         return []
     return [
         (
-            f"{where} → seeds: {single[0]!r} is one training, from elsewhere, and the others would have "
-            "several: intervals would contain new seeds of one of two LMs only; take it out, or "
-            "leave `seeds` out"
+            f"{where} → seeds: {single[0]!r} is a single network from elsewhere, and the others would have "
+            "several: intervals would include new seeds of only one of two LMs; remove it, or "
+            "remove `seeds`"
         )
     ]
 
 
 def _trained(config, lm):
-    """Return the entry of the LM whose weights an LM has."""
+    """Return the entry of the LM that provides an LM's weights."""
     entry = config["lms"][lm]
     if "languages" in entry:
         return _trained(config, configuration.first_member(entry))
@@ -127,13 +128,13 @@ def _trained(config, lm):
 
 
 def _is_single(lm) -> bool:
-    """Whether an LM is one training that no seed here repeats; n-grams depend on no seed."""
+    """Return whether an LM is a single network not trained here; n-grams do not depend on a seed."""
     table = configuration.kind_of(lm) == "table" and not configuration.has_seeds(lm)
     return "checkpoint" in lm or table
 
 
 def _endpoint_problems(config, entry, where) -> list[str]:
-    """Return why an experiment's designs do not have the endpoint or the bootstrap that it states."""
+    """Return the reason why an experiment's designs do not support its endpoint or bootstrap."""
     endpoint, bootstrap = entry.get("endpoint"), entry.get("bootstrap")
     stated = endpoint or (bootstrap == endpoints.CROSSED and endpoints.CROSSED)
     whole = [
@@ -145,7 +146,7 @@ def _endpoint_problems(config, entry, where) -> list[str]:
     if whole and endpoint not in (None, endpoints.IN_SAMPLE):
         return [
             (
-                f"{where} → endpoint: {endpoint} scores observations that are not fitted, and all of "
+                f"{where} → endpoint: {endpoint} scores observations outside the fit, and all of "
                 f"{whole[0]!r} is (`partitioned: false`); write `endpoint: in_sample`"
             )
         ]
@@ -157,7 +158,7 @@ def _endpoint_problems(config, entry, where) -> list[str]:
 
 
 def _verdict_and_recovery(study, experiment: str) -> list[str]:
-    """Return the verdict, and figures of the effects found next to those of the simulation."""
+    """Return the verdict, and figures of the estimated and true effects of simulations."""
     where = f"<results>/experiments/{experiment}"
     responses = study.responses(experiment) if study.experiment(experiment).get("recovery") else []
     recovered = [f"{where}/recovery.{r['dataset']}.{r['measure']}.svg" for r in responses]
@@ -170,7 +171,7 @@ EVALUATION = Evaluation(
     shares=("compare", "recovery", "search", "sensitivity", "test_statistic"),
     applies=_applies,
     inputs={
-        "beside": lambda study, experiment: (
+        "others": lambda study, experiment: (
             [f"<results>/experiments/{experiment}/delta_loglik_beside.csv"]
             if study.base(experiment, beside=True)
             else []

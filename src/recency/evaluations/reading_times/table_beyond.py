@@ -1,4 +1,4 @@
-"""What each language model predicts beyond each other one, summed over responses and seeds."""
+"""ΔLogLik of each language model beyond each other one, summed over responses and seeds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,23 +27,23 @@ def main(
     lms: Described,
     responses: Described,
     trainings: Sequence[Mapping[str, str]],
-    title: str = "What language models predict beyond one another",
+    title: str = "ΔLogLik of language models beyond one another",
 ) -> None:
     """Write a matrix to `out` (.csv, .html, .tex): rows are added to columns.
 
     Parameters
     ----------
     nested : path
-        nested.csv, two rows a comparison.
+        nested.csv, two rows per comparison.
     out : paths
         CSV, HTML and LaTeX.
     lms, responses : list of mapping
-        LMs, each once for all of its seeds, and responses.
+        LMs, without duplicates for their seeds, and responses.
     trainings : list of mapping
-        Each LM (`lm`) and what it is called for all of its seeds (`but_for_seed`).
+        Each LM (`lm`) and its name without its seed (`but_for_seed`).
     """
     models, measured = comparison.records(lms, responses)
-    one_name = {each["lm"]: each["but_for_seed"] for each in trainings}
+    one_name = {training["lm"]: training["but_for_seed"] for training in trainings}
     rows = comparison.table(nested, COLUMNS)
     sums = totals(
         rows.assign(pair_added=rows.added.map(one_name), pair_over=rows.over.map(one_name))
@@ -54,8 +54,8 @@ def main(
     grid = []
     for added in models:
         line: list[Cell | str] = [added.label]
-        for over in models:
-            row = by_pair.get((added.lm, over.lm))
+        for reference in models:
+            row = by_pair.get((added.lm, reference.lm))
             if row is None:
                 line.append("")
                 continue
@@ -68,12 +68,12 @@ def main(
     notes = [
         f"ΔLogLik in nats, summed over {number} response{'s' * (number > 1)}"
         + (" and averaged over seeds" if several else "")
-        + ": the regression with both language models relative to the one with the column's alone, on "
+        + ": the regression with both language models relative to that with only the column's, on "
         + "the exploratory partition",
         "Beneath, the 95 % interval: a normal distribution for the sentences, resampled response by "
         "response and treated as independent between responses"
         + (", plus Student's t for the seeds" if several else "")
-        + "; in bold where it excludes zero",
+        + "; bold where it excludes zero",
     ]
     header = ["Added", *(f"to {model.label}" for model in models)]
     tables.write(out, Table(title, header, grid, notes), sums)
@@ -85,12 +85,12 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        Columns of nested.csv, and `pair_added` and `pair_over`, the LMs but for their seeds.
+        Columns of nested.csv, and `pair_added` and `pair_over`, the LMs without their seeds.
     """
     sds = (rows.high_sentence - rows.low_sentence) / (2 * stats.norm.ppf(0.975))
     rows = rows.assign(variance=sds**2)
     result = []
-    for (added, over), pair in rows.groupby(["pair_added", "pair_over"], sort=False):
+    for (added, reference), pair in rows.groupby(["pair_added", "pair_over"], sort=False):
         by_seed = pair.groupby(["added", "over"])[["delta_loglik", "variance"]].sum(min_count=1)
         seeds, number = by_seed.delta_loglik, len(by_seed)
         reach = stats.norm.ppf(0.975) * math.sqrt(by_seed.variance.mean())
@@ -101,7 +101,7 @@ def totals(rows: pd.DataFrame) -> pd.DataFrame:
         result.append(
             {
                 "added": added,
-                "over": over,
+                "over": reference,
                 "seeds": number,
                 "responses": len(pair) // number,
                 "delta_loglik": mean,

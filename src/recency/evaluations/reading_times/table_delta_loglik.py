@@ -1,4 +1,4 @@
-"""ΔLogLik by LM and response, published beside reproduced (Clark et al. 2025, Table 2)."""
+"""ΔLogLik by LM and response, reproduced and published (Clark et al. 2025, Table 2)."""
 
 import math
 
@@ -20,11 +20,11 @@ PRODUCT = {
 }
 
 
-def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.DataFrame:
-    """Give one row an LM and response, and a "Total" one, with NaN where nothing was published.
+def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per LM and response, and a "Total" row, with NaN for missing published values.
 
-    `published` is indexed by lm. There is a difference only where both have the same baseline
-    model and endpoint.
+    `published` is indexed by lm. The difference is given only if both have the same baseline model
+    and endpoint.
     """
     totals, rows = result.totals, []
     of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
@@ -38,34 +38,34 @@ def data(result: Comparison, known: Intervals, published: pd.DataFrame) -> pd.Da
             if label == TOTAL:
                 there = papers.total(published, lm.lm, result.summed)
             row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
-            over, by = ("", "")
+            base, by = ("", "")
             if not math.isnan(there):
-                over, by = published.base[lm.lm], published.endpoint[lm.lm]
-            same = (over, by) == (of_base[label], result.endpoint)
+                base, by = published.base[lm.lm], published.endpoint[lm.lm]
+            same = (base, by) == (of_base[label], result.endpoint)
             row |= {"published": there, "difference": value - there if same else math.nan}
             row |= {"base": of_base[label], "endpoint": result.endpoint}
-            row |= {"published_base": over, "published_endpoint": by}
+            row |= {"published_base": base, "published_endpoint": by}
             converged = (lm.lm, label) not in result.unconverged
-            rows.append(row | columns(known, lm.lm, label) | {"converged": converged})
+            rows.append(row | columns(bounds, lm.lm, label) | {"converged": converged})
     names = ["lm", "label", "response", "base", "endpoint", "reproduced", "published_base"]
     names += ["published_endpoint", "published", "difference"]
-    return pd.DataFrame(rows, columns=[*names, *columns(known, "", ""), "converged"])
+    return pd.DataFrame(rows, columns=[*names, *columns(bounds, "", ""), "converged"])
 
 
 def layout(
     result: Comparison,
-    known: Intervals,
+    bounds: Intervals,
     rows: pd.DataFrame,
     title: str,
     source: str,
     baseline: str | None = None,
 ) -> Table:
-    """Set the rows out as a grid: responses grouped by dataset, Total last.
+    """Return the table: responses grouped by dataset, Total last.
 
-    Under a value stands the interval of the difference from the baseline, of the baseline that of
-    its own ΔLogLik.
+    Beneath a value is the interval of its difference from the baseline; for the baseline, the
+    interval of its own ΔLogLik.
     """
-    beside = rows.published.notna().any()
+    has_published = rows.published.notna().any()
     groups: list[tuple[str, list[str]]] = []
     for response in result.responses:
         if not groups or groups[-1][0] != response.dataset:
@@ -81,9 +81,9 @@ def layout(
     reference = next((lm.label for lm in result.lms if lm.lm == baseline), None)
     grid = []
     for lm in result.lms:
-        # Lines beneath stand where this LM has something published, so that rows stay level.
-        below = beside and value.loc[lm.lm].published.notna().any()
-        paired = any(where == lm.lm for where, _ in known.paired)
+        # Lines beneath are reserved if this LM has any published value, so that rows stay aligned.
+        below = has_published and value.loc[lm.lm].published.notna().any()
+        paired = any(where == lm.lm for where, _ in bounds.paired)
         first = [f"95 %, \N{MINUS SIGN} {reference}" if paired and reference else "95 %"]
         cells = [
             Cell(lm.label, (*first, *(("published", "difference") if below else ())), left=True)
@@ -91,8 +91,8 @@ def layout(
         for label in [*result.delta.columns, *total]:
             row = value.loc[(lm.lm, label)]
             text = style.number(row.reproduced) + ("" if row.converged else "†")
-            pair = known.paired.get((lm.lm, label))
-            lines = [ends(pair or (None if paired else known.own.get((lm.lm, label))))]
+            pair = bounds.paired.get((lm.lm, label))
+            lines = [ends(pair or (None if paired else bounds.own.get((lm.lm, label))))]
             if below:
                 there = not math.isnan(row.published)
                 lines += (
@@ -105,16 +105,16 @@ def layout(
 
     n = result.observations
     notes = [f"ΔLogLik in nats{result.described}; 95 % intervals below"]
-    if known.paired and reference:
+    if bounds.paired and reference:
         notes[0] += (
-            f": of the difference from {reference}, and of {reference}'s own; in bold where the "
+            f": of the difference from {reference}, and of {reference}'s own value; bold where the "
             "difference excludes zero (totals: simultaneously for all pairs of LMs)"
         )
     if len(n):
         notes.append("observations: " + ", ".join(f"{label} {n[label]:,}" for label in n.index))
     if total and len(result.summed) < len(result.delta.columns):
         notes.append(f"total over {', '.join(result.summed)}, which every LM has")
-    if beside:
+    if has_published:
         notes.append(
             f"published: {source}; published totals are summed over the responses of this "
             "table's total; difference: reproduced minus published"
@@ -124,7 +124,7 @@ def layout(
         if (theirs, by) != (result.base, result.endpoint):
             notes[-1] += (
                 f". Published ΔLogLik is relative to {bases.NAMED[theirs]}, log-likelihood "
-                f"{ENDPOINTS[by].of if by in ENDPOINTS else by}: no difference is given between different endpoints"
+                f"{ENDPOINTS[by].of if by in ENDPOINTS else by}: different endpoints, so that no difference is given"
             )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
@@ -146,6 +146,6 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    known = interval_files.read(intervals, result)
-    rows = data(result, known, papers.delta(published, result.lms))
-    tables.write(out, layout(result, known, rows, title, source, baseline), rows)
+    bounds = interval_files.read(intervals, result)
+    rows = data(result, bounds, papers.delta(published, result.lms))
+    tables.write(out, layout(result, bounds, rows, title, source, baseline), rows)

@@ -1,7 +1,7 @@
-"""ΔLogLik by every likelihood and baseline model that was fitted, next to the endpoint of the ranking.
+"""ΔLogLik by every fitted likelihood and baseline model, next to the endpoint of the ranking.
 
-Does the ranking depend on the endpoint? And where a paper published ΔLogLik: by which endpoint are the
-reproduced values most like them?
+It shows whether the ranking depends on the endpoint and, if values were published, which endpoint
+reproduces them best.
 """
 
 import math
@@ -19,26 +19,26 @@ from recency.figures.tables import Table
 
 PRODUCT = {
     "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
-    "reads": ["delta_loglik", "beside", "not_run"],
+    "reads": ["delta_loglik", "others", "not_run"],
     "settings": ["lms", "responses"],
     "published": "delta_loglik",
     "when": "mixed",
 }
 TITLES = {name: endpoint.title for name, endpoint in ENDPOINTS.items()} | {
-    f"{name}_rescaled": f"{endpoint.title}, predictors scaled anew"
+    f"{name}_rescaled": f"{endpoint.title}, predictors rescaled"
     for name, endpoint in ENDPOINTS.items()
     if endpoint.rescaled
 }
 SEVERAL = 3
-"""Values from which a correlation is given."""
+"""Minimum number of values for a correlation."""
 
 
 def candidates(
-    delta_loglik: File, beside: Sequence[File], **asked
+    delta_loglik: File, others: Sequence[File], **asked
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """Return (base, endpoint) → ΔLogLik of each LM (rows) and response (columns), in nats."""
-    found: dict[tuple[str, str], pd.DataFrame] = {}
-    for path in (delta_loglik, *beside):
+    tables: dict[tuple[str, str], pd.DataFrame] = {}
+    for path in (delta_loglik, *others):
         result = comparison.read(path, **asked)
         rows = comparison.with_responses(pd.read_csv(path), result.responses, result.lms)
         columns = {name: name.removeprefix("delta_loglik_") for name in KEYS}
@@ -49,24 +49,24 @@ def candidates(
                 continue
             table = rows.pivot(index="lm", columns="response", values=column)
             table = table.reindex(index=[lm.lm for lm in result.lms], columns=result.delta.columns)
-            found.setdefault((result.base, endpoint), table.astype(float))
-    return found
+            tables.setdefault((result.base, endpoint), table.astype(float))
+    return tables
 
 
 def agreement(
-    found: Mapping[tuple[str, str], pd.DataFrame], published: pd.DataFrame
+    tables: Mapping[tuple[str, str], pd.DataFrame], published: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return how near each candidate comes to published values: a row a candidate.
+    """Return the agreement of each candidate with published values, one row per candidate.
 
-    Columns: base, endpoint, cells (LM × response that both have), correlation (over these),
-    correlation_within (mean over responses of that among LMs), rms_difference and mean_difference in
-    nats.
+    Columns: base, endpoint, cells (pairs of LM and response that both have), correlation (over
+    these), correlation_within (mean over responses of correlations among LMs), rms_difference and
+    mean_difference in nats.
     """
     rows = []
-    for (base, endpoint), table in found.items():
+    for (base, endpoint), table in tables.items():
         lms = [lm for lm in table.index if lm in published.index]
         labels = [label for label in table.columns if label in published.columns]
-        ours, theirs = (each.loc[lms, labels].to_numpy() for each in (table, published))
+        ours, theirs = (frame.loc[lms, labels].to_numpy() for frame in (table, published))
         there = np.isfinite(ours) & np.isfinite(theirs.astype(float))
         a, b = ours[there], theirs[there].astype(float)
         theirs = theirs.astype(float)
@@ -90,12 +90,12 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def data(
-    found: Mapping[tuple[str, str], pd.DataFrame], result: Comparison, published: pd.DataFrame
+    tables: Mapping[tuple[str, str], pd.DataFrame], result: Comparison, published: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a row for each candidate, LM and response: ΔLogLik and the published value, if any."""
+    """Return a row per candidate, LM and response: ΔLogLik and the published value, if any."""
     named = {lm.lm: lm.label for lm in result.lms}
     rows = []
-    for (base, endpoint), table in found.items():
+    for (base, endpoint), table in tables.items():
         for lm in table.index:
             for label in table.columns:
                 there = lm in published.index and label in published.columns
@@ -108,16 +108,16 @@ def data(
 
 
 def layout(
-    found: Mapping[tuple[str, str], pd.DataFrame],
+    by_endpoint: Mapping[tuple[str, str], pd.DataFrame],
     result: Comparison,
     near: pd.DataFrame | None,
     title: str,
 ) -> Table:
-    """Return a row a candidate: the totals of the LMs, and how near it is to published values."""
+    """Return a row per candidate: totals of the LMs, and agreement with published values."""
     heads = ["Baseline", "Likelihood", *(lm.label for lm in result.lms)]
     heads += ["ρ"] + (["r", "r within", "RMS"] if near is not None else [])
     ranking, rows = None, []
-    for place, ((base, endpoint), table) in enumerate(found.items()):
+    for index, ((base, endpoint), table) in enumerate(by_endpoint.items()):
         totals = table[result.summed].sum(axis=1, skipna=False)
         ranking = totals if ranking is None else ranking
         same = _correlation(ranking.rank().to_numpy(), totals.rank().to_numpy())
@@ -125,7 +125,7 @@ def layout(
         row += [style.number(totals[lm.lm]) for lm in result.lms]
         row.append(style.number(same, 2, unknown=""))
         if near is not None:
-            of = near.iloc[place]
+            of = near.iloc[index]
             for name, digits in (
                 ("correlation", 2),
                 ("correlation_within", 2),
@@ -152,7 +152,7 @@ def main(
     out: Files,
     lms: Described,
     responses: Described,
-    beside: Sequence[File] = (),
+    others: Sequence[File] = (),
     published: File | None = None,
     not_run: File | None = None,
     title: str = "ΔLogLik by baseline model and likelihood",
@@ -160,7 +160,7 @@ def main(
     """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
     asked = {"lms": list(lms), "responses": list(responses), "not_run": not_run}
     result = comparison.read(delta_loglik, **asked)
-    found = candidates(delta_loglik, beside, **asked)
+    by_endpoint = candidates(delta_loglik, others, **asked)
     theirs = papers.delta(published, result.lms)
-    near = agreement(found, theirs) if len(theirs) else None
-    tables.write(out, layout(found, result, near, title), data(found, result, theirs))
+    near = agreement(by_endpoint, theirs) if len(theirs) else None
+    tables.write(out, layout(by_endpoint, result, near, title), data(by_endpoint, result, theirs))

@@ -1,4 +1,4 @@
-"""What either of two LMs adds to the other in one regression: ΔLogLik and permutation tests."""
+"""Adding either of two LMs to the other in one regression: ΔLogLik and permutation tests."""
 
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described
@@ -6,7 +6,7 @@ from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
 PRODUCT = {
-    "makes": {"out": ("table_nested", "Language models beside one another")},
+    "makes": {"out": ("table_nested", "Language models in one regression")},
     "reads": ["nested"],
     "settings": ["lms", "responses"],
     "when": "nested",
@@ -26,9 +26,9 @@ def main(
     out: Files,
     lms: Described,
     responses: Described,
-    title: str = "What a language model adds to another",
+    title: str = "Adding a language model to another",
 ) -> None:
-    """Write the comparisons to `out` (.csv, .html, .tex), the two ways of each below one another."""
+    """Write the comparisons to `out` (.csv, .html, .tex), both directions beneath one another."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
     names = comparison.response_labels(measured)
@@ -51,16 +51,16 @@ def main(
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
         (
-            "ΔLogLik in nats, of the regression with both language models over the one without the "
+            "ΔLogLik in nats, of the regression with both language models relative to that without the "
             "added one, on the exploratory partition, with its 95 % interval over sentences beneath; "
-            "in bold where that excludes zero. In the fit: lme4's, on the fit partition, where more "
+            "bold where that excludes zero. In the fit: on the fit partition, where more "
             "terms never fit worse"
         ),
         (
-            "ΔMSE: difference of mean squared errors on the held-out partition; below 0 the added one "
+            "ΔMSE: difference of mean squared errors on the held-out partition; below 0, the added LM "
             f"helps. p: the larger of two two-sided permutation p values ({times or 'no'} "
             "permutations), with all errors of a subject or of a sentence swapped together; Holm's "
-            "correction of it is over the table's rows"
+            "correction is over the table's rows"
         ),
     ]
     odd = rows[~rows.converged.astype(str).eq("True")]

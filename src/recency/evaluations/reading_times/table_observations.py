@@ -1,4 +1,4 @@
-"""Observations per partition, published beside reproduced (Clark et al. 2025, Table 1)."""
+"""Observations per partition, reproduced and published (Clark et al. 2025, Table 1)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,25 +22,25 @@ PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"
 
 
 def sizes(counts: Files) -> dict[str, dict[str, int]]:
-    """Read the partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
-    found = {}
+    """Return partitions' sizes from …/observations/{dataset}.{measure}/counts.csv, by folder."""
+    partitions = {}
     for path in map(Path, counts):
         rows = comparison.table(path, ["step", "kept"]).set_index("step").kept
         if absent := [name for name in PARTITIONS if name not in rows.index]:
-            raise InputError(f"{path}: no row {', '.join(absent)}; delete it to make it anew")
-        found[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
-    return found
+            raise InputError(f"{path}: no row {', '.join(absent)}; delete it to compute it again")
+        partitions[path.parent.name] = {name: int(rows[name]) for name in PARTITIONS}
+    return partitions
 
 
 def data(
-    responses: list[Response], found: Mapping[str, Mapping[str, int]], published: pd.DataFrame
+    responses: list[Response], reproduced: Mapping[str, Mapping[str, int]], published: pd.DataFrame
 ) -> pd.DataFrame:
-    """Give one row a response and partition; the "Total" is over those that were run."""
+    """Return one row per response and partition; "Total" is over the responses that were run."""
     rows, total = [], {name: [0, 0] for name in PARTITIONS}
-    run = [r for r in responses if f"{r.dataset}.{r.measure}" in found]
+    run = [r for r in responses if f"{r.dataset}.{r.measure}" in reproduced]
     all_published = bool(run) and all(r.label in published.index for r in run)
     for response in responses:
-        counted = found.get(f"{response.dataset}.{response.measure}")
+        counted = reproduced.get(f"{response.dataset}.{response.measure}")
         for name in PARTITIONS:
             here = counted[name] if counted else pd.NA
             there = (
@@ -62,11 +62,11 @@ def data(
 
 
 def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> Table:
-    """Set the rows out: per partition reproduced, published and the difference."""
-    beside = rows.published.notna().any()
-    kinds = ["reproduced", "published", "difference"] if beside else ["reproduced"]
+    """Return the table: reproduced, published and difference per partition."""
+    has_published = rows.published.notna().any()
+    kinds = ["reproduced", "published", "difference"] if has_published else ["reproduced"]
     header = ["Response", *PARTITIONS.values()]
-    if beside:
+    if has_published:
         tops = [Cell(text, span=3) for text in PARTITIONS.values()]
         header = [[""] + tops, tables.header(["Response", *kinds * 3])]
     value = rows.set_index(["response", "partition"])
@@ -78,8 +78,8 @@ def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> T
         ]
         for label in labels
     ]
-    notes = ["numbers of observations left by the filters, by partition"]
-    if beside:
+    notes = ["numbers of observations after the filters, by partition"]
+    if has_published:
         notes.append(
             f"published: {source}; difference: reproduced minus published; "
             "totals, published ones too, are over the responses that were run"
@@ -89,7 +89,7 @@ def layout(rows: pd.DataFrame, missing: list[str], title: str, source: str) -> T
 
 
 def write(value: int, kind: str) -> str:
-    """Write a count with its thousands apart, a difference with its sign, a missing one as –."""
+    """Write a count with separators, a difference with its sign, a missing value as –."""
     if pd.isna(value):
         return "\N{EN DASH}"
     return style.signed(value, 0) if kind == "difference" else f"{value:,}"
@@ -105,14 +105,14 @@ def main(
     source: str = "Clark et al. (2025), Table 1",
     title: str = "Observations in each partition",
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex); `counts` are those that were run."""
+    """Write the table to `out` (.csv tidy, .html, .tex); `counts` are of the responses that were run."""
     _, measured = comparison.records([], responses)
-    found = sizes(counts)
-    absent = [r for r in measured if f"{r.dataset}.{r.measure}" not in found]
+    reproduced = sizes(counts)
+    absent = [r for r in measured if f"{r.dataset}.{r.measure}" not in reproduced]
     there = pd.DataFrame()
     if published is not None:
         there = comparison.table(published, ["corpus_measure", *PARTITIONS])
         there = there.set_index("corpus_measure")
-    rows = data(measured, found, there)
+    rows = data(measured, reproduced, there)
     missing = comparison.absent_responses(absent, comparison.reasons(not_run))
     tables.write(out, layout(rows, missing, title, source), rows)

@@ -1,4 +1,4 @@
-"""ΔLogLik of LMs trained from several seeds, and how much of its uncertainty is the seeds'."""
+"""ΔLogLik of LMs trained from several seeds, and the contribution of seeds to its uncertainty."""
 
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described
@@ -30,7 +30,7 @@ def main(
     responses: Described,
     title: str = "ΔLogLik over seeds",
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are one for all seeds."""
+    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are without their seeds."""
     models, measured = comparison.records(lms, responses)
     labels = {lm.lm: lm.label for lm in models}
     names = comparison.response_labels(measured)
@@ -49,20 +49,20 @@ def main(
         line = [names[row.dataset, row.measure], name, f"{row.seeds}"]
         line.append(Cell(style.number(row.delta_loglik), ends, bold=bool(sure)))
         grid.append(line + [style.number(getattr(row, key)) for key in list(FIGURES)[2:]])
-    header = ["Response", "LM, or two", *FIGURES.values()]
+    header = ["Response", "LM or pair", *FIGURES.values()]
     notes = [
         (
             "ΔLogLik in nats on the exploratory partition, the mean over seeds, with its 95 % interval "
-            "beneath; in bold where the interval excludes zero"
+            "beneath; bold where the interval excludes zero"
         ),
         (
             "95 %: a normal distribution for the sentences plus Student's t with S − 1 degrees of "
-            "freedom for the S seeds, the rule of every interval over seeds; so it is wider than 1.96 SE"
+            "freedom for the S seeds, as for every interval over seeds, hence wider than 1.96 SE"
         ),
         (
             "SD between seeds: of the sum over sentences, for one seed. Standard errors are of the mean "
-            "over seeds, by source; SE has both, and the residual's"
+            "over seeds, by source; SE includes both and the residual's"
         ),
-        "of two LMs: the difference, over the seeds that both have",
+        "for pairs of LMs: the difference, over the seeds that both have",
     ]
     tables.write(out, Table(title, header, grid, notes, tuple(rules), left=2), rows)

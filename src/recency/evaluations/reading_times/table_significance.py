@@ -25,14 +25,14 @@ ALPHA = 0.05
 
 
 def read(permutation: File) -> pd.DataFrame:
-    """Read permutation.csv, the tests over all responses (`pooled`) first."""
+    """Return permutation.csv with the tests over all responses (`pooled`) first."""
     rows = comparison.table(permutation, [*COLUMNS, *P])
     rows["pooled"] = rows.dataset == "all"
     return rows.sort_values("pooled", ascending=False, kind="stable", ignore_index=True)
 
 
 def name_sides(row, response: str, labels: Mapping[str, str] | None = None) -> Row:
-    """Name the response and both sides of a test; a side with reliably less error is bold."""
+    """Return the response and both sides of a test; a side with reliably less error is bold."""
     sides = ((row.lm_a, row.mse_a < row.mse_b), (row.lm_b, row.mse_b < row.mse_a))
     is_sure = bool(row.p_holm < ALPHA)
     return [response] + [
@@ -72,7 +72,7 @@ def main(
     notes = [
         (
             f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
-            "permutations): ms² of times, µV² of amplitudes, which are not tested together; no unit for "
+            "permutations): ms² for times, µV² for amplitudes, which are not pooled; no unit for "
             "logarithms"
         ),
         (
@@ -81,8 +81,8 @@ def main(
         ),
         (
             f"Holm: p corrected among LMs against the baseline, over all responses ({pooled} tests with "
-            f"the other pairs) and, apart from these, by response ({single}); other pairs are corrected "
-            "among themselves; below 0.05 in bold, with the LM that has less error"
+            f"the other pairs) and separately by response ({single}); other pairs are corrected "
+            "among themselves; bold: below 0.05, with the LM that has less error"
         ),
     ]
     tested = set(zip(rows.dataset, rows.measure))

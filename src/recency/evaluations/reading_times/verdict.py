@@ -1,4 +1,4 @@
-"""The verdict of an experiment: which LM predicts reading times best, and how sure that is.
+"""The verdict of an experiment: which LM predicts reading times best, and with what certainty.
 
 Each claim that one LM predicts better than another is judged supported, excluded or open by the
 interval of their difference and the smallest effect of interest (recency.stats.claims). For several
@@ -25,7 +25,7 @@ from recency.stats.groups import groups, letters
 
 
 def write_p(p: float) -> str:
-    """Write p as text does: "< .001", "= .033", "= .40", "= 1"."""
+    """Format p for text: "< .001", "= .033", "= .40", "= 1"."""
     if p < 0.001:
         return "< .001"
     text = f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
@@ -33,12 +33,12 @@ def write_p(p: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Write names as text does: "A", "A and B", "A, B and C"."""
+    """Join names for text: "A", "A and B", "A, B and C"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def write_interval(interval: Interval) -> str:
-    """Write a 95 % interval, the simultaneous one where it is another, and the clusters."""
+    """Format a 95 % interval, the simultaneous one if it differs, and the clusters."""
     if not interval.by:
         return "no interval"
     text = f"95 % interval {ends(interval)}"
@@ -48,7 +48,7 @@ def write_interval(interval: Interval) -> str:
 
 
 def write_test(difference: Interval, test: Test | None) -> str:
-    """Write the held-out test of a difference, and whether it agrees with it if significant."""
+    """Format the held-out test of a difference, and whether it agrees with it if significant."""
     if test is None:
         return "not tested on held-out data"
     values = f"p {write_p(test.p)}, Holm {write_p(test.p_holm).removeprefix('= ')}"
@@ -103,7 +103,7 @@ def sentences(
 
 
 def _compared(evidence: Evidence) -> tuple[str, str]:
-    """Return the best LM and its baseline; the second-best LM where the best one is that."""
+    """Return the best LM and its baseline, or the second-best LM if the best is the baseline."""
     best, second = evidence.order[:2]
     reference = evidence.reference(best)
     return best, reference if reference in evidence.order and reference != best else second
@@ -116,7 +116,7 @@ def _responses(result: Comparison) -> str:
 def _limit(evidence: Evidence) -> str | None:
     """Return a sentence if the study could not have separated any pair of LMs."""
     differences = [evidence.intervals.pair(*pair) for pair in evidence.pairs]
-    reaches = [detectable(each, evidence.result.seeds) for each in differences if each]
+    reaches = [detectable(interval, evidence.result.seeds) for interval in differences if interval]
     reaches = [reach for reach in reaches if math.isfinite(reach)]
     if not reaches or any(evidence.separated(*pair) for pair in evidence.pairs):
         return None
@@ -136,10 +136,10 @@ def _best(evidence: Evidence) -> str:
     """Write the lead of the best LM, its interval, held-out test and claim."""
     order, labels, where = evidence.order, evidence.labels, _responses(evidence.result)
     if len(order) == 1:
-        own = evidence.intervals.own[order[0], TOTAL]
-        claim = _judged("its surprisal helps", own, evidence.threshold)
-        lead = f"{labels[own.lm]}: ΔLogLik {nats(own.value)} nats"
-        return f"{lead} {where} ({write_interval(own)}): {claim}."
+        interval = evidence.intervals.own[order[0], TOTAL]
+        claim = _judged("its surprisal helps", interval, evidence.threshold)
+        lead = f"{labels[interval.lm]}: ΔLogLik {nats(interval.value)} nats"
+        return f"{lead} {where} ({write_interval(interval)}): {claim}."
     best, other = _compared(evidence)
     difference = evidence.intervals.pair(best, other)
     name, against = labels[best], labels[other]
@@ -164,7 +164,7 @@ def _judged(claim: str, interval: Interval, threshold: float) -> str:
 
 
 def _separation(evidence: Evidence) -> list[str]:
-    """Write which LMs the best one is not separated from."""
+    """Return a sentence on the LMs from which the best one is not separated."""
     (best, *others), labels = evidence.order, evidence.labels
     if len(others) == 1:
         return []
@@ -178,7 +178,7 @@ def _separation(evidence: Evidence) -> list[str]:
 
 
 def _against_baseline(evidence: Evidence) -> list[str]:
-    """Write for which LMs the claim to be better than the baseline is supported, excluded, open."""
+    """Return the judgement of each LM's claim to be better than the baseline."""
     order, labels = evidence.order, evidence.labels
     reference = evidence.reference(order[0])
     others = [lm for lm in order if lm != reference]
@@ -199,7 +199,7 @@ def _against_baseline(evidence: Evidence) -> list[str]:
 
 
 def _power(evidence: Evidence) -> list[str]:
-    """Write the detectable difference between the best LM and its baseline."""
+    """Return the detectable difference between the best LM and its baseline."""
     difference = evidence.intervals.pair(*_compared(evidence))
     reach = detectable(difference, evidence.result.seeds)
     if not math.isfinite(reach):
@@ -216,12 +216,12 @@ def _power(evidence: Evidence) -> list[str]:
 
 
 def _unit(evidence: Evidence) -> dict[str, float]:
-    """Return the one unit of the smallest effect of interest that is stated, and its value."""
+    """Return the unit in which the smallest effect of interest is stated, with its value."""
     return {unit: value for unit, value in (evidence.stated or {}).items() if value is not None}
 
 
 def _stated(evidence: Evidence) -> str:
-    """Write the smallest effect of interest in the unit that the config states it in."""
+    """Return the smallest effect of interest in the unit used in the config."""
     ((unit, value),) = _unit(evidence).items()
     if unit == "relative":
         name = evidence.labels.get(evidence.baseline, "the baseline")
@@ -230,7 +230,7 @@ def _stated(evidence: Evidence) -> str:
 
 
 def _unknown(evidence: Evidence) -> list[str]:
-    """Say that the smallest effect of interest is unknown, and why."""
+    """Return a sentence if the smallest effect of interest is unknown, with the reason."""
     if not math.isnan(evidence.smallest_effect):
         return []
     run = evidence.baseline in evidence.order
@@ -240,7 +240,7 @@ def _unknown(evidence: Evidence) -> list[str]:
 
 
 def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
-    """Say which readers are simulated."""
+    """Return a sentence on simulated readers."""
     simulated = [r.label for r in result.responses if r.dataset in set(datasets)]
     if not simulated:
         return []
@@ -250,7 +250,7 @@ def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
 
 
 def rule(evidence: Evidence) -> str:
-    """Write the rule that claims are judged by."""
+    """Return the rule for judging claims."""
     pairs = len(evidence.pairs)
     simultaneous = f", simultaneous for all {pairs} pairs of LMs," if pairs > 1 else ""
     threshold = evidence.threshold
@@ -312,7 +312,7 @@ def answer(
     texts = sentences(evidence, simulated, labels)
     if result.seeds > 1 and order:
         texts.append(
-            f"Each LM is the mean of {result.seeds} trainings with different seeds; intervals and "
+            f"Each LM is the mean of {result.seeds} training runs with different seeds; intervals and "
             "tests account for new seeds."
         )
     if result.base in bases.NAMED and order:
@@ -381,8 +381,8 @@ def main(
     """
     lms, responses = list(lms), list(responses)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    found = interval_files.read(intervals, result)
-    evidence = Evidence(result, found, tests(permutation), baselines, baseline, smallest_effect)
+    bounds = interval_files.read(intervals, result)
+    evidence = Evidence(result, bounds, tests(permutation), baselines, baseline, smallest_effect)
     content = answer(evidence, simulated, {row["lm"]: row["label"] for row in lms}, accepted)
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
@@ -390,7 +390,7 @@ def main(
 
 
 def _plain(value: object) -> object:
-    """Return a value that JSON can hold: missing numbers as null."""
+    """Return a value for JSON, with missing numbers as null."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""The report: one HTML page that begins with the answer and needs no other file to be read."""
+"""The report: one self-contained HTML page that begins with the answer."""

@@ -15,7 +15,7 @@ def sentences(verdict: Mapping) -> str:
 
 
 def notes(verdict: Mapping) -> list[str]:
-    """Explain the columns of a ranking: differences, held-out tests, claims and groups.
+    """Return notes on the columns of a ranking: differences, held-out tests, claims and groups.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def notes(verdict: Mapping) -> list[str]:
         by = dict.fromkeys(clusters(pair["by"]) for pair in pairs if pair["by"])
         interval = f" (95 % interval by {' or by '.join(by)})" if by else ""
         texts[0] += (
-            f"; \N{MINUS SIGN} {baseline}: the difference from it{interval}, in bold where the two "
+            f"; \N{MINUS SIGN} {baseline}: the difference from it{interval}, bold where the two "
             "LMs are separated"
         )
     if any(pair["p"] is not None for pair in pairs):
@@ -45,7 +45,7 @@ def notes(verdict: Mapping) -> list[str]:
 
 
 def ranking(verdict: Mapping) -> Table:
-    """Rank the LMs: group, claim and held-out test next to the name, then numbers and intervals.
+    """Return the ranked LMs: group, claim and held-out test, then values and intervals.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ def ranking(verdict: Mapping) -> Table:
             below = () if other == baseline else (f"against {other}",)
             cells.append(Cell(style.signed(pair["value"]), below, bold=bool(pair["separated"])))
             cells.append(_ends(pair))
-        own = row["delta_loglik"]
-        cells += [style.number(own["value"]), _ends(own)] if own else ["", ""]
+        interval = row["delta_loglik"]
+        cells += [style.number(interval["value"]), _ends(interval)] if interval else ["", ""]
         grid.append(cells)
     return Table("", header, grid, notes(verdict) + list(verdict["missing"]), left=texts)
 
 
-def _ends(found: Mapping) -> str:
-    """Write an interval whose ends may be missing."""
-    if found["low"] is None:
+def _ends(interval: Mapping) -> str:
+    """Format an interval whose ends may be missing."""
+    if interval["low"] is None:
         return "\N{EN DASH}"
-    return f"{nats(found['low'])} to {nats(found['high'])}"
+    return f"{nats(interval['low'])} to {nats(interval['high'])}"

@@ -1,7 +1,7 @@
-"""The report's page: the answer, each experiment in the run's order, how it was made, what was not run.
+"""The report's page: the answer, each experiment, the provenance, and missing results.
 
-One file, without scripts, that loads nothing: figures stand in it as images, and its policy (CSP)
-forbids all else. Links lead to the files beside it.
+One self-contained file without scripts: figures are embedded as images, and its content security
+policy forbids everything else. Links lead to files in the same folder.
 """
 
 import base64
@@ -25,11 +25,11 @@ from recency.files import atomic
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 TITLE = "Which memory constraint reads most like a person?"
-#: Beside the page, written when a run ends, so that the page itself is the same whatever it took.
+#: Written next to the page when a run ends, so that the page itself does not depend on timings.
 TIMINGS = "timings.txt"
-#: Characters from which on a caption is folded.
+#: Number of characters above which a caption is folded.
 LONG = 400
-#: Packages whose versions the page names, where they are here.
+#: Packages whose versions are listed, if installed.
 PACKAGES = (
     *("recency", "snakemake", "torch", "transformers", "tokenizers"),
     *("numpy", "scipy", "pandas", "pyarrow", "matplotlib", "rpy2"),
@@ -53,27 +53,27 @@ def main(
     lms: Sequence[tuple[str, str, str]],
     labels: Mapping[str, str],
 ) -> None:
-    """Write the report to `out`; every path is of a file below its folder.
+    """Write the report to `out`; all paths are of files below its folder.
 
-    `experiments` are dicts of name, title, ranked (it has a verdict), explorer (its page, or ""), shown
-    (what figures and tables: title, caption), summaries (module, heading), in order; `shown`, `verdicts` and `others` are the
-    files of these, in the same order. `corpora` have label, dataset, measures, cite, licence, check.
-    `made` are (what, which) of the study, `lms` (label, bias, training); `labels` dataset → label.
-    `checks` are the corpora's check pages, which are linked to; `histories` networks' config.json, whose
-    changes of code are added to `notes`.
+    `experiments` are dicts of name, title, ranked (whether it has a verdict), explorer (its page,
+    or ""), shown (figures and tables: title, caption) and summaries (module, heading), in order;
+    `shown`, `verdicts` and `others` are their files, in the same order. `corpora` have label,
+    dataset, measures, cite, licence, check. `made` are (setting, value) of the study, `lms` are
+    (label, bias, training), `labels` maps dataset → label. `checks` are the corpora's check pages
+    to link to; `histories` are networks' config.json, whose code changes are added to `notes`.
     """
     folder = Path(out).parent
-    files, told, tabled = iter(shown), iter(verdicts), iter(others)
+    files, verdict_files, tabled = iter(shown), iter(verdicts), iter(others)
     parts = []
     for experiment in experiments:
         parts.append(
             {
                 **experiment,
-                "files": [(each, Path(next(files))) for each in experiment["shown"]],
-                "verdict": _read(next(told)) if experiment["ranked"] else None,
+                "files": [(output, Path(next(files))) for output in experiment["shown"]],
+                "verdict": _read(next(verdict_files)) if experiment["ranked"] else None,
                 "tables": [
-                    _summary(each, next(tabled), experiment["title"])
-                    for each in experiment["summaries"]
+                    _summary(output, next(tabled), experiment["title"])
+                    for output in experiment["summaries"]
                 ],
             }
         )
@@ -82,14 +82,14 @@ def main(
     lines = [*_answer(parts, lead, study, [*notes, *history.notes(histories)])]
     for number, part in enumerate(parts, 1):
         lines += _experiment(part, number, folder, part is lead)
-    lines += _made(made, lms, corpora, set(absent.dataset))
+    lines += _provenance(made, lms, corpora, set(absent.dataset))
     lines += _absent(absent, labels)
     with atomic(out) as path:
         path.write_text(_page(lines, parts), encoding="utf-8")
 
 
 def _lead(parts: Sequence[dict]) -> dict | None:
-    """Return the experiment that answers: of those that are ranked the one with most LMs."""
+    """Return the experiment for the answer: of the ranked ones, that with the most LMs."""
     ranked = [part for part in parts if part["verdict"]]
     ranked.sort(key=lambda part: -len(part["verdict"]["ranking"]))
     return next(iter([*ranked, *parts]), None)
@@ -98,17 +98,17 @@ def _lead(parts: Sequence[dict]) -> dict | None:
 def _answer(
     parts: Sequence[dict], lead: dict | None, study: str, notes: Sequence[str]
 ) -> Iterator[str]:
-    """Give the first screen: the verdict, the ranking figure and the table; then other verdicts."""
+    """Yield the first screen: the verdict, the ranking figure and the table; then other verdicts."""
     yield f"<section id='answer'><h1>{html.escape(TITLE)}</h1>"
     yield f"<p class='note'>Study {html.escape(study)}</p>"
     if lead is not None:
         link = f"#experiment-{parts.index(lead) + 1}"
         yield f"<p><a href='{link}'>{html.escape(lead['title'])}</a></p>" if len(parts) > 1 else ""
         yield answer.sentences(lead["verdict"]) if lead["verdict"] else ""
-        figure = next((f for each, f in lead["files"] if f.suffix == ".svg"), None)
+        figure = next((f for about, f in lead["files"] if f.suffix == ".svg"), None)
         image = _image(figure, lead["title"]) if figure else ""
-        found = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
-        yield f"<div class='beside'><figure>{image}</figure><div>{found}</div></div>"
+        table = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
+        yield f"<div class='lead'><figure>{image}</figure><div>{table}</div></div>"
     for note in notes:
         yield f"<p class='note warning'>{html.escape(note)}</p>"
     rest = [(n, part) for n, part in enumerate(parts, 1) if part is not lead and part["verdict"]]
@@ -120,74 +120,72 @@ def _answer(
 
 
 def _ranking(verdict: Mapping) -> str:
-    """Return the LMs' ranking as HTML; its notes but for the first are folded."""
+    """Return the LMs' ranking as HTML; all notes except the first are folded."""
     text = tables.body(answer.ranking(verdict)).replace("class='", "class='ranking ", 1)
     table, *notes = re.split(r"(?=<p class='note'>)", text)
     return table + "".join(notes[:1]) + _folded("".join(notes[1:]))
 
 
 def _folded(text: str) -> str:
-    """Return HTML that a reader opens; "" of none."""
+    """Return text as a collapsible element, or "" without text."""
     return f"<details><summary>How to read it</summary>{text}</details>" if text else ""
 
 
 def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterator[str]:
-    """Give an experiment: what it comes to, then its figures and tables with captions."""
+    """Yield an experiment: its results, then its figures and tables with captions."""
     yield f"<section class='experiment' id='experiment-{number}'><h2>{html.escape(part['title'])}</h2>"
     if leads:
-        yield "<p class='note'>What it comes to stands <a href='#answer'>at the top</a>.</p>"
+        yield "<p class='note'>The results are <a href='#answer'>at the top</a>.</p>"
     elif part["verdict"]:
         yield answer.sentences(part["verdict"]) + _ranking(part["verdict"])
     else:
         yield from part["tables"]
     if part.get("explorer"):
         yield f"<p><a href='{_address(part['explorer'])}'>Explore its words, readers and LMs</a></p>"
-    for each, file in part["files"]:
-        yield f"<h3>{html.escape(each['title'])}</h3>"
-        caption = f"<figcaption>{_caption(each['caption'])}</figcaption>"
-        inside = _image(file, each["title"]) if file.suffix == ".svg" else _table(file)
+    for about, file in part["files"]:
+        yield f"<h3>{html.escape(about['title'])}</h3>"
+        caption = f"<figcaption>{_caption(about['caption'])}</figcaption>"
+        inside = _image(file, about["title"]) if file.suffix == ".svg" else _table(file)
         yield f"<figure>{inside}{caption}</figure>"
         yield _links(file, folder)
     yield "</section>"
 
 
-def _made(
-    made: Sequence[tuple[str, str]],
+def _provenance(
+    provenance: Sequence[tuple[str, str]],
     lms: Sequence[tuple[str, str, str]],
     corpora: Sequence[Mapping],
     absent: set[str],
 ) -> Iterator[str]:
-    """Give how the study was made: settings, LMs, corpora with licences, versions."""
+    """Yield the provenance of the study: settings, LMs, corpora with licences, versions."""
     yield "<section id='made'><h2>How it was made</h2>"
-    yield _listed(("What", "Which"), [*made, ("Versions", _versions())])
+    yield _listed(("What", "Which"), [*provenance, ("Versions", _versions())])
     yield "<h3>Language models</h3>"
     yield _listed(("LM", "Bias on attention", "Trained on"), lms)
     if corpora:
         yield "<h3>Corpora</h3>"
         rows = [
-            [*(each[key] for key in ("label", "measures", "cite", "licence"))]
-            + ["not run" if each["dataset"] in absent else ""]
-            for each in corpora
+            [*(corpus[key] for key in ("label", "measures", "cite", "licence"))]
+            + ["not run" if corpus["dataset"] in absent else ""]
+            for corpus in corpora
         ]
         heads = ("Corpus", "Measures", "Cite", "Licence", "")
         yield tables.body(Table("", list(heads), rows, [], left=heads))
-        linked = [each for each in corpora if each["check"] and each["dataset"] not in absent]
+        linked = [c for c in corpora if c["check"] and c["dataset"] not in absent]
         pages = ", ".join(
-            f"<a href='{_address(each['check'])}'>{html.escape(each['label'])}</a>"
-            for each in linked
+            f"<a href='{_address(corpus['check'])}'>{html.escape(corpus['label'])}</a>"
+            for corpus in linked
         )
-        yield (
-            f"<p>Each corpus looked over, before anything is fitted: {pages}.</p>" if pages else ""
-        )
-    yield f"<p>Where the time went, once the run is over: <a href='{_address(TIMINGS)}'>{TIMINGS}</a>.</p>"
+        yield (f"<p>Quality reports of the corpora: {pages}.</p>" if pages else "")
+    yield f"<p>Computing times, after the end of the run: <a href='{_address(TIMINGS)}'>{TIMINGS}</a>.</p>"
     yield "</section>"
 
 
 def _absent(absent, labels: Mapping[str, str]) -> Iterator[str]:
-    """Give what was selected and not run, a row for each corpus and reason."""
+    """Yield the missing results, a row for each corpus and reason."""
     yield "<section id='not-run'><h2>Not run</h2>"
     if absent.empty:
-        yield "<p>All that this run selected was run.</p></section>"
+        yield "<p>All selected results were computed.</p></section>"
         return
     rows: dict[tuple[str, str], list[str]] = {}
     for row in absent.itertuples(index=False):
@@ -200,7 +198,7 @@ def _absent(absent, labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def _page(lines: Iterable[str], parts: Sequence[Mapping]) -> str:
-    """Return the page around the sections, with its links to them."""
+    """Return the page around the sections, with links to them."""
     links = [("#answer", "Answer")]
     links += [(f"#experiment-{n}", part["title"]) for n, part in enumerate(parts, 1)]
     links += [("#made", "How it was made"), ("#not-run", "Not run")]
@@ -217,9 +215,9 @@ def _page(lines: Iterable[str], parts: Sequence[Mapping]) -> str:
 
 
 def _image(path: Path, title: str) -> str:
-    """Return a figure as an image within the page; what an SVG holds can't run there.
+    """Return a figure as an embedded image, in which an SVG cannot run scripts.
 
-    Over its points lie places that show their values where the pointer rests on them.
+    Transparent elements over its points show their values as tooltips.
     """
     svg = path.read_text(encoding="utf-8")
     data = base64.b64encode(svg.encode()).decode("ascii")
@@ -233,16 +231,16 @@ def _image(path: Path, title: str) -> str:
 
 
 def _table(path: Path) -> str:
-    """Return the body of a table's own page."""
+    """Return the body of a table's page."""
     text = path.read_text(encoding="utf-8")
     begin, end = text.find("</h1>"), text.rfind("</body>")
     if begin < 0 or end < 0:
-        raise InputError(f"{path}: no table's page; delete the file, so that it is made anew")
+        raise InputError(f"{path}: not a page of a table; delete the file to compute it again")
     return text[begin + len("</h1>") : end].strip()
 
 
 def _caption(text: str) -> str:
-    """Return a caption as HTML; of a long one, all after its title in bold is folded."""
+    """Return a caption as HTML; long captions are folded after their bold title."""
     title = re.match(r"\s*\*\*.+?\*\*", text, re.DOTALL)
     if len(text) <= LONG or not title:
         return paragraphs(text)
@@ -250,7 +248,7 @@ def _caption(text: str) -> str:
 
 
 def _links(path: Path, folder: Path) -> str:
-    """Link to the files of a figure or table, which lie beside the page."""
+    """Return links to the files of a figure or table, in the page's folder."""
     endings = (".pdf", ".svg", ".png", ".csv") if path.suffix == ".svg" else (".csv", ".tex")
     at = path.relative_to(folder)
     names = [at.with_name(at.name.removesuffix(at.suffix) + ending) for ending in endings]
@@ -272,10 +270,10 @@ def _listed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _versions() -> str:
-    """Name the versions of the packages that are here."""
-    installed = {each.name.lower(): each.version for each in metadata.distributions() if each.name}
-    found = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
-    return ", ".join(found)
+    """Return the versions of the installed packages."""
+    installed = {d.name.lower(): d.version for d in metadata.distributions() if d.name}
+    versions = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
+    return ", ".join(versions)
 
 
 def _read(path: File) -> dict:
@@ -283,7 +281,7 @@ def _read(path: File) -> dict:
 
 
 def _summary(section: Mapping[str, str], path: File, title: str) -> str:
-    """Return what another evaluation comes to, as its module sets it, in an experiment of this title."""
+    """Return the summary table of another evaluation, in an experiment of this title."""
     module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
     heading = section["heading"]
     above = "" if heading == title else f"<h3>{html.escape(heading)}</h3>"

@@ -1,13 +1,13 @@
 """Captions as HTML: paragraphs, lists, **bold**, *slanted* and ``code`` of reStructuredText.
 
-Nothing else of it means anything here. A label can thus hold whatever it likes (`.. raw:: html`,
-`.. include::`, a link, an image): it stays text, which docutils promises of no setting.
+Other markup has no effect. Labels can thus contain any text (`.. raw:: html`, `.. include::`, a
+link, an image), which remains text; no setting of docutils guarantees this.
 """
 
 import html
 import re
 
-#: Two of them stand for * and ` that are a label's own, from where labels are put into captions.
+#: Replacements of * and ` in labels when they are inserted into captions.
 OWN = {"*": "\ue000", "`": "\ue001"}
 MARKS = (
     (r"``(.+?)``", r"<code>\1</code>"),
@@ -17,28 +17,28 @@ MARKS = (
 
 
 def plain(text: str) -> str:
-    """Keep a label's own marks from being read as markup.
+    """Protect the characters of a label from being read as markup.
 
     >>> marked(plain("**bold**")) + marked("**bold**")
     '**bold**<b>bold</b>'
     """
-    for mark, own in OWN.items():
-        text = text.replace(mark, own)
+    for mark, replacement in OWN.items():
+        text = text.replace(mark, replacement)
     return text
 
 
 def marked(text: str) -> str:
-    """Return text of one paragraph as HTML, all of it escaped."""
-    found = html.escape(" ".join(text.split()))
+    """Return the text of one paragraph as escaped HTML."""
+    markup = html.escape(" ".join(text.split()))
     for pattern, put in MARKS:
-        found = re.sub(pattern, put, found)
-    for mark, own in OWN.items():
-        found = found.replace(own, mark)
-    return found
+        markup = re.sub(pattern, put, markup)
+    for mark, replacement in OWN.items():
+        markup = markup.replace(replacement, mark)
+    return markup
 
 
 def paragraphs(text: str) -> str:
-    """Return paragraphs, parted by empty lines, as HTML; lines that begin with "- " are a list."""
+    """Return paragraphs, separated by empty lines, as HTML; lines beginning with "- " are a list."""
     parts = []
     for block in re.split(r"\n\s*\n", text.strip()):
         items = re.split(r"^- ", block, flags=re.MULTILINE)

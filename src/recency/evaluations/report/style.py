@@ -1,4 +1,4 @@
-"""How the report looks: on a wide screen, on a narrow one and on paper."""
+"""Style of the report on wide and narrow screens and on paper."""
 
 CSS = """
 :root { --ink: #222; --soft: #595959; --line: #ddd; --link: #1f5a96; }
@@ -20,7 +20,7 @@ p { margin: .4em 0; max-width: 62em; }
 p.note, figcaption, li { color: var(--soft); font-size: 13px; }
 p.note { max-width: 75em; }
 .warning { border-left: 4px solid #b35900; padding-left: .6em; color: var(--ink); }
-.beside { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); gap: 8px 24px;
+.lead { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); gap: 8px 24px;
   align-items: start; margin-top: .5em; }
 figure { margin: .3em 0 0; }
 .plot { position: relative; width: 100%; max-width: 780px; aspect-ratio: var(--ratio); }
@@ -28,8 +28,8 @@ figure { margin: .3em 0 0; }
 .plot i { position: absolute; width: 14px; height: 14px; margin: -7px 0 0 -7px; border-radius: 7px; }
 .plot i:hover { outline: 1px solid var(--ink); }
 summary { cursor: pointer; color: var(--link); font-size: 13px; }
-.beside p.note { width: 0; min-width: 100%; }
-.beside .plot { max-width: min(780px, calc(610px * var(--ratio))); }
+.lead p.note { width: 0; min-width: 100%; }
+.lead .plot { max-width: min(780px, calc(610px * var(--ratio))); }
 figcaption p { margin: .3em 0; max-width: 75em; }
 .files { font-size: 12px; } .files a { margin-right: .8em; }
 .scroll { overflow-x: auto; margin-top: .3em; }
@@ -45,8 +45,8 @@ small { display: block; color: var(--soft); font-size: .88em; }
 .ranking td { white-space: nowrap; } .ranking td:first-child { white-space: normal; }
 .wide table { font-size: 12px; } .wide th, .wide td { padding: 2px 5px; }
 @media screen and (max-width: 1100px) {
-  body { padding: 0 14px 2em; } .beside { grid-template-columns: minmax(0, 1fr); }
-  .beside figure { order: 2; }
+  body { padding: 0 14px 2em; } .lead { grid-template-columns: minmax(0, 1fr); }
+  .lead figure { order: 2; }
   th, td { padding: 2px 5px; } table { font-size: 12px; }
   .wide table, table:has(td:nth-child(9)) { font-size: 10.5px; }
   .wide th, .wide td, table:has(td:nth-child(9)) :is(th, td) { padding: 2px 3px; }
@@ -60,7 +60,7 @@ small { display: block; color: var(--soft); font-size: .88em; }
   tr, figure { break-inside: avoid; } h2, h3, h2 + p { break-after: avoid; }
   figure .plot { max-width: min(100%, calc(115mm * var(--ratio))); }
   details::details-content { content-visibility: visible; block-size: auto; }
-  .beside { gap: 4px 14px; } p.note, figcaption, li { font-size: 8.5pt; }
+  .lead { gap: 4px 14px; } p.note, figcaption, li { font-size: 8.5pt; }
   .experiment, #made { break-before: page; }
 }
 """

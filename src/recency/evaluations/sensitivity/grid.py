@@ -1,8 +1,8 @@
-"""ΔLogLik under every combination of some settings: how far a result hangs on each of them.
+"""ΔLogLik for every combination of some settings: how much a result depends on each of them.
 
-One cell is a response and one value of each setting (grids.SETTINGS); in it all LMs were scored and
-fitted alike. The figure has a column a cell, its settings marked beneath, and shows how far each LM
-is above the baseline, whose own ΔLogLik is in the table.
+A cell is a response with one value of each setting (grids.SETTINGS), in which all LMs were scored
+and fitted with the same settings. The figure has a column per cell, with its settings marked
+beneath, and shows the lead of each LM over the baseline, whose own ΔLogLik is in the table.
 """
 
 import itertools
@@ -32,16 +32,17 @@ PRODUCT = {
 }
 
 DASHES = (0, (4, 2))
-ROW = 0.17  # inches: a line of the settings under the figure
+ROW = 0.17  # inches per line of settings below the figure
 
 
 def data(
     delta_loglik: File, intervals: File, grid: Mapping[str, Mapping], lms: list[LM]
 ) -> pd.DataFrame:
-    """Give one row a fit: lm, label, dataset, measure, the settings as text, ΔLogLik, convergence.
+    """Return one row per fit: lm, label, dataset, measure, settings as text, ΔLogLik, convergence.
 
-    loglik is the log-likelihood of the model with the LM, in nats for each observation; low and high are the 95 % interval of the difference from the baseline of the same settings. The
-    sums over responses follow, their dataset and measure `all`.
+    loglik is the log-likelihood of the model with the LM, in nats per observation; low and high are
+    the 95 % interval of the difference from the baseline with the same settings. The sums over
+    responses follow, with dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
     columns = [*names, "delta_loglik", OWN, "n", "n_exploratory", "converged"]
@@ -70,7 +71,7 @@ def data(
         fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
         named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
         every = _cells_of(settings, grid["lms"].values())
-        if len(every) > 1:  # the baseline is another in each cell
+        if len(every) > 1:  # the baseline differs by cell
             fit |= {"low": math.nan, "high": math.nan}
         for cell in every:
             texts = {key: grids.written(key, cell[key]) for key in grids.SETTINGS}
@@ -79,20 +80,20 @@ def data(
 
 
 def _cells_of(settings: Mapping, lms: Described) -> list[dict]:
-    """Return the settings of a fit: for an LM that has some of them not, with every value of others."""
+    """Return the settings of a fit; an LM without some settings has every value of them."""
     others = [lm for lm in lms if "fixed" not in lm]
     fixed = settings.get("fixed", []) if others else []
     values = [list(dict.fromkeys(lm[key] for lm in others)) for key in fixed]
-    return [{**settings, **dict(zip(fixed, each))} for each in itertools.product(*values)]
+    return [{**settings, **dict(zip(fixed, cell))} for cell in itertools.product(*values)]
 
 
 def varied(rows: pd.DataFrame) -> list[str]:
-    """Name the settings that have several values."""
+    """Return the settings with several values."""
     return [key for key in grids.SETTINGS if rows[key].nunique() > 1]
 
 
 def cells(rows: pd.DataFrame, settings: list[str]) -> list[tuple[str, ...]]:
-    """List the combinations of settings that were run, the first setting slowest."""
+    """Return the combinations of settings that were run, the first setting varying slowest."""
     if not settings:
         return [()]
     there = set(rows[settings].itertuples(index=False, name=None))
@@ -101,25 +102,25 @@ def cells(rows: pd.DataFrame, settings: list[str]) -> list[tuple[str, ...]]:
 
 
 def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> pd.DataFrame:
-    """Return ΔLogLik and convergence by cell and LM, in one response."""
+    """Return ΔLogLik and convergence by cell and LM for one response."""
     part = rows[(rows.dataset == response.dataset) & (rows.measure == response.measure)]
     return part.set_index([*settings, "lm"])[["delta_loglik", OWN, "low", "high", "converged"]]
 
 
-def fit_of(found: pd.DataFrame, cell: tuple[str, ...], lm: str) -> pd.Series:
-    """Return an LM's ΔLogLik in a cell, its interval and convergence; NaN where it has none."""
+def fit_of(rows: pd.DataFrame, cell: tuple[str, ...], lm: str) -> pd.Series:
+    """Return an LM's ΔLogLik in a cell, its interval and convergence; NaN if missing."""
     key = (*cell, lm) if cell else lm
     absent = dict.fromkeys(("delta_loglik", OWN, "low", "high"), math.nan) | {"converged": True}
-    return found.loc[key] if key in found.index else pd.Series(absent)
+    return rows.loc[key] if key in rows.index else pd.Series(absent)
 
 
 def layout(
     rows: pd.DataFrame, lms: list[LM], responses: list[Response], title: str, missing: list[str]
 ) -> Table:
-    """Set the cells out as rows, the LMs of each response as columns.
+    """Return the cells as rows, the LMs of each response as columns.
 
-    Beneath stands the interval of the difference from the baseline, in bold where it excludes zero.
-    Where families or linking functions differ, a column has how well each fits.
+    Beneath is the interval of the difference from the baseline, bold where it excludes zero. If
+    families or linking functions differ, a column has the fit of each.
     """
     settings = varied(rows)
     fitted = bool({"family", "linking"} & {*settings}) and "response" not in settings
@@ -143,23 +144,23 @@ def layout(
                 below = (style.interval(fit.low, fit.high, nats),)
                 line.append(Cell(text, below, bold=fit.low > 0 or fit.high < 0))
             if fitted:
-                own = pd.Series([each[OWN] for each in fits.values()]).max()
-                line.append(style.number(1000 * (own - best[response])))
+                own_best = pd.Series([lm_fits[OWN] for lm_fits in fits.values()]).max()
+                line.append(style.number(1000 * (own_best - best[response])))
         grid.append(line)
     notes = [
         (
             "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
-            "from the baseline, in bold where it excludes zero"
+            "from the baseline, bold where it excludes zero"
         )
     ]
     for response in responses:
         wins = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
         notes.append(
-            f"{response.label}: highest in so many of {len(every)} cells: {wins or 'none'}"
+            f"{response.label}: number of {len(every)} cells with the highest value: {wins or 'none'}"
         )
     if fitted:
         notes.append(
-            "fit: log-likelihood per 1,000 exploratory observations (nats, of times in ms) of the best LM's "
+            "fit: log-likelihood per 1,000 exploratory observations (nats, for times in ms) of the best LM's "
             "model, relative to the best cell"
         )
     notes.append(constant(rows))
@@ -169,7 +170,7 @@ def layout(
 
 
 def constant(rows: pd.DataFrame) -> str:
-    """Say which settings all cells share."""
+    """Return a note on the settings shared by all cells."""
     shared = [k for k in grids.SETTINGS if rows[k].nunique() == 1]
     values = ", ".join(f"{grids.SETTINGS[key]} {rows[key].iloc[0]}" for key in shared)
     return f"in all cells: {values}" if values else ""
@@ -178,21 +179,21 @@ def constant(rows: pd.DataFrame) -> str:
 def draw(
     rows: pd.DataFrame, lms: list[LM], baseline: LM, responses: list[Response], missing: list[str]
 ) -> Figure:
-    """Draw a panel for each response, one column a cell, the settings beneath."""
+    """Draw a panel per response and a column per cell, with the settings beneath."""
     settings, looks = varied(rows), style.looks(lms, apart=True)
     others = [lm for lm in lms if lm is not baseline]
     every = cells(rows, settings)
-    kinds = [(key, each) for key in settings for each in rows[key].drop_duplicates()]
+    kinds = [(key, value) for key in settings for value in rows[key].drop_duplicates()]
     heights = [1.3] * len(responses) + [ROW * max(1, len(kinds)) + 0.1]
     figure = style.figure(sum(heights) + 0.7)
     panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=False):
-        found = of_response(rows, response, settings)
-        fits = {lm.lm: [fit_of(found, cell, lm.lm) for cell in every] for lm in lms}
+        response_rows = of_response(rows, response, settings)
+        fits = {lm.lm: [fit_of(response_rows, cell, lm.lm) for cell in every] for lm in lms}
         reference = np.array([fit.delta_loglik for fit in fits[baseline.lm]])
-        for place, lm in enumerate(others):
+        for index, lm in enumerate(others):
             look, shown = looks[lm.lm], fits[lm.lm]
-            xs = np.arange(len(every)) + 0.6 * ((place + 0.5) / len(others) - 0.5)  # side by side
+            xs = np.arange(len(every)) + 0.6 * ((index + 0.5) / len(others) - 0.5)
             deltas = [fit.delta_loglik for fit in shown] - reference
             low, high = np.array([(fit.low, fit.high) for fit in shown]).T
             axes.vlines(xs, low, high, color=look.colour, lw=0.7, zorder=1.5,
@@ -206,12 +207,12 @@ def draw(
         axes.tick_params(axis="x", length=0)
         axes.yaxis.set_major_formatter(style.tick)
     matrix = panels[-1]
-    for row, (key, each) in enumerate(kinds):
-        at = [x for x, cell in enumerate(every) if cell[settings.index(key)] == each]
+    for row, (key, value) in enumerate(kinds):
+        at = [x for x, cell in enumerate(every) if cell[settings.index(key)] == value]
         matrix.plot(at, [row] * len(at), "s", color=style.GREY, ms=3.4)
         if row % 2:
             matrix.axhspan(row - 0.5, row + 0.5, color="#f3f3f3", lw=0, zorder=0)
-    matrix.set_yticks(range(len(kinds)), [f"{grids.SETTINGS[key]}: {each}" for key, each in kinds])
+    matrix.set_yticks(range(len(kinds)), [f"{grids.SETTINGS[key]}: {v}" for key, v in kinds])
     matrix.set_ylim(max(1, len(kinds)) - 0.5, -0.5)
     matrix.set_xticks([])
     matrix.set_xlim(-0.6, len(every) - 0.4)
@@ -226,7 +227,7 @@ def draw(
     named = f"baseline: {baseline.label}"
     handles.append(style.handle(color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    sure = "lines: 95 % intervals, subjects or sentences resampled, the wider one"
+    sure = "lines: 95 % intervals, the wider of those over subjects and over sentences"
     lines = [note for note in (sure, constant(rows), *missing) if note]
     if not rows.converged.all():
         failed = (~rows.converged & (rows.dataset != ALL)).sum()
@@ -250,8 +251,8 @@ def main(
 ) -> None:
     """Write figure (.pdf, .svg, .png, .csv) and table (.csv, .html, .tex).
 
-    `grid` says what the names in delta_loglik.csv mean, as grids.expand returns it; `lms` are those
-    that the experiment names, `baseline` one of them; `responses` may repeat, once a design.
+    `grid` explains the names in delta_loglik.csv, as returned by grids.expand; `lms` are the LMs of
+    the experiment, `baseline` one of them; `responses` are listed once per design.
     """
     once = {(row["dataset"], row["measure"]): row for row in responses}
     models, measured = comparison.records(lms, once.values())

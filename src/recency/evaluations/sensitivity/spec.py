@@ -10,12 +10,12 @@ from recency.regression import covered_endpoints, designs
 
 
 def _problems(config, name) -> list[str]:
-    """List strides that the experiment's LMs cannot have, and models that cannot be fitted."""
+    """List strides that the experiment's LMs do not support, and models that cannot be fitted."""
     return _stride_problems(config, name) + _design_problems(config, name)
 
 
 def _design_problems(config, name) -> list[str]:
-    """List the settings with which a design is no model, or has not the experiment's endpoint."""
+    """List settings that invalidate a design, or exclude the experiment's endpoint."""
     experiment = config["experiments"][name]
     if "sensitivity" not in experiment:
         return []
@@ -31,7 +31,7 @@ def _design_problems(config, name) -> list[str]:
 
 
 def _problem(design, endpoint) -> str:
-    """Return why a design cannot be fitted, or lacks an endpoint; "" where it can and has."""
+    """Return the reason why a design cannot be fitted or lacks an endpoint, or ""."""
     try:
         smooth = designs.smooth(design)
         designs.check_model(smooth, designs.read(smooth))
@@ -41,28 +41,28 @@ def _problem(design, endpoint) -> str:
 
 
 def _stride_problems(config, name) -> list[str]:
-    """List strides that the experiment's LMs cannot have."""
+    """List strides that the experiment's LMs do not support."""
     experiment, where = config["experiments"][name], f"experiments → {name} → sensitivity → stride"
-    strides = [each for each in experiment.get("sensitivity", {}).get("stride", []) if each]
-    found = []
+    strides = [size for size in experiment.get("sensitivity", {}).get("stride", []) if size]
+    problems = []
     for lm in experiment["lms"] if strides else ():
         settings = configuration.language_model(config, lm)
         if configuration.kind_of(settings) != "network" or "checkpoint" in settings:
             continue
         architecture = config["architectures"][settings["architecture"]]
         if architecture["family"] == "recurrent":
-            found.append(f"{where}: {lm!r} is recurrent and reads without windows")
+            problems.append(f"{where}: {lm!r} is recurrent and reads without windows")
             continue
         window = min(settings.get("scoring", {}).get("window") or math.inf, architecture["context"])
         beyond = [stride for stride in strides if stride > window]
-        found += [f"{where}: {each} is beyond the window of {lm}, {window}" for each in beyond]
-    return found
+        problems += [f"{where}: {size} is beyond the window of {lm}, {window}" for size in beyond]
+    return problems
 
 
 EVALUATION = Evaluation(
     key="sensitivity",
     applies=lambda study, experiment: "sensitivity" in study.experiment(experiment),
-    alone=False,
+    standalone=False,
     settings={
         "grid": lambda study, experiment: study.grids[experiment],
         "plain_lms": lambda study, experiment: study.plain_lms(experiment),

@@ -1,4 +1,4 @@
-"""Serial position curves: recognition and recall by position, a panel a list length, a line an LM."""
+"""Serial position curves: recognition and recall by position, a panel per list length."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ PEOPLE = {"color": style.GREY, "ls": (0, (4, 2)), "lw": 1.1}
 
 
 def draw(lines: pd.DataFrame, people: pd.DataFrame, lms: list[LM], notes: list[str]) -> Figure:
-    """Draw a row of panels a task, a column a list length; people's recall is dashed."""
+    """Draw a row of panels per task and a column per list length; human recall is dashed."""
     lengths = sorted(lines.length.unique())
     tasks = [task for task in TASKS if task in set(lines.task)]
     figure = style.figure(len(tasks) * max(2.5, 0.17 * len(lms) + 0.8) + 0.4)
@@ -58,7 +58,7 @@ def draw(lines: pd.DataFrame, people: pd.DataFrame, lms: list[LM], notes: list[s
 def panel(
     axes: Axes, rows: pd.DataFrame, lms: list[LM]
 ) -> tuple[list[LM], list[tuple[float, float]]]:
-    """Draw each LM's curve with its interval; return the LMs drawn and where their lines end."""
+    """Draw each LM's curve with its interval; return the drawn LMs and the ends of their lines."""
     looks, drawn, last = style.looks(lms), [], []
     for lm in lms:
         line = rows[rows.lm == lm.lm].sort_values("position")
@@ -84,5 +84,5 @@ def main(
     if published is not None:
         people, _ = human(comparison.table(published, PUBLISHED))
     silent = [lm.label for lm in models if "recall" not in set(measured[lm.lm][0].task)]
-    notes = [f"no recall: {', '.join(silent)} (masked, or not asked for)"] if silent else []
+    notes = [f"no recall: {', '.join(silent)} (masked, or not requested)"] if silent else []
     style.write(out, lines, draw, lines, people, models, notes, empty=notes)

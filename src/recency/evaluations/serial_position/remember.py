@@ -1,8 +1,8 @@
 """Rule remember_lists: recognition and free recall of lists of words.
 
 Recognition: each word of the list, and each of as many unstudied words (lures), is scored after the
-list and a prompt, and after the prompt alone. Free recall: the LM goes on from the list and another
-prompt, several times, with sampled tokens.
+list and a prompt, and after the prompt only. Free recall: the LM continues the list and another
+prompt several times, with sampled tokens.
 """
 
 import sys
@@ -25,7 +25,7 @@ from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["length", "list", "studied", "position", "word", "surprisal_bits", "bare_bits"]
 COLUMNS += ["recognized", "recalled", "first"]
-NO_RECALL = "a masked LM recalls nothing: it does not go on from a text"
+NO_RECALL = "masked LMs generate no continuations, hence no recall"
 
 Score = Callable[[pd.DataFrame], np.ndarray]
 Continue = Callable[[list[list[str]]], list[str]]
@@ -56,21 +56,22 @@ def recognition(
 ) -> pd.DataFrame:
     """Return list, studied, position, word, surprisal_bits, bare_bits and recognized.
 
-    `recognized` is the share, in percent, of the list's lures that a studied word's score exceeds,
-    ties half: the area under the ROC curve of one word. The score is the negative surprisal after
-    the list, or with `by` "likelihood_ratio" how many bits the list lowers the surprisal.
+    `recognized` is the percentage of the list's lures with a lower score than the studied word,
+    counting ties half: the area under the ROC curve for one word. The score is the negative
+    surprisal after the list or, with `by` "likelihood_ratio", the decrease in surprisal due to the
+    list in bits.
     """
     rows, contexts, bare = [], [], {}
     for number, drawn in enumerate(lists):
         context = [*study.split(), *written(drawn.studied), *probe.split()]
         for studied, words in ((True, drawn.studied), (False, drawn.lures)):
-            rows += [(number, studied, place, word) for place, word in enumerate(words, 1)]
+            rows += [(number, studied, position, word) for position, word in enumerate(words, 1)]
             contexts += [context] * len(words)
             bare |= dict.fromkeys(words)
     table = pd.DataFrame(rows, columns=["list", "studied", "position", "word"])
     table["surprisal_bits"] = surprisals(contexts, list(table.word), score)
-    alone = surprisals([probe.split()] * len(bare), list(bare), score)
-    table["bare_bits"] = table.word.map(dict(zip(bare, alone, strict=True)))
+    bare_bits = surprisals([probe.split()] * len(bare), list(bare), score)
+    table["bare_bits"] = table.word.map(dict(zip(bare, bare_bits, strict=True)))
     strength = -table.surprisal_bits
     if by == "likelihood_ratio":
         strength += table.bare_bits
@@ -87,23 +88,23 @@ def free_recall(
 ) -> pd.DataFrame:
     """Return list, studied, position, recalled and first, in percent of the samples.
 
-    `first` is how often the word came before any other word of the list.
+    `first` is how often the word is the first of the list's words in a sample.
     """
     contexts = [[*study.split(), *written(drawn.studied), *prompt.split()] for drawn in lists]
     texts = go_on([context for context in contexts for _ in range(samples)])
     rows = []
     for number, drawn in enumerate(lists):
-        said = [
+        recalled = [
             [word.lower() for word in WORD.findall(text)]
             for text in texts[number * samples : (number + 1) * samples]
         ]
         studied = {word.lower() for word in drawn.studied}
-        firsts = [next((word for word in words if word in studied), None) for words in said]
+        firsts = [next((word for word in words if word in studied), None) for words in recalled]
         for side, words in ((True, drawn.studied), (False, drawn.lures)):
-            for place, word in enumerate(words, 1):
-                times = sum(word.lower() in spoken for spoken in said)
+            for position, word in enumerate(words, 1):
+                times = sum(word.lower() in spoken for spoken in recalled)
                 first = firsts.count(word.lower())
-                rows.append((number, side, place, 100 * times / samples, 100 * first / samples))
+                rows.append((number, side, position, 100 * times / samples, 100 * first / samples))
     return pd.DataFrame(rows, columns=["list", "studied", "position", "recalled", "first"])
 
 
@@ -122,10 +123,10 @@ def main(
     seed: int,
     filter: str | None = None,
 ) -> None:
-    """Write COLUMNS, a row a word of each list, its lures included, to a Parquet file.
+    """Write COLUMNS, one row per word of each list and per lure, to a Parquet file.
 
-    Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN where an LM cannot
-    recall (`NO_RECALL`), or `samples` is 0.
+    Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN if an LM generates
+    no continuations (`NO_RECALL`), or `samples` is 0.
     """
     from recency.progress import progress
     from recency.scoring.generation import continuations
@@ -149,16 +150,16 @@ def main(
             return table["surprisal_bits"].to_numpy(float)
 
         def go_on(contexts: list[list[str]], length=length) -> list[str]:
-            told = progress(len(contexts), f"recall of {length} by {lm.name}", "texts")
-            said = continuations(
-                opened, contexts, 2 * length, temperature, seed, lm.bos, told.update
+            bar = progress(len(contexts), f"recall of {length} by {lm.name}", "texts")
+            recalled = continuations(
+                opened, contexts, 2 * length, temperature, seed, lm.bos, bar.update
             )
-            return [text for text, _ in said]
+            return [text for text, _ in recalled]
 
         table = recognition(those, study, probe, score, scored)
         if samples and not opened.masked:
-            said = free_recall(those, study, recall, samples, go_on)
-            table = table.merge(said, on=["list", "studied", "position"], validate="1:1")
+            recalled = free_recall(those, study, recall, samples, go_on)
+            table = table.merge(recalled, on=["list", "studied", "position"], validate="1:1")
         else:
             table = table.assign(recalled=np.nan, first=np.nan)
         frames.append(table.assign(length=length))

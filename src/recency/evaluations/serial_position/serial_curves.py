@@ -13,7 +13,7 @@ from recency.stats import bootstrap
 
 #: Task → its column in the files of rule remember_lists.
 TASKS = {"recognition": "recognized", "recall": "recalled"}
-EDGE = 3  # words at each end of a list that count as its beginning and its end
+EDGE = 3  # number of words that count as the beginning and as the end of a list
 REPLICATES = 2000
 CURVE = ["length", "task", "position", "percent", "low", "high"]
 SUMMARY = ["length", "task", "lists", "chance"]
@@ -24,8 +24,8 @@ READ = ["length", "list", "studied", "position", *TASKS.values()]
 def summaries(length: int) -> dict[str, np.ndarray]:
     """Return mean, primacy and recency as weights (length,) of a curve's positions.
 
-    Primacy is the mean of the first `EDGE` positions less that of the middle ones, recency that of
-    the last `EDGE` less that of the middle ones.
+    Primacy is the mean of the first `EDGE` positions minus that of the middle ones, recency that of
+    the last `EDGE` minus that of the middle ones.
     """
     middle = np.zeros(length)
     middle[EDGE:-EDGE] = 1 / (length - 2 * EDGE)
@@ -40,13 +40,13 @@ def summaries(length: int) -> dict[str, np.ndarray]:
 def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return an LM's curves (columns `CURVE`) and their summaries (`SUMMARY`), in percent.
 
-    `tables` are the files of rule remember_lists, one a seed; curves are means over seeds. 95 %
-    intervals resample lists, the same ones of each seed, and seeds (`bootstrap.of_few`). `chance`
-    is 50 of recognition, and of recall the percentage of unstudied words that were said. A task
-    that an LM cannot do is left out.
+    `tables` are the files of rule remember_lists, one per seed; curves are means over seeds. 95 %
+    intervals resample lists, the same ones for each seed, and seeds (`bootstrap.of_few`). `chance`
+    is 50 for recognition and, for recall, the percentage of unstudied words in the samples. A task
+    that an LM cannot do is omitted.
     """
     if any(not table[READ[:4]].equals(tables[0][READ[:4]]) for table in tables):
-        raise InputError("the seeds of an LM were tested on other lists; delete their files in serial_position")  # fmt: skip
+        raise InputError("the seeds of an LM were tested on different lists; delete their files in serial_position")  # fmt: skip
     lines, rows = [], []
     for length in dict.fromkeys(tables[0].length):
         for task, column in TASKS.items():
@@ -75,14 +75,14 @@ def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame,
 def read(
     scores: Files, lms: Described, seed: int = 0
 ) -> tuple[list[LM], Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]]:
-    """Return the LMs, and LM → its curves and their summaries."""
+    """Return the LMs, and LM → its curves and summaries."""
     models, files = comparison.of_seeds(scores, lms)
     tables = {lm.lm: [pd.read_parquet(path, columns=READ) for path in files[lm.lm]] for lm in models}  # fmt: skip
-    return models, {name: curves(each, seed) for name, each in tables.items()}
+    return models, {name: curves(table, seed) for name, table in tables.items()}
 
 
 def human(published: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return published recall as curves and summaries, without intervals; `seconds` a word is kept."""
+    """Return published recall as curves and summaries, without intervals, by `seconds` per word."""
     lines, rows = [], []
     for (length, seconds), mine in published.groupby(["length", "seconds"]):
         mine = mine.sort_values("position")
@@ -97,12 +97,12 @@ def human(published: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _grid(rows: pd.DataFrame, column: str) -> np.ndarray:
-    """Return the values (lists, positions) of a length's words."""
+    """Return the values (lists, positions) of the words of one list length."""
     return rows.pivot(index="list", columns="position", values=column).to_numpy(float)
 
 
 def _resample(values: np.ndarray, seed: int) -> np.ndarray:
-    """Return bootstrap replicates (replicates, positions) of the mean of `values` (seeds, lists, positions)."""
+    """Return bootstrap means (replicates, positions) of `values` (seeds, lists, positions)."""
     seeds, lists, _ = values.shape
     random = np.random.default_rng(seed)
     counts = random.multinomial(lists, np.full(lists, 1 / lists), REPLICATES) / lists

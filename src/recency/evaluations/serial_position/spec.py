@@ -1,23 +1,18 @@
-"""Serial position: which words of a list an LM recognizes and recalls, by their position."""
+"""Serial position: recognition and recall of the words of a list by their position."""
 
+from functools import partial
 from pathlib import Path
 
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 from recency.reading import declared_columns, filters
 
 DRAWN = ("filter", "lengths", "lists", "samples", "temperature", "score")
 DRAWN += ("study", "probe", "recall", "seed")
-
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `serial_position`, the defaults filled in."""
-    properties = schema("serial_position")["experiment"]["serial_position"]["properties"]
-    defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
-    return defaults | config["experiments"][experiment]["serial_position"]
+settings_of = partial(settings, "serial_position")
 
 
 def _pool(study, experiment: str) -> str:
-    """Return the file from whose words lists are drawn."""
+    """Return the file that provides the words of lists."""
     settings = settings_of(study.config, experiment)
     if "file" in settings:
         return settings["file"]
@@ -48,7 +43,7 @@ def _problems(config: dict, name: str) -> list[str]:
     settings, where = settings_of(config, name), f"experiments → {name} → serial_position"
     if "file" in settings:
         if "filter" in settings:
-            return [f"{where} → filter: a file of words has no columns; leave it out"]
+            return [f"{where} → filter: a file of words has no columns; remove the filter"]
         missing = not Path(settings["file"]).is_file()
         return [f"{where} → file: {settings['file']} does not exist"] if missing else []
     if "filter" not in settings:

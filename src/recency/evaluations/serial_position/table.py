@@ -1,4 +1,4 @@
-"""Recognition, recall, primacy and recency of each LM and list length, after people's."""
+"""Recognition, recall, primacy and recency of people, and of each LM and list length."""
 
 import math
 
@@ -22,14 +22,14 @@ PRODUCT = {
 COLUMNS = ["lm", "label", "slope", *SUMMARY]
 MEASURES = ("mean", "primacy", "recency")
 NOTES = [
-    "recognized: percent of unstudied words whose score is below the studied word's; 50 is chance",
-    "recalled: percent of sampled continuations that have the word; lures: the same of unstudied words",
+    "recognized: percent of unstudied words with a lower score than the studied word; chance is 50",
+    "recalled: percent of sampled continuations with the word; lures: the same for unstudied words",
     (
-        f"primacy: the first {EDGE} positions less those between the first and last {EDGE}; recency: "
-        f"the last {EDGE} less the same; in percentage points"
+        f"primacy: the first {EDGE} positions minus those between the first and last {EDGE}; recency: "
+        f"the last {EDGE} minus the same; in percentage points"
     ),
-    "95 % intervals resample lists, and the seeds where there are several",
-    "slope: of a linear bias that all heads share, per token",
+    "95 % intervals resample lists and, if there are several, seeds",
+    "slope: slope of a linear bias shared by all heads, per token",
 ]
 
 
@@ -42,7 +42,7 @@ def main(
     seed: int = 0,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv tidy: a row a task, .html, .tex)."""
+    """Write the table to `out` (.csv tidy with a row per task, .html, .tex)."""
     models, measured = read(scores, lms, seed)
     parts = [
         measured[lm.lm][1].assign(lm=lm.lm, label=lm.label, slope=encoding.slope(lm.bias))
@@ -54,17 +54,17 @@ def main(
 
 
 def layout(rows: pd.DataFrame, people: pd.DataFrame | None, title: str) -> Table:
-    """Set out a row an LM and length, people first."""
+    """Return a row per LM and list length, people first."""
     header = ["", "Slope", "List", "Recognized (%)", "primacy", "recency"]
     header += ["Recalled (%)", "lures", "primacy", "recency"]
     grid, notes = [], list(NOTES)
     for row in people.itertuples() if people is not None else ():
-        cells = [f"people, {row.seconds:g} s a word", "", str(row.length), "", "", ""]
+        cells = [f"people, {row.seconds:g} s per word", "", str(row.length), "", "", ""]
         cells += [style.number(row.mean), "", style.signed(row.primacy), style.signed(row.recency)]
         grid.append(cells)
     first = len(grid)
     if first:
-        notes.append("people: free recall, published; read and tested in another way than LMs")
+        notes.append("people: published free recall, with another procedure than for LMs")
     for (_, length), mine in rows.groupby(["lm", "length"], sort=False):
         head = mine.iloc[0]
         slope = "–" if pd.isna(head.slope) else f"{head.slope:g}"
@@ -81,7 +81,7 @@ def layout(rows: pd.DataFrame, people: pd.DataFrame | None, title: str) -> Table
 
 
 def _cell(row: pd.Series | None, name: str) -> Cell | str:
-    """Write a percentage, or a signed difference, with its interval beneath."""
+    """Return a percentage or a signed difference, with its interval beneath."""
     if row is None:
         return "–"
     write = style.number if name == "mean" else style.signed
@@ -89,7 +89,7 @@ def _cell(row: pd.Series | None, name: str) -> Cell | str:
 
 
 def summary(path: File) -> Table:
-    """Set out this table's CSV in short, for the summary."""
+    """Return this table's CSV in short, for the summary."""
     rows = comparison.table(path, COLUMNS)
     header = ["", "List", "Task", "Mean (%)", "Primacy", "Recency"]
     grid = [

@@ -10,27 +10,27 @@ import pandas as pd
 from recency.errors import InputError
 from recency.reading import filters
 
-#: Letters that a word of a dataset has at least: shorter ones are mostly function words.
+#: Minimum number of letters of a dataset's words, since shorter words are mostly function words.
 LEAST = 4
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 @dataclass(frozen=True)
 class WordList:
-    """A list: the words studied, in order, and as many that are not."""
+    """A list: the studied words, in order, and as many unstudied words."""
 
     studied: tuple[str, ...]
     lures: tuple[str, ...]
 
 
 def read_pool(path: str | Path, filter: str | None = None) -> list[str]:
-    """Return the words from which lists are drawn, in alphabetical order.
+    """Return the words for lists, in alphabetical order.
 
     Parameters
     ----------
     path : path
-        Words of a dataset (contract 1, .parquet): of these, words of `LEAST` lower-case letters or
-        more. Or a text file with one word a line, which are all taken.
+        Words of a dataset (contract 1, .parquet), restricted to words of at least `LEAST` lower-case
+        letters; or a text file with one word per line.
     filter : str, optional
         Condition on columns of the dataset's words.
 
@@ -55,19 +55,19 @@ def read_pool(path: str | Path, filter: str | None = None) -> list[str]:
             raise InputError(f"{path}, line {number}: {word!r} is not one word of letters")
         if word.lower() in seen:
             raise InputError(
-                f"{path}, line {number}: {word!r} is in line {seen[word.lower()]} already; a list "
-                "has no word twice"
+                f"{path}, line {number}: {word!r} is already in line {seen[word.lower()]}; a list "
+                "contains no word twice"
             )
         seen[word.lower()] = number
     return sorted(lines[number - 1].strip() for number in seen.values())
 
 
 def draw_lists(pool: list[str], length: int, number: int, seed: int) -> list[WordList]:
-    """Draw `number` lists of `length` words and their lures; no word twice in a list and its lures."""
+    """Draw `number` lists of `length` words and as many lures, without repetition within a list."""
     if len(pool) < 2 * length:
         raise InputError(
-            f"serial_position: {len(pool)} words to draw from, and a list of {length} takes "
-            f"{2 * length}, half of them unstudied; give more words or shorter lists (lengths)"
+            f"serial_position: {len(pool)} words to draw from, and a list of {length} needs "
+            f"{2 * length}, half of them unstudied; supply more words or use shorter lists (lengths)"
         )
     random = np.random.default_rng((seed, length))
     drawn = [random.choice(pool, 2 * length, replace=False) for _ in range(number)]
@@ -75,5 +75,5 @@ def draw_lists(pool: list[str], length: int, number: int, seed: int) -> list[Wor
 
 
 def written(words: tuple[str, ...]) -> list[str]:
-    """Return a list's words as its text has them: commas between, a full stop at the end."""
+    """Return a list's words as text, with commas between them and a final full stop."""
     return [f"{word}," for word in words[:-1]] + [f"{words[-1]}."]

@@ -1,8 +1,8 @@
-"""Set an experiment's additive models beside linear ones: ΔLogLik, and each smooth with its line.
+"""Compare an experiment's additive models with linear ones: ΔLogLik, and each smooth and line.
 
-Both are fitted by mgcv to the same rows with the same other terms. The smooth of a predictor, and
-its line, are what it adds to the response at each of its values, centred at the rows' mean; bands are
-two standard errors wide on either side, as mgcv draws them.
+Both are fitted by mgcv to the same rows with the same other terms. A predictor's smooth, and its
+line, are its contributions to the response at each value, centred at the rows' mean; bands are two
+standard errors wide on either side, as in mgcv.
 """
 
 import json
@@ -26,7 +26,7 @@ COLUMNS = [
 ]
 CURVES = [*NAMES[:1], *NAMES[2:], "predictor", "kind", "x", "value", "low", "high"]
 BAND = 2.0
-"""Standard errors from a curve to the edge of its band."""
+"""Half-width of a band in standard errors."""
 
 
 def main(
@@ -42,12 +42,12 @@ def main(
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
-    """Write COLUMNS and CURVES (CSV): of each of `cells` (NAMES, of_interest) each smooth of interest.
+    """Write COLUMNS and CURVES (CSV): each smooth of interest of each of `cells` (NAMES, of_interest).
 
-    The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik over the base on
-    the exploratory partition, delta_nonlinear that of the smooth over the line, with its 95 % intervals;
-    they are empty where all is fitted. Curves have the kinds smooth, line, and count: how many rows
-    there are about x. Nothing is said of a model that could not be fitted but its note.
+    The files are in the order of `cells`. delta_smooth and delta_linear are ΔLogLik relative to the
+    base on the exploratory partition, delta_nonlinear that of the smooth relative to the line, with
+    95 % intervals; they are empty without an exploratory partition. Curves have the kinds smooth,
+    line and count (number of rows around x). A failed fit has only its note.
     """
     rows, curves = [], []
     for index, cell in enumerate(cells):
@@ -66,19 +66,19 @@ def main(
             effect = next((e for e in fits[1]["fixed"] if e["term"] == predictor), {})
             line = {"slope": effect.get("estimate"), "slope_se": effect.get("se")}
             rows.append(shared | {"predictor": predictor} | tested | line)
-            place = {key: names[key] for key in CURVES[:4]} | {"predictor": predictor}
+            identity = {key: names[key] for key in CURVES[:4]} | {"predictor": predictor}
             described = fits[0]["predictors"][predictor]
-            curves += [place | each for each in points(smooth, described, line)]
+            curves += [identity | point for point in points(smooth, described, line)]
     for path, table, columns in ((out, rows, COLUMNS), (out_curves, curves, CURVES)):
         write_csv(path, pd.DataFrame(table, columns=columns))
 
 
 def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:
-    """Return what the three fits of a cell have in common, and their differences."""
+    """Return the shared properties of a cell's three fits, and their differences."""
     sizes = [fit["n"] for fit in (full, linear, base)]
     if any(size[key] != sizes[0][key] for size in sizes for key in ("fit", "exploratory")):
         raise InputError(
-            f"the regressions of {full['lm']} are of different observations; make them again"
+            f"the regressions of {full['lm']} have different observations; run them again"
         )
 
     def minus(a: Mapping, b: Mapping) -> float | None:
@@ -104,15 +104,15 @@ def compared(full: Mapping, linear: Mapping, base: Mapping) -> dict[str, Any]:
 
 
 def points(smooth: Mapping, described: Mapping, line: Mapping) -> list[dict[str, Any]]:
-    """Return the points of a smooth, of the line beside it, and how many rows there are about each x."""
+    """Return the points of a smooth, of its line, and the number of rows around each x."""
     x = np.array(smooth["x"])
-    found = [("smooth", x, np.array(smooth["effect"]), np.array(smooth["se"]))]
+    series = [("smooth", x, np.array(smooth["effect"]), np.array(smooth["se"]))]
     if line["slope"] is not None:
         away = x - described["mean"]
-        found.append(("line", x, line["slope"] * away, line["slope_se"] * np.abs(away)))
+        series.append(("line", x, line["slope"] * away, line["slope_se"] * np.abs(away)))
     edges = np.linspace(described["least"], described["most"], len(described["counts"]) + 1)
     counts = np.array(described["counts"])
-    found.append(("count", (edges[1:] + edges[:-1]) / 2, counts, np.full(len(counts), np.nan)))
+    series.append(("count", (edges[1:] + edges[:-1]) / 2, counts, np.full(len(counts), np.nan)))
     return [
         {
             "kind": kind,
@@ -121,6 +121,6 @@ def points(smooth: Mapping, described: Mapping, line: Mapping) -> list[dict[str,
             "low": float(value - BAND * se),
             "high": float(value + BAND * se),
         }
-        for kind, xs, values, ses in found
+        for kind, xs, values, ses in series
         for at, value, se in zip(xs, values, ses, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Each smooth with its band beside the linear fit: a column an LM, a row a response and predictor."""
+"""Each smooth with its band and the linear fit: a column per LM, a row per response and predictor."""
 
 import textwrap
 
@@ -13,20 +13,20 @@ from recency.figures.comparison import LM, Described, Response
 from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {"out": ("figure_smooths", "The effect of surprisal, smooth and straight")},
+    "makes": {"out": ("figure_smooths", "Smooth and linear effects of surprisal")},
     "reads": ["smooths", "curves=smooth_curves", "not_run"],
     "settings": ["lms", "responses=additive_responses"],
 }
 
-HEIGHT = 1.55  # inches a row
-PANEL = 1.55  # inches, the least width of a panel
-SHARE = 0.22  # of a panel's height that the histogram takes
-#: predictor's end → its unit, for the axis.
+HEIGHT = 1.55  # inches per row
+PANEL = 1.55  # inches, minimum width of a panel
+SHARE = 0.22  # share of the histogram in a panel's height
+#: End of a predictor's name → its unit, for the axis.
 UNITS = {"surprisal": "bits", "unigram": "bits", "length": "characters"}
 
 
 def axis_label(predictor: str) -> str:
-    """Write a predictor with its unit."""
+    """Return a predictor's label with its unit."""
     unit = UNITS.get(predictor.rpartition("_")[2])
     name = predictor.replace("_", " ")
     return f"{name} ({unit})" if unit else name
@@ -39,7 +39,7 @@ def draw(
     responses: list[Response],
     words: list[str],
 ) -> Figure:
-    """Draw the panels; those of a row share their scales."""
+    """Draw the panels; panels of a row share their scales."""
     looks, shown = style.looks(lms), [lm for lm in lms if (points.lm == lm.lm).any()]
     panels = [
         (response, predictor)
@@ -54,8 +54,8 @@ def draw(
         ends = mine[mine.kind != "count"]
         low, high = ends.low.min(), ends.high.max()
         floor = low - SHARE * (high - low) * 1.25
-        counted = mine[mine.kind == "count"].groupby("lm")  # of as many per bit, whatever the bins
-        most = max((each.value / each.x.diff().iloc[-1]).max() for _, each in counted)
+        counted = mine[mine.kind == "count"].groupby("lm")  # per bit, whatever the bin width
+        most = max((rows.value / rows.x.diff().iloc[-1]).max() for _, rows in counted)
         for axes, lm in zip(across, shown, strict=True):
             kinds = dict(list(mine[mine.lm == lm.lm].groupby("kind")))
             axes.axhline(0, color=style.GREY, lw=0.6, zorder=1)
@@ -74,10 +74,10 @@ def draw(
                     for edge in (curve.low, curve.high):
                         axes.plot(curve.x, edge, color=colour, ls=(0, (1, 2)), lw=0.7)
                 axes.plot(curve.x, curve.value, color=colour, ls=dashes, gid=f"{kind} {lm.lm}")
-            found = rows[(rows.lm == lm.lm) & (rows.response == response.label)]
-            found = found[found.predictor == predictor]
-            if len(found):
-                row = found.iloc[0]
+            smooth = rows[(rows.lm == lm.lm) & (rows.response == response.label)]
+            smooth = smooth[smooth.predictor == predictor]
+            if len(smooth):
+                row = smooth.iloc[0]
                 first = predictor == next(p for r, p in panels if r == response)
                 shows = first and pd.notna(row.delta_nonlinear)
                 gain = f"\nΔLogLik {style.signed(row.delta_nonlinear)}" if shows else ""
@@ -103,14 +103,12 @@ def draw(
             lw=0,
             label=f"± {made.BAND:.0f} standard errors (line: dotted)",
         ),
-        Patch(color="#bdbdbd", lw=0, label="how many observations"),
+        Patch(color="#bdbdbd", lw=0, label="number of observations"),
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
     gains = rows.delta_nonlinear.notna().any()
-    said = (
-        "ΔLogLik: of the smooths of a model over its lines, in nats, on the exploratory partition"
-    )
-    style.notes(figure, [*([said] if gains else []), *words])
+    explanation = "ΔLogLik: smooths relative to lines, in nats, on the exploratory partition"
+    style.notes(figure, [*([explanation] if gains else []), *words])
     return figure
 
 

@@ -1,11 +1,11 @@
-"""Smooths: is the effect of surprisal a line? Additive models (`engine: gam`) beside linear ones."""
+"""Smooths: additive models (`engine: gam`) compared with linear ones."""
 
 from recency.evaluations.registry import Evaluation
 from recency.regression import designs
 
 
 def cells(study, experiment: str) -> list[tuple[dict, dict]]:
-    """Return every response × LM of an experiment whose design is an additive model."""
+    """Return every pair of response and LM of an experiment whose design is an additive model."""
     return [cell for cell in study.cells(experiment) if _additive(study, cell[0])]
 
 
@@ -20,14 +20,14 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _files(study, experiment: str, model: str, ending: str = "json") -> list[str]:
-    """Return a file of every cell's full, linear or base model, in the cells' order."""
-    found = []
+    """Return the file of every cell's full, linear or base model, in the order of the cells."""
+    paths = []
     for response, lm in cells(study, experiment):
         design = study.config["designs"][response["design"]]
         shared = model == "base" and designs.bases(design)[0] == "all"
-        place = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
-        found.append(f"{place}/{'none' if shared else lm['lm']}.{model}.{ending}")
-    return found
+        folder = "<results>/regression/{design}/{dataset}.{measure}".format(**response)
+        paths.append(f"{folder}/{'none' if shared else lm['lm']}.{model}.{ending}")
+    return paths
 
 
 def _named(study, experiment: str) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Smooth against line, by response and LM: how bent the effect is, and what its bends are worth."""
+"""Smooths compared with lines, by response and LM: effective degrees of freedom and ΔLogLik."""
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ PRODUCT = {
 
 
 def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
-    """Set the rows out: a block a response, the LMs and their smooths beneath one another."""
+    """Return the table: a block per response, with LMs and smooths beneath one another."""
     parted = bool((rows.n_exploratory > 0).any())
     names = ["LM", "Smooth of", "edf", "p"]
     names += ["ΔLogLik", "of a line", "smooth over line", "by sentence"] if parted else []
@@ -27,7 +27,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
         block = rows[rows.response == response.label]
         rules += [len(grid)] if grid else []
         before = None
-        for place, (_, row) in enumerate(block.iterrows()):
+        for index, (_, row) in enumerate(block.iterrows()):
             again, before = row.lm == before, row.lm
             ends = [row.low_sentence, row.high_sentence]
             text = "" if pd.isna(ends[0]) else " to ".join(style.number(e, 1) for e in ends)
@@ -37,7 +37,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                         for name in ("smooth", "linear")]  # fmt: skip
             grid.append(
                 [
-                    "" if place else f"{response.label} ({row.unit})",
+                    "" if index else f"{response.label} ({row.unit})",
                     "" if again else row.label,
                     row.predictor,
                     "" if pd.isna(row.edf) else f"{row.edf:.2f}",
@@ -46,17 +46,17 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
                     *criteria,
                 ]
             )
-    said = [
-        "edf: effective degrees of freedom of a smooth, 1 for a line; p: that it is flat (mgcv)"
+    legend = [
+        "edf: effective degrees of freedom of a smooth, 1 for a line; p: test of a flat smooth (mgcv)"
     ]
     if parted:
-        said.append(
-            f"ΔLogLik in nats on the exploratory partition{bases.over(bases.of(rows.base.dropna()))}, of the additive "
-            "model and of the same with lines; by sentence: 95 % bootstrap interval of smooth over line"
+        legend.append(
+            f"ΔLogLik in nats on the exploratory partition{bases.relative_to(bases.of(rows.base.dropna()))}, for the additive "
+            "model and the same with lines; by sentence: 95 % bootstrap interval of smooth relative to line"
         )
-    said += [f"{row.label}: {row.note}" for _, row in rows.iterrows() if isinstance(row.note, str)]
+    legend += [f"{r.label}: {r.note}" for _, r in rows.iterrows() if isinstance(r.note, str)]
     return Table(
-        title, header, grid, [*said, *notes], tuple(rules), left=("Response", "LM", "Smooth of")
+        title, header, grid, [*legend, *notes], tuple(rules), left=("Response", "LM", "Smooth of")
     )
 
 

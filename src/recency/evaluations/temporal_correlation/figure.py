@@ -1,4 +1,4 @@
-"""How alike states are so many words apart, beside those of the words in random order."""
+"""Similarity of states by distance in words, compared with words in random order."""
 
 import numpy as np
 import pandas as pd
@@ -9,19 +9,19 @@ from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
 
 PRODUCT = {
-    "makes": {"out": ("figure_temporal_correlation", "What states keep")},
+    "makes": {"out": ("figure_temporal_correlation", "Temporal correlation of states")},
     "reads": ["correlations"],
     "settings": ["lms=variants"],
 }
 
 COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]
-STEP = 1.15  # the ratio of a point's ends
-#: Pairs: a distance of fewer is not drawn, nor, of a small dataset, one of under half the most.
+STEP = 1.15  # ratio of the ends of a point's distances
+#: Minimum number of pairs at a drawn distance; in small datasets, half of the maximum.
 LEAST = 1000
 
 
 def points(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return distance, correlation and shuffled: means over distances whose ends differ by STEP."""
+    """Return distance, correlation and shuffled, as means over distances whose ends differ by STEP."""
     rows = rows[rows.pairs >= min(LEAST, rows.pairs.max() / 2)]
     part = np.floor(np.log(rows.distance) / np.log(STEP)).astype(int)
     values = rows.assign(distance=np.log(rows.distance))[["distance", "correlation", "shuffled"]]
@@ -31,7 +31,7 @@ def points(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(tables: list[pd.DataFrame], lms: list[LM]) -> Figure:
-    """Draw the last layer of each LM, dotted of the words in random order."""
+    """Draw the last layer of each LM, and dotted the same for words in random order."""
     looks = style.looks(lms)
     figure = style.figure(max(3.2, 0.17 * len(lms) + 1.2))
     axes = figure.add_subplot()
@@ -56,9 +56,9 @@ def draw(tables: list[pd.DataFrame], lms: list[LM]) -> Figure:
 
 
 def main(*, correlations: Files, out: Files, lms: Described) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv for what is drawn, of all layers).
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv with the drawn values of all layers).
 
-    The seeds of an LM stand in `lms` by its one name, and their mean is drawn.
+    The seeds of an LM share its name in `lms`; their mean is drawn.
     """
     models, files = comparison.of_seeds(correlations, lms)
     tables = [

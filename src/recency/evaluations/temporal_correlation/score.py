@@ -1,7 +1,8 @@
-"""Rule temporal_correlation: c_d = 1/(N − d) Σ_t cos(H_t, H_{t+d}), of the states of each layer.
+"""Rule temporal_correlation: c_d = 1/(N − d) Σ_t cos(H_t, H_{t+d}) of the states of each layer.
 
-The thesis's Figure 4.3, whose 1/N counts d pairs that there are not. The same of the words in random
-order is the floor: what is left of c_d above it is the text's, not the network's habit.
+As in the thesis's Figure 4.3, which however divides by N, counting d pairs that do not exist. The
+same measure for words in random order is the floor: only the correlation above it is due to the
+text.
 """
 
 from collections.abc import Sequence
@@ -19,10 +20,10 @@ from recency.scoring.lm_spec import LMSpec
 def correlations(
     states: np.ndarray, lengths: Sequence[int], reach: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return c_d and the pairs of words that it is the mean of, (distances,) each, d = 1 … reach.
+    """Return c_d and its number of pairs of words, (distances,) each, for d = 1 … reach.
 
-    `states` (words, width) are of texts of so many words one after the other; pairs lie within one text.
-    The sums of all distances are taken at once, as the correlation of each dimension with itself (FFT).
+    `states` (words, width) are of consecutive texts with these lengths; pairs lie within one text.
+    The sums of all distances are computed together, as autocorrelations of each dimension (FFT).
     """
     reach = min(reach, max(lengths) - 1)
     states = states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30)
@@ -38,7 +39,7 @@ def correlations(
 
 
 def shuffled(words: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the words of all texts in random order, in texts of the same lengths."""
+    """Return the words of all texts in random order, in texts with the same lengths."""
     order = np.random.default_rng(seed).permutation(len(words))
     return words.assign(word=words["word"].to_numpy()[order])
 
@@ -52,7 +53,7 @@ def main(
 ) -> None:
     """Write layer, distance (words), correlation, shuffled and pairs to a CSV.
 
-    Layer l is what leaves layer l, a mean over a word's tokens; `shuffled` is the same of the
+    Layer l is the output of layer l, averaged over a word's tokens; `shuffled` is the same for the
     words in random order.
     """
     from recency.scoring import hidden_states
@@ -62,7 +63,7 @@ def main(
     opened = lm.open()
     start = None if opened.masked else begin_token(opened, lm.bos)
     layers = list(range(1, hidden_states.layers_of(opened.network) + 1))
-    found = []
+    measured = []
     for number, version in enumerate((table, shuffled(table, seed))):
         texts = list(opened.texts(version).values())
         shown = progress(1, f"states of {lm.name}{', words shuffled' if number else ''}", "windows")
@@ -76,8 +77,8 @@ def main(
         )
         lengths = [text.words for text in texts]
         if max(lengths) < 2:
-            raise InputError(f"{words}: no text has two words, so nothing is some words apart")
-        found.append([correlations(each, lengths, reach) for each in states])
+            raise InputError(f"{words}: no text has two words, so that there are no distances")
+        measured.append([correlations(state, lengths, reach) for state in states])
     rows = pd.concat(
         pd.DataFrame(
             {
@@ -88,7 +89,7 @@ def main(
                 "pairs": pairs.astype(int),
             }
         )
-        for layer, (plain, pairs), (floor, _) in zip(layers, *found, strict=True)
+        for layer, (plain, pairs), (floor, _) in zip(layers, *measured, strict=True)
     )
     with atomic(out) as part:
         rows.to_csv(part, index=False, lineterminator="\n")

@@ -1,13 +1,10 @@
-"""What states keep: how alike those of a network are, so many words apart."""
+"""Temporal correlation: similarity of a network's states by distance in words."""
 
-from recency.evaluations.registry import Evaluation, schema
+from functools import partial
 
+from recency.evaluations.registry import Evaluation, settings
 
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `temporal_correlation`, the defaults filled in."""
-    properties = schema("temporal_correlation")["experiment"]["temporal_correlation"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["temporal_correlation"]
+settings_of = partial(settings, "temporal_correlation")
 
 
 def _files(study, experiment: str) -> list[str]:

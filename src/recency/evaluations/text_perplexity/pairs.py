@@ -1,4 +1,4 @@
-"""Pairs of LMs: how much higher one's perplexity is than the other's, for other sentences and further seeds."""
+"""Pairs of LMs: differences in perplexity, with intervals over documents and seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,12 +15,12 @@ from recency.stats import bootstrap
 from recency.stats.totals import Draws, FurtherSeeds, held_together
 
 PRODUCT = {
-    "makes": {"out": ("table_perplexity_pairs", "Table of perplexity, pair by pair")},
+    "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
     "reads": ["scores"],
     "settings": ["variants=every_variant", "pairs", "interpolated_with", "title"],
     "published": "perplexity",
     "when": "pairs",
-    "summary": ("table_perplexity_pairs.csv", "{title}: perplexity, pair by pair"),
+    "summary": ("table_perplexity_pairs.csv", "{title}: perplexity by pair"),
 }
 
 COLUMNS = ["lm", "other", "label", "other_label", "text", "seeds", "other_seeds", "documents"]
@@ -28,22 +28,22 @@ ENDS = ["low", "high", "low_all", "high_all"]
 COLUMNS += ["ratio", *ENDS, "published_ratio"]
 REPLICATES = 10_000
 CLUSTER = "document"
-#: The texts that pairs are compared on, and what was published of them.
+#: Texts for comparing pairs → columns of published values.
 PUBLISHED = {"test": "published_ppl", "interpolated": "published_interpolated_ppl"}
 
 
 def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 0) -> pd.DataFrame:
-    """Return a row of COLUMNS for each pair and text, nothing published yet; no ratio where words differ.
+    """Return row of COLUMNS per pair and text, without published values; no ratio if words differ.
 
-    Draws are of documents with all of their words, the same ones for all LMs.
+    Documents are resampled with all of their words, the same ones for all LMs.
     """
-    of = {each.lm.lm: each for each in lms}
+    of = {scored_lm.lm.lm: scored_lm for scored_lm in lms}
     pairs = [(of[a], of[b]) for a, b in pairs]
     rows = []
     for text in PUBLISHED:
-        asked = [pair for pair in pairs if all(each.has(text) for each in pair)]
-        means = _means(dict.fromkeys(each.lm.lm for pair in asked for each in pair), of, text, seed)
-        places = {lm: place for place, lm in enumerate(means)}
+        asked = [pair for pair in pairs if all(scored_lm.has(text) for scored_lm in pair)]
+        means = _means(dict.fromkeys(lm.lm.lm for pair in asked for lm in pair), of, text, seed)
+        places = {lm: index for index, lm in enumerate(means)}
         alike = [pair for pair in asked if _same_words(*pair)]
         together = None
         if len(alike) > 1:
@@ -63,84 +63,82 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
 
 
 def _same_words(a: Scored, b: Scored) -> bool:
-    """Say whether two LMs were scored on the same words, as far as their documents tell."""
+    """Return whether two LMs were scored on the same words, judging by their documents."""
     return np.array_equal(a.seeds[0].documents, b.seeds[0].documents)
 
 
 def _means(
     names: Iterable[str], of: Mapping[str, Scored], text: str, seed: int
 ) -> dict[str, Draws]:
-    """Return LM → its nats a word: the mean over seeds, and what other documents and seeds would give."""
+    """Return LM → nats per word: mean over seeds, with resampled documents and new seeds."""
     lms = [of[name] for name in names]
-    further = FurtherSeeds([_by_seed(each, text) for each in lms], REPLICATES, seed)
-    found = {}
+    further = FurtherSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
+    means = {}
     for group in _of_the_same_words(lms):
         documents = group[0].seeds[0].documents
-        words = [np.ones(len(documents)), *(each.nats(text) for each in group)]
-        sums = [bootstrap.cluster_sums(each, documents) for each in words]
+        words = [np.ones(len(documents)), *(scored_lm.nats(text) for scored_lm in group)]
+        sums = [bootstrap.cluster_sums(values, documents) for values in words]
         drawn = bootstrap.draws(np.stack(sums, 1), REPLICATES, seed)
-        for each, totals in zip(group, drawn.T[1:]):
+        for scored_lm, totals in zip(group, drawn.T[1:]):
             by_document = {CLUSTER: totals / drawn[:, 0]}
-            mean = further.mean(_by_seed(each, text), by_document, len(documents))
-            found[each.lm.lm] = mean
-    return {each.lm.lm: found[each.lm.lm] for each in lms}
+            mean = further.mean(_by_seed(scored_lm, text), by_document, len(documents))
+            means[scored_lm.lm.lm] = mean
+    return {scored_lm.lm.lm: means[scored_lm.lm.lm] for scored_lm in lms}
 
 
 def _of_the_same_words(lms: Iterable[Scored]) -> list[list[Scored]]:
-    """Group LMs that were scored on the same words: documents are drawn for all of a group at once."""
+    """Group LMs that were scored on the same words, so that a group shares its resampled documents."""
     groups: list[list[Scored]] = []
     for lm in lms:
-        group = next((each for each in groups if _same_words(each[0], lm)), None)
+        group = next((members for members in groups if _same_words(members[0], lm)), None)
         group.append(lm) if group else groups.append([lm])
     return groups
 
 
 def _by_seed(lm: Scored, text: str) -> dict[str, float]:
-    """Return seed → nats a word; seeds of one number have one name whatever the LM."""
+    """Return seed → nats per word; equal seed numbers have one name for all LMs."""
     return {seed.seed: float(getattr(seed, text).mean()) for seed in lm.seeds}
 
 
 def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: File) -> pd.DataFrame:
-    """Fill in the ratios of what was published of LMs of the same labels."""
+    """Add the ratios of published values for LMs with the same labels."""
     values = table.with_published(table.computed(lms), path).set_index("lm")
     for text, column in PUBLISHED.items():
-        own, here = values[column], rows.text == text
-        rows.loc[here, "published_ratio"] = rows.lm.map(own)[here] / rows.other.map(own)[here]
+        ppl, here = values[column], rows.text == text
+        rows.loc[here, "published_ratio"] = rows.lm.map(ppl)[here] / rows.other.map(ppl)[here]
     return rows
 
 
 def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
-    """Set a row for each pair and a column for each text: the difference in percent, its interval beneath."""
+    """Return a row per pair and a column per text: difference in percent, its interval beneath."""
     texts = [text for text in PUBLISHED if (rows.text == text).any()]
     names = {"test": "Test", "interpolated": f"with {other}"}
     header = ["LM", "than", "Seeds", *(names[text] for text in texts)]
     grid = []
-    for _, own in rows.groupby(["lm", "other"], sort=False):
-        first, of = own.iloc[0], own.set_index("text")
+    for _, pair_rows in rows.groupby(["lm", "other"], sort=False):
+        first, of = pair_rows.iloc[0], pair_rows.set_index("text")
         seeds = dict.fromkeys((first.seeds, first.other_seeds))
         cells = [first.label, first.other_label]
         cells.append(" and ".join(map(str, seeds)))
         grid.append(cells + [_cell(of.loc[text]) if text in of.index else "" for text in texts])
     documents = rows.documents.iloc[0]
-    notes = ["How much higher the first one's perplexity is than the second one's"]
+    notes = ["Difference of the first LM's perplexity from the second's, in percent"]
     if documents > 1:
         notes += [
-            f"beneath: its 95 % interval, where {documents:,} documents are drawn anew, and further seeds are",
-            "in bold where that excludes zero when those of all pairs hold together",
+            f"beneath: its 95 % interval over {documents:,} resampled documents and new seeds",
+            "bold where the simultaneous interval for all pairs excludes zero",
         ]
     else:
-        notes.append("the text is one document, so that nothing tells how sure this is")
+        notes.append("the text is one document, so that there are no intervals")
     if (rows.seeds.clip(upper=rows.other_seeds) < 2).any():
-        notes.append(
-            "of one seed nothing is known of others: intervals then are of these trainings"
-        )
+        notes.append("with one seed, intervals are for these training runs only")
     if rows.ratio.isna().any():
-        notes.append("other words: LMs of other tokens have no perplexities to compare")
-    return Table(f"{title}: perplexity, pair by pair", header, grid, notes, left=2)
+        notes.append("other words: perplexities of LMs with different tokens are not comparable")
+    return Table(f"{title}: perplexity by pair", header, grid, notes, left=2)
 
 
 def _cell(row: pd.Series) -> Cell:
-    """Set the difference of a pair, its interval and what was published."""
+    """Return the cell of a pair: difference, interval and published value."""
     if np.isnan(row.ratio):
         return "other words"
     below = () if np.isnan(row.low) else (style.percents(row.low - 1, row.high - 1),)
@@ -150,7 +148,7 @@ def _cell(row: pd.Series) -> Cell:
 
 
 def told_apart(row: pd.Series) -> bool:
-    """Say whether a pair's interval leaves 1 out when those of all pairs hold together."""
+    """Return whether a pair's simultaneous interval excludes a ratio of 1."""
     low, high = (row.low, row.high) if np.isnan(row.low_all) else (row.low_all, row.high_all)
     return bool(low > 1 or high < 1)
 
@@ -163,9 +161,7 @@ def summary(path: File) -> Table:
         + [style.interval(row.low - 1, row.high - 1, style.percent)]
         for _, row in rows.iterrows()
     ]
-    notes = (
-        ["in bold where the interval, simultaneous for all pairs, excludes zero"] if grid else []
-    )
+    notes = ["bold where the interval, simultaneous for all pairs, excludes zero"] if grid else []
     return Table("", ["LM", "than", "Perplexity", "95 %"], grid, notes, left=2)
 
 
@@ -179,9 +175,9 @@ def main(
     title: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two a variant."""
+    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
     lms = scored.read(scores, variants, interpolated_with)
     rows = computed(lms, pairs)
     rows = with_published(rows, lms, published) if published else rows
-    labels = {each.lm.lm: each.lm.label for each in lms}
+    labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
     tables.write(out, layout(title, rows, labels.get(interpolated_with)), rows)

@@ -1,4 +1,4 @@
-"""Perplexity over rare words of the test text, beside that over all (Table 5.6 of the thesis)."""
+"""Perplexity over rare words of the test text, and over all words (Table 5.6 of the thesis)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -22,28 +22,28 @@ PRODUCT = {
     "summary": ("table_rare_perplexity.csv", "{title}: perplexity over rare words"),
 }
 
-#: Classes of words by how often they stand in the text trained on: name → least, most.
+#: Classes of words by their frequency in the training text: name → minimum, maximum.
 CLASSES = {"0": (0, 0), "1": (1, 1), "2–10": (2, 10), "more": (11, np.inf)}
 END = "</s>"
 COLUMNS = ["text", "lm", "label", "parameters", "class", "words", "ppl", "low", "high", "not_run"]
 NOTES = [
-    "Words by how often they stand in the text trained on; 1 is RW1PPL. All words are these and the ends of documents",
-    "Beneath: times the baseline's, with its 95 % interval where documents are drawn anew",
-    "not run: words that the LM has as unknown share one probability, which is none of the word's",
+    "Words by their frequency in the training text; 1 is RW1PPL. All words include the ends of documents",
+    "Beneath: ratio to the baseline's perplexity, with its 95 % interval over documents",
+    "not run: words unknown to the LM share one probability, which is not the word's own",
 ]
 
 
 def words_of(text: File) -> tuple[list[str], np.ndarray]:
-    """Return a text's words with the end of each document, and each one's document."""
+    """Return a text's words with the end of each document, and the document of each word."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     split = [[*document.split(), END] for document in documents]
-    return [word for each in split for word in each], np.repeat(
-        np.arange(len(split)), [len(each) for each in split]
+    return [word for sentence in split for word in sentence], np.repeat(
+        np.arange(len(split)), [len(sentence) for sentence in split]
     )
 
 
 def counted(words: Iterable[str], trained_on: File) -> np.ndarray:
-    """Return how often each word stands in the text trained on; NaN of the ends of documents."""
+    """Return each word's frequency in the training text, NaN for the ends of documents."""
     counts: Counter[str] = Counter()
     for document in pd.read_parquet(trained_on, columns=["text"])["text"]:
         counts.update(document.split())
@@ -57,28 +57,28 @@ def computed(
     documents: np.ndarray,
     baseline: str,
 ) -> pd.DataFrame:
-    """Return COLUMNS, a row an LM and class: perplexity, and the interval of its ratio to the baseline's.
+    """Return COLUMNS, a row per LM and class: perplexity, and the interval of its ratio to the baseline.
 
-    `scores` are of the test text, LM → a row a word as `counts` and `documents` (words,) have it; an LM of
-    other tokens is not run, nor is a class in which an LM has an unknown word.
+    `scores` map LM → scores of the test text, one row per word as in `counts` and `documents`
+    (words,). An LM with other tokens is not run, nor is a class in which an LM has an unknown word.
     """
     classes = {"all": np.ones(len(counts), bool)}
     classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
     rows = []
     for lm in lms:
-        own = scores[lm.lm]
+        lm_scores = scores[lm.lm]
         base = scores.get(baseline) if lm.lm != baseline else None
         about = {"text": "here", "lm": lm.lm, "label": lm.label}
-        about["parameters"] = int(own.parameters.iloc[0])
-        if len(own) != len(counts):
-            rows.append(about | {"not_run": f"{lm.label}: its tokens are no words"})
+        about["parameters"] = int(lm_scores.parameters.iloc[0])
+        if len(lm_scores) != len(counts):
+            rows.append(about | {"not_run": f"{lm.label}: its tokens are not words"})
             continue
         for name, here in classes.items():
             row = about | {"class": name, "words": int(here.sum())}
-            if not here.any() or (name != "all" and not own.known[here].all()):
+            if not here.any() or (name != "all" and not lm_scores.known[here].all()):
                 rows.append(row)
                 continue
-            nats = own.nats.to_numpy()[here]
+            nats = lm_scores.nats.to_numpy()[here]
             row["ppl"] = perplexity(nats)
             if base is not None and len(base) == len(counts) and base.known[here].all():
                 apart = nats - base.nats.to_numpy()[here]
@@ -88,19 +88,19 @@ def computed(
 
 
 def _mean(seeds: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the scores of an LM with the mean nats of its seeds."""
-    return seeds[0].assign(nats=sum(each.nats for each in seeds) / len(seeds))
+    """Return an LM's scores with nats averaged over its seeds."""
+    return seeds[0].assign(nats=sum(table.nats for table in seeds) / len(seeds))
 
 
 def _ratio(apart: np.ndarray, documents: np.ndarray) -> tuple[float, float]:
-    """Return the interval of exp of the mean difference, documents drawn anew with all of their words."""
-    sums = [bootstrap.cluster_sums(each, documents) for each in (apart, np.ones(len(apart)))]
+    """Return the interval of exp of the mean difference, resampling documents with their words."""
+    sums = [bootstrap.cluster_sums(values, documents) for values in (apart, np.ones(len(apart)))]
     drawn = bootstrap.draws(np.stack(sums, 1), 10_000, 0)
     return bootstrap.percentiles(np.exp(drawn[:, 0] / drawn[:, 1]))
 
 
 def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
-    """Set a row for each LM, a column a class of words; then what was published, a text after another."""
+    """Return a row per LM and a column per class of words, then published values by text."""
     names = ["all", *CLASSES]
     here = data[data["text"] == "here"]
     numbers = here.dropna(subset="words").drop_duplicates("class").set_index("class").words
@@ -109,25 +109,25 @@ def layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
     first = ["words of the test", ""]
     grid = [first + [f"{numbers.get(name, 0):,.0f}" for name in names]]
     base = here[here.lm == baseline].set_index("class").ppl
-    for _, own in here.groupby("lm", sort=False):
-        grid.append(_row(own, names, base))
+    for _, lm_rows in here.groupby("lm", sort=False):
+        grid.append(_row(lm_rows, names, base))
     rules, notes = [1], list(NOTES)
     for text, rows in data[data["text"] != "here"].groupby("text", sort=False):
         rules.append(len(grid))
         grid.append([Cell(f"published, {text}", left=True, span=len(header))])
-        for _, own in rows.groupby("label", sort=False):
-            grid.append(_row(own, names, base))
-    notes += [f"not run: {each}" for each in here["not_run"].dropna()]
+        for _, lm_rows in rows.groupby("label", sort=False):
+            grid.append(_row(lm_rows, names, base))
+    notes += [f"not run: {reason}" for reason in here["not_run"].dropna()]
     return Table(f"{title}: perplexity over rare words", header, grid, notes, tuple(rules))
 
 
-def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
-    """Set an LM's perplexities, and how they relate to the baseline's."""
-    parameters, own = own.parameters.iloc[0], own.set_index("class")
-    cells = [own.label.iloc[0]]
+def _row(lm_rows: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
+    """Return an LM's perplexities, and their ratios to the baseline's."""
+    parameters, lm_rows = lm_rows.parameters.iloc[0], lm_rows.set_index("class")
+    cells = [lm_rows.label.iloc[0]]
     cells.append("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M")
     for name in names:
-        row = own.loc[name] if name in own.index else None
+        row = lm_rows.loc[name] if name in lm_rows.index else None
         if row is None or np.isnan(row.ppl):
             cells.append("not run" if row is not None and row.words > 0 else "–")
             continue
@@ -140,7 +140,7 @@ def _row(own: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
 
 
 def published_rows(path: File) -> pd.DataFrame:
-    """Return COLUMNS of what was published, of all words and of those that stand once."""
+    """Return COLUMNS of published values, for all words and for words that occur once."""
     values = pd.read_csv(path).melt(
         ["text", "label"], ["ppl", "rw1ppl"], var_name="class", value_name="value"
     )
@@ -149,7 +149,7 @@ def published_rows(path: File) -> pd.DataFrame:
 
 
 def summary(path: File) -> Table:
-    """Return perplexity over all words and over those seen once, from this table's CSV."""
+    """Return perplexity over all words and over words seen once, from this table's CSV."""
     rows = pd.read_csv(path).query("text == 'here'")
     wide = rows.pivot_table(index="label", columns="class", values="ppl", sort=False)
     wide = wide.reindex(columns=["all", "1"])
@@ -172,13 +172,13 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 
-    `scores` are score's files, two a variant, of which the second is the test text's; `texts` the test
-    text and the one trained on. Of several seeds nats are averaged word by word.
+    `scores` are score's files, two per variant, the second for the test text; `texts` are the test
+    text and the training text. Over several seeds, nats are averaged word by word.
     """
     test, trained_on = texts
     words, documents = words_of(test)
     lms, files = comparison.of_seeds(list(scores)[1::2], variants)
-    read = {lm: _mean([pd.read_parquet(path) for path in own]) for lm, own in files.items()}
+    read = {lm: _mean([pd.read_parquet(p) for p in paths]) for lm, paths in files.items()}
     data = computed(read, lms, counted(words, trained_on), documents, baseline)
     data = pd.concat([data, published_rows(published)]) if published else data
     tables.write(out, layout(data, title, baseline), data)

@@ -1,4 +1,4 @@
-"""Surprisal of every token of a text, its sentences' ends with them, under one language model."""
+"""Surprisal of every token of a text, including the ends of sentences, under one language model."""
 
 import json
 import time
@@ -21,10 +21,10 @@ def main(
     out: str | Path,
     reset: str = "never",
 ) -> None:
-    """Write a row for each token of a corpus, in order; see write.
+    """Write one row per token of a corpus, in order; see write.
 
-    The text is one, read in one pass or in windows, behind the token that ends documents; with
-    `reset` document each document is a text of its own.
+    The text is read as one, in one pass or in windows, after the token that ends documents; with
+    `reset` document, each document is a separate text.
     """
     from recency.networks.architectures import parameter_count
     from recency.progress import progress
@@ -35,11 +35,11 @@ def main(
     facts = json.loads(Path(info).read_text())
     ids, end = np.fromfile(tokens, facts["dtype"]).astype(np.int64), facts["end_of_document"]
     if end is None:
-        raise InputError(f"{tokens}: no token ends its documents, so that nothing begins the text")
+        raise InputError(f"{tokens}: no token ends its documents, which the begin token must be")
     opened = lm.open()
     if opened.masked:
         raise InputError(
-            f"{lm.name} is a masked LM, and `perplexity` is of the next token; `length` has one of masked tokens"
+            f"{lm.name} is a masked LM, and `perplexity` scores next tokens; use `length` for masked tokens"
         )
     cuts = np.flatnonzero(ids == end)[:-1] + 1 if reset == "document" else []
     shown = progress(1, f"{lm.name}: {len(ids):,} tokens", "pieces")
@@ -52,15 +52,15 @@ def main(
     began = time.perf_counter()
     scores = causal.score(opened.network, texts, opened.kind, end, lm.stride, report=report)
     speed = len(ids) / (time.perf_counter() - began)
-    nats = -np.concatenate([each.log_probability for each in scores])
+    nats = -np.concatenate([scored.log_probability for scored in scores])
     unknown = opened.tokenizer.token_to_id(getattr(opened.tokenizer.model, "unk_token", None) or "")
-    known = ids != (-1 if unknown is None else unknown)
+    is_known = ids != (-1 if unknown is None else unknown)
     documents = np.cumsum(ids == end) - (ids == end)
-    write(out, ids, nats, known, documents, parameter_count(opened.network), speed)
+    write(out, ids, nats, is_known, documents, parameter_count(opened.network), speed)
 
 
 def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
-    """Write the same for an n-gram model and a corpus's text, each document a sentence."""
+    """Write the same for an n-gram model and a corpus's text, with each document as a sentence."""
     from recency.scoring import ngram
 
     text, arpa = Path(text), Path(arpa)
@@ -70,11 +70,11 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     ]
     began = time.perf_counter()
     scores = ngram.score(arpa, sentences)
-    nats = -np.log(10) * np.concatenate([each.log10 for each in scores])
+    nats = -np.log(10) * np.concatenate([scored.log10 for scored in scores])
     speed = len(nats) / (time.perf_counter() - began)
-    known = np.concatenate([each.known for each in scores])
-    documents = np.repeat(np.arange(len(sentences)), [len(each) for each in sentences])
-    write(out, np.full(len(nats), -1), nats, known, documents, _listed(arpa), speed)
+    is_known = np.concatenate([scored.known for scored in scores])
+    documents = np.repeat(np.arange(len(sentences)), [len(sentence) for sentence in sentences])
+    write(out, np.full(len(nats), -1), nats, is_known, documents, _listed(arpa), speed)
 
 
 def of_mix(
@@ -86,32 +86,32 @@ def of_mix(
     unknown_as: Sequence[str | None],
     cache: Mapping | None = None,
 ) -> None:
-    """Write the same for LMs interpolated, from their own files of the same tokens."""
+    """Write the same for a mixture of LMs, from their files of the same tokens."""
     from recency.scoring import mix
     from recency.scoring.interpolation import mixed
 
     nats, unknown, parameters = mix.of_text(text, lms, scores, unknown_as, cache)
-    made = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
-    if np.isinf(made).any():
-        raise InputError(f"{int(np.isinf(made).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
+    mixture = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
+    if np.isinf(mixture).any():
+        raise InputError(f"{int(np.isinf(mixture).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
     documents = pd.read_parquet(scores[0], columns=["document"])["document"].to_numpy()
-    write(out, np.full(len(made), -1), made, ~unknown.all(0), documents, parameters)
+    write(out, np.full(len(mixture), -1), mixture, ~unknown.all(0), documents, parameters)
 
 
 def write(
     out: str | Path,
     ids: np.ndarray,
     nats: np.ndarray,
-    known: np.ndarray,
+    is_known: np.ndarray,
     documents: np.ndarray,
     parameters: int,
     speed: float = np.nan,
 ) -> None:
-    """Write token_id (-1 of none), nats, whether it is in the vocabulary, and its document, a row a token.
+    """Write one row per token: token_id (-1 if none), nats, whether it is known, and its document.
 
-    With it stand the LM's number of parameters and how many words a second it scored.
+    The metadata have the LM's number of parameters and its speed in words per second.
     """
-    columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": known}
+    columns = {"token_id": ids.astype(np.int32), "nats": nats, "known": is_known}
     columns |= {"document": documents.astype(np.int32)}
     columns |= {"words_per_second": float(speed)}
     with atomic(out) as part:
@@ -121,7 +121,7 @@ def write(
 
 
 def _listed(arpa: Path) -> int:
-    """Return how many n-grams a model lists, as its header says; of a CDLM all of its numbers."""
+    """Return the number of n-grams in a model's header; for a CDLM, its number of parameters."""
     from recency.scoring import cdlm
 
     if cdlm.is_model(arpa):

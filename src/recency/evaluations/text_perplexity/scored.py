@@ -1,4 +1,4 @@
-"""What LMs give a validation and a test text, alone and interpolated with another; the seeds of an LM together."""
+"""Scores of LMs on a validation and a test text, alone and interpolated, with their seeds."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,15 +15,15 @@ from recency.scoring.interpolation import best_shares, mixed
 
 
 def perplexity(nats: np.ndarray) -> float:
-    """Return exp of the mean."""
+    """Return exp of the mean of nats."""
     return float(np.exp(nats.mean()))
 
 
 @dataclass(frozen=True)
 class Seed:
-    """Of one training: nats (words,) of each text, those of the test text interpolated, and the weight there."""
+    """Scores of one training run: nats (words,) of each text, and the weight of the interpolation."""
 
-    variant: str  # the LM that is this training
+    variant: str  # the LM of this training run
     seed: str
     parameters: int
     words_per_second: float  # in scoring the test text
@@ -42,7 +42,7 @@ class Scored:
     seeds: list[Seed]
 
     def has(self, text: str) -> bool:
-        """Say whether the LM was scored so: none is interpolated with itself."""
+        """Return whether the LM has scores of this text; no LM is interpolated with itself."""
         return getattr(self.seeds[0], text) is not None
 
     def nats(self, text: str) -> np.ndarray:
@@ -50,40 +50,41 @@ class Scored:
         return sum(getattr(seed, text) for seed in self.seeds) / len(self.seeds)
 
     def ppl(self, text: str) -> float:
-        """Return the perplexity, over seeds the geometric mean."""
+        """Return the perplexity, as the geometric mean over seeds."""
         return perplexity(self.nats(text)) if self.has(text) else math.nan
 
     def sd(self, text: str) -> float:
-        """Return the standard deviation of the seeds' perplexities; NaN of one seed."""
+        """Return the standard deviation of the seeds' perplexities, NaN for one seed."""
         if len(self.seeds) < 2 or not self.has(text):
             return math.nan
         return float(np.std([perplexity(getattr(seed, text)) for seed in self.seeds], ddof=1))
 
     def mean(self, of: Callable[[Seed], float]) -> float:
-        """Return the mean over seeds of what `of` returns."""
+        """Return the mean over seeds of the values that `of` returns."""
         return float(np.mean([of(seed) for seed in self.seeds]))
 
 
 def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
-    """Return each LM with its seeds, from score's files: validation and test text, variant by variant.
+    """Return each LM with its seeds, from score's files for validation and test text, by variant.
 
-    `variants` have `lm`, one name for all seeds, `variant` and `seed`. Each training is interpolated with
-    `other`, by the weight that suits the validation text best. Raises InputError where that has other words.
+    `variants` have `lm` (without its seed), `variant` and `seed`. Each training run is interpolated
+    with `other`, by the best weight on the validation text. Raises InputError if that LM has other
+    words.
     """
     paths, variants = list(scores), list(variants)
     trained = [
-        _seed(each, *map(pd.read_parquet, pair))
-        for each, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
+        _seed(variant, *map(pd.read_parquet, pair))
+        for variant, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
     ]
     if other is not None:
-        with_it = next(each for each in trained if each.variant == other)
-        trained = [_interpolated(each, with_it) for each in trained]
+        with_it = next(seed for seed in trained if seed.variant == other)
+        trained = [_interpolated(seed, with_it) for seed in trained]
     lms, seeds = comparison.of_seeds(trained, variants)
     return [Scored(lm, seeds[lm.lm]) for lm in lms]
 
 
 def _seed(about: Mapping, validation: pd.DataFrame, test: pd.DataFrame) -> Seed:
-    """Return a training from its two files."""
+    """Return a training run from its two files."""
     parameters, speed = int(test.parameters.iloc[0]), float(test.words_per_second.iloc[0])
     nats = [part.nats.to_numpy() for part in (validation, test)]
     names = about["variant"], str(about["seed"])
@@ -91,15 +92,15 @@ def _seed(about: Mapping, validation: pd.DataFrame, test: pd.DataFrame) -> Seed:
 
 
 def _interpolated(seed: Seed, other: Seed) -> Seed:
-    """Return a training as it is interpolated with another; that other one as it is."""
+    """Return a training run interpolated with another; the other one unchanged."""
     if seed.variant == other.variant:
         return seed
     for text in ("test", "validation"):
-        own, its = len(getattr(seed, text)), len(getattr(other, text))
-        if own != its:
+        size, its = len(getattr(seed, text)), len(getattr(other, text))
+        if size != its:
             raise InputError(
-                f"{seed.variant} scored {own:,} words of the {text} text, {other.variant} {its:,}: LMs are "
-                "interpolated word by word, and need the same words"
+                f"{seed.variant} scored {size:,} words of the {text} text, {other.variant} {its:,}: LMs are "
+                "interpolated word by word, which requires the same words"
             )
     shares = best_shares(np.array([seed.validation, other.validation]))
     together = mixed(np.array([seed.test, other.test]), shares)

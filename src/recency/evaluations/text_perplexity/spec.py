@@ -1,4 +1,4 @@
-"""Perplexity of a text that LMs are compared on in tables, alone and interpolated with another LM."""
+"""Perplexity of a text, for LMs alone and interpolated with another LM."""
 
 from recency import config as configuration
 from recency.evaluations.registry import Evaluation
@@ -7,14 +7,14 @@ PARTS = ("validation", "test")
 
 
 def _lms(study, experiment: str) -> list[str]:
-    """Return an experiment's LMs, and last the one that they are interpolated with."""
+    """Return an experiment's LMs, and last the LM for interpolation."""
     settings = study.experiment(experiment)
     other = settings["perplexity"].get("interpolated_with")
     return list(dict.fromkeys([*settings["lms"], *([other] if other else [])]))
 
 
 def _variants(study, experiment: str) -> list[dict]:
-    """Return `_lms` described as one for all of their seeds; `variant` is the LM itself."""
+    """Return the descriptions of `_lms` without their seeds; `variant` is the LM itself."""
     of = study.one_for_seeds(experiment)
     return [
         study.described(of.get(lm, lm)) | {"variant": lm, "seed": study.lms[lm]["seed"]}
@@ -23,7 +23,7 @@ def _variants(study, experiment: str) -> list[dict]:
 
 
 def _pairs(study, experiment: str) -> list[tuple[str, str]]:
-    """Return the pairs of `compare`, one for all of their seeds."""
+    """Return the pairs of `compare`, without seeds."""
     of = study.one_for_seeds(experiment)
     asked = study.experiment(experiment).get("compare", [])
     return list(dict.fromkeys((of[a], of[b]) for a, b in asked))
@@ -39,7 +39,7 @@ def _scores(study, experiment: str) -> list[str]:
 
 
 def _texts(study, experiment: str) -> list[str]:
-    """Return the test text, and the one by whose counts its words are rare, where that is asked for."""
+    """Return the test text, and the training text for rare words if requested."""
     asked = study.experiment(experiment)["perplexity"]
     named = [asked["test"], asked["rare"]] if "rare" in asked else []
     return [f"<results>/corpora/{corpus}/text.parquet" for corpus in named]
@@ -51,20 +51,20 @@ def _problems(config, name) -> list[str]:
         return []
     other = asked.get("interpolated_with")
     lms = [*config["experiments"][name]["lms"], *([other] if other else [])]
-    found = [
-        f"{where} → lms: {lm!r} is a table of surprisals, of no other text; give networks and n-grams"
+    problems = [
+        f"{where} → lms: {lm!r} is a table of surprisal, which covers no other text; list networks and n-grams"
         for lm in lms
         if configuration.kind_of(config["lms"][lm]) == "table"
     ]
-    found += [
-        f"{where} → lms: {lm!r} is masked, and `perplexity` is of the next token; `length` has one of masked tokens"
+    problems += [
+        f"{where} → lms: {lm!r} is masked, and `perplexity` scores next tokens; use `length` for masked tokens"
         for lm in lms
         if configuration.is_masked(config, lm)
     ]
     rules = {lm: config["lms"][lm].get("ngram", {}).get("text_rule", "displayed") for lm in lms}
-    found += [
-        f"{where} → lms: {lm!r} reads words by `text_rule: {rule}`, and `perplexity` is of the text's words "
-        "as they are; give an n-gram model without a `text_rule`"
+    problems += [
+        f"{where} → lms: {lm!r} reads words by `text_rule: {rule}`, and `perplexity` scores the text's words "
+        "unchanged; use an n-gram model without a `text_rule`"
         for lm, rule in rules.items()
         if rule != "displayed"
     ]
@@ -73,16 +73,16 @@ def _problems(config, name) -> list[str]:
         if "interpolate" not in entry:
             continue
         if why := configuration.mix_over_tokens(config, lm):
-            found.append(f"{where} → lms: {lm!r} has no perplexity of a text: {why}")
+            problems.append(f"{where} → lms: {lm!r} has no perplexity of a text: {why}")
         if entry.get("held_out", {}).get("corpus") == asked.get("test"):
-            found.append(
-                f"{where} → test: {lm!r} has its shares from this text; take another `held_out`"
+            problems.append(
+                f"{where} → test: {lm!r} has its shares from this text; use another `held_out`"
             )
-    return found
+    return problems
 
 
 def _compared_texts(config, name) -> list[tuple[str, str, str]]:
-    """Return the texts that an experiment's LMs are compared on: part, LM, corpus."""
+    """Return the texts for comparing an experiment's LMs: part, LM, corpus."""
     experiment = config["experiments"][name]
     asked = experiment["perplexity"]
     lms = [*experiment["lms"], *filter(None, [asked.get("interpolated_with")])]

@@ -1,4 +1,4 @@
-"""Perplexity on a test text, alone and interpolated, beside the published; of several seeds their spread."""
+"""Perplexity on a test text, alone and interpolated, with published values and the seeds' spread."""
 
 from collections.abc import Iterable
 
@@ -25,31 +25,31 @@ COLUMNS += ["words_per_second", "weight", "interpolated_ppl", "interpolated_sd"]
 COLUMNS += ["published_ppl", "published_interpolated_ppl"]
 NOTES = [
     "Perplexity counts every word and the end of every sentence",
-    "Parameters: of an n-gram model, the n-grams that it lists",
-    "Words/s: in scoring the test text here, of n-grams with the reading of the model",
+    "Parameters: for an n-gram model, the number of n-grams",
+    "Words/s: speed of scoring the test text; for n-grams, including loading of the model",
 ]
-SEEDS = "± the standard deviation of one seed, where an LM has several: the value is their geometric mean"
+SEEDS = "±: standard deviation of seeds, if an LM has several; the value is their geometric mean"
 
 
 def computed(lms: Iterable[Scored]) -> pd.DataFrame:
-    """Return a row of COLUMNS for each LM, nothing published yet."""
+    """Return a row of COLUMNS per LM, without published values."""
     rows = [
         {
-            "lm": each.lm.lm, "label": each.lm.label, "seeds": len(each.seeds),
-            "words": len(each.seeds[0].test), "parameters": each.seeds[0].parameters,
-            "validation_ppl": each.ppl("validation"), "test_ppl": each.ppl("test"),
-            "test_sd": each.sd("test"), "weight": each.mean(lambda seed: seed.weight),
-            "words_per_second": each.mean(lambda seed: seed.words_per_second),
-            "interpolated_ppl": each.ppl("interpolated"),
-            "interpolated_sd": each.sd("interpolated"),
+            "lm": scored_lm.lm.lm, "label": scored_lm.lm.label, "seeds": len(scored_lm.seeds),
+            "words": len(scored_lm.seeds[0].test), "parameters": scored_lm.seeds[0].parameters,
+            "validation_ppl": scored_lm.ppl("validation"), "test_ppl": scored_lm.ppl("test"),
+            "test_sd": scored_lm.sd("test"), "weight": scored_lm.mean(lambda seed: seed.weight),
+            "words_per_second": scored_lm.mean(lambda seed: seed.words_per_second),
+            "interpolated_ppl": scored_lm.ppl("interpolated"),
+            "interpolated_sd": scored_lm.sd("interpolated"),
         }
-        for each in lms
+        for scored_lm in lms
     ]  # fmt: skip
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
 def with_published(rows: pd.DataFrame, path: File) -> pd.DataFrame:
-    """Fill in what was published of LMs of the same labels."""
+    """Add published values for LMs with the same labels."""
     values = pd.read_csv(path).drop_duplicates("label").set_index("label")
     rows["published_ppl"] = rows.label.map(values.ppl)
     rows["published_interpolated_ppl"] = rows.label.map(values.ppl_interpolated)
@@ -57,7 +57,7 @@ def with_published(rows: pd.DataFrame, path: File) -> pd.DataFrame:
 
 
 def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
-    """Set a row for each LM, the spread of its seeds and the published values beneath its own."""
+    """Return a row per LM, with the spread of its seeds and published values beneath."""
     names = dict(zip(rows.lm, rows.label))
     header = ["LM", "Parameters", "Words/s", "Validation", "Test"]
     header += [f"with {names[other]}", "Weight"] if other else []
@@ -77,14 +77,14 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
         grid.append(cells)
     notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *NOTES]
     if other:
-        notes.append("Weight: of the LM in the interpolation, by EM on the validation text")
+        notes.append("Weight: the LM's interpolation weight, by EM on the validation text")
     if rows.seeds.max() > 1:
         notes.append(SEEDS)
     return Table(f"{title}: perplexity", header, grid, notes)
 
 
 def _cell(value: float, sd: float, seeds: int, published: float) -> Cell:
-    """Set a value, the spread of its seeds and the published one beneath."""
+    """Return a value, with the spread of its seeds and the published value beneath."""
     below = () if np.isnan(sd) else (f"± {sd:.1f}, {seeds} seeds",)
     below += () if np.isnan(published) else (f"published {published:g}",)
     return Cell("–" if np.isnan(value) else f"{value:.1f}", below)
@@ -117,7 +117,7 @@ def main(
     title: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two a variant."""
+    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
     rows = computed(scored.read(scores, variants, interpolated_with))
     rows = with_published(rows, published) if published else rows
     tables.write(out, layout(title, rows, interpolated_with), rows)

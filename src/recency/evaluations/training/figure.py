@@ -1,4 +1,4 @@
-"""Loss in training: on the text trained on, and on text held out from it."""
+"""Training loss, and loss on held-out text."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,17 +14,17 @@ PRODUCT = {
 }
 
 COLUMNS = ["step", "tokens", "loss_nats", "validation_nats"]
-PARTS = 50  # of a training, whose mean losses are drawn
+PARTS = 50  # number of parts of a training run, whose mean losses are drawn
 
 
 def means(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return tokens and mean training loss (nats) of PARTS parts of a training, in order."""
+    """Return tokens and mean training loss (nats) of PARTS parts of a training run, in order."""
     part = (curve.step - 1) * min(PARTS, len(curve)) // len(curve)
     return curve.groupby(part)[["tokens", "loss_nats"]].agg({"tokens": "last", "loss_nats": "mean"})
 
 
 def line(curve: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """Return tokens and nats of what is drawn as a line: validation, or training where there is none."""
+    """Return tokens and nats of the drawn line: validation loss, or training loss without it."""
     held_out = curve[curve.validation_nats.notna()]
     if len(held_out):
         return held_out.tokens, held_out.validation_nats
@@ -33,9 +33,9 @@ def line(curve: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def draw(curves: list[pd.DataFrame], lms: list[LM]) -> Figure:
-    """Draw a line (validation) and dots (training) for each of `lms`, the seeds of one in one look.
+    """Draw a line (validation) and dots (training) for each of `lms`; seeds of an LM look the same.
 
-    Each is named once, with the mean of its seeds, at the end of its lines.
+    Each LM is labelled once, with the mean of its seeds, at the end of its lines.
     """
     looks = style.looks(lms)
     one = {lm.lm: lm for lm in lms}
@@ -53,7 +53,7 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> Figure:
     least, most = (
         of_all(ys.agg(how) for _, ys in lines) for of_all, how in ((min, "min"), (max, "max"))
     )
-    least = min(least, *(means(curve).loss_nats.min() for curve in curves))  # of text read again
+    least = min(least, *(means(curve).loss_nats.min() for curve in curves))  # of repeated text
     room = 0.06 * (most - least or 1.0)
     axes.set_ylim(least - room, most + room)
     first, end = min(xs.iloc[0] for xs, _ in lines), max(xs.iloc[-1] for xs, _ in lines)
@@ -70,24 +70,24 @@ def draw(curves: list[pd.DataFrame], lms: list[LM]) -> Figure:
     if validated:
         handles = [
             style.handle(color=style.GREY, lw=1.2, label="held-out text"),
-            style.handle(color=style.GREY, marker=".", ms=4, lw=0, label="text trained on"),
+            style.handle(color=style.GREY, marker=".", ms=4, lw=0, label="training text"),
         ]
         axes.legend(handles=handles, loc="upper right")
     return figure
 
 
 def main(*, curves: Files, out: Files, lms: Described) -> None:
-    """Draw the training.csv of each network to `out` (.pdf, .svg, .png; .csv for the values drawn).
+    """Draw the training.csv of each network to `out` (.pdf, .svg, .png; .csv with the drawn values).
 
-    `lms` has the LM of each, the seeds of one by its one name, and the network itself as `variant`.
+    `lms` has the LM of each network, without its seed, and the network itself as `variant`.
     """
     lms = list(lms)
-    described, _ = comparison.records({each["lm"]: each for each in lms}.values(), [])
+    described, _ = comparison.records({entry["lm"]: entry for entry in lms}.values(), [])
     named = {lm.lm: lm for lm in described}
-    models = [named[each["lm"]] for each in lms]
+    models = [named[entry["lm"]] for entry in lms]
     read = [comparison.table(path, COLUMNS)[COLUMNS] for path in curves]
     data = pd.concat(
-        curve.assign(lm=lm.lm, label=lm.label, network=each.get("variant", lm.lm))
-        for lm, each, curve in zip(models, lms, read, strict=True)
+        curve.assign(lm=lm.lm, label=lm.label, network=entry.get("variant", lm.lm))
+        for lm, entry, curve in zip(models, lms, read, strict=True)
     )
     style.write(out, data[["lm", "label", "network", *COLUMNS]], draw, read, models)

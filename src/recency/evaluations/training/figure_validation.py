@@ -18,38 +18,38 @@ PRODUCT = {
 }
 
 LINES = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
-ROOM = 40.0  # × the lowest: what is above, the first updates, is cut off
+ROOM = 40.0  # × the minimum: larger values, of the first updates, are cut off
 
 
 def read(curves: Files, variants: Described) -> pd.DataFrame:
     """Return lm, label, variant, step and ppl of each validation, from the training.csv of each LM."""
     parts = []
-    for path, each in zip(curves, variants, strict=True):
+    for path, variant in zip(curves, variants, strict=True):
         rows = comparison.table(path, ["step", "validation_nats"]).dropna(
             subset=["validation_nats"]
         )
-        about = {key: each[key] for key in ("lm", "label", "variant")}
+        about = {key: variant[key] for key in ("lm", "label", "variant")}
         parts.append(rows[["step"]].assign(ppl=np.exp(rows.validation_nats), **about))
     return pd.concat(parts, ignore_index=True)[["lm", "label", "variant", "step", "ppl"]]
 
 
 def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
-    """Draw a line an LM, the geometric mean of its networks, with a band from the lowest to the highest."""
+    """Draw a line per LM, the geometric mean of its networks, with a band over their range."""
     looks, seen = style.looks(lms), {}
     figure = style.figure(max(3.0, 0.17 * len(lms) + 1.4))
     axes = figure.add_subplot()
     axes.set_yscale("log")
     last, texts = [], []
     for lm in lms:
-        own, colour = np.log(rows[rows.lm == lm.lm].pivot_table(
+        log_ppl, colour = np.log(rows[rows.lm == lm.lm].pivot_table(
             index="step", columns="variant", values="ppl")), looks[lm.lm].colour  # fmt: skip
         line = LINES[seen.setdefault(colour, 0) % len(LINES)]  # LMs of one kind of bias
         seen[colour] += 1
-        middle, low, high = (np.exp(each) for each in (own.mean(axis=1), own.min(axis=1), own.max(axis=1)))  # fmt: skip
-        axes.fill_between(own.index, low, high, color=colour, alpha=0.15, lw=0)
-        axes.plot(own.index, middle, color=colour, ls=line, lw=1.1)
-        last.append((own.index[-1], middle.iloc[-1]))
-        spread = f" ({low.iloc[-1]:,.1f} to {high.iloc[-1]:,.1f})" if own.shape[1] > 1 else ""
+        middle, low, high = (np.exp(values) for values in (log_ppl.mean(axis=1), log_ppl.min(axis=1), log_ppl.max(axis=1)))  # fmt: skip
+        axes.fill_between(log_ppl.index, low, high, color=colour, alpha=0.15, lw=0)
+        axes.plot(log_ppl.index, middle, color=colour, ls=line, lw=1.1)
+        last.append((log_ppl.index[-1], middle.iloc[-1]))
+        spread = f" ({low.iloc[-1]:,.1f} to {high.iloc[-1]:,.1f})" if log_ppl.shape[1] > 1 else ""
         texts.append(f"{lm.label}  {middle.iloc[-1]:,.1f}{spread}")
     axes.set_ylim(rows.ppl.min() / 1.1, min(rows.ppl.max() * 1.1, ROOM * rows.ppl.min()))
     axes.yaxis.set_major_formatter(style.tick)
@@ -63,13 +63,13 @@ def draw(rows: pd.DataFrame, lms: list[LM]) -> Figure:
 
 
 def _minor(value: float, _) -> str:
-    """Write 2 and 5 of a decade, which may be all that an axis shows of it."""
+    """Format 2 and 5 of a decade, which may be the only ticks on the axis."""
     first = f"{value:.0e}"[0]
     return style.tick(value) if first in "25" else ""
 
 
 def main(*, masked_curves: Files, out: Files, masked: list[Mapping]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each validation of each network)."""
-    models, _ = comparison.records({each["lm"]: each for each in masked}.values(), [])
+    models, _ = comparison.records({variant["lm"]: variant for variant in masked}.values(), [])
     rows = read(masked_curves, masked)
     style.write(out, rows, draw, rows, models)

@@ -1,42 +1,42 @@
-"""How an experiment's LMs were trained: their losses, for whoever asks whether they had enough."""
+"""Training of an experiment's LMs: their losses."""
 
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
 
 
 def trained(study, experiment: str) -> list[str]:
-    """Return the LMs whose weights an experiment uses and that are trained here, each once."""
+    """Return the distinct LMs trained here whose weights an experiment uses."""
     lms = study.experiment(experiment).get("lms", [])
     weights = dict.fromkeys(study.trained_as(lm) for lm in lms if study.weights(lm))
     return list(weights)
 
 
 def _applies(study, experiment: str) -> bool:
-    """Say whether an evaluation needs LMs that are trained here: for their losses none is trained."""
-    others = (each for each in registry.evaluations().values() if each.key != "lms")
-    used = any(each.uses_lms and each.applies(study, experiment) for each in others)
+    """Return whether any other evaluation needs LMs that are trained here."""
+    others = (e for e in registry.evaluations().values() if e.key != "lms")
+    used = any(e.uses_lms and e.applies(study, experiment) for e in others)
     return used and bool(trained(study, experiment))
 
 
 def variants(study, experiment: str) -> list[dict]:
-    """Return them described, each as one for all of its seeds, with the LM itself as `variant`."""
+    """Return their descriptions without seeds, with the LM itself as `variant`."""
     of = study.one_for_seeds(experiment)
     return [study.described(of.get(lm, lm)) | {"variant": lm} for lm in trained(study, experiment)]
 
 
 def masked(study, experiment: str) -> list[dict]:
     """Return the masked LMs among them, which have a validation."""
-    recipes, found = study.config["recipes"], []
+    recipes, masked_lms = study.config["recipes"], []
     for lm in variants(study, experiment):
         recipe = recipes[study.lms[lm["variant"]]["recipe"]]
         if recipe.get("objective") == "masked" and "validation" in recipe:
-            found.append(lm)
-    return found
+            masked_lms.append(lm)
+    return masked_lms
 
 
 EVALUATION = Evaluation(
     key="lms",
-    alone=False,
+    standalone=False,
     applies=_applies,
     inputs={
         "curves": lambda study, experiment: [

@@ -1,4 +1,4 @@
-"""How much likelier than chance a word is so many words after another one, a line a pair."""
+"""Probability of a word after another one relative to chance, by distance, one line per pair."""
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,8 @@ PRODUCT = {
 }
 
 COLUMNS = ["first", "second", "distance", "distance_to", "times", "low", "high", "together"]
-LEAST = 5  # pairs of words: a bin of fewer is not drawn
-LOWEST = 0.3  # times: the axis begins here, since next to nothing follows itself at once
+LEAST = 5  # minimum number of pairs of words in a drawn bin
+LOWEST = 0.3  # minimum of the axis: words rarely follow themselves directly
 
 
 def draw(rows: pd.DataFrame) -> Figure:
@@ -45,7 +45,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     axes.yaxis.set_minor_locator(NullLocator())
     style.plain_ticks(axes)
     axes.set_xlabel("Distance (words)")
-    axes.set_ylabel("Times likelier than chance")
+    axes.set_ylabel("Probability relative to chance")
     axes.set_ylim(bottom=LOWEST)
     axes.grid()
     if last:

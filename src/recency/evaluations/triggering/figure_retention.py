@@ -1,4 +1,4 @@
-"""The memory that text requires next to the memory that LMs retain, both relative to two to five words."""
+"""Memory required by text and retained by LMs, both relative to a distance of two to five words."""
 
 import math
 
@@ -15,7 +15,7 @@ from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
 
 PRODUCT = {
-    "makes": {"out": ("figure_retention", "Memory that text requires, and that LMs retain")},
+    "makes": {"out": ("figure_retention", "Memory required by text and retained by LMs")},
     "reads": [
         "counts=triggering",
         "memories=figure_measured_memory",
@@ -25,7 +25,7 @@ PRODUCT = {
     "when": "retention",
 }
 
-#: Words: all curves are percentages of their mean over these distances.
+#: Distances in words: all curves are percentages of their mean over these.
 FIRST, LAST = 2, 5
 PANELS = {
     "measured_memory": "Change by a replaced word (%)",
@@ -38,9 +38,9 @@ LINES = ["source", "lm", "label", "distance", "percent", "half_left_words"]
 def relative(rows: pd.DataFrame) -> pd.DataFrame | None:
     """Return distance, percent and half_left_words of a curve (distance in words, value).
 
-    Percent is of the curve's mean from `FIRST` to `LAST` words; None where that is not positive.
-    `half_left_words` is the distance after `LAST` at which the curve first is at 50 % or less,
-    interpolated in log distance; NaN if it never is.
+    Percent is relative to the mean from `FIRST` to `LAST` words; None if that is not positive.
+    `half_left_words` is the distance after `LAST` at which the curve first falls to 50 % or less,
+    interpolated in log distance, or NaN.
     """
     rows = rows[rows.distance >= FIRST].sort_values("distance")
     start = rows.value[rows.distance <= LAST].mean()
@@ -65,7 +65,7 @@ def _half_left(distance: np.ndarray, percent: np.ndarray) -> float:
 
 
 def text_curves(counts: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return the curve (`LINES`) of each pair of words, log2 c_d, and the pairs that have none."""
+    """Return the curve (`LINES`) of each pair of words, log2 c_d, and the pairs without one."""
     parts, lost = [], []
     counts = counts[(counts.together >= LEAST) & (counts.times > 0)]
     for (first, second), mine in counts.groupby(["first", "second"], sort=False):
@@ -82,7 +82,7 @@ def text_curves(counts: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def lm_curves(
     memories: pd.DataFrame, correlations: pd.DataFrame, lms: list[LM]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the curves (`LINES`) of each LM, of the last layer for states, and those that have none."""
+    """Return curves (`LINES`) of each LM, for states of the last layer, and the LMs without one."""
     parts, lost = [], []
     for lm in lms:
         changes = memories[memories.lm == lm.lm].sort_values("distance")
@@ -107,7 +107,7 @@ def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw(lines: pd.DataFrame, lms: list[LM], notes: list[str]) -> Figure:
-    """Draw a panel for each way to measure an LM's memory, the text's curves dashed in both."""
+    """Draw a panel per measure of an LM's memory, with the text's curves dashed in both."""
     figure = style.figure(2 * max(2.6, 0.17 * len(lms) + 0.9))
     both = figure.subplots(2, 1, sharex=True)
     texts = lines[lines.source == "triggering"]
@@ -122,7 +122,7 @@ def draw(lines: pd.DataFrame, lms: list[LM], notes: list[str]) -> Figure:
         axes.grid()
     both[-1].set_xlabel("Distance (words)")
     if len(texts):
-        handle = style.handle(**TEXT, label="text: log₂ of times likelier than chance, a line a pair of words")  # fmt: skip
+        handle = style.handle(**TEXT, label="text: log₂ of the probability relative to chance, one line per pair of words")  # fmt: skip
         figure.legend(handles=[handle], loc="outside upper left")
     style.notes(figure, notes)
     for axes, source in zip(both, PANELS, strict=True):
@@ -131,7 +131,7 @@ def draw(lines: pd.DataFrame, lms: list[LM], notes: list[str]) -> Figure:
 
 
 def name_lines(axes: Axes, lines: pd.DataFrame, lms: list[LM]) -> None:
-    """Draw each LM's curve, and its label with the distance at which half is left."""
+    """Label each LM's curve with the distance at which half is left."""
     looks, texts, last, colours = style.looks(lms), [], [], []
     for lm in lms:
         line = lines[lines.lm == lm.lm]

@@ -1,19 +1,18 @@
-"""What a memory is for: how far a word makes others likelier in the text that LMs are trained on."""
+"""Word triggering: how far a word increases the probability of others in a training text."""
 
 from recency.evaluations import registry
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation
 
-#: Evaluations of LMs whose figures figure_retention reads.
+#: Evaluations whose figures figure_retention reads.
 RETENTION = ("measured_memory", "temporal_correlation")
 
 
 def _settings(study, experiment: str) -> dict:
-    properties = schema("triggering")["experiment"]["triggering"]["properties"]
-    return {"reach": properties["reach"]["default"]} | study.experiment(experiment)["triggering"]
+    return registry.settings("triggering", study.config, experiment)
 
 
 def _has_retention(study, experiment: str) -> bool:
-    """Return whether the experiment measures its LMs' memories both ways, too."""
+    """Return whether the experiment also measures its LMs' memories in both ways."""
     every = registry.evaluations()
     return all(every[name].applies(study, experiment) for name in RETENTION)
 

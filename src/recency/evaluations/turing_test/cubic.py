@@ -7,7 +7,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 DEGREE = 3
-#: Metrics, and whether the fit is by their logarithm (Figure 7.2 has a logarithmic axis).
+#: Metric → whether the fit uses its logarithm (Figure 7.2 has a logarithmic axis).
 METRICS = {"perplexity": True, "mean_log_rank": False, "top_1": False}
 
 
@@ -25,9 +25,10 @@ def fit(x: Sequence[float], score: Sequence[float]) -> tuple[Polynomial | None, 
 
 
 def level(curve: Polynomial, human: float, best: float) -> float:
-    """Return where a cubic reaches the originals' score `human`; NaN where it does not.
+    """Return where a cubic reaches the originals' score `human`, or NaN.
 
-    Of several crossings this is the one nearest to `best`, the metric of the LM with the highest score.
+    With several crossings this is the one nearest to `best`, the metric of the LM with the highest
+    score.
     """
     roots = (curve - human).roots()
     real = roots[np.abs(roots.imag) < 1e-7].real

@@ -1,4 +1,4 @@
-"""Human scores by perplexity, mean log rank and top-1, with cubics (Figures 7.1 and 7.2 of the thesis)."""
+"""Human scores by perplexity, mean log rank and top-1, with cubics (thesis, Figures 7.1 and 7.2)."""
 
 import numpy as np
 import pandas as pd
@@ -30,12 +30,12 @@ def draw(rows: pd.DataFrame, fits: pd.DataFrame, lms: list[LM]) -> Figure:
     for axes, (metric, logarithmic) in zip(panels, cubic.METRICS.items(), strict=True):
         if logarithmic:
             axes.set_xscale("log")
-        known = rows[(rows["source"] == "published") & rows[metric].notna()]
-        axes.plot(known[metric], known["score"], "x", color=GREY, ms=3.5, mew=0.9)
-        own = rows[(rows["source"] == "here") & rows[metric].notna()].set_index("lm")
-        drawn = [lm for lm in lms if lm.lm in own.index]
-        ends = own["score_low"], own["score_high"]
-        labels.draw_lms(axes, drawn, looks, own[metric], own["score"], ends)
+        published_rows = rows[(rows["source"] == "published") & rows[metric].notna()]
+        axes.plot(published_rows[metric], published_rows["score"], "x", color=GREY, ms=3.5, mew=0.9)
+        measured = rows[(rows["source"] == "here") & rows[metric].notna()].set_index("lm")
+        drawn = [lm for lm in lms if lm.lm in measured.index]
+        ends = measured["score_low"], measured["score_high"]
+        labels.draw_lms(axes, drawn, looks, measured[metric], measured["score"], ends)
         for points, colour in DRAWN.items():
             _curve(axes, rows, fits, points, metric, colour)
         original = rows[(rows["source"] == "here") & (rows["lm"] == ORIGINAL)]["score"]
@@ -46,18 +46,18 @@ def draw(rows: pd.DataFrame, fits: pd.DataFrame, lms: list[LM]) -> Figure:
             style.log_ticks(axes, 100)
         axes.set_xlabel(TITLES[metric])
         axes.grid(which="major")
-        named.append((axes, drawn, own, metric))
+        named.append((axes, drawn, measured, metric))
     panels[0].set_ylabel("Human score n₃/n₀")
     if (rows["source"] == "published").any():
         mark = style.handle(marker="x", color=GREY, ms=4, ls="-", label="published models, and the cubic with the estimated human")  # fmt: skip
         figure.legend(handles=[mark], loc="outside upper left")
-    for axes, drawn, own, metric in named:
-        labels.name_lms(axes, drawn, looks, own[metric], own["score"])
+    for axes, drawn, measured, metric in named:
+        labels.name_lms(axes, drawn, looks, measured[metric], measured["score"])
     return figure
 
 
 def _curve(axes, rows, fits, points: str, metric: str, colour: str) -> None:
-    """Draw a set's cubic over the range of its points, where it has one."""
+    """Draw the cubic of a set of points over their range, if it has one."""
     fit = fits[(fits["points"] == points) & (fits["metric"] == metric)]
     source = "here" if points == table_fits.HERE else "published"
     values = rows[rows["source"] == source][metric].dropna()

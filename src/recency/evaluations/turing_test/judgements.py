@@ -1,4 +1,4 @@
-"""Judgements of continuations: read strictly, one rating per text by majority vote, scores n₃/n₀."""
+"""Strict reader of judgements of continuations, ratings by majority vote, and scores n₃/n₀."""
 
 import math
 
@@ -28,7 +28,7 @@ def read(path: File, sheet: File) -> pd.DataFrame:
     Raises
     ------
     InputError
-        With file and row: a rating that is none of these, an id that the sheet lacks, another text.
+        With file and row: a rating other than these, an id that is not in the sheet, another text.
 
     """
     texts = comparison.table(sheet, SHEET).set_index("id")
@@ -50,7 +50,7 @@ def read(path: File, sheet: File) -> pd.DataFrame:
             raise InputError(f"{where}: id {rows['id'][row]!r} is not in {sheet}")
         if texts[number] != text:
             raise InputError(
-                f"{where}: text {int(number)} differs from that in {sheet}; these judgements are of "
+                f"{where}: text {int(number)} differs from that in {sheet}; these judgements belong to "
                 "other continuations (another LM, seed or dataset): keep them with the results they "
                 "are of"
             )
@@ -62,8 +62,8 @@ def read(path: File, sheet: File) -> pd.DataFrame:
 def majority(ratings: pd.Series, least: int) -> int | None:
     """Return the rating that at least half of `least` or more judges gave; None without one.
 
-    Two ratings that have half of the judgements each are no majority either: the thesis asked
-    further people then.
+    Two ratings with half of the judgements each are not a majority: in the thesis, more people were
+    then asked.
     """
     votes = ratings.value_counts()
     top = votes.index[(votes == votes.max()) & (2 * votes >= len(ratings))]
@@ -74,20 +74,20 @@ def scored(judgements: pd.DataFrame, key: File, least: int, seed: int) -> pd.Dat
     """Return a row per LM, and one for the original texts.
 
     Columns: lm, texts, undecided (judged, without a majority of `least` judges), n0 … n3, score
-    (n₃/n₀; infinite where no text was rated 0) and its 95 % percentile interval over texts.
+    (n₃/n₀; infinite if no text was rated 0) and its 95 % percentile interval over texts.
     """
     keys = comparison.table(key, ["id", "text", "lm"])
     votes = judgements.groupby("id")["rating"].agg(lambda ratings: majority(ratings, least))
     keys = keys[keys["id"].isin(votes.index)]
     keys = keys.assign(vote=pd.to_numeric(keys["id"].map(votes)))
     rows = []
-    for lm, own in keys.groupby("lm", sort=False):
-        counted = pd.get_dummies(own["vote"]).reindex(columns=range(4), fill_value=False)
+    for lm, lm_keys in keys.groupby("lm", sort=False):
+        counted = pd.get_dummies(lm_keys["vote"]).reindex(columns=range(4), fill_value=False)
         sums = counted.to_numpy(float)
         n = sums.sum(0)
-        drawn = [ratio(*each) for each in bootstrap.draws(sums[:, [3, 0]], REPLICATES, seed)]
+        drawn = [ratio(*draw) for draw in bootstrap.draws(sums[:, [3, 0]], REPLICATES, seed)]
         low, high = bootstrap.percentiles(pd.Series(drawn).to_numpy())
-        row = {"lm": lm, "texts": len(own), "undecided": int(own["vote"].isna().sum())}
+        row = {"lm": lm, "texts": len(lm_keys), "undecided": int(lm_keys["vote"].isna().sum())}
         row |= dict(zip(COUNTS, map(int, n), strict=True)) | {"score": ratio(n[3], n[0])}
         rows.append(row | {"score_low": low, "score_high": high})
     columns = ["lm", "texts", "undecided", *COUNTS, "score", "score_low", "score_high"]

@@ -1,25 +1,21 @@
-"""The LM Turing test: whether people take an LM's continuations for a person's (chapter 7 of the thesis)."""
+"""LM Turing test: human judgements of LMs' continuations (chapter 7 of the thesis)."""
 
 import os
+from functools import partial
 
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
-
-def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `turing_test`, the defaults filled in."""
-    properties = schema("turing_test")["experiment"]["turing_test"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    return defaults | config["experiments"][experiment]["turing_test"]
+settings_of = partial(settings, "turing_test")
 
 
 def _judgements(study, experiment: str) -> list[str]:
-    """Return the file of judgements as a list, empty where the user has supplied none."""
+    """Return the file of judgements as a list, empty if the user has supplied none."""
     path = settings_of(study.config, experiment)["judgements"]["local"]
     return [path] if os.path.exists(path) else []
 
 
 def _absent(study, experiment: str) -> str:
-    """Return what to supply where there are no judgements, else an empty string."""
+    """Return a hint on what to supply if there are no judgements, otherwise ""."""
     if _judgements(study, experiment):
         return ""
     file = settings_of(study.config, experiment)["judgements"]
@@ -27,12 +23,12 @@ def _absent(study, experiment: str) -> str:
 
 
 def _problems(config, name) -> list[str]:
-    """Report judgements that are to be downloaded: they are of this study's own continuations."""
+    """Report judgements with a download address: they must be of this study's continuations."""
     asked = config["experiments"][name].get("turing_test")
     if asked is None or "local" in asked["judgements"]:
         return []
     return [
-        f"experiments → {name} → turing_test → judgements: 'local' is missing; they are a file of yours"
+        f"experiments → {name} → turing_test → judgements: 'local' is missing; give the path of your file"
     ]
 
 
@@ -45,7 +41,7 @@ def _applies(study, experiment: str) -> bool:
 EVALUATION = Evaluation(
     key="turing_test",
     applies=_applies,
-    alone=False,
+    standalone=False,
     inputs={"judgements": _judgements},
     settings={
         "least": lambda study, experiment: settings_of(study.config, experiment)["least"],

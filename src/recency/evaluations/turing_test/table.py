@@ -20,8 +20,8 @@ COLUMNS = ["source", "lm", "label", *METRICS, "texts", "undecided", *judged.COUN
 COLUMNS += ["score", "score_low", "score_high"]
 ORIGINAL, HUMAN = "original", "Human (estimated)"
 NOTES = [
-    "score: texts rated 3 (clearly human) per text rated 0 (clearly not human), by majority vote; beneath, 95 % over texts",
-    "perplexity, mean log rank (natural) and top-1 are of a token after the first words",
+    "score: texts rated 3 (clearly human) per text rated 0 (clearly not human), by majority vote; beneath: 95 % interval over texts",
+    "perplexity, mean log rank (natural) and top-1 are per token after the first words",
 ]
 
 
@@ -34,17 +34,17 @@ def collected(
     if scores is not None:
         rows.loc[len(rows)] = {"lm": ORIGINAL, "label": "original texts"}
         rows = rows.merge(scores, on="lm", how="left")
-    found = [rows.assign(source="here", **{m: rows["lm"].map(measured[m]) for m in METRICS})]
+    frames = [rows.assign(source="here", **{m: rows["lm"].map(measured[m]) for m in METRICS})]
     if published is not None:
-        known = comparison.table(published, ["model", *METRICS, "score"])
-        known = known.rename(columns={"model": "label"})
-        human = known["label"] == HUMAN
-        found.append(known.assign(source="published", lm=np.where(human, ORIGINAL, "")))
-    return pd.concat(found, ignore_index=True).reindex(columns=COLUMNS)
+        published_rows = comparison.table(published, ["model", *METRICS, "score"])
+        published_rows = published_rows.rename(columns={"model": "label"})
+        human = published_rows["label"] == HUMAN
+        frames.append(published_rows.assign(source="published", lm=np.where(human, ORIGINAL, "")))
+    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
 def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
-    """Set out the LMs here by perplexity, then the published models."""
+    """Return the LMs here by perplexity, then the published models."""
     header = ["", "Perplexity", "Log rank", "Top-1 (%)", "Texts", "Undecided", "0", "1", "2", "3"]
     grid, rules = [], ()
     here = data[data["source"] == "here"].sort_values("perplexity")
@@ -53,8 +53,8 @@ def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
             rules = (len(grid),)
         name = row.label if row.source == "here" else f"published: {row.label}"
         cells = [name, style.number(row.perplexity), style.number(row.mean_log_rank, 2)]
-        counts = [getattr(row, each) for each in ("texts", "undecided", *judged.COUNTS)]
-        cells += [style.number(row.top_1), *(style.number(each, 0) for each in counts)]
+        counts = [getattr(row, column) for column in ("texts", "undecided", *judged.COUNTS)]
+        cells += [style.number(row.top_1), *(style.number(column, 0) for column in counts)]
         ends = (row.score_low, row.score_high)
         within = () if np.isnan(ends).any() else (style.interval(*ends, decimals=2),)
         written = "∞" if np.isinf(row.score) else style.number(row.score, 2)
@@ -63,7 +63,7 @@ def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
     if absent:
         notes.append(f"not run: people's judgements of the LMs here ({absent})")
     if rules:
-        notes.append("published: the thesis's Table 7.2, of other LMs and another text")
+        notes.append("published: the thesis's Table 7.2, for other LMs and another text")
     return Table(f"{title}: human scores", [*header, "Score"], grid, notes, rules)
 
 
@@ -80,7 +80,7 @@ def main(
     absent: str,
     published: File | None = None,
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `judgements` is empty where none were supplied."""
+    """Write the table to `out` (.csv, .html, .tex); `judgements` is empty if none were supplied."""
     paths = [judgements] if isinstance(judgements, str) else list(judgements)
     scores = judged.scored(judged.read(paths[0], sheet), key, least, seed=0) if paths else None
     data = collected(scores, metrics, lms, published)

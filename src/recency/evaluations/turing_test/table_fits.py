@@ -1,4 +1,4 @@
-"""Cubic fits of human scores by perplexity, mean log rank and top-1 (Figures 7.1 and 7.2 of the thesis)."""
+"""Cubic fits of human scores by perplexity, mean log rank and top-1 (thesis, Figures 7.1 and 7.2)."""
 
 import numpy as np
 import pandas as pd
@@ -24,10 +24,11 @@ NAMES = {"perplexity": "log perplexity", "mean_log_rank": "mean log rank", "top_
 
 
 def fits(data: pd.DataFrame) -> pd.DataFrame:
-    """Return FITS of the LMs here, of the published models, and of these with the estimated human.
+    """Return FITS of the LMs here, of published models, and of these with the estimated human score.
 
-    The coefficients are of powers of the metric, natural logarithm of perplexity; `human_level` is the
-    metric, in its own unit, at which the cubic reaches the score of the original texts.
+    The coefficients are of powers of the metric, with the natural logarithm of perplexity;
+    `human_level` is the metric, in its unit, at which the cubic reaches the score of the original
+    texts.
     """
     rows = []
     for points, source, with_human in (
@@ -35,10 +36,10 @@ def fits(data: pd.DataFrame) -> pd.DataFrame:
         (PUBLISHED, "published", False),
         (WITH_HUMAN, "published", True),
     ):
-        own = data[(data["source"] == source) & np.isfinite(data["score"])]
-        human = own[own["lm"] == ORIGINAL]["score"]
-        models = own if with_human else own[own["lm"] != ORIGINAL]
-        if own.empty:
+        scored = data[(data["source"] == source) & np.isfinite(data["score"])]
+        human = scored[scored["lm"] == ORIGINAL]["score"]
+        models = scored if with_human else scored[scored["lm"] != ORIGINAL]
+        if scored.empty:
             continue
         for metric, logarithmic in cubic.METRICS.items():
             used = models.dropna(subset=[metric])
@@ -57,29 +58,29 @@ def fits(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
-    """Set out a row for each set of points and metric."""
+    """Return a row per set of points and metric."""
     header = ["Points", "Score by", "N", "Adjusted R²", "At the originals' score"]
     grid, rules = [], []
     for points, rows in data.groupby("points", sort=False):
         rules.append(len(grid))
         for row in rows.itertuples():
             cells = [points, NAMES[row.metric], str(row.models)]
-            for value, known, decimals in (
+            for value, published_value, decimals in (
                 (row.adjusted_r2, row.published_adjusted_r2, 3),
                 (row.human_level, row.published_human_level, 2),
             ):
-                below = () if np.isnan(known) else (f"published {known:g}",)
+                below = () if np.isnan(published_value) else (f"published {published_value:g}",)
                 cells.append(Cell(style.number(value, decimals), below))
             grid.append(cells)
     notes = [
         "cubics by least squares; adjusted R² = 1 − (1 − R²)(N − 1)/(N − 4)",
         (
             "at the originals' score: the metric at which the cubic reaches the score of the original "
-            "texts, of several crossings the one nearest to the best LM"
+            "texts; of several crossings, the one nearest to the best LM"
         ),
-        "a fit takes five or more LMs with a finite score",
+        "a fit needs five or more LMs with a finite score",
         (
-            "with the estimated human as a point the published fits are met; that point is itself read "
+            "with the estimated human score as a point, the published fits are reproduced; that point was itself read "
             "off the fitted curve"
         ),
     ]
@@ -90,9 +91,9 @@ def main(*, scores: File, out: Files, title: str, published: File | None = None)
     """Write the table to `out` (.csv, .html, .tex)."""
     data = fits(comparison.table(scores, COLUMNS))
     if published is not None:
-        known = comparison.table(published, ["metric", "adjusted_r2", "human_level"])
-        known = known.set_index("metric")
+        published_fits = comparison.table(published, ["metric", "adjusted_r2", "human_level"])
+        published_fits = published_fits.set_index("metric")
         compared = data["points"] != HERE
         for name in ("adjusted_r2", "human_level"):
-            data[f"published_{name}"] = data["metric"].map(known[name]).where(compared)
+            data[f"published_{name}"] = data["metric"].map(published_fits[name]).where(compared)
     tables.write(out, layout(data, title), data)

@@ -1,4 +1,4 @@
-"""Length and surprisal by type: ρ against perplexity, what explains length, and ρ as the text grows."""
+"""Length and surprisal by type: ρ by perplexity, explained variance of length, and ρ by text size."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ PRODUCT = {
     "published": "word_length",
 }
 
-#: Shares of the variance of length: column, colour, what the legend says.
+#: Shares of the variance of length: column, colour, legend.
 SHARES = (
     ("length_small", "#bdbdbd", "frequency in the text"),
     ("length_large", "#7f7f7f", "in the larger text"),
@@ -32,8 +32,8 @@ SHARES = (
 DASHES = {SMALL: (0, (1, 2)), LARGE: (0, (4, 2))}
 
 
-def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str) -> Figure:
-    """Draw ρ against perplexity (frequencies as lines across), and the shares as bars."""
+def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], correlations: str) -> Figure:
+    """Draw ρ against perplexity (frequencies as horizontal lines), and the shares as bars."""
     looks = style.looks(lms)
     overall = rows[rows.level == "overall"].set_index("lm")
     figure = style.figure(max(3.4, 0.2 * len(lms) + 1.2))
@@ -45,19 +45,19 @@ def draw(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str], told: str)
         left.axhline(overall.rho[name], color=style.GREY, lw=1, ls=DASHES[name], label=names[name])
     left.margins(0.16)
     style.log_ticks(left, 30)
-    left.set_xlabel("Perplexity of a word (log scale)")
+    left.set_xlabel("Perplexity per word (log scale)")
     left.set_ylabel("Spearman's ρ, length and surprisal")
     left.grid(which="major")
     _stack(right, overall, lms)
     figure.legend(handles=left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0],
                   loc="outside upper left", ncols=3)  # fmt: skip
-    style.notes(figure, [told])
+    style.notes(figure, [correlations])
     labels.name_lms(left, lms, looks, *points)
     return figure
 
 
 def _stack(axes: Axes, overall: pd.DataFrame, lms: list[LM]) -> None:
-    """Draw the shares of the variance of length that the terms explain, a bar an LM."""
+    """Draw the shares of the variance of length explained by the terms, one bar per LM."""
     shown = sorted((lm for lm in lms), key=lambda lm: overall.perplexity[lm.lm], reverse=True)
     places, begin = range(len(shown)), [0.0] * len(shown)
     for column, colour, label in SHARES:
@@ -71,7 +71,7 @@ def _stack(axes: Axes, overall: pd.DataFrame, lms: list[LM]) -> None:
 
 
 def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> Figure:
-    """Draw ρ over the first words of the text, doubling; frequencies dotted and dashed."""
+    """Draw ρ over a doubling number of the text's first words; frequencies dotted and dashed."""
     looks = style.looks(lms)
     figure = style.figure(max(3.4, 0.17 * len(lms) + 1.5))
     axes = figure.add_subplot()
@@ -105,9 +105,9 @@ def main(
     lms = list(lms)
     rows, names = comparison.table(lengths, COLUMNS), labels_of(lms, frequency_of)
     models, _ = comparison.records(lms, [])
-    known = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    paper = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
     sizes = rows[rows.level == "size"]
-    lost = ["The text is too short to be looked at as it grows"]
+    lost = ["The text is too short for an analysis by text size"]
     overall = rows[rows.level == "overall"]
-    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, known))
+    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, paper))
     style.write(growth, sizes, draw_growth, rows, models, names, empty=lost)

@@ -1,15 +1,13 @@
-"""Surprisal by type, beside words' length and frequency."""
+"""Surprisal by word type, with words' length and frequency."""
 
 from recency import languages
-from recency.evaluations.registry import Evaluation, schema
+from recency.evaluations.registry import Evaluation, settings
 
 
 def settings_of(config: dict, experiment: str) -> dict:
-    """Return an experiment's `word_length`, the defaults filled in."""
-    properties = schema("word_length")["experiment"]["word_length"]["properties"]
-    defaults = {key: each["default"] for key, each in properties.items() if "default" in each}
-    defaults["frequency"] = config["scales"].get(config["scale"], {}).get("unigram")
-    return defaults | config["experiments"][experiment]["word_length"]
+    """Return an experiment's `word_length` settings with defaults."""
+    frequency = config["scales"].get(config["scale"], {}).get("unigram")
+    return {"frequency": frequency} | settings("word_length", config, experiment)
 
 
 def _setting(key: str):
@@ -22,7 +20,7 @@ def _surprisals(study, experiment: str, lms: list[str]) -> list[str]:
 
 
 def _frequency_of(study, experiment: str) -> str:
-    """Return the label of the text whose frequencies are the larger text's."""
+    """Return the label of the larger text for frequencies."""
     settings = settings_of(study.config, experiment)
     named = languages.member(study.config, "unigrams", settings["frequency"], settings["dataset"])
     entry = study.config["unigrams"][named]

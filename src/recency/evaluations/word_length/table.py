@@ -1,4 +1,4 @@
-"""Length against surprisal and frequency by type: ρ, Steiger's test, shares and slopes; published beside."""
+"""Length by type, compared with surprisal and frequency: ρ, Steiger's test, shares and slopes."""
 
 import math
 
@@ -19,35 +19,35 @@ PRODUCT = {
     "summary": ("table_word_length.csv", "{title}: surprisal and length by type"),
 }
 
-#: The row of data/published/thesis_table8_1.csv that is of all LMs.
+#: The row for all LMs in data/published/thesis_table8_1.csv.
 OF_PERPLEXITY = "perplexity"
 NOTES = [
-    "types are words of lower-case letters; ρ is Spearman's of length and mean surprisal, 95 % beneath; common: of the commonest types alone",
-    "Steiger's t: of ρ against that of the larger text's frequency, positive where length goes with the LM's surprisal more closely",
-    "variance of length (%), one after the other: frequency in the text, in the larger one, surprisal, surprisal × the larger one's frequency",
-    "slopes: of length on surprisal and on the larger one's frequency at once, in standard deviations, ± their standard errors",
+    "types are words of lower-case letters; ρ is Spearman's correlation of length and mean surprisal, 95 % interval beneath; common: for the most frequent types only",
+    "Steiger's t: test of ρ against that of the larger text's frequency, positive if length correlates more with the LM's surprisal",
+    "variance of length (%), sequentially explained: frequency in the text, in the larger one, surprisal, surprisal × the larger one's frequency",
+    "slopes: regression of length on surprisal and on the larger text's frequency, in standard deviations, ± standard errors",
 ]
 
 
 def labels_of(lms: Described, frequency_of: str) -> dict[str, str]:
     """Return the label of each LM and of both frequencies."""
-    own = {lm["lm"]: lm["label"] for lm in lms}
-    return own | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
+    labels = {lm["lm"]: lm["label"] for lm in lms}
+    return labels | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
 
 
 def with_perplexity(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
-    """Say how ρ goes with perplexity over the LMs."""
+    """Return a note on the correlation of ρ with perplexity over LMs."""
     overall = rows[(rows.level == "overall") & ~rows.lm.isin(FREQUENCIES)]
-    found = correlation(overall.rho, overall.perplexity)
-    beside = ""
+    rho = correlation(overall.rho, overall.perplexity)
+    published_note = ""
     if published is not None and OF_PERPLEXITY in set(published.lm):
         row = published.set_index("lm").loc[OF_PERPLEXITY]
-        beside = f"; published {style.number(row.rho, 2)} (p {style.p_value(row.p)})"
-    if math.isnan(found.value):
-        return f"ρ and perplexity: too few LMs for a correlation{beside}"
+        published_note = f"; published {style.number(row.rho, 2)} (p {style.p_value(row.p)})"
+    if math.isnan(rho.value):
+        return f"ρ and perplexity: too few LMs for a correlation{published_note}"
     return (
-        f"Spearman's ρ of that ρ with the perplexity of a word over {found.n} LMs: {style.number(found.value, 2)} "
-        f"(p {style.p_value(found.p)}){beside}"
+        f"Spearman's ρ of that ρ with the perplexity per word over {rho.n} LMs: {style.number(rho.value, 2)} "
+        f"(p {style.p_value(rho.p)}){published_note}"
     )
 
 
@@ -64,12 +64,12 @@ def main(
     rows = comparison.table(lengths, COLUMNS)
     names = labels_of(lms, frequency_of)
     rows.insert(1, "label", rows.lm.map(names))
-    known = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
-    tables.write(out, layout(rows, known, title), rows)
+    paper = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
+    tables.write(out, layout(rows, paper, title), rows)
 
 
 def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
-    """Set out a row for each frequency and LM, then the published tests."""
+    """Return a row per frequency and LM, then the published tests."""
     overall = rows[rows.level == "overall"].set_index("lm")
     common = rows[rows.level == "common"].set_index("lm").rho
     order = [*FREQUENCIES, *overall.drop(list(FREQUENCIES)).sort_values("rho", ascending=False).index]  # fmt: skip
@@ -92,10 +92,10 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
         else:
             cells.append(style.number(row.perplexity, 0))
             shares = ("small", "large", "surprisal", "large_surprisal")
-            cells += [style.number(100 * row[f"length_{each}"]) for each in shares]
-            for each in ("surprisal", "frequency"):
-                spread = f"± {style.number(row[f'slope_{each}_se'], 2)}"
-                cells.append(Cell(style.signed(row[f"slope_{each}"], 2), (spread,)))
+            cells += [style.number(100 * row[f"length_{term}"]) for term in shares]
+            for term in ("surprisal", "frequency"):
+                spread = f"± {style.number(row[f'slope_{term}_se'], 2)}"
+                cells.append(Cell(style.signed(row[f"slope_{term}"], 2), (spread,)))
         grid.append(cells)
     rules = [len(FREQUENCIES)]
     if published is not None:
@@ -108,7 +108,7 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
     notes.append(with_perplexity(rows, published))
     if published is not None:
         notes.append(
-            "published: the thesis's Table 8.1, of 10 M words of WikiText-103 against frequency in 100 M"
+            "published: the thesis's Table 8.1, for 10 M words of WikiText-103 and frequency in 100 M"
         )
     titles = tables.header(header)
     above = [Cell(span=6), Cell("Variance of length (%)", span=4), Cell("Slopes", span=2)]
@@ -116,7 +116,7 @@ def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Ta
 
 
 def summary(path: File) -> Table:
-    """Set out ρ and its test from this table's CSV, for the summary."""
+    """Return ρ and its test from this table's CSV, for the summary."""
     rows = comparison.table(path, ["label", *COLUMNS])
     overall = rows[rows.level == "overall"].sort_values("rho", ascending=False)
     header = ["", "ρ with length", "t against frequency", "p"]

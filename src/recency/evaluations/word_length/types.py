@@ -1,9 +1,9 @@
-"""Rule type_lengths: average surprisal of word types against their length and frequency.
+"""Rule type_lengths: average surprisal of word types, with their length and frequency.
 
-The thesis's chapter 8, after Piantadosi, Tily & Gibson (2011): types are words in lower-case letters;
-of each the mean surprisal over its occurrences, its length in letters, and its frequency in the text
-read and in a larger one, as surprisals. Steiger's test asks whether length goes with the LM's surprisal
-more closely than with the larger text's frequency.
+As in chapter 8 of the thesis, after Piantadosi, Tily & Gibson (2011): types are words in lower-case
+letters, with their mean surprisal over occurrences, length in letters, and frequency in the text
+and in a larger one, as surprisal. Steiger's test compares the correlation of length with the LM's
+surprisal and with the larger text's frequency.
 """
 
 import math
@@ -23,14 +23,14 @@ FREQUENCIES = (SMALL, LARGE)
 OF_LENGTH = ("small", "large", "surprisal", "large_surprisal", "residual")
 OF_SURPRISAL = ("length", "small", "large", "residual")
 COLUMNS = ["lm", "level", "size", "types", "words", "rho", "low", "high", "steiger_t", "steiger_p"]
-COLUMNS += ["perplexity", *(f"length_{each}" for each in OF_LENGTH)]
-COLUMNS += [f"surprisal_{each}" for each in OF_SURPRISAL]
+COLUMNS += ["perplexity", *(f"length_{predictor}" for predictor in OF_LENGTH)]
+COLUMNS += [f"surprisal_{predictor}" for predictor in OF_SURPRISAL]
 COLUMNS += ["slope_frequency", "slope_frequency_se", "slope_surprisal", "slope_surprisal_se"]
-LEAST = 10  # types: of fewer nothing is correlated
+LEAST = 10  # minimum number of types for a correlation
 
 
 def chosen(words: pd.DataFrame) -> np.ndarray:
-    """Return which words (a mask) count: lower-case letters alone, so that no mark is scored with them."""
+    """Return a mask of the words in lower-case letters, which have no punctuation."""
     return (
         words["word"].str.fullmatch(r"[^\W\d_]+").to_numpy()
         & words["word"].str.islower().to_numpy()
@@ -38,14 +38,14 @@ def chosen(words: pd.DataFrame) -> np.ndarray:
 
 
 def by_type(words: pd.Series, values: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Return a row a type: count, length, `small` (bits, of the counts), and the means of `values`."""
+    """Return row per type: count, length, `small` (bits, from the counts), and means of `values`."""
     frame = pd.DataFrame({"word": words.to_numpy(), **values})
     grouped = frame.groupby("word", sort=False)
-    made = grouped.mean()
-    made["count"] = grouped.size()
-    made["length"] = made.index.str.len()
-    made[SMALL] = -np.log2(made["count"] / len(frame))
-    return made
+    table = grouped.mean()
+    table["count"] = grouped.size()
+    table["length"] = table.index.str.len()
+    table[SMALL] = -np.log2(table["count"] / len(frame))
+    return table
 
 
 def correlated(types: pd.DataFrame, name: str) -> dict[str, float]:
@@ -53,36 +53,36 @@ def correlated(types: pd.DataFrame, name: str) -> dict[str, float]:
 
     The interval is by Fisher's z with the variance of ranks, 1.06/(n − 3) (Fieller et al. 1957).
     """
-    found = correlation(types[name], types["length"])
-    half = 1.959964 * math.sqrt(1.06 / (found.n - 3)) if found.n > 3 else math.nan
-    z = math.atanh(found.value) if abs(found.value) < 1 else math.nan
-    made = {"rho": found.value, "low": math.tanh(z - half), "high": math.tanh(z + half)}
+    measured = correlation(types[name], types["length"])
+    half = 1.959964 * math.sqrt(1.06 / (measured.n - 3)) if measured.n > 3 else math.nan
+    z = math.atanh(measured.value) if abs(measured.value) < 1 else math.nan
+    row = {"rho": measured.value, "low": math.tanh(z - half), "high": math.tanh(z + half)}
     if name != LARGE:
         other = correlation(types[LARGE], types["length"])
         both = correlation(types[name], types[LARGE])
-        t, p = steiger(found.value, other.value, both.value, found.n)
-        made |= {"steiger_t": t, "steiger_p": p}
-    return made
+        t, p = steiger(measured.value, other.value, both.value, measured.n)
+        row |= {"steiger_t": t, "steiger_p": p}
+    return row
 
 
 def explained(types: pd.DataFrame, name: str) -> dict[str, float]:
-    """Return the shares of Figures 8.5 and 8.6, and the slopes of length on frequency and surprisal.
+    """Return shares of Figures 8.5 and 8.6, and the slopes of length on frequency and surprisal.
 
-    Slopes are of variables in standard deviations, least squares, each beside the other.
+    Slopes are from a least-squares regression on both, with variables in standard deviations.
     """
     z = (types - types.mean()) / types.std(ddof=0)
     column = {key: z[key].to_numpy() for key in ("length", SMALL, LARGE, name)}
     terms = {SMALL: column[SMALL], LARGE: column[LARGE], "surprisal": column[name]}
     terms["large_surprisal"] = column[LARGE] * column[name]
-    own = {key: column[key] for key in ("length", SMALL, LARGE)}
-    made = {f"length_{k}": v for k, v in sequential(z["length"].to_numpy(), terms).items()}
-    made |= {f"surprisal_{k}": v for k, v in sequential(z[name].to_numpy(), own).items()}
+    predictors = {key: column[key] for key in ("length", SMALL, LARGE)}
+    row = {f"length_{k}": v for k, v in sequential(z["length"].to_numpy(), terms).items()}
+    row |= {f"surprisal_{k}": v for k, v in sequential(z[name].to_numpy(), predictors).items()}
     design = z[[LARGE, name]].to_numpy()
     slopes, *_ = np.linalg.lstsq(design, z["length"].to_numpy(), rcond=None)
     left = z["length"].to_numpy() - design @ slopes
     spread = np.linalg.pinv(design.T @ design) * (left @ left) / (len(z) - 3)
-    made |= {"slope_frequency": slopes[0], "slope_frequency_se": math.sqrt(spread[0, 0])}
-    return made | {"slope_surprisal": slopes[1], "slope_surprisal_se": math.sqrt(spread[1, 1])}
+    row |= {"slope_frequency": slopes[0], "slope_frequency_se": math.sqrt(spread[0, 0])}
+    return row | {"slope_surprisal": slopes[1], "slope_surprisal_se": math.sqrt(spread[1, 1])}
 
 
 def main(
@@ -93,10 +93,10 @@ def main(
     lms: Sequence[Mapping],
     common: int = 1000,
 ) -> None:
-    """Write COLUMNS: levels overall, common (the commonest types) and size (the first words, doubling).
+    """Write COLUMNS for the levels overall, common (most frequent types) and size (first words).
 
-    `surprisals` are in the order of `lms`, `frequency` those of the larger text's unigrams. Words
-    of which an LM says nothing (the first, without a begin token) are left out for all.
+    `surprisals` are in the order of `lms`, `frequency` are those of the larger text's unigrams.
+    Words without surprisal under an LM (the first, without a begin token) are excluded for all.
     """
     table = pd.read_parquet(words)
     bits = {lm["lm"]: _bits(path, len(table)) for lm, path in zip(lms, surprisals, strict=True)}
@@ -105,9 +105,9 @@ def main(
     if len(set(table["word"][kept])) < LEAST:
         raise InputError(
             f"{words}: {len(set(table['word'][kept]))} types of lower-case letters have a surprisal of every LM; "
-            f"{LEAST} are needed; give word_length a longer text"
+            f"{LEAST} are needed; use a longer text in word_length"
         )
-    text, values = table["word"][kept], {key: each[kept] for key, each in values.items()}
+    text, values = table["word"][kept], {key: column[kept] for key, column in values.items()}
     whole, rows = by_type(text, values), []
     levels = [("overall", len(text), whole)]
     levels.append(("common", common, whole.nlargest(common, "count", keep="first")))
@@ -117,8 +117,8 @@ def main(
         for name in (*FREQUENCIES, *bits):
             if len(types) < LEAST:
                 continue
-            known = {"lm": name, "level": level, "size": size, "types": len(types)}
-            row = known | {"words": int(types["count"].sum())} | correlated(types, name)
+            keys = {"lm": name, "level": level, "size": size, "types": len(types)}
+            row = keys | {"words": int(types["count"].sum())} | correlated(types, name)
             if level == "overall" and name in bits:
                 row["perplexity"] = 2 ** values[name].mean()
                 row |= explained(types, name)
@@ -129,7 +129,7 @@ def main(
 def _bits(path: File, size: int) -> np.ndarray:
     """Return surprisal by word_id (words,), NaN where there is none."""
     rows = pd.read_parquet(path, columns=["word_id", "surprisal_bits"])
-    found = np.full(size, np.nan)
+    bits = np.full(size, np.nan)
     inside = rows["word_id"].between(0, size - 1)
-    found[rows["word_id"][inside]] = rows["surprisal_bits"][inside]
-    return found
+    bits[rows["word_id"][inside]] = rows["surprisal_bits"][inside]
+    return bits

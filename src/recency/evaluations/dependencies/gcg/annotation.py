@@ -1,4 +1,4 @@
-"""Annotated stories: trees without words, and the words' places in the stories, put together."""
+"""Annotated stories: trees published without words, combined with the words and their positions."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from recency.evaluations.dependencies.gcg.categories import is_bracket, parse
 from recency.evaluations.dependencies.gcg.trees import Tree
 from recency.evaluations.dependencies.gcg.trees import parse as read_trees
 
-#: What stands for a word in trees that were published without their words; begins a new story.
+#: Placeholder of a word in trees published without words; mark of a new story.
 LEAF, STORY = "LEAF!", "!ARTICLE"
 OPENING = ("``", "`")  # quotation marks of the Penn Treebank
 _CODE = re.compile(r"(.+)/(\d+)\.(\d+)(?:\.\w+)?")
@@ -17,7 +17,7 @@ _CODE = re.compile(r"(.+)/(\d+)\.(\d+)(?:\.\w+)?")
 
 @dataclass
 class Sentence:
-    """A tree, its words and their places (story, word of the story from 1), its number there."""
+    """A tree with its words, their positions (story, word of the story from 1), and its number."""
 
     tree: Tree
     words: list[str]
@@ -25,12 +25,12 @@ class Sentence:
     number: int  # in its story, from 0
 
     def is_punctuation(self, token: int) -> bool:
-        """Whether a token is a mark (or a bracket, as -LRB-) and no word."""
+        """Return whether a token is punctuation (or a bracket such as -LRB-)."""
         word = self.words[token]
         return is_bracket(word) or not any(letter.isalnum() for letter in word)
 
     def behind_quotation_mark(self, token: int) -> bool:
-        """Whether an opening quotation mark stands right before a token."""
+        """Return whether an opening quotation mark directly precedes a token."""
         return token > 0 and self.words[token - 1] in OPENING
 
     def coreference(self) -> list[tuple[int, tuple[int, int]]]:
@@ -40,11 +40,11 @@ class Sentence:
 
 
 def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
-    """Read stories of sentences: one tree a line, and a treebank whose words have `/story.word`.
+    """Read stories of sentences from one tree per line and a treebank with words `/story.word`.
 
-    `leaves` are Penn trees (traces are left out) in the same order, `word/1.10.2` being a part of
-    story 1's tenth word. Raises InputError where the two differ in their numbers of words, or where
-    a tree has words that are others.
+    `leaves` are Penn trees (traces are skipped) in the same order; `word/1.10.2` is a part of the
+    tenth word of story 1. Raises InputError where the numbers of words differ, or where a tree has
+    different words.
     """
     words = _leaves(leaves)
     stories: list[list[Sentence]] = []
@@ -56,7 +56,7 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
         where = f"{trees}, line {line}"
         for tree in read_trees(text, where):
             if not stories:
-                raise InputError(f"{where}: a tree stands before the first {STORY}")
+                raise InputError(f"{where}: a tree precedes the first {STORY}")
             tokens = tree.leaves()
             here = words[used : used + len(tokens)]
             used += len(tokens)
@@ -65,18 +65,20 @@ def read(trees: Path, leaves: Path) -> list[list[Sentence]]:
             for leaf, (word, _) in zip(tokens, here):
                 if leaf.word not in (LEAF, word):
                     raise InputError(f"{where}: {leaf.word!r} is {word!r} in {leaves}")
-            spelled, places = [word for word, _ in here], [place for _, place in here]
+            spelled, places = [word for word, _ in here], [position for _, position in here]
             if len({story for story, _ in places}) > 1:
-                raise InputError(f"{where}: the sentence runs over two stories of {leaves}")
+                raise InputError(f"{where}: the sentence spans two stories of {leaves}")
             stories[-1].append(Sentence(tree, spelled, places, len(stories[-1])))
     if used != len(words):
-        raise InputError(f"{trees} has {used:,} words, {leaves} has {len(words):,}; get both again")
+        raise InputError(
+            f"{trees} has {used:,} words, {leaves} {len(words):,}; download both again"
+        )
     return stories
 
 
 def _leaves(path: Path) -> list[tuple[str, tuple[int, int]]]:
-    """Return the words of a treebank with their places."""
-    found = []
+    """Return the words of a treebank with their positions."""
+    leaves = []
     for tree in read_trees(Path(path).read_text(encoding="utf-8"), str(path)):
         for leaf in tree.leaves():
             if leaf.label == "-NONE-":
@@ -86,5 +88,5 @@ def _leaves(path: Path) -> list[tuple[str, tuple[int, int]]]:
                 raise InputError(
                     f"{path}: {leaf.word!r} is not word/story.number, as in moors/1.21"
                 )
-            found.append((match[1], (int(match[2]), int(match[3]))))
-    return found
+            leaves.append((match[1], (int(match[2]), int(match[3]))))
+    return leaves

@@ -1,35 +1,37 @@
 """Predicates and arguments of a tree of the generalized categorial grammar.
 
-A word's category says what it lacks: `V-aN-bN` lacks an N before it and an N after it. These are
-its argument slots, numbered in that order: the subject is the first argument of a transitive verb,
-the object the second; what a preposition (`R-aN-bN`) attaches to is its first argument, its noun
-the second; a possessor is a noun's (`N-aD`) first. A slot is a variable, which the rules above the
-word fill with the head word of another constituent (Nguyen et al. 2012):
+A word's category lists its missing arguments: `V-aN-bN` lacks an N before it and an N after it.
+These are its argument slots, numbered in that order: the subject is the first argument of a
+transitive verb, the object the second; a preposition (`R-aN-bN`) has its attachment as first
+argument and its noun as second; a possessor is the first argument of a noun (`N-aD`). A slot is a
+variable, filled by the rules above the word with the head word of another constituent (Nguyen et
+al. 2012):
 
 - Argument (`-lA`): the sister is the functor; the argument's head fills its last open slot on that
-  side. The functor's head is the whole's, but a determiner (`N-b{N-aD}`) leaves that to its noun,
-  as the corpus's coreference tags do.
+  side. The functor's head becomes the head of the constituent, except that a determiner
+  (`N-b{N-aD}`) passes its noun's head up, as the corpus's coreference tags do.
 - Modifier (`-lM`): the modified constituent's head fills the modifier's first slot.
-- Conjunct (`-lC`): its open slots are those of the coordination, whose head is the conjunction.
-- Non-local (`-lN`), at the left: a filler fills the gap (`-g`) of its sister. At the right: it is
-  what its sister had shifted (`-h`), or a relative clause, whose `-r` the sister's head fills.
-- One label over another, with a slot turned into a gap (`V-aN-gN` over `V-aN-bN`): the slot keeps
-  its number and is filled by what fills the gap. A gap that no slot turned into, as
-  `V-g{R-aN}` over `V`, is that of a modifier of this constituent.
+- Conjunct (`-lC`): its open slots become those of the coordination, whose head is the conjunction.
+- Non-local (`-lN`), at the left: a filler fills the gap (`-g`) of its sister. At the right: the
+  constituent that its sister had shifted (`-h`), or a relative clause, whose `-r` is filled by the
+  sister's head.
+- A unary rule that turns a slot into a gap (`V-aN-gN` over `V-aN-bN`): the slot keeps its number
+  and is filled by the filler of the gap. A gap without such a slot, as `V-g{R-aN}` over `V`,
+  belongs to a modifier of this constituent.
 
-That is the rule "categories". Two more of its readings are on request: with `antecedents`, what a
-relative pronoun stands for is an argument too (and the second one of a relative adverb such as
-"where"); with `raising`, the first argument of a functor over a predicate, as of an auxiliary
-(`V-aN-b{A-aN}`), is also that of the predicate.
+This is the rule "categories". It has two options: with `antecedents`, the antecedent of a relative
+pronoun is an argument too (and the second argument of a relative adverb such as "where"); with
+`raising`, the first argument of a functor over a predicate, as of an auxiliary (`V-aN-b{A-aN}`), is
+also an argument of the predicate.
 
-The rule "graph" reads the same trees as a graph of referents (Shain et al. 2018), in which what is
-said of one referent is said of all words for it. It differs in four things:
+The rule "graph" reads the same trees as a graph of referents (Shain et al. 2018), in which all
+words for one referent share its predicates. It differs in four ways:
 
-- What stands for something has its arguments: `antecedents`, always.
-- A word that marks a form and refers to nothing ("that", "of", the possessor's 's) leaves the head
-  to what it takes, as a determiner does (MARKERS).
-- A conjunction refers to its conjuncts together, and has the arguments that they share.
-- A noun that is made a predicate ("was a legend") names its subject and takes it as no argument.
+- Antecedents are always arguments (`antecedents`).
+- A word that marks a form and has no referent ("that", "of", the possessive 's) passes up the head
+  of its argument, as a determiner does (MARKERS).
+- A conjunction refers to its conjuncts together, and has their shared arguments.
+- A predicate noun ("was a legend") names its subject and does not take it as an argument.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from dataclasses import dataclass, replace
 from recency.evaluations.dependencies.gcg.categories import LOCAL, Category, parse
 from recency.evaluations.dependencies.gcg.trees import Tree
 
-#: Primitive, side and argument of functors that refer to nothing: "that" (C-bV), the clause's E-bB
+#: Primitive, side and argument of functors without a referent: "that" (C-bV), the clause's E-bB
 #: and F-bI ("for"), "of" (O-bN) and 's (D-aN).
 MARKERS = {("C", "b", "V"), ("E", "b", "B"), ("F", "b", "I"), ("O", "b", "N"), ("D", "a", "N")}
 
@@ -54,7 +56,7 @@ class Dependency:
 
 
 class Slot:
-    """An argument place; several that must be filled alike are joined."""
+    """An argument slot; slots that must have the same filler are joined."""
 
     def __init__(self, word: int | None = None):
         self._word, self._joined = word, None
@@ -67,11 +69,11 @@ class Slot:
 
     @property
     def word(self) -> int | None:
-        """The token that fills it, if one does."""
+        """The token that fills it, or None."""
         return self._last()._word
 
     def fill(self, other: Slot) -> None:
-        """Make both one; where both are filled already, nothing changes."""
+        """Join two slots; if both are filled already, nothing changes."""
         a, b = self._last(), other._last()
         if a is b:
             return
@@ -83,7 +85,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of a constituent's category and the slot that it speaks of."""
+    """An operator of a constituent's category, and its slot."""
 
     kind: str
     category: str
@@ -91,13 +93,13 @@ class Operator:
 
     @property
     def local(self) -> bool:
-        """Whether it is an argument beside the word, not a gap or the like."""
+        """Whether it is an adjacent argument, not a gap or other non-local operator."""
         return self.kind in LOCAL
 
 
 @dataclass(frozen=True)
 class Sign:
-    """A constituent: what its category lacks, and its head word."""
+    """A constituent: its unfilled operators and its head word."""
 
     primitive: str
     operators: tuple[Operator, ...]
@@ -105,41 +107,41 @@ class Sign:
     tag: str = ""
 
     def without(self, operator: Operator) -> tuple[Operator, ...]:
-        """Return its operators but this one."""
-        return tuple(each for each in self.operators if each is not operator)
+        """Return the other operators."""
+        return tuple(other for other in self.operators if other is not operator)
 
     @property
     def local(self) -> list[Operator]:
-        """Its arguments that are still open."""
-        return [each for each in self.operators if each.local]
+        """Its open arguments."""
+        return [operator for operator in self.operators if operator.local]
 
     @property
     def non_local(self) -> tuple[Operator, ...]:
         """Its gaps and other non-local operators."""
-        return tuple(each for each in self.operators if not each.local)
+        return tuple(operator for operator in self.operators if not operator.local)
 
 
 def dependencies(
     tree: Tree, rule: str = "graph", antecedents: bool = False, raising: bool = False
 ) -> list[Dependency]:
-    """Return the argument dependencies of a sentence, each once, in the order of its tokens.
+    """Return the distinct argument dependencies of a sentence, in the order of its tokens.
 
-    `rule` is graph or categories; `antecedents` and `raising` are readings of the rule "categories".
+    `rule` is graph or categories; `antecedents` and `raising` are options of the rule "categories".
     """
     sentence = _Sentence(raising, graph=rule == "graph")
     sentence.sign(tree)
-    found = {
+    relations = {
         Dependency(head.word, slot.word, number)
         for head, number, slot in sentence.slots
         if head.word is not None and slot.word is not None and head.word != slot.word
     }
     if antecedents or sentence.graph:
-        found |= sentence.of_antecedents(found)
-    return sorted(found, key=lambda each: (each.head, each.number, each.dependent))
+        relations |= sentence.of_antecedents(relations)
+    return sorted(relations, key=lambda d: (d.head, d.number, d.dependent))
 
 
 class _Sentence:
-    """The slots of one sentence, collected on the way up from its words."""
+    """The slots of one sentence, collected bottom-up from its words."""
 
     def __init__(self, raising: bool, graph: bool):
         self.raising, self.graph = raising, graph
@@ -157,13 +159,13 @@ class _Sentence:
             whole = self._join(whole, sister, category)
         return self._relabel(whole, category)
 
-    def of_antecedents(self, found: set[Dependency]) -> set[Dependency]:
-        """Return the dependencies of the words that relative pronouns stand for."""
+    def of_antecedents(self, relations: set[Dependency]) -> set[Dependency]:
+        """Return the dependencies of the antecedents of relative pronouns."""
         more = set()
-        for each in found:
-            _, antecedent = self.relatives.get(each.dependent, ("", Slot()))
-            if antecedent.word not in (None, each.head):
-                more.add(replace(each, dependent=antecedent.word))
+        for relation in relations:
+            _, antecedent = self.relatives.get(relation.dependent, ("", Slot()))
+            if antecedent.word not in (None, relation.head):
+                more.add(replace(relation, dependent=antecedent.word))
         for relative, (primitive, antecedent) in self.relatives.items():
             if primitive in ("A", "R") and antecedent.word is not None:
                 more.add(Dependency(relative, antecedent.word, 2))
@@ -172,50 +174,50 @@ class _Sentence:
     def _word(self, category: Category) -> Sign:
         number, head = self.words, Slot(self.words)
         self.words += 1
-        operators = tuple(Operator(*each, Slot()) for each in category.operators)
+        operators = tuple(Operator(*pair, Slot()) for pair in category.operators)
         sign = Sign(category.primitive, operators, head, category.tag)
-        for place, operator in enumerate(sign.local, 1):
-            self.slots.append((head, place, operator.slot))
+        for order, operator in enumerate(sign.local, 1):
+            self.slots.append((head, order, operator.slot))
         for operator in operators:
             if operator.kind == "r":
                 self.relatives[number] = (category.primitive, operator.slot)
         return sign
 
     def _relabel(self, sign: Sign, category: Category) -> Sign:
-        """Give a constituent the operators that its label names, each with the slot it had."""
+        """Give a constituent the operators that its label names, keeping their slots."""
         left, wanted = list(sign.operators), category.operators
         chosen: list[Operator | None] = [None] * len(wanted)
 
-        def take(place: int, matches: list[Operator]) -> None:
+        def take(index: int, matches: list[Operator]) -> None:
             if matches:
-                kind, argument = wanted[place]
-                chosen[place] = Operator(kind, argument, matches[0].slot)
+                kind, argument = wanted[index]
+                chosen[index] = Operator(kind, argument, matches[0].slot)
                 left.remove(matches[0])
 
-        for place, (kind, argument) in enumerate(wanted):
-            take(place, [e for e in left if (e.kind, e.category) == (kind, argument)])
-        for place, (kind, argument) in enumerate(wanted):  # of the same category, now non-local
-            if chosen[place] is None:
+        for index, (kind, argument) in enumerate(wanted):
+            take(index, [e for e in left if (e.kind, e.category) == (kind, argument)])
+        for index, (kind, argument) in enumerate(wanted):  # of the same category, now non-local
+            if chosen[index] is None:
                 same = [e for e in reversed(left) if e.category == argument]
-                take(place, [e for e in same if e.local <= (kind in LOCAL)])
-        for place, (kind, argument) in enumerate(wanted):
-            if chosen[place] is not None:
+                take(index, [e for e in same if e.local <= (kind in LOCAL)])
+        for index, (kind, argument) in enumerate(wanted):
+            if chosen[index] is not None:
                 continue
-            fewer = len(sign.local) > sum(each in LOCAL for each, _ in wanted)
+            fewer = len(sign.local) > sum(operator_kind in LOCAL for operator_kind, _ in wanted)
             modifier = kind not in LOCAL and "-a" in argument
             if not modifier or fewer:
-                take(place, [e for e in reversed(left) if e.local])
-            if chosen[place] is None:
-                chosen[place] = Operator(kind, argument, Slot())
+                take(index, [e for e in reversed(left) if e.local])
+            if chosen[index] is None:
+                chosen[index] = Operator(kind, argument, Slot())
                 if modifier:
-                    self.slots.append((chosen[place].slot, 1, sign.head))
+                    self.slots.append((chosen[index].slot, 1, sign.head))
                 elif kind in LOCAL and not self.graph:  # a noun as predicate: "was a legend"
-                    number = sum(each in LOCAL for each, _ in wanted[: place + 1])
-                    self.slots.append((sign.head, number, chosen[place].slot))
+                    number = sum(operator_kind in LOCAL for operator_kind, _ in wanted[: index + 1])
+                    self.slots.append((sign.head, number, chosen[index].slot))
         return Sign(category.primitive, tuple(chosen), sign.head, category.tag)
 
     def _join(self, left: Sign, right: Sign, whole: Category) -> Sign:
-        """Join two constituents by the tag of one of them."""
+        """Combine two constituents by the tag of one of them."""
         if "M" in (left.tag, right.tag):
             modifier, modified = (left, right) if left.tag == "M" else (right, left)
             if modifier.local:
@@ -227,14 +229,14 @@ class _Sentence:
             conjunct, rest = (left, right) if left.tag == "C" else (right, left)
             _share(conjunct, rest)
             if self.graph:
-                for place, operator in enumerate(conjunct.local, 1):
-                    self.slots.append((rest.head, place, operator.slot))
+                for number, operator in enumerate(conjunct.local, 1):
+                    self.slots.append((rest.head, number, operator.slot))
             return Sign(conjunct.primitive, conjunct.operators, rest.head)
         if left.tag == "N":
             return _filled_from_left(left, right)
         if right.tag == "N":
             return _filled_from_right(left, right)
-        # An untagged pair: the sister that has the label's primitive is the head.
+        # Without a tag, the sister with the primitive of the label is the head.
         head, other = (right, left) if whole.primitive == right.primitive else (left, right)
         return Sign(head.primitive, head.operators + other.non_local, head.head)
 
@@ -248,7 +250,7 @@ class _Sentence:
         used = ([e for e in functor.local if e.kind == side] or functor.local)[-1]
         used.slot.fill(argument.head)
         rest = functor.without(used)
-        before = [each for each in rest if each.kind == "a"]
+        before = [operator for operator in rest if operator.kind == "a"]
         if self.raising and side == "b" and "-aN" in used.category and argument.local and before:
             argument.local[0].slot.fill(before[0].slot)
         determiner = functor.primitive == "N" and used.category.startswith("N-aD")
@@ -259,7 +261,7 @@ class _Sentence:
 
 
 def _share(conjunct: Sign, rest: Sign) -> None:
-    """Let two conjuncts have the same arguments; the conjunction itself has none."""
+    """Share the arguments of two conjuncts; the conjunction itself has none."""
     theirs = list(rest.operators)
     for operator in conjunct.operators:
         same = [e for e in theirs if (e.kind, e.category) == (operator.kind, operator.category)]
@@ -269,30 +271,30 @@ def _share(conjunct: Sign, rest: Sign) -> None:
 
 
 def _filled_from_left(filler: Sign, clause: Sign) -> Sign:
-    """Fill the clause's gap, or let a clause that relates to the next one take its head."""
-    gaps = [each for each in clause.non_local if each.kind in "gv"] or list(clause.non_local)
+    """Fill the clause's gap, or attach a relative clause to the following head."""
+    gaps = [op for op in clause.non_local if op.kind in "gv"] or list(clause.non_local)
     if gaps:
         gaps[-1].slot.fill(filler.head)
         operators = clause.without(gaps[-1]) + filler.non_local
     else:
-        relative = [each for each in filler.non_local if each.kind in "ir"]
-        for each in relative[-1:]:
-            each.slot.fill(clause.head)
-        rest = tuple(each for each in filler.non_local if each not in relative[-1:])
+        relative = [op for op in filler.non_local if op.kind in "ir"]
+        for op in relative[-1:]:
+            op.slot.fill(clause.head)
+        rest = tuple(op for op in filler.non_local if op not in relative[-1:])
         operators = clause.operators + rest
     return Sign(clause.primitive, operators, clause.head)
 
 
 def _filled_from_right(left: Sign, right: Sign) -> Sign:
-    """Fill what the left one had shifted, or attach a relative clause to it."""
-    shifted = [each for each in left.non_local if each.kind == "h"]
+    """Fill the left constituent's shifted operator, or attach a relative clause to it."""
+    shifted = [operator for operator in left.non_local if operator.kind == "h"]
     if shifted:
         shifted[-1].slot.fill(right.head)
         return Sign(left.primitive, left.without(shifted[-1]) + right.non_local, left.head)
     for kinds in ("ir", "g", "v"):
-        if open_ones := [each for each in right.non_local if each.kind in kinds]:
+        if open_ones := [operator for operator in right.non_local if operator.kind in kinds]:
             used = open_ones[-1]
             used.slot.fill(left.head)
-            rest = tuple(each for each in right.non_local if each is not used)
+            rest = tuple(operator for operator in right.non_local if operator is not used)
             return Sign(left.primitive, left.operators + rest, left.head)
     return Sign(left.primitive, left.operators + right.non_local, left.head)

@@ -1,4 +1,4 @@
-"""Bracketed trees, one a line or spread over many."""
+"""Bracketed trees, one per line or spread over several lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass
 class Tree:
-    """A constituent: its label and its children, or the word that it is."""
+    """A constituent: its label with its children or its word."""
 
     label: str
     children: list[Tree]
@@ -26,29 +26,29 @@ class Tree:
 
 
 def parse(text: str, where: str) -> list[Tree]:
-    """Read all trees of a text; `where` (file, line) begins what is said of a broken one."""
+    """Read all trees of a text; `where` (file, line) begins error messages."""
     trees, open_trees = [], []
     tokens = _TOKEN.findall(text)
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
         if token == "(":
-            label = tokens[place + 1] if place + 1 < len(tokens) else ")"
+            label = tokens[position + 1] if position + 1 < len(tokens) else ")"
             named = label not in ("(", ")")
             open_trees.append(Tree(label if named else "", []))
-            place += named
+            position += named
         elif token == ")":
             if not open_trees:
-                raise InputError(f"{where}: a bracket is closed that was not opened")
+                raise InputError(f"{where}: a closing bracket has no opening bracket")
             tree = open_trees.pop()
             if tree.word is None and not tree.children:
                 raise InputError(f"{where}: ({tree.label}) has neither a word nor a constituent")
             (open_trees[-1].children if open_trees else trees).append(tree)
         elif not open_trees or open_trees[-1].children or open_trees[-1].word is not None:
-            raise InputError(f"{where}: {token!r} stands where no word can")
+            raise InputError(f"{where}: {token!r} is not allowed here")
         else:
             open_trees[-1].word = token
-        place += 1
+        position += 1
     if open_trees:
         raise InputError(f"{where}: {len(open_trees)} brackets are not closed; is the file whole?")
     return trees
