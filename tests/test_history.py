@@ -113,9 +113,7 @@ def test_reading_texts_that_were_trained_on_are_not_scored(trained, tmp_path, ca
         pd.DataFrame(rows | {"word": shown}).to_parquet(table)
 
     written(words[:300])
-    refused = (
-        r"^lm: it was trained on 8.% of novel .* state `accept: \[trained_on\]` under lms → lm"
-    )
+    refused = r"^lm: it was trained on 8.% of novel .* set `accept: \[trained_on\]` under lms → lm"
     spec = LMSpec("lm", folder, tokenizer=job["tokenizer"])
     with pytest.raises(InputError, match=refused):
         surprisal.main(table, spec, tmp_path / "surprisal.parquet", "novel", accept=[()])

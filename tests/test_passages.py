@@ -45,5 +45,5 @@ def test_passages_are_read_as_they_were_written(tmp_path):
     with pytest.raises(InputError, match=f"{file} cannot be read"):
         passages.load(tmp_path, record)
     np.save(file, made.numbers[1:])
-    with pytest.raises(InputError, match=f"{file} is not as it was written"):
+    with pytest.raises(InputError, match=f"{file} was changed after it was written"):
         passages.load(tmp_path, record)

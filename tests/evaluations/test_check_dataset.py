@@ -121,7 +121,7 @@ def _one(frame):
         (lambda f: f.iloc[::-1], "order: .* rows go back in the text"),
         (
             lambda f: pd.concat([f[f.word_id % 108 < 50], f[f.word_id % 108 >= 50]]),
-            "subject's text stands in more than",
+            "subject's text is in more than",
         ),
         (
             lambda f: f.assign(time_ms=f.time_ms.where(~_one(f), f.time_ms / 1000)),

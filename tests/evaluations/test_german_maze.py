@@ -136,4 +136,4 @@ def test_without_the_items_it_is_said_not_to_be_run(config):
     assert not EVALUATION.applies(study, "german_maze")
     (line,) = study.left_out()
     assert "not run: German maze is not here" in line and "docs/thesis_measures.md" in line
-    assert listing._absent(study, "german_maze") == " (without German maze: not here)"
+    assert listing._absent(study, "german_maze") == " (without German maze: missing)"

@@ -135,12 +135,12 @@ def test_updates_are_in_proportion_and_the_rate_ends_at_zero():
     [
         ([("a b", "yes"), ("", "no")], {}, r"line 3: sentence is empty"),
         ([("\u200b", "yes"), ("a", "no")], {}, r"line 2: sentence is empty"),
-        ([("a b", "yes"), ("c", "maybe")], {}, r"line 3: the label 'maybe' is none of no, yes"),
+        ([("a b", "yes"), ("c", "maybe")], {}, r"line 3: the label 'maybe' is not one of no, yes"),
         ([("a b", "yes"), ("c", "yes")], {}, r"all of 2 examples have one label"),
-        ([("a b", "yes"), ("c",)], {}, r"line 3: 1 columns, and its label is to be column 1"),
+        ([("a b", "yes"), ("c",)], {}, r"line 3: 1 columns, but its label should be column 1"),
         ([("a b", "yes")], {"columns": {"sentence": "words", "label": "label"}},
          r"no column 'words', only text, label"),
-        ([("a b", "6")], {"scale": 5}, r"line 2: the score '6' is not from 0 to 5"),
+        ([("a b", "6")], {"scale": 5}, r"line 2: the score '6' is not between 0 and 5"),
         ([("a b", "nan")], {"scale": 5}, r"line 2: the score 'nan'"),
         ([], {}, r"no rows"),
     ],
@@ -203,11 +203,11 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     assert rows.loc[("b", "ppl")].best == pytest.approx(20)
     assert rows.loc[("a", "S")].best == pytest.approx(0.05)
     html = out[1].read_text()
-    for said in ("one answer: 2 of 4 runs", "not run", "published 83.6 (base)", "F1 0.80",
+    for said in ("constant: 2 of 4 runs", "not run", "published 83.6 (base)", "F1 0.80",
                  "Q is not here: place it", "T 3", "at most 10 examples"):  # fmt: skip
         assert said in html, said
     assert "<b>80.0</b>" in html and "<b>73.0</b>" not in html  # two of its runs learned nothing
-    assert "(2/4 one answer)" in str(table.summary(out[0]))
+    assert "(2/4 constant)" in str(table.summary(out[0]))
     drawn = [tmp_path / f"figure_glue.{ending}" for ending in ("svg", "csv")]
     figure.main(runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)
     assert pd.read_csv(drawn[1]).ended.sum() == 4
@@ -216,14 +216,17 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
 @pytest.mark.parametrize(
     "change, said",
     [
-        ({"columns": {"sentence1": "a", "label": "l"}}, "`sentence1` and `sentence2` go together"),
+        (
+            {"columns": {"sentence1": "a", "label": "l"}},
+            "`sentence1` and `sentence2` go together",
+        ),
         (
             {"columns": {"label": "l"}},
             "either `sentence`, or `sentence1` and `sentence2`, is required",
         ),
-        ({"measure": "pearson"}, "pearson requires `scale`; the other measures require `labels`"),
-        ({"header": ["train"]}, "dev has no header, and no column 'text'"),
-        ({"columns": {"sentence": "text", "label": "text"}}, "one column is named for two things"),
+        ({"measure": "pearson"}, "pearson requires `scale`"),
+        ({"header": ["train"]}, "dev has no header, hence no column 'text'"),
+        ({"columns": {"sentence": "text", "label": "text"}}, "one column has two roles"),
         ({"warmup_updates": 250}, "as many as the `updates`"),
     ],
 )

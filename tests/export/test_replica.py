@@ -260,7 +260,9 @@ def test_a_store_calls_the_dataset_otherwise(tmp_path, words):
 
 def test_what_replica_says_is_not_said_twice():
     entry = {"replica": {"tag": "a"}, "unit": "nats"}
-    with pytest.raises(InputError, match="lms → X → surprisals → unit: `replica` says it"):
+    with pytest.raises(
+        InputError, match="lms → X → surprisals → unit: it cannot be combined with `replica`"
+    ):
         lm_tables.expand_replica({"lms": {"X": {"surprisals": entry}}})
 
 

@@ -240,7 +240,7 @@ def test_a_wrong_checksum_is_refused_when_a_run_is_planned(llama):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{bias: none, precision: int8}", "go with `checkpoint`"),
+        ("{bias: none, precision: int8}", "require `checkpoint`"),
         ("{bias: none, checkpoint: gpt2, precision: int4}", "'int4' is not one of"),
         ("{bias: none, checkpoint: gpt2, sha256: abc}", "'abc'"),
         ("{bias: none, checkpoint: gpt2, device_map: cuda}", "'cuda'"),

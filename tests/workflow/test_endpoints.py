@@ -50,7 +50,7 @@ WRONG = {
     ),
     "experiments: {exp2: {endpoint: likelihood}}": "experiments → exp2 → endpoint: none is called 'likelihood'",
     "lms: {there: {checkpoint: gpt2}}\nexperiments: {exp2: {seeds: [1, 2], lms: [Pythia, there]}}": (
-        "experiments → exp2 → seeds: 'there' is one training, from elsewhere"
+        "experiments → exp2 → seeds: 'there' is a single network from elsewhere"
     ),
 }
 

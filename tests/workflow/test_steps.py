@@ -130,7 +130,7 @@ FAULTS = {
     "experiments: {along: {lms: [Pythia, gpt2]}}": "along → steps: 'gpt2' is not trained here",
     "experiments: {along: {compare: [[dVM-I, Pythia]]}}": "along → steps: `steps` cannot be combined with `compare`; use two experiments",
     "experiments: {along: {sensitivity: {bos: [true]}}}": "along → steps: `steps` cannot be combined with `sensitivity`; use two experiments",
-    "recipes: {demo: {checkpoints: []}}": "along → steps: the training of 'Pythia' keeps no checkpoints",
+    "recipes: {demo: {checkpoints: []}}": "along → steps: the training of 'Pythia' stores no checkpoints",
     "datasets: {simulated_spr: {partitioned: false}}": "along → steps: all of simulated_spr.SPR is fitted",
     "lms: {dVM-TI: {bias: dVM, recipe: other}}\nrecipes: {other: {steps: 40, batch_sequences: 2, sequence_length: 64, "
     "micro_batch: 2, order: shuffled, learning_rate: 1, minimum_learning_rate: 0, warmup_steps: 0, schedule: linear, "
