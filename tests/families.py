@@ -62,6 +62,8 @@ FAMILIES = {
     "GPT2": works(GPT2, "GPT2LMHeadModel"),
     "GPTBigCode": works(GPT2),
     "GPTNeoX": works(SIZES),
+    "GPTJ": works(GPT2 | {"rotary_dim": 4}),
+    "CodeGen": works(GPT2 | {"rotary_dim": 4}),
     "OPT": works(SIZES | {"ffn_dim": 64, "word_embed_proj_dim": 32, "init_std": 0.3}),
     "BioGpt": works(SIZES),
     "Phi": works(SIZES),
@@ -101,8 +103,6 @@ FAMILIES = {
     "ModernBert": masked(
         "ModernBert", SIZES | {"local_attention": 6, "cls_token_id": 1, "sep_token_id": 2}
     ),
-    "GPTJ": refused(GPT2 | {"rotary_dim": 4}, OWN_CODE),
-    "CodeGen": refused(GPT2 | {"rotary_dim": 4}, OWN_CODE),
     "GPTNeo": refused(NEO, OWN_CODE),
     "OpenAIGPT": refused(GPT2, OWN_CODE, "OpenAIGPTLMHeadModel"),
     "Falcon": refused(SIZES, OWN_CODE),

@@ -133,7 +133,7 @@ def others(folder, monkeypatch, group, **modules):
 def test_a_name_that_is_taken_is_refused(tmp_path, monkeypatch):
     others(tmp_path, monkeypatch, "biases", linear=additions.BIAS)
     with pytest.raises(
-        InputError, match=r"'linear' of group recency.biases.*has this name already"
+        InputError, match=r"'linear' of group recency.biases.*already has this name"
     ):
         plugins.names("recency.attention.biases")
 
@@ -142,7 +142,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path, monkeypatch):
     ("group", "line", "message"),
     [
         ("readers", "my-reader = {}.reader", "letters, digits and _"),
-        ("readers", "reader = {}.reader:read", "names no installed module"),
+        ("readers", "reader = {}.reader:read", "the module is not installed"),
         ("likelihoods", "crossed = {}.reader", "crossed is an endpoint"),
         ("measures", "tokens = {}.reader", "tokens is a column already"),
         ("measures", "computed = {}.computed", "write it as a literal"),
@@ -174,7 +174,7 @@ def test_what_a_package_may_not_provide(tmp_path, monkeypatch, group, line, mess
 def test_an_entry_point_of_nothing_is_refused(tmp_path, monkeypatch):
     additions.provide(tmp_path, ["[recency.readers]", "mine = not_installed.reader"])
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(InputError, match="names no installed module"):
+    with pytest.raises(InputError, match="the module is not installed"):
         plugins.names("recency.text.readers")
 
 

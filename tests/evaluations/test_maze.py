@@ -231,7 +231,7 @@ def test_tables_and_figure_name_what_is_not_run(tmp_path):
 FAULTS = {
     "dataset: ucl_spr": "maze → dataset: 'ucl_spr' has no column foil",
     "dataset: mze": "no dataset is called 'mze'; did you mean 'maze'?",
-    "dataset: maze, measure: FP": "maze → measure: 'maze' has none called 'FP'",
+    "dataset: maze, measure: FP": "maze → measure: 'maze' has no measure 'FP'",
     "dataset: maze, by: fram": "maze → by: the words have no column 'fram'",
     "dataset: maze, filter: condtion == 'a'": "maze → filter: no column 'condtion'; did you mean 'condition'?",
     "dataset: maze, contrasts: {a: {high: offset, low: offset == 1}}": (

@@ -53,11 +53,11 @@ PAPER = {
     ),
     "experiments: {exp1: {glue: {tasks: [CoLA, MNIL]}}}": "exp1 → glue → tasks: no GLUE task is called 'MNIL'; did you mean 'MNLI'?",
     "experiments: {exp1: {glue: {tasks: [CoLA], lms: [gpt2]}}}": "exp1 → glue → lms: not among the experiment's 'gpt2'",
-    "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and masked LMs are fine-tuned",
+    "experiments: {exp1: {glue: {tasks: [CoLA]}}}": "exp1 → glue: 'Pythia' predicts next tokens, and GLUE fine-tunes masked LMs",
     "experiments: {exp1: {length: {corpus: pile}}}": "exp1 → length: 'Pythia' predicts next tokens",
     "fine_tuning: {seeds: []}": "fine_tuning → seeds:",
     "experiments: {exp1: {length: {corpus: pil}}}": "exp1 → length → corpus: no corpus is called 'pil'; did you mean 'pile'?",
-    "experiments: {devarda_marelli: {length: {corpus: pile}}}": "say in `trained` how many tokens it read at once",
+    "experiments: {devarda_marelli: {length: {corpus: pile}}}": "set its training length in `trained`",
     "experiments: {exp1: {length: {corpus: pile, share: 1}}}": "length → share:",
     "lms: {mine: {bias: ALBi-mix}, other: {weights: mine, bos: false}}": "lms → mine → bias: no bias is called 'ALBi-mix'; did you mean 'ALiBi-mix'?",
     "lms: {mine: {memory: FOFE-9}, other: {weights: mine, bos: false}}": "lms → mine → memory: ",
@@ -83,7 +83,7 @@ PAPER = {
     "datasets: {zuco: {options: {tasks: zuco1_SR}}}": "tasks: 'zuco1_SR' is not a list",
     "datasets: {ucl_spr: {options: {encoding: latin-1}}}": "no option is called 'encoding'; known: none",
     "datasets: {ucl_spr: {measures: {FPP: {filters: []}}}}": "the parser ucl_spr has no measure 'FPP'",
-    "datasets: {ucl_spr: {measures: {'S P': {filters: []}}}}": "a measure's name is letters, digits and _",
+    "datasets: {ucl_spr: {measures: {'S P': {filters: []}}}}": "the name of a measure takes letters, digits and _",
     TABLE
     + "options: {columns: {SPR: 3}}, filters: {f: time_ms > 1}}}": "columns → SPR: 3 is not the name of a column",
     TABLE + "options: {column: {SPR: rt}}, filters: {f: time_ms > 1}}}": (
@@ -153,7 +153,7 @@ PAPER = {
     ),
     "architectures: {gpt2-small: {rotary_fraction: 0.5}}": "gpt2 has no rotary positions",
     "architectures: {pythia-2-4-256: {context: 512}}": (
-        "recipes → pythia → sequence_length, 2048, is beyond architectures → pythia-2-4-256 → context, 512"
+        "recipes → pythia → sequence_length, 2048, exceeds architectures → pythia-2-4-256 → context, 512"
     ),
     "recipes: {pythia: {micro_batch: 2048}}": "2048 sequences at once are more than a step's 1024",
     "recipes: {pythia: {warmup_steps: 600}}": "with `as_run`, at most half of the 1000 steps; 600 are too many",
@@ -169,9 +169,9 @@ PAPER = {
     "biases: {ALiBi-mix: {slopes: [1, 2]}}": "has 2 slopes, one per head, and architectures → pythia-2-4-256 has 4",
     "biases: {dVM: {layers: [0, 5]}}": "its bias is on layer 5, and architectures → pythia-2-4-256 has 2, from 0",
     "biases: {dVM: {layers: [0, 0]}}": "biases → dVM → layers: 0 stands twice",
-    "scales: {paper: {stride: 4096}}": "stride, 4096, is beyond architectures → pythia-2-4-256 → context, 2048",
-    "lms: {Pythia: {scoring: {window: 4096}}}": "scoring → window, 4096, is beyond",
-    "lms: {Pythia: {scoring: {window: 16}, stride: 32}}": "stride, 32, is beyond scoring → window, 16",
+    "scales: {paper: {stride: 4096}}": "stride, 4096, exceeds architectures → pythia-2-4-256 → context, 2048",
+    "lms: {Pythia: {scoring: {window: 4096}}}": "scoring → window, 4096, exceeds",
+    "lms: {Pythia: {scoring: {window: 16}, stride: 32}}": "stride, 32, exceeds scoring → window, 16",
     "lms: {Pythia: {scoring: {word_entropy: {samples: 9}}}}": (
         "lms → Pythia → scoring → word_entropy: no measure uses it; add word_entropy to `measures`"
     ),
@@ -206,7 +206,7 @@ PAPER = {
     "lms: {MLM-alibi: {bias: ALiBi-mix}}": (
         "roberta-none is an encoder, and the form 'linear' is undefined for following tokens"
     ),
-    "lms: {MLM-alibi: {bias: none}}": "has `positions: none` and the LM no bias, so that nothing tells it the order",
+    "lms: {MLM-alibi: {bias: none}}": "has `positions: none` and the LM no bias, so it has no information on word order",
     "architectures: {roberta-base: {heads: 3}}\nlms: {MLM-baseline: {bias: ALiBi-one-sided}}": (
         "lms → MLM-baseline → bias: one_sided divides the heads in halves, but their number, 3, is odd"
     ),
@@ -225,7 +225,7 @@ PAPER = {
     "recipes: {mlm-pile: {masking: {random: -0.1}}}": "masking → random: -0.1 is less than the minimum of 0",
     "lms: {MLM-baseline: {bos: true}}": "MLM-baseline → bos: a masked LM adds special tokens to a text",
     "experiments: {m: {title: M, lms: [MLM-baseline], baseline: MLM-baseline, perplexity: {validation: pile, test: pile}}}": (
-        "m → lms: 'MLM-baseline' is masked, and `perplexity` is of the next token"
+        "m → lms: 'MLM-baseline' is masked, and `perplexity` scores next tokens"
     ),
     "experiments: {m: {title: M, lms: [Pythia], baseline: Pythia, nearest_words: {words: [' ']}}}": "words → 0: ' ' does not match",
     "word_pairs: {w: {label: W, pairs: {local: README.md}, vectors: {v: {local: no.vec}}}}": "v → local: no file 'no.vec'",
@@ -237,7 +237,7 @@ PAPER = {
     "recipes: {pythia: {stretch: 1.1}}": "pythia → stretch: it requires `schedule: stretched`; remove it",
     "architectures: {gpt2-small: {head: clap}}": "gpt2-small → head: a network of family gpt2 does not take this key; remove it",
     "architectures: {roberta-base: {rotary_fraction: 0.5}}": "roberta has no rotary positions",
-    "tokenizers: {t: {corpus: openwebtext, vocabulary: 260, kind: masked}}": "t → vocabulary: 260 are too few",
+    "tokenizers: {t: {corpus: openwebtext, vocabulary: 260, kind: masked}}": "a vocabulary of 260 is too small",
     # Numbers that are none, of another type, or without an end.
     "recipes: {pythia: {learning_rate: .nan}}": "recipes → pythia → learning_rate: nan is not a finite number",
     "recipes: {pythia: {clip: .inf}}": "recipes → pythia → clip: inf is not a finite number",
@@ -245,8 +245,8 @@ PAPER = {
     "recipes: {pythia: {learning_rate: 1e-3}}": "YAML reads it as text: write 1.0e-3",
     "recipes: {pythia: {steps: 1000.0}}": "1000.0 is not of type 'integer'; write 1000",
     "recipes: {pythia: {steps: '1000'}}": "'1000' is not of type 'integer'; write it without quotes",
-    "recipes: {pythia: {steps: 99999999999999999999}}": "is larger than 9007199254740992",
-    "scales: {paper: {seed: 4294967296}}": "seed: 4294967296 is larger than 4294967295",
+    "recipes: {pythia: {steps: 99999999999999999999}}": "is larger than the maximum, 9007199254740992",
+    "scales: {paper: {seed: 4294967296}}": "seed: 4294967296 is larger than the maximum, 4294967295",
     "datasets: {ucl_spr: {label: 2013}}": "label: 2013 is not of type 'string'; write it in quotes",
     'datasets: {ucl_spr: {label: "a\\u0007b"}}': "has an invisible character, U+0007",
     "architectures: {gpt2-small: {heads: 12.0}}": "12.0 is not of type 'integer'; write 12",
@@ -272,10 +272,10 @@ PAPER = {
     "experiments: {exp4: {recovery: true}}": "recovery: it requires `responses`",
     "experiments: {exp1: {recovery: true}}": "recovery: the readers of ucl_spr are not simulated",
     "targets: {figure2: {of: [figure_delta_loglik, figure_delta_loglik]}}": "'figure_delta_loglik' stands twice",
-    "searches: {dVM: {lm: Pythia, layers: [1, 2]}}": "dVM → layers: 2 is none of Pythia, which has 2, from 0",
+    "searches: {dVM: {lm: Pythia, layers: [1, 2]}}": "dVM → layers: 2 is not a layer of Pythia, which has 2, from 0",
     "searches: {dVM: {seed: 9999999999}}": "searches → dVM → seed: 9999999999 is larger than",
     "lms: {check_brown: {}}\nexperiments: {check_brown: {title: t, lms: [Pythia], baseline: Pythia, attention: brown}}": (
-        "`./run check_brown` is of datasets → brown already"
+        "`./run check_brown` is already datasets → brown"
     ),
     "datasets: {provo: {tagger: ewtt}}": "datasets → provo → tagger: no treebank is called 'ewtt'; did you mean 'ewt'?",
     "datasets: {ucl_spr: {scored_by: [gpt]}}": "scored_by: no lm is called 'gpt'",
@@ -322,14 +322,14 @@ SIMULATED = {
         "validation → tokens, 9,000,000, are more than half of corpora → simulated, which has at most 6,750,000; write 3,375,000 or fewer"
     ),
     "experiments: {simulated: {cross_validation: {folds: 500, by: subject}}}": (
-        "experiments → simulated → cross_validation → folds: 500 folds by subject need as many of them, and simulated_spr has 160; write 160 or fewer"
+        "experiments → simulated → cross_validation → folds: 500 folds by subject need at least 500 of them, and simulated_spr has 160; write 160 or fewer"
     ),
-    "experiments: {simulated: {cross_validation: {folds: 13, by: item}}}": "13 folds by item need as many of them, and simulated_spr has 12",
+    "experiments: {simulated: {cross_validation: {folds: 13, by: item}}}": "13 folds by item need at least 13 of them, and simulated_spr has 12",
     "experiments: {simulated: {measured_memory: {dataset: simulated_spr, reach: 100000000}}}": (
         "measured_memory → reach: 100000000 is greater than the maximum of 100000"
     ),
     DEMO + "{micro_batch: 32}}": "32 sequences at once are more than a step's 16",
-    DEMO + "{sequence_length: 1024}}": "recipes → demo → sequence_length, 1024, is beyond",
+    DEMO + "{sequence_length: 1024}}": "recipes → demo → sequence_length, 1024, exceeds",
     DEMO + "{warmup_steps: 200}}": "200 must be fewer than the 200 steps",
     NET + "{width: 130}}": "a width of 130 is not divisible by 4 heads; use a multiple of 4",
     NET + "{heads: 3}}": "a width of 128 is not divisible by 3 heads",

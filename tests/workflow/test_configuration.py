@@ -49,7 +49,7 @@ MISTAKES = {
     "biases: {mine: {form: liner}}": "biases → mine → form: none is called 'liner'; did you mean 'linear'?",
     "biases: {mine: {form: window}}": "biases → mine: 'width' is missing",
     "architectures: {pythia-2-4-256: {heads: -4}}": (
-        "architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1 (attention heads a layer)"
+        "architectures → pythia-2-4-256 → heads: -4 is less than the minimum of 1 (number of attention heads per layer)"
     ),
     "biasses: {}": "top level: unknown key 'biasses'; did you mean 'biases'?",
     "designs: {item_amplitudes: {response: log}}": (
@@ -150,7 +150,7 @@ MISTAKES = {
     "treebanks: {ewt: {test: {local: mine/none.conllu}}}": (
         "treebanks → ewt → test → local: no file 'mine/none.conllu'"
     ),
-    "probe: {rank: 0}": "probe → rank: 0 is less than the minimum of 1 (rows of B;",
+    "probe: {rank: 0}": "probe → rank: 0 is less than the minimum of 1 (number of rows of the matrix B",
     "recipes: {pythia: {steps: many}}": "recipes → pythia → steps: 'many' is not of type 'integer'",
     "designs: {spr: {engine: lme5}}": "designs → spr → engine: 'lme5' is not one of",
     "searches: {dVM: {form: expnential}}": (

@@ -72,7 +72,7 @@ BROKEN = {
         "'five' has `text_rule: lower`, so its probabilities are over other words"
     ),
     "lms: {m: {interpolate: [Pythia, dVM-TI], shares: [0.5, 0.5]}, n: {interpolate: [m, Pythia], shares: [0.5, 0.5]}}": (
-        "lms → n → interpolate: 'm' is a mix itself"
+        "lms → n → interpolate: 'm' is itself a mixture"
     ),
     "lms: {roberta: {checkpoint: roberta-base, scoring: {metric: original}}, m: {interpolate: [Pythia, roberta], shares: [0.5, 0.5]}}": (
         "'roberta' is masked; its word scores are not probabilities"

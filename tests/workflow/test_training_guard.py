@@ -160,7 +160,7 @@ def test_a_half_done_training_is_let_go_on_by_other_code_when_that_is_declared(s
     asked = ("--nocolor", f"{LMS}/Pythia/model.safetensors")
     run = snakemake(study, *asked, configs=TINY)
     assert run.returncode and "rule train" not in run.stdout, run.stdout[-3000:]
-    assert "the same command with --config resume=true" in run.stdout
+    assert "repeat the command with --config resume=true" in run.stdout
     run = snakemake(study, *asked, "--config", "resume=true", configs=TINY)
     assert (
         "is continued (`resume: true`) despite changes: the code of recency.networks.loss"

@@ -203,7 +203,7 @@ def test_step_sizes_are_those_that_transformers_scans_with(family, scan, monkeyp
 
 
 #: Families whose own attention gives no weights, or none in all layers.
-WITHOUT_WEIGHTS = {"CodeGen", "OpenAIGPT", "Falcon", "Bloom", "Mpt", "XGLM", "GPTNeoXJapanese"}
+WITHOUT_WEIGHTS = {"OpenAIGPT", "Falcon", "Bloom", "Mpt", "XGLM", "GPTNeoXJapanese"}
 WITHOUT_WEIGHTS |= {"RoFormerDecoder", "Mamba", "Mamba2", "FalconMamba", "Rwkv", "xLSTM"}
 
 

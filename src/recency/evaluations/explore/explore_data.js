@@ -154,7 +154,7 @@ const Explorer = (() => {
         const stops = (diverging ? DIVERGING[theme] : CIVIDIS).map(channels);
         const colour = (value) => {
             const position = Math.min(1, Math.max(0, (value - low) / (high - low))) * (stops.length - 1);
-            const left = Math.min(stops.length - 2, Math.floor(place)), share = place - left;
+            const left = Math.min(stops.length - 2, Math.floor(position)), share = position - left;
             return stops[left].map((channel, c) => Math.round(channel + share * (stops[left + 1][c] - channel)));
         };
         const ink = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111111" : "#ffffff");
