@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, clock, 
 
     monkeypatch.setattr(training, "save", second_meets_a_full_disk)
     with pytest.raises(
-        InputError, match=r"state\.pt was not written: the disk is full.*untouched; "
+        InputError, match=r"state\.pt was not written: the disk is full.*unchanged; "
     ):
         train.main(**job)
     assert len(saved) == 2 and torch.load(state, weights_only=True)["done"] == 20

@@ -77,5 +77,8 @@ def test_a_run_removes_them_and_says_so(study):
     expected = summary.read_bytes()
     summary.unlink()
     run = snakemake(study, "--nolock", str(summary.relative_to(study)), configs=TINY)
-    assert run.returncode == 0 and f"removed: {left.relative_to(study)}" in run.stdout, run.stdout
+    assert (
+        run.returncode == 0
+        and f"Removed partial files of killed jobs: {left.relative_to(study)}" in run.stdout
+    ), run.stdout
     assert not left.exists() and summary.read_bytes() == expected
