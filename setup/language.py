@@ -125,7 +125,8 @@ def main():
             for pattern, standard in PATTERN.items()
             for match in pattern.finditer(text)
         ]
-    print("\n".join(left))
+    for line in left:
+        print(line)
     return bool(left)
 
 

@@ -5,6 +5,7 @@ entity, and the run is a `CreateAction` that uses the inputs and the config and 
 Files under a licence of their own (texts, reading times) are referred to, not contained.
 """
 
+import io
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -79,8 +80,7 @@ def main(
             (each.metadata["Name"], each.version) for each in metadata.distributions()
         )
     ]
-    settings = Path(out).with_suffix(".config.yaml")
-    settings.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+    settings = io.StringIO(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
     folder = os.path.dirname(os.path.abspath(report))
     made = [
         crate.add_file(path, os.path.relpath(path, folder), properties={"sha256": sha256(path)})
@@ -94,7 +94,6 @@ def main(
     run["instrument"], run["object"], run["result"] = workflow, used, made
     crate.root_dataset.append_to("mentions", run)
     crate.write_zip(out)
-    settings.unlink()
 
 
 def _entity(crate: ROCrate, identifier: str, kind: str, /, **properties: Any) -> ContextEntity:

@@ -70,9 +70,7 @@ def expand_biased(config: dict) -> None:
             for bias in entry["biases"]:
                 name = f"{network}-{bias}-I"
                 lm = {"weights": network, "bias": bias, "applied": "inference"}
-                lm["label"] = (
-                    f"{label} + {re.sub(r'(?<=[0-9])_(?=[0-9])', '/', bias)}"  # 1_4 is 1/4
-                )
+                lm["label"] = f"{label} + {bias}"
                 if lms.setdefault(name, lm) != lm:
                     raise InputError(
                         f"lm_groups → {group}: an LM {name!r} already exists; list it in a separate "
