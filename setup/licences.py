@@ -104,7 +104,8 @@ def page() -> str:
     ]
     text = f"""# Licences
 
-This project is MIT. Installed packages and downloaded data have their own licences; `setup/licences.py` wrote this page.
+This project is MIT; the networks that come with it (`src/recency/networks/embedded`) are CC BY-NC-SA 3.0, from the licences of
+their training text. Installed packages and downloaded data have their own licences; `setup/licences.py` wrote this page.
 
 ## Packages of Python
 

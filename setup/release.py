@@ -99,7 +99,7 @@ def problems(tag: str = "") -> list[str]:
     version = re.search(r'^__version__ = "(.+)"$', read("src/recency/__init__.py"), re.MULTILINE)[1]
     pairs = {
         "CITATION.cff: version": (citation["version"], version),
-        "CITATION.cff: license": (citation["license"], project["license"]),
+        "CITATION.cff: license": (citation["license"], project["license"].split(" AND ")[0]),
         "CITATION.cff: keywords": (citation["keywords"], project["keywords"]),
         "CITATION.cff: authors": (citation["authors"], project["authors"]),
         "CITATION.cff: repository-code": (citation["repository-code"], project["urls"]["Homepage"]),

@@ -1,24 +1,28 @@
 """Examples of README and of the page on additions work as they stand there."""
 
 import importlib.util
+import io
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import tokenizers
 import torch
-import transformers
 import yaml
 from project import load, merged
 
 from recency import config as configuration
+from recency.command.main import main
 from recency.workflow import checks as config_checks
 from recency.workflow import lm_tables
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 ADDITIONS = (Path(__file__).resolve().parents[1] / "docs" / "additions.md").read_text()
+
+
+TITLED = re.compile(r"```text title=\"(.*?)\"\n(.*?)```", re.DOTALL)
 
 
 def blocks(language, page=README):
@@ -74,27 +78,10 @@ def test_config_examples_of_lossy_contexts_are_right():
     assert configuration.language_model(config, "Rational")["lossy"]["samples"] == 64
 
 
-def small_model(folder):
-    """Save a small GPT-2 with random weights and its tokenizer."""
-    tokenizer = tokenizers.ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(["the cat sat on the mat"], 300, 1, False, ["<|endoftext|>"])
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer._tokenizer, bos_token="<|endoftext|>"
-    ).save_pretrained(folder)
-    transformers.set_seed(1)
-    transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=300, n_embd=16, n_layer=2, n_head=4, n_positions=64,
-            initializer_range=0.5, bos_token_id=0, eos_token_id=0,
-        )
-    ).save_pretrained(folder)  # fmt: skip
-
-
 def test_the_package_in_a_notebook(tmp_path, monkeypatch, capsys):
-    """Ten lines, with a folder for the Hub's gpt2 and made reading times."""
+    """Ten lines, with the embedded network and synthetic reading times."""
     (code,) = blocks("python")
     assert len([line for line in code.splitlines() if line and "import" not in line]) <= 10
-    small_model(tmp_path / "gpt2")
     random = np.random.default_rng(1)
     reader, story = np.repeat(np.arange(20), 60), np.tile(np.arange(60) // 10, 20)
     length, surprisal = random.integers(1, 10, 1200), random.gamma(2, 3, 1200)
@@ -105,10 +92,20 @@ def test_the_package_in_a_notebook(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(compile(code, "README.md", "exec"), names)  # noqa: S102, the README's own lines
-    assert len(names["words"]) == 14 and names["words"]["surprisal_bits"].gt(0).all()
-    assert not np.allclose(names["words"]["alibi_bits"], names["words"]["surprisal_bits"])
+    (letter,) = names["words"].query("word == 'letter'").itertuples()
+    shown = re.search(r"# letter: ([\d.]+) → ([\d.]+) bits", code).groups()
+    assert (f"{letter.surprisal_bits:.1f}", f"{letter.slope_1:.1f}") == shown
     effect = names["fit"].fixed.loc["surprisal"]
     assert abs(effect["estimate"] - 3) < 3 * effect["se"] and "surprisal" in capsys.readouterr().out
+
+
+def test_the_output_of_the_command(tmp_path, monkeypatch):
+    (command, _), ((title, shown),) = blocks("sh")[1].splitlines(), TITLED.findall(README)
+    (tmp_path / "story.txt").write_text("The old man went down to the river.")
+    monkeypatch.chdir(tmp_path)
+    assert title == "words.csv (rounded)" and main(shlex.split(command)[1:]) == 0
+    expected = pd.read_csv(io.StringIO(shown))
+    pd.testing.assert_frame_equal(pd.read_csv("words.csv").head(3), expected, atol=6e-4)
 
 
 def test_the_example_of_a_bias(tmp_path):

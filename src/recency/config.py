@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from recency import plugins, sources
+from recency import embedded, plugins, sources
 
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
@@ -226,7 +226,7 @@ def is_masked(config: dict, name: str) -> bool | None:
     if "checkpoint" in entry:
         if entry["checkpoint"].endswith(".gguf"):
             return False
-        file = Path(entry["checkpoint"], "config.json")
+        file = Path(embedded.folder(entry["checkpoint"]), "config.json")
         try:
             classes = json.loads(file.read_text(encoding="utf-8"))["architectures"]
             masked = any(class_name.endswith("ForMaskedLM") for class_name in classes)

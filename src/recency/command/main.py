@@ -198,7 +198,8 @@ def _surprisal(parser: Parser) -> None:
     add(
         "--model",
         required=True,
-        help="a folder, a name on the Hub, or an n-gram model's ARPA or KenLM file",
+        help="a folder, a name on the Hub, an n-gram model's ARPA or KenLM file, or small-english, "
+        "a small network that comes with the package",
     )
     add("--bias", metavar="BIAS", help=f"bias applied at inference: {BIAS}; see recency biases")
     add("--allow-pickle", action="store_true", help="read pytorch_model.bin (tensors only)")

@@ -156,6 +156,7 @@ def score(
 ) -> pd.DataFrame:
     """Return the result of `recency.surprisal`, with a progress bar if standard error is a terminal."""
     with _lean_imports():
+        from recency import embedded
         from recency.scoring import ngram
 
         if ngram.is_ngram(model):  # fast
@@ -166,6 +167,8 @@ def score(
         logging.set_verbosity_error()
         if not sys.stderr.isatty():
             logging.disable_progress_bar()  # of loading and downloading
+        if embedded.is_embedded(model):
+            print(embedded.NOTE.format(name=model), file=sys.stderr)
         opened = recency.load(model, bias, **opening)
     with tqdm(unit=" windows", leave=False, disable=None) as bar:
 

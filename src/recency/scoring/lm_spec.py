@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recency import embedded
+
 if TYPE_CHECKING:
     from recency.scoring.surprisal import Model
 
@@ -68,6 +70,8 @@ class LMSpec:
         elif files:
             model = Path(files[0]).parent
             tokenizer, settings["allow_pickle"] = model / "tokenizer.json", False
+        else:
+            model = embedded.folder(model)
         return cls(model=model, tokenizer=tokenizer, threads=threads, **settings)
 
     @property

@@ -163,8 +163,10 @@ def load(
     """
     import torch
 
+    from recency import embedded
     from recency.networks import checkpoints
 
+    model = embedded.folder(model)
     opened = checkpoints.load(model, bias, masked, allow_pickle, **weights)
     masked = checkpoints.is_masked(opened.config) if masked is None else masked
     for module in list(opened.modules()):  # the same function, in one pass over memory, not eight

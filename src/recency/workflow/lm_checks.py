@@ -13,6 +13,8 @@ def problems(config: dict) -> list[str]:
     faults: list[str] = []
     for name, lm in config["lms"].items():
         where = f"lms → {name}"
+        if name == "none":  # in file names, the baseline model without an LM
+            faults.append(f"{where}: this name is reserved; use another, such as no-bias")
         if "interpolate" in lm:
             faults += mixes.problems(config, name)
         elif "surprisals" in lm:
