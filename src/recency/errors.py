@@ -1,8 +1,66 @@
-"""The error class for users."""
+"""The error class for users, and the page of the documentation about an error."""
+
+import traceback
+
+#: Page of the documentation → packages whose errors it explains.
+_PACKAGES = {
+    "config/README.md": "workflow",
+    "docs/abusive_words.md": "evaluations.abusive_words",
+    "docs/attention_heads.md": "evaluations.attention_by_distance evaluations.attention_maps evaluations.dependencies",
+    "docs/babylm.md": "evaluations.babylm",
+    "docs/biases.md": "attention",
+    "docs/corpora.md": "reading evaluations.conditions evaluations.contrasts evaluations.dataset_check",
+    "docs/devarda_marelli.md": "evaluations.bias_search evaluations.item_means",
+    "docs/endpoint.md": "evaluations.endpoint",
+    "docs/explorer.md": "evaluations.explore",
+    "docs/extensions.md": "plugins",
+    "docs/garden_paths.md": "evaluations.effects_by_item",
+    "docs/how_sure.md": "stats evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
+    "docs/installation.md": "downloads",
+    "docs/joins.md": "reading.joins",
+    "docs/languages.md": "languages",
+    "docs/learning_curves.md": "evaluations.curves",
+    "docs/lossy.md": "scoring.lossy networks.erasures",
+    "docs/masked_evaluations.md": "evaluations.glue evaluations.length",
+    "docs/masked_lms.md": "networks.roberta networks.masked_training",
+    "docs/measured_memory.md": "evaluations.measured_memory evaluations.temporal_correlation evaluations.triggering",
+    "docs/memories.md": "networks.memories",
+    "docs/minimal_pairs.md": "evaluations.minimal_pairs",
+    "docs/mixed_models.md": "mixed export",
+    "docs/penn_treebank.md": "evaluations.text_perplexity",
+    "docs/probing.md": "evaluations.probe",
+    "docs/rare_words.md": "evaluations.rare_words evaluations.nearest_words",
+    "docs/regression.md": "regression evaluations.cross_validation evaluations.delays evaluations.linearity evaluations.loo "
+    "evaluations.sensitivity evaluations.smooths",
+    "docs/serial_position.md": "evaluations.serial_position",
+    "docs/surprisal.md": "scoring networks",
+    "docs/text.md": "text",
+    "docs/thesis_measures.md": "evaluations.families evaluations.maze evaluations.rank_metrics evaluations.turing_test "
+    "evaluations.word_length",
+}
+PAGES = {
+    f"recency.{package}": page
+    for page, packages in _PACKAGES.items()
+    for package in packages.split()
+}
 
 
 class InputError(ValueError):
     """Invalid input; the message names file, row or key, value and the way out."""
+
+
+def with_page(error: BaseException, message: str) -> str:
+    """Return the message and the page about the package that raised the error, unless it names one."""
+    if "docs/" in message:
+        return message
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for frame in reversed(frames):
+        name = frame.f_globals.get("__name__", "")
+        while name:
+            if name in PAGES:
+                return f"{message} ({PAGES[name]})"
+            name = name.rpartition(".")[0]
+    return message
 
 
 def first_line(error: object) -> str:

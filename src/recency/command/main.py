@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from recency import __version__
-from recency.errors import InputError
+from recency.errors import InputError, with_page
 from recency.names import nearest
 from recency.public import extra_of
 
@@ -94,7 +94,7 @@ def _line(error: Exception) -> str:
     """Return an error's message as one line."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+    return with_page(error, " ".join(str(error).split()))
 
 
 def _parser(commands: dict[str, Parser]) -> Parser:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recency import checksums, damage, heap
-from recency.errors import InputError
+from recency.errors import InputError, with_page
 
 #: System error → description and way out.
 REFUSED = {
@@ -54,7 +54,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
             checksums.require_unedited(job.input, job.output)
         yield
     except InputError as error:
-        _say(str(error), file, terminal)
+        _say(with_page(error, str(error)), file, terminal)
         raise SystemExit(1) from None
     except Exception as error:  # noqa: BLE001, whatever it is belongs into the log
         with suppress(OSError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
-from recency.errors import InputError
+from recency.errors import InputError, with_page
 from recency.evaluations import registry
 from recency.workflow import (
     checks,
@@ -70,7 +70,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         checks.check(config, root / "config.schema.yaml")
         targets.require_distinct(config)
     except InputError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(with_page(error, str(error))) from None
     # Mirrors do not affect results, so they are passed to jobs through the environment: as a
     # parameter, a change would rerun every download and all later jobs.
     mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
@@ -86,9 +86,9 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         config |= result.for_report()
         problems = plan_checks.problems(result) if workflow.is_main_process else []
     except InputError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(with_page(error, str(error))) from None
     if problems:
-        raise ConfigError(checks.listed(problems))
+        raise ConfigError(f"{checks.listed(problems)} (config/README.md)")
     if workflow.is_main_process:
         for line in [*result.left_out(), *notices.of_predictors(config)]:
             logger.warning(line)
@@ -199,7 +199,7 @@ def require_targets(study: Study, workflow) -> None:
     try:
         targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
     except InputError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(with_page(error, str(error))) from None
 
 
 def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
@@ -341,4 +341,4 @@ def require_machine(study: Study, workflow) -> None:
     try:
         machine.check(config, needed, machine.here(results), study.root)
     except InputError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(with_page(error, str(error))) from None

@@ -1,0 +1,38 @@
+"""An error names the page about its topic, and that page exists."""
+
+import pkgutil
+
+from project import ROOT
+
+import recency
+from recency import evaluations
+from recency.command.main import main
+from recency.errors import PAGES, InputError, with_page
+
+
+def test_packages_and_pages_exist():
+    packages = {module.name for module in pkgutil.walk_packages(recency.__path__, "recency.")}
+    assert set(PAGES) <= packages
+    assert all((ROOT / page).is_file() for page in PAGES.values())
+
+
+def test_every_evaluation_has_a_page():
+    named = {module.name for module in pkgutil.iter_modules(evaluations.__path__)}
+    without = {name for name in named if f"recency.evaluations.{name}" not in PAGES}
+    assert without == {"job_state", "registry", "report", "summary", "training"}
+
+
+def test_the_command_shows_it(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("The cat sat.")
+    command = ["surprisal", str(tmp_path / "text.txt"), "--model", "small-english", "--bias", "x"]
+    assert main(command) == 2
+    assert capsys.readouterr().err.endswith("(docs/biases.md)\n")
+
+
+def test_a_message_that_names_a_page_keeps_it():
+    try:
+        recency.attention.bias("linear", slope=1)
+    except InputError as error:
+        assert with_page(error, "see docs/text.md") == "see docs/text.md"
+        assert with_page(error, "wrong") == "wrong (docs/biases.md)"
+    assert with_page(InputError("never raised"), "wrong") == "wrong"
