@@ -36,3 +36,13 @@ def test_a_message_that_names_a_page_keeps_it():
         assert with_page(error, "see docs/text.md") == "see docs/text.md"
         assert with_page(error, "wrong") == "wrong (docs/biases.md)"
     assert with_page(InputError("never raised"), "wrong") == "wrong"
+
+
+def test_the_first_cause_decides():
+    try:
+        try:
+            recency.attention.bias("linear", slope=1)
+        except InputError as error:
+            raise InputError("a job") from error
+    except InputError as error:
+        assert with_page(error, "a job") == "a job (docs/biases.md)"

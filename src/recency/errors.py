@@ -53,6 +53,8 @@ def with_page(error: BaseException, message: str) -> str:
     """Return the message and the page about the package that raised the error, unless it names one."""
     if "docs/" in message:
         return message
+    while isinstance(error.__cause__, InputError):  # raised again with file or job
+        error = error.__cause__
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in reversed(frames):
         name = frame.f_globals.get("__name__", "")
