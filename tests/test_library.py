@@ -100,8 +100,7 @@ def test_examples(module):
     assert tried and not failed
 
 
-def test_examples_of_the_documentation(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # it saves a model
+def test_examples_of_the_documentation():
     failed, tried = doctest.testfile(str(ROOT / "docs" / "library.md"), module_relative=False)
     assert tried and not failed
 

@@ -21,7 +21,7 @@ from recency.workflow import batches, machine, snakemake_patches, stored_parts
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
-"""Floating-point operations per second and core of a training (docs/benchmarks.md)."""
+"""Floating-point operations per second and core of a training (docs/scaling.md)."""
 START = 2.0
 """Core seconds in which a job starts and imports its modules."""
 SECONDS = {"regression": 3.0, "surprisal": 10.0, "other": 5.0}
