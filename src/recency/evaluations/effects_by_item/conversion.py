@@ -47,7 +47,7 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
     terms = []
     for effect in record["fixed"]:
         used = [name for factor in factors(effect["term"]) for name in names.variables(factor)]
-        of_lm = [name for name in used if names.of_own_lm(name)]
+        of_lm = [name for name in used if names.is_of_fitted_lm(name)]
         if of_lm and of_lm != used:
             raise InputError(
                 f"{where}: the term {effect['term']} of the fillers' design combines surprisal with "
