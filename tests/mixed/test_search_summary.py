@@ -8,7 +8,7 @@ import pytest
 from test_mixed_model import CORRELATED, FORMULAS, simulate
 
 import recency
-from recency.mixed import lme4, own_figures
+from recency.mixed import lme4, search_summary
 from recency.mixed import scaled_search as search_module
 from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import parse
@@ -36,7 +36,7 @@ def test_figures_are_those_that_lme4_reports(formula, options):
     confirmed, ours = fit_model(*asked), fit_model(*asked, confirm=False)
     assert confirmed.optimum is not None and (confirmed.by, ours.by) == ("lme4", "search")
     assert confirmed.difference < 1e-6
-    assert own_figures.distance(ours.summary, confirmed.summary) == pytest.approx(
+    assert search_summary.distance(ours.summary, confirmed.summary) == pytest.approx(
         confirmed.difference, abs=1e-9
     )
     assert ours.summary.covariance == pytest.approx(confirmed.summary.covariance, rel=1e-6)
@@ -78,9 +78,9 @@ def test_a_difference_is_seen_wherever_it_is():
     ]
     modes = {level: [v + 30 for v in values] for level, values in summary.modes["subject"].items()}
     others.append(replace(summary, modes=summary.modes | {"subject": modes}))
-    assert own_figures.distance(summary, summary) == 0
-    assert own_figures.distance(replace(summary, fixed={}), summary) is None
-    assert all(own_figures.distance(other, summary) > 0.4 for other in others)
+    assert search_summary.distance(summary, summary) == 0
+    assert search_summary.distance(replace(summary, fixed={}), summary) is None
+    assert all(search_summary.distance(other, summary) > 0.4 for other in others)
 
 
 def test_rows_are_held_against_their_sums(no_r, monkeypatch):

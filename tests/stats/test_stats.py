@@ -52,7 +52,7 @@ def test_clusters_of_any_kind_are_swapped_together():
     [
         (([1.0, 2.0], [1.0]), "a has 2 losses and b 1"),
         (([], []), "a has 0 losses"),
-        (([1.0, math.nan], [1.0, 2.0]), "a has nan at place 1"),
+        (([1.0, math.nan], [1.0, 2.0]), "a has nan at index 1"),
         (([[1.0]], [[1.0]]), "a has 2 axes"),
     ],
 )

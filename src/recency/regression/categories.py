@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from recency.errors import InputError
-from recency.mixed.formula import Formula, expanded
+from recency.mixed.formula import Formula, replace_predictors
 from recency.regression.coding import NO_CODING, Coding
 from recency.regression.predictor_names import CATEGORICAL
 from recency.regression.texts import Texts
@@ -57,7 +57,7 @@ def expand(
         name: [n for n in those if n != references[name] and predictors[n].any()]
         for name, those in indicators(formula, texts, coding).items()
     }
-    return expanded(formula, {**coding.spans, **by_name})
+    return replace_predictors(formula, {**coding.spans, **by_name})
 
 
 def unscaled(

@@ -63,7 +63,7 @@ class _Term:
         return float(self.readings.convolved(ones, self.at, self.kernel, values).mean())
 
 
-def profiled(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Coding:
+def estimate_kernels(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Coding:
     """Estimate the parameters of a formula's kernels, and add their columns to the rows.
 
     Parameters

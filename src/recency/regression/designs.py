@@ -75,7 +75,7 @@ def parse(text: str, mixed: bool = True) -> Formula:
         )
     if formula.random and not mixed:
         raise InputError(
-            f"formula {text!r} has a random term, and `engine: ols` knows none; leave "
+            f"formula {text!r} has a random term, and `engine: ols` supports none; leave "
             f"{formula.random[0]} out or take the engine cross_products"
         )
     return formula
@@ -136,7 +136,7 @@ def apply_linking(formula: Formula, of_interest: Collection[str], function: floa
                 f"'{formula}'; write its function in the formula and leave linking out"
             )
         terms[name] = [f"log1p({name})" if function == "log" else f"I({name}^{function:g})"]
-    return formulas.expanded(formula, terms)
+    return formulas.replace_predictors(formula, terms)
 
 
 def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -157,7 +157,7 @@ def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
         raise InputError(
             f"formula {design['formula']!r} has smooths already; leave linking 'smooth' out"
         )
-    text = str(additive.smoothed(formula, design["of_interest"], names.GROUPS))
+    text = str(additive.with_smooths(formula, design["of_interest"], names.GROUPS))
     return {k: v for k, v in plain.items() if k != "controls"} | {"engine": "gam", "formula": text}
 
 
@@ -295,11 +295,11 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
         raise InputError("design: events have no logarithm; set `response: raw`")
     if response == "amplitude_uv" and families.is_positive(family):
         raise InputError(
-            f"design: family {family} is of responses above 0, and amplitudes are below 0 as well"
+            f"design: family {family} needs responses above 0, and amplitudes are below 0 as well"
         )
     if family not in (GAUSSIAN, LOGNORMAL) and design["response"] == "log":
         raise InputError(
-            f"design: family {family} is of the response as measured; write `response: raw`"
+            f"design: family {family} needs the response as measured; write `response: raw`"
         )
     _check_scale(design, family)
 
@@ -307,7 +307,7 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
 def _check_scale(design: Mapping[str, Any], family: str) -> None:
     """Raise an InputError if the link, shift or formula of sigma does not fit the family."""
     if "shift" in design and family != SHIFTED:
-        raise InputError(f"design: shift is of the family {SHIFTED}, and this one is {family}")
+        raise InputError(f"design: shift needs the family {SHIFTED}, and this one is {family}")
     if "link" in design and design["link"] not in (links := families.links(family)):
         choices = f"has the links {' and '.join(links)}" if links else "has one link"
         raise InputError(f"design: link is {design['link']!r}, and family {family} {choices}")
@@ -317,7 +317,7 @@ def _check_scale(design: Mapping[str, Any], family: str) -> None:
     if design["engine"] == "brms":
         brms_model.check_family(family)
     elif named := [key for key in ("priors", "sampling") if key in design]:
-        raise InputError(f"design: {named[0]} is of `engine: brms`")
+        raise InputError(f"design: {named[0]} needs `engine: brms`")
     elif has_density(design) and design["engine"] != "cross_products":
         raise InputError(
             f"design: {_density_because(design)} is fitted by Laplace's approximation; write "
@@ -350,6 +350,6 @@ def check_mixed(design: Mapping[str, Any], what: str) -> None:
     """Raise an InputError unless a design is a linear mixed model; `what` names the method."""
     if not is_mixed(design):
         raise InputError(
-            f"{what} is of linear mixed models, and the design has `engine: {design['engine']}`, "
+            f"{what} needs a linear mixed model, and the design has `engine: {design['engine']}`, "
             f"family {design.get('family', GAUSSIAN)}; take one of `engine: cross_products`"
         )

@@ -103,7 +103,7 @@ def _shifted(
 
     note, shift = "", design.get("shift")
     if shift is None:
-        shift, note = shifted.profiled(loglik, rows.y)
+        shift, note = shifted.profile_shift(loglik, rows.y)
     shifted.check(shift, rows.y)
     result = fit(np.log(rows.y - shift))
     if note:
@@ -187,7 +187,7 @@ def _check_positive(rows: Rows, family: str) -> None:
             for i in first
         )
         raise InputError(
-            f"family {family} is of responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
+            f"family {family} needs responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
             f"{listed}{' …' if len(wrong) > 3 else ''}; filter such rows out (`time_ms > 0`)"
         )
 

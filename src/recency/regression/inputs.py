@@ -9,7 +9,7 @@ from recency.mixed.additive import Additive
 from recency.mixed.formula import Formula
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
-from recency.regression.deconvolution import profiled
+from recency.regression.deconvolution import estimate_kernels
 from recency.regression.designs import (
     column_names,
     formula_of,
@@ -99,7 +99,7 @@ def read_data(inputs: Inputs, design: Mapping[str, Any], model: str) -> Data:
     names = categories.names(formula, texts, coding)
     asked = (texts, names, design["response"], formula.response, coding)
     rows = read_rows(inputs.fit, *asked)
-    coding = profiled(formula, texts, rows, coding)
+    coding = estimate_kernels(formula, texts, rows, coding)
     asked = (*asked[:-1], coding)
     held_out = None if inputs.exploratory is None else read_rows(inputs.exploratory, *asked)
     return Data(design, there, formula, texts, coding, rows, held_out)

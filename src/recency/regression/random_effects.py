@@ -15,7 +15,7 @@ import pandas as pd
 
 from recency.figures import tables
 from recency.figures.tables import Cell, Table
-from recency.mixed.cross_products import Products, selected
+from recency.mixed.cross_products import Products, select_columns
 from recency.mixed.factors import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.recorded import scaled
@@ -96,7 +96,7 @@ def search_path(
     everything = tuple(tuple(range(len(names))) for names in columns)
     kept = (*everything, ()) if len(everything) == 1 else everything
     start = (0.1 * np.eye(len(columns)) for columns in kept)
-    at = _structure(products, kept, _descended(products, kept, *start))
+    at = _structure(products, kept, _descend(products, kept, *start))
     rows = [_row(0, formula, factors, at, None, 0.0)]
     _log(rows[-1])
     while not at.converged or (at.singular and not singular):
@@ -105,7 +105,7 @@ def search_path(
         for side, names in enumerate(columns):
             for index in at.kept[side]:
                 if names[index] != INTERCEPT and len(at.kept[side]) > 1:
-                    without = _descended(products, *_without(at, side, index))
+                    without = _descend(products, *_without(at, side, index))
                     candidates.append(((without[0] - at.deviance) / 2, side, index, without))
         if not candidates:
             break  # only intercepts are left, and the model does not converge
@@ -126,9 +126,9 @@ Point = tuple[float, np.ndarray, np.ndarray]
 """A deviance, with the La and Lb that attain it."""
 
 
-def _descended(products: Products, kept: tuple, La: np.ndarray, Lb: np.ndarray) -> Point:
+def _descend(products: Products, kept: tuple, La: np.ndarray, Lb: np.ndarray) -> Point:
     free = (_free(len(columns)) for columns in kept)
-    optimum = search(selected(products, *kept), *free, (La, Lb))
+    optimum = search(select_columns(products, *kept), *free, (La, Lb))
     return optimum.deviance, optimum.La, optimum.Lb
 
 
@@ -138,7 +138,7 @@ def _structure(products: Products, kept: tuple, point: Point) -> Structure:
     least = np.abs(np.concatenate([np.diagonal(La), np.diagonal(Lb)])).min()
     if least < SINGULAR:
         return Structure(kept, deviance, La, Lb, True, True)
-    optimum = search(selected(products, *kept), *(_free(len(columns)) for columns in kept))
+    optimum = search(select_columns(products, *kept), *(_free(len(columns)) for columns in kept))
     return Structure(
         kept, optimum.deviance, optimum.La, optimum.Lb, optimum.converged, optimum.singular
     )

@@ -97,7 +97,7 @@ def combine(effects: Sequence[float], standard_errors: Sequence[float]) -> MetaA
         raise ValueError(f"{effect.size} effects with {se.size} standard errors")
     if not (np.isfinite(effect).all() and np.isfinite(se).all() and (se > 0).all()):
         raise ValueError(
-            "an effect or a standard error is no number, or a standard error not above 0"
+            "an effect or a standard error is not a number, or a standard error is not above 0"
         )
     normal = float(stats.norm.ppf((1 + LEVEL) / 2))
     k, nan = len(effect), math.nan

@@ -166,6 +166,6 @@ def _numbers(name: str, values: Sequence[float]) -> np.ndarray:
     losses = np.asarray(values, dtype=np.float64)
     odd = np.flatnonzero(~np.isfinite(losses.ravel()))
     if losses.ndim != 1 or len(odd):
-        what = f"{losses.ravel()[odd[0]]} at place {odd[0]}" if len(odd) else f"{losses.ndim} axes"
+        what = f"{losses.ravel()[odd[0]]} at index {odd[0]}" if len(odd) else f"{losses.ndim} axes"
         raise InputError(f"{name} has {what}; losses are a sequence of numbers")
     return losses
