@@ -99,7 +99,7 @@ def test_documents_come_in_another_order_each_epoch(tmp_path, validation):
     assert orders[0] != sorted(orders[0])
     other = text_of(tmp_path, tokens, shuffle="document", streams=4, seed=2).training
     assert list(other._read(0, 50)) != list(text._read(0, 50))
-    with pytest.raises(InputError, match="nothing parts its documents.*`shuffle: document`"):
+    with pytest.raises(InputError, match="nothing separates its documents.*`shuffle: document`"):
         text_of(tmp_path, tokens, end=None, shuffle="document")
 
 
@@ -160,7 +160,7 @@ def test_a_state_ends_with_its_document_where_that_is_asked_for(tmp_path):
         torch.testing.assert_close(state[0][0][row : row + 1], alone[0][0])
     run.step(1)
     torch.testing.assert_close(run.carried[0][0], state[0][0].detach())
-    with pytest.raises(InputError, match="nothing parts its documents"):
+    with pytest.raises(InputError, match="nothing separates its documents"):
         text_of(tmp_path, tokens, end=None, reset="document")
 
 

@@ -64,7 +64,7 @@ def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
     import torch
 
     train.main(**job)
-    state = states.place(job["out"].parent)
+    state = states.state_path(job["out"].parent)
     assert states.unfinished(state) is None
     kept = torch.load(state, weights_only=True)
     torch.save(kept | {"optimizer": {"state": {}, "specification": "{}"}}, state)
@@ -154,7 +154,7 @@ def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, 
     job["code"] = {"recency.a": "1"}
     train.main(**job)
     weights = (job["out"].parent / "model.safetensors").read_bytes()
-    state = states.place(job["out"].parent)
+    state = states.state_path(job["out"].parent)
     state.unlink()
     train_until_killed(job, 20, monkeypatch)
     edited = job | {"code": {"recency.a": "2"}}

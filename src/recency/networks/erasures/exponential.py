@@ -1,7 +1,7 @@
-"""Exponential erasure: q(d) = f e^(-λ (d - 1)), d = 1 for the word before.
+"""Exponential erasure: q(d) = f e^(-λ (d - 1)), d = 1 for the preceding word.
 
-Futrell, Gibson & Levy (2020): progressive erasure noise, under which each further word erases a
-symbol with probability e, is f = 1 - e and λ = -ln(1 - e).
+The progressive erasure noise of Futrell, Gibson & Levy (2020), where each further word erases a
+symbol with probability e, has f = 1 - e and λ = -ln(1 - e).
 """
 
 import math
