@@ -82,7 +82,7 @@ def test_what_is_not_asked_for_stays_as_drawn(files):
 def test_what_cannot_begin_is_refused(files):
     folder, tokens = files
     told = folder / "lm" / "model.safetensors", folder / "tokenizer.json", tokens
-    with pytest.raises(InputError, match="no word stands 99 times"):
+    with pytest.raises(InputError, match="no word occurs 99 times"):
         start.initialise_vectors(network(), *told, TOLD | {"least": 99})
     wide = network({**LBL, "embedding": 6, "width": 7})
     with pytest.raises(InputError, match="vectors of 4 numbers, and words are read by 6 here"):

@@ -185,10 +185,10 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
     kind = type(module).__name__
     bias = getattr(module, "recency_bias", None)
     if bias is None:
-        raise InputError(f"{kind} is no self-attention of a layer, so that no bias goes on it")
+        raise InputError(f"{kind} is not a layer's self-attention, so it cannot take a bias")
     if mask is not None and mask.dtype != torch.bool:
         raise InputError(
-            f"{kind} adds numbers to its scores (a mask of {mask.dtype}), so that no bias goes on it"
+            f"{kind} adds numbers to its scores (a mask of {mask.dtype}), so it cannot take a bias"
         )
     causal = getattr(module, "is_causal", True)
     for name, value in arguments.items():
@@ -198,8 +198,8 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
             is_supported = value is None or value is False or name in WITHOUT_EFFECT
         if not is_supported:
             raise InputError(
-                f"{kind} gives attention an argument that no bias is defined for, {name}, so that "
-                f"none goes on it; {check.WORKS}"
+                f"{kind} passes attention the argument {name}, for which no bias is "
+                f"defined;  {check.WORKS}"
             )
     return bias
 
@@ -352,11 +352,11 @@ def apply_bias(model: PreTrainedModel, spec: dict) -> None:
     kind, config = type(model).__name__, model.config.get_text_config()
     sizes = ("num_hidden_layers", "num_attention_heads", "vocab_size")
     if config.model_type not in RECURRENT and not all(hasattr(config, size) for size in sizes):
-        raise InputError(f"{kind} is no language model that a bias goes on; {check.WORKS}")
+        raise InputError(f"{kind} is not a language model that can take a bias; {check.WORKS}")
     if config.model_type in RECURRENT:
         raise InputError(
-            f"{kind} is a recurrent network without attention, so that no bias of attention goes on "
-            f"it; networks of attention take one: {check.WORKS}"
+            f"{kind} is a recurrent network without attention, so it cannot take an attention "
+            f"bias; attention networks can:  {check.WORKS}"
         )
     if getattr(model.config, "is_encoder_decoder", False):
         raise InputError(
@@ -369,8 +369,8 @@ def apply_bias(model: PreTrainedModel, spec: dict) -> None:
     layers = spec.get("layers", "all")
     if layers != "all" and len(modules) != config.num_hidden_layers:
         raise InputError(
-            f"{kind} has {len(modules)} modules of attention for {config.num_hidden_layers} layers, "
-            "so that a bias goes on all layers or on none; leave `layers` out"
+            f"{kind} has {len(modules)} attention modules for {config.num_hidden_layers} layers, "
+            "so a bias applies to all layers or none;  leave `layers` out"
         )
     if isinstance(layers, str):
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
@@ -382,8 +382,8 @@ def apply_bias(model: PreTrainedModel, spec: dict) -> None:
     biased, unbiased = build(spec, heads, width), build({"form": "none"}, heads)
     if not (biased.both_directions or all(module.is_causal for module in modules)):
         raise InputError(
-            f"{kind} sees both directions, and the form {spec['form']!r} says nothing "
-            "of what comes after; linear_both, two_slopes and one_sided do"
+            f"{kind} is bidirectional, and the form {spec['form']!r} is not defined for "
+            "following tokens; linear_both, two_slopes and one_sided are"
         )
     for number, module in enumerate(modules):
         if number not in layers:

@@ -59,12 +59,14 @@ def attach(model: Any, bias: Mapping[str, Any]) -> None:
     network = getattr(model, "network", model)
     if not hasattr(network, "config") or not hasattr(network, "named_modules"):
         raise InputError(
-            f"a bias goes on what recency.load gives or a network of transformers, not on a "
+            f"a bias applies to a model of recency.load or a network of transformers, not to a "
             f"{type(model).__name__}"
         )
     trained_bias = getattr(network.config, "bias", None)
     if isinstance(trained_bias, Mapping):
-        raise InputError(f"the model was trained with a bias ({dict(trained_bias)}), which stays")
+        raise InputError(
+            f"the model was trained with a bias ({dict(trained_bias)}), which cannot be replaced"
+        )
     biased.attach(network, checked(bias))
 
 
@@ -72,6 +74,6 @@ def checked(bias: Mapping[str, Any]) -> dict[str, Any]:
     """Return a bias as a dict; raise InputError unless its form and parameters are valid."""
     if not isinstance(bias, Mapping) or "form" not in bias:
         raise InputError(
-            f"a bias is what recency.attention.bias(form, ...) gives, or a dict like it, not {bias!r}"
+            f"a bias is a result of recency.attention.bias(form, ...) or such a dict, not {bias!r}"
         )
     return form_parameters.check(BIASES, "bias", bias, {"layers": LAYERS})

@@ -189,7 +189,7 @@ def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> typ
     both = type(config) in AutoModelForMaskedLM._model_mapping
     if not masked and both and getattr(config, "is_decoder", True) is False:
         raise InputError(
-            f"{what} sees both directions (`is_decoder` is false), so that {network.__name__} would "
+            f"{what} is bidirectional (`is_decoder` is false), so that {network.__name__} would "
             "not be causal; a masked LM's folder names its …ForMaskedLM in config.json, or give "
             "recency.load(…, masked=True)"
         )
@@ -245,7 +245,7 @@ def _check_weights(source, config: PreTrainedConfig, network: str, found: dict) 
 def _custom_code_message(source: str | Path) -> str:
     """Return the message that refuses a checkpoint with custom code."""
     return (
-        f"checkpoint {str(source)!r} brings code of its own (`auto_map` in config.json), which is "
+        f"checkpoint {str(source)!r} has custom code (`auto_map` in config.json), which is "
         "never run, and transformers has none for it; use a network that transformers knows"
     )
 

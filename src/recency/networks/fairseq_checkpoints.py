@@ -154,7 +154,7 @@ def _renamed(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.
             renamed = renamed.replace(part, _IN_LAYERS[part]) if part else ""
         if not renamed or not isinstance(weight, torch.Tensor):
             raise InputError(
-                f"{what} has the weight {name}, which a masked LM of fairseq's RoBERTa has not; name a "
+                f"{what} has the weight {name}, which fairseq's RoBERTa does not have;  name a "
                 "checkpoint of the pretraining"
             )
         state[renamed] = weight.float()
@@ -166,8 +166,8 @@ def _renamed(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.
     tied = state.pop("lm_head.weight", state[embedding])
     if not torch.equal(tied, state[embedding]):
         raise InputError(
-            f"{what}: its output embedding (encoder.lm_head.weight) is another than the one that words "
-            "are read by, and here they are one"
+            f"{what}: its output embedding (encoder.lm_head.weight) differs from the input "
+            "embedding, and here the two are tied"
         )
     return state
 
@@ -181,7 +181,7 @@ def _settings(what: str, stored: Mapping[str, Any]) -> dict[str, Any]:
             given |= vars(part) if isinstance(part, argparse.Namespace) else dict(part)
     if not given:
         raise InputError(
-            f"{what} states no settings (`cfg` or `args`), which its weights do not tell"
+            f"{what} has no settings (`cfg` or `args`), which its weights do not determine"
         )
     for key, allowed in _ONLY.items():
         if key in given and given[key] not in allowed:

@@ -220,8 +220,8 @@ def new(
 
 
 NO_ORDER = (
-    "`positions: none` without a bias of attention: nothing tells the network the order of words, and "
-    "it would see each text as a bag of them; give it a `bias`, or positions that are learned or "
+    "`positions: none` without a bias of attention: the network cannot know the order of words, "
+    "and each text would be a bag of words;  give it a `bias`, or positions that are learned or "
     "sinusoidal"
 )
 

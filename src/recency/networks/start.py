@@ -45,7 +45,7 @@ def initialise_vectors(
     frequent = [word for word, number in words.items() if counts[number] >= settings["least"]]
     if not frequent:
         raise InputError(
-            f"no word stands {settings['least']} times in the training text, so that none begins with "
+            f"no word occurs {settings['least']} times in the training text, so none begins with "
             f"a vector of {source}; lower `least`"
         )
     places = [words[word] for word in frequent]

@@ -305,7 +305,9 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
                 + "\n".join(f"  {line}" for line in lines)
                 + "\nDelete the file to train from the start, or set the config back to go on."
             )
-        print(f"{path}: goes on by other code, as declared:", *lines, sep="\n  ", file=sys.stderr)
+        print(
+            f"{path}: resumes with changed code, as declared:", *lines, sep="\n  ", file=sys.stderr
+        )
     run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
         run.optimizer.load_state_dict(state["optimizer"])

@@ -70,6 +70,6 @@ def _of_hub(source: str | Path, file: str) -> Path:
         return Path(cached_file(name, file, **within))
     except OSError as error:
         raise InputError(
-            f"checkpoint {str(source)!r}: {file}, whose sha256 is stated, could not be had: "
+            f"checkpoint {str(source)!r}: {file}, whose sha256 is stated, could not be downloaded: "
             f"{first_line(error)}"
         ) from error

@@ -93,7 +93,7 @@ RULES = {
                 "properties": {"slopes": {"type": "object"}, "budget": {"type": "null"}},
             },
             "else": {"required": ["budget"], "properties": {"budget": {"type": "object"}}},
-            "x-message": "a `budget` says how much is retained, or `slopes` and `intercept` together; give one of both",
+            "x-message": "give either a `budget`, or `slopes` and `intercept`",
         }
     ]
 }
@@ -117,8 +117,7 @@ class Form(Erasure):
     ):
         if (intercept is None) == (budget is None) or (intercept is not None and not slopes):
             raise InputError(
-                "resource_rational: a `budget` says how much is retained, or `slopes` and `intercept` "
-                "together; give one of both"
+                "resource_rational: give either a `budget`, or `slopes` and `intercept`"
             )
         self.features = tuple(slopes) if slopes else tuple(features)
         self.budget, self.slopes, self.intercept = budget, slopes, intercept

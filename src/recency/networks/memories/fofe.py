@@ -53,7 +53,7 @@ RULES = {
             "if": {"required": ["decay"], "properties": {"decay": {"type": "number"}}},
             "then": {"properties": {"half_lives": {"type": "null"}}},
             "else": {"required": ["half_lives"], "properties": {"half_lives": {"type": "array"}}},
-            "x-message": "one of `decay` and `half_lives` says how fast it fades; give one",
+            "x-message": "give exactly one of `decay` and `half_lives`",
         },
         {
             "not": {
@@ -83,9 +83,7 @@ class Form(Fading):
     ):
         super().__init__(inputs, width, vocabulary, window)
         if (decay is None) == (half_lives is None):
-            raise InputError(
-                "fofe: one of `decay` and `half_lives` says how fast it fades; give one"
-            )
+            raise InputError("fofe: give exactly one of `decay` and `half_lives`")
         if decay == 0 and learned:
             raise InputError(
                 "fofe: a `decay` of 0 cannot be learned from; begin above 0, or learn none"
