@@ -187,7 +187,9 @@ def test_arguments_that_the_function_does_not_know(arguments, refusal):
     if refusal is None:
         biased.biased_attention(module, *inputs, None, **arguments)
         return
-    with pytest.raises(recency.InputError, match=f"attention the argument {refusal}, for which no bias"):
+    with pytest.raises(
+        recency.InputError, match=f"attention the argument {refusal}, for which no bias"
+    ):
         biased.biased_attention(module, *inputs, None, **arguments)
 
 

@@ -132,10 +132,16 @@ def test_aic_is_comparable_between_families():
 @pytest.mark.parametrize(
     "options,message",
     [
-        ({"family": "lognormal"}, r"needs responses above 0, and 2 of 900 of rt are not: -5 in row 3"),
+        (
+            {"family": "lognormal"},
+            r"needs responses above 0, and 2 of 900 of rt are not: -5 in row 3",
+        ),
         ({"family": "gamma"}, "needs responses above 0"),
         ({"family": "gama"}, "'gama'; did you mean 'gamma'"),
-        ({"family": "lognormal", "reml": True}, "reml=True is incompatible with family 'lognormal'"),
+        (
+            {"family": "lognormal", "reml": True},
+            "reml=True is incompatible with family 'lognormal'",
+        ),
         ({"family": "gamma", "engine": "lme4"}, 'engine="lme4" is incompatible with family'),
         (
             {"family": "gamma", "link": "logit"},

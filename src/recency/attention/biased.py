@@ -199,7 +199,7 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
         if not is_supported:
             raise InputError(
                 f"{kind} passes attention the argument {name}, for which no bias is "
-                f"defined;  {check.WORKS}"
+                f"defined; {check.WORKS}"
             )
     return bias
 
@@ -356,7 +356,7 @@ def apply_bias(model: PreTrainedModel, spec: dict) -> None:
     if config.model_type in RECURRENT:
         raise InputError(
             f"{kind} is a recurrent network without attention, so it cannot take an attention "
-            f"bias; attention networks can:  {check.WORKS}"
+            f"bias; attention networks can: {check.WORKS}"
         )
     if getattr(model.config, "is_encoder_decoder", False):
         raise InputError(
@@ -370,7 +370,7 @@ def apply_bias(model: PreTrainedModel, spec: dict) -> None:
     if layers != "all" and len(modules) != config.num_hidden_layers:
         raise InputError(
             f"{kind} has {len(modules)} attention modules for {config.num_hidden_layers} layers, "
-            "so a bias applies to all layers or none;  leave `layers` out"
+            "so a bias applies to all layers or none; leave `layers` out"
         )
     if isinstance(layers, str):
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]

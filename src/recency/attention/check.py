@@ -219,9 +219,9 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     kept = _distance(*own_keys_only[:, -half:])  # the reversed texts have the same second half
     if not kept <= rounding:
         raise InputError(
-            f"{kind} has a memory besides attention:  with all other keys hidden, other tokens "
+            f"{kind} has a memory besides attention: with all other keys hidden, other tokens "
             f"still change its outputs (by {kept:.2g} of their size), which no attention bias "
-            f"affects. Networks with attention only take one:  {WORKS}"
+            f"affects. Networks with attention only take one: {WORKS}"
         )
     parts = _distance(unbiased, original)
     if not parts <= rounding:
@@ -266,7 +266,7 @@ def _check_that_all_ran(
     if len(ran) < layers:
         raise InputError(
             f"{kind} attends in {len(ran)} of its {layers} layers only; the others have a memory "
-            f"that no attention bias affects. Networks with attention only take one:  {WORKS}"
+            f"that no attention bias affects. Networks with attention only take one: {WORKS}"
         )
 
 
@@ -274,5 +274,5 @@ def not_from_the_registry(model: PreTrainedModel) -> str:
     """Return the message for a model that computes attention without the registry."""
     return (
         f"{type(model).__name__} does not take its attention function from the registry of "
-        f"transformers, so it cannot take a bias;  {WORKS} (docs/surprisal.md lists families)"
+        f"transformers, so it cannot take a bias; {WORKS} (docs/surprisal.md lists families)"
     )

@@ -154,7 +154,7 @@ def _renamed(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.
             renamed = renamed.replace(part, _IN_LAYERS[part]) if part else ""
         if not renamed or not isinstance(weight, torch.Tensor):
             raise InputError(
-                f"{what} has the weight {name}, which fairseq's RoBERTa does not have;  name a "
+                f"{what} has the weight {name}, which fairseq's RoBERTa does not have; name a "
                 "checkpoint of the pretraining"
             )
         state[renamed] = weight.float()

@@ -221,7 +221,7 @@ def new(
 
 NO_ORDER = (
     "`positions: none` without a bias of attention: the network cannot know the order of words, "
-    "and each text would be a bag of words;  give it a `bias`, or positions that are learned or "
+    "and each text would be a bag of words; give it a `bias`, or positions that are learned or "
     "sinusoidal"
 )
 

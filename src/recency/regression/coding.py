@@ -246,7 +246,7 @@ def _coded(term: str, expression: Expression, counts: pd.Series) -> dict[str, di
         f"{name}_{as_identifier(level)}": {"term": term, "level": level} for level in counts.index
     }
     if len(specs) < len(counts):
-        raise InputError(f"{name}: some of its levels differ only in punctuation;  rename them")
+        raise InputError(f"{name}: some of its levels differ only in punctuation; rename them")
     if len(specs) < 2:
         raise InputError(f"{name} has one level, {counts.index[0]!r}: it can have no effect")
     return specs
