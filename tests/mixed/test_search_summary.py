@@ -13,7 +13,7 @@ from recency.mixed import scaled_search as search_module
 from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
-from recency.regression.confirmation import drawn
+from recency.regression.confirmation import is_confirmed
 
 NESTED = CORRELATED + " + (1 | sentence:subject)"
 
@@ -102,12 +102,12 @@ def test_too_few_levels_are_refused_without_r(no_r):
 
 def test_draw():
     names = [(f"lm{n}", model) for n in range(500) for model in ("full", "base")]
-    few, more = ({n for n in names if drawn({"confirm": s}, *n)} for s in (0.1, 0.3))
+    few, more = ({n for n in names if is_confirmed({"confirm": s}, *n)} for s in (0.1, 0.3))
     assert few < more and 60 < len(few) < 140 and 240 < len(more) < 360
-    assert few == {n for n in names if drawn({}, *n)}
-    assert not any(drawn({"confirm": 0}, *n) for n in names)
-    assert all(drawn({"confirm": 1}, *n) for n in names)
-    assert drawn({}, "none", "base") and not drawn({"confirm": 0}, "none", "base")
+    assert few == {n for n in names if is_confirmed({}, *n)}
+    assert not any(is_confirmed({"confirm": 0}, *n) for n in names)
+    assert all(is_confirmed({"confirm": 1}, *n) for n in names)
+    assert is_confirmed({}, "none", "base") and not is_confirmed({"confirm": 0}, "none", "base")
 
 
 def test_names_that_need_backticks_are_compared_in_nested_groups_too():

@@ -229,11 +229,13 @@ def test_the_rate_is_halved_once_validation_stalls_and_then_each_time():
     assert schedule.learning_rate(41, recipe, stalled) == 0.2
     better = stalled | {50: 4.0}  # a fall behind the first halving changes nothing
     assert schedule.learning_rate(51, recipe, better) == 0.1
-    assert not schedule.finished(recipe, 50, better) and schedule.finished(recipe, 100, better)
+    assert not schedule.is_finished(recipe, 50, better) and schedule.is_finished(
+        recipe, 100, better
+    )
     seven = stalled | {40 + n: 4.0 - n / 10 for n in range(1, 8)}
-    assert schedule.finished(recipe, 47, seven)
+    assert schedule.is_finished(recipe, 47, seven)
     del seven[47]
-    assert not schedule.finished(recipe, 46, seven)
+    assert not schedule.is_finished(recipe, 46, seven)
     recipe |= {"steps": 1000, "validation": {"every": 10}}
     found = [schedule.last_step(recipe, each) for each in ({}, fine, stalled, better)]
     assert found == [(1000, True), (1000, True), (110, False), (110, False)]
