@@ -162,5 +162,5 @@ def test_what_is_refused(options, message):
 def test_what_a_density_does_not_offer_is_refused():
     fit = lmer("rt ~ x + (1 | subject)", one_group(), family="gamma")
     for ask in (fit.confint, lambda: fit.simulate(1), fit.plot):
-        with pytest.raises(InputError, match="not of family 'gamma'"):
+        with pytest.raises(InputError, match="not family 'gamma'"):
             ask()
