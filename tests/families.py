@@ -115,7 +115,7 @@ FAMILIES = {
     ),
     "Mamba": refused({"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2}, RECURRENT),
     "Rwkv": refused({"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2}, RECURRENT),
-    "Jamba": refused(JAMBA, "attends in 1 of its 2 layers alone"),
+    "Jamba": refused(JAMBA, "attends in 1 of its 2 layers only"),
     "Bart": refused(BART, "has an encoder and a decoder", "BartForConditionalGeneration"),
     "T5": refused(T5, "has an encoder and a decoder", "T5ForConditionalGeneration"),
 }

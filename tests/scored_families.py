@@ -60,8 +60,8 @@ NARROW = {"embedding_size": 16}
 WHY = {
     "own code": families.OWN_CODE,
     "recurrent": families.RECURRENT,
-    "recurrent layers": "attends in 1 of its 2 layers alone",
-    "another memory": "remembers what it does not attend to",
+    "recurrent layers": "attends in 1 of its 2 layers only",
+    "another memory": "has a memory besides attention",
     "two stacks": "has an encoder and a decoder",
 }
 

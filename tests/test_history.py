@@ -55,7 +55,7 @@ def test_config_json_has_the_history_and_it_travels(trained, tmp_path):
     assert made["seed"] == 1 and made["code"] == {"recency.a": "1"} and "resumed" not in made
     # A step that was kept, as a folder and as an LM of its own.
     own = tmp_path / "step2" / "config.json"
-    stored_steps.take(folder / "training.csv", own, lm="step2", of="lm", step=2)
+    stored_steps.copy_checkpoint(folder / "training.csv", own, lm="step2", of="lm", step=2)
     # Trained on by others, who know nothing of a history.
     network = checkpoints.load(folder)
     network.save_pretrained(tmp_path / "tuned")
@@ -179,15 +179,15 @@ def test_code_that_changed_in_training_is_said(trained, tmp_path):
     """Twice: by other code on from step 2, and by a third on from step 3."""
     job, _ = trained
     folder = job["out"].parent
-    state = states.place(folder)
+    state = states.state_path(folder)
     whole = torch.load(state, weights_only=True) | {"optimizer": {}}
     for code, step, before in (("2", 2, "1"), ("3", 3, "2")):
         specification = json.loads(whole["specification"]) | {"code": {"recency.a": before}}
         torch.save(whole | {"done": step, "specification": json.dumps(specification)}, state)
         states.declare(state, {"recency.a": code})
-        assert states.declared(state, {"recency.a": before}, {"recency.a": code})
+        assert states.is_declared(state, {"recency.a": before}, {"recency.a": code})
         states.changes(state, step)
-        assert states.declared(state, {"recency.a": before}, {"recency.a": code})
+        assert states.is_declared(state, {"recency.a": before}, {"recency.a": code})
     made = {"texts": [], **states.changes(state, 3)}
     assert [each["step"] for each in made["resumed"]] == [2, 3]
     lines = history.changes_of_code(made)
@@ -199,15 +199,15 @@ def test_code_that_changed_in_training_is_said(trained, tmp_path):
     (folder / "config.json").write_text(json.dumps({history.KEY: made}))
     assert history.notes([folder / "config.json"])[0].startswith("lm: From step 3 on")
     # From the start it is the new code's alone.
-    states.declare_again(state, {"recency.b", "recency.a"})
+    states.declare_retraining(state, {"recency.b", "recency.a"})
     assert states.changes(state, 0) == {"retrained": [["recency.a", "recency.b"]]}
 
 
 def test_a_declaration_of_an_older_version_is_read(trained):
-    state = states.place(trained[0]["out"].parent)
+    state = states.state_path(trained[0]["out"].parent)
     old = {"begun_by": {"a": "1"}, "goes_on_by": {"a": "2"}}
     state.with_name(f"{state.name}.code.json").write_text(json.dumps(old))
-    assert states.declared(state, {"a": "1"}, {"a": "2"})
+    assert states.is_declared(state, {"a": "1"}, {"a": "2"})
     assert states.changes(state, 7) == {"resumed": [{"step": 7, **old}]}
 
 

@@ -279,7 +279,7 @@ def test_models_that_no_bias_goes_on_are_refused(network, tokenizer, checkpoint)
         recency.surprisal(TEXTS, network)
     with pytest.raises(recency.InputError, match="not int"):
         recency.surprisal(TEXTS, 3)
-    with pytest.raises(recency.InputError, match="a bias is what"):
+    with pytest.raises(recency.InputError, match="a bias is a result of"):
         recency.load(checkpoint, bias="linear")
 
 

@@ -130,5 +130,5 @@ def test_a_form_equals_the_definition(name, form):
 @pytest.mark.parametrize("form", TABLES)
 @pytest.mark.parametrize("name", BOTH_DIRECTIONS)
 def test_networks_that_see_both_directions_are_refused(name, form):
-    with pytest.raises(recency.InputError, match="sees both directions"):
+    with pytest.raises(recency.InputError, match="is bidirectional"):
         recency.attention.attach(make(name), {"form": form})

@@ -101,7 +101,7 @@ def test_a_bias_equals_the_definition(name):
 @pytest.mark.parametrize("form", ["linear mix", "exponential", "window"])
 def test_forms_without_later_keys_are_refused_where_they_are_seen(name, form):
     with pytest.raises(
-        recency.InputError, match=r"sees both directions.*linear_both, two_slopes and one_sided do$"
+        recency.InputError, match=r"is bidirectional.*linear_both, two_slopes and one_sided are$"
     ):
         recency.attention.attach(make(name), CAUSAL[form][0])
 
@@ -187,7 +187,9 @@ def test_arguments_that_the_function_does_not_know(arguments, refusal):
     if refusal is None:
         biased.biased_attention(module, *inputs, None, **arguments)
         return
-    with pytest.raises(recency.InputError, match=f"no bias is defined for, {refusal}, so that"):
+    with pytest.raises(
+        recency.InputError, match=f"attention the argument {refusal}, for which no bias"
+    ):
         biased.biased_attention(module, *inputs, None, **arguments)
 
 
@@ -196,6 +198,6 @@ def test_masks_of_numbers_and_attention_between_texts_are_refused(kind):
     module = torch.nn.Module()
     if kind == "numbers":
         module.recency_bias = build({"form": "none"}, 1)
-    message = {"numbers": "adds numbers to its scores", "cross": "no self-attention of a layer"}
+    message = {"numbers": "adds numbers to its scores", "cross": "not a layer's self-attention"}
     with pytest.raises(recency.InputError, match=message[kind]):
         biased.biased_attention(module, *[torch.ones(1, 1, 3, 4)] * 3, torch.zeros(1, 1, 3, 3))

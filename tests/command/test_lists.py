@@ -33,7 +33,7 @@ def test_biases_have_their_docstrings_and_parameters(capsys):
         assert head == f"{form}: {module.__doc__.splitlines()[0]}"
     parameters = [name.strip().partition("=")[0] for name in lines if name.startswith(" ")]
     assert parameters == [name for form in forms() for name in bias_parameters(form)]
-    assert "    slopes=mix  m_h: as of `linear`" in lines
+    assert "    slopes=mix  m_h, as for `linear`" in lines
     assert any(line.startswith("    width=…  W") for line in lines)
 
 

@@ -228,7 +228,7 @@ def test_made_vectors_are_those_of_swordss():
     found = vectors.of_entries(entries, words, matrix, "jw", 2).set_index("entry")
     assert found.kind.tolist() == ["own", "own", "made", "none"]
     assert list(found.vector["Cat_noun"]) == [4, 5] and list(found.vector["zzz_noun"]) == [0, 0]
-    expected = swordss.made("unkind", swordss.Index(words), matrix, "jw", 2)
+    expected = swordss.compose_vector("unkind", swordss.Index(words), matrix, "jw", 2)
     assert list(found.vector["unkind_adj"]) == pytest.approx(list(expected))
 
 

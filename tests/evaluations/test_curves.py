@@ -9,7 +9,7 @@ import pytest
 
 from recency.evaluations.curves import figure, figure_perplexity, points, rows, table
 from recency.evaluations.reading_times import delta_loglik, intervals
-from recency.stats.totals import FurtherSeeds
+from recency.stats.totals import NewSeeds
 
 STEPS = (8, 64, 500)
 RESPONSES = [
@@ -163,7 +163,7 @@ def test_perplexity_is_per_word_where_an_lm_has_tokens_of_its_own(tmp_path):
         pd.DataFrame({"surprisal_bits": [4.0, 8.0], "tokens": tokens}).to_parquet(paths[-1])
         about[lm] = {"of": lm, "step": 8, "seed": 1}
     for some, unit, bits in ((paths[:2], "token", 3), (paths, "word", 6)):
-        found, by_dataset = points._perplexities(some, about, FurtherSeeds([["1"]], 9, 0))
+        found, by_dataset = points._perplexities(some, about, NewSeeds([["1"]], 9, 0))
         assert found == unit and set(by_dataset) == {"d", "all"}
         for curves in by_dataset.values():
             values = [each.value for each in curves.values()]

@@ -65,10 +65,10 @@ def test_a_made_vector_is_of_the_words_that_share_trigrams():
     index = swordss.Index(words)
     near = index.nearest("unhappily", 3)
     assert set(near) == {0, 1, 3} and near[0] in (1, 3)
-    found = swordss.made("unhappily", index, matrix, "ji", 3)
+    found = swordss.compose_vector("unhappily", index, matrix, "ji", 3)
     weights = [similarity.jaccard("unhappily", words[n]) for n in (0, 1, 3)]
     np.testing.assert_allclose(found, np.average(matrix[[0, 1, 3]], axis=0, weights=weights))
-    assert swordss.made("qqqq", index, matrix, "ji", 3) is None
+    assert swordss.compose_vector("qqqq", index, matrix, "ji", 3) is None
     assert index.nearest("unhappy", 5)[0] == 1
 
 
@@ -103,7 +103,7 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(made):
     pairs = files.read_pairs(made / "p.txt")
     cosines = []
     for a, b, _ in pairs:
-        new, old = swordss.made(a, index, matrix, "tc", 4), matrix[words.index(b)]
+        new, old = swordss.compose_vector(a, index, matrix, "tc", 4), matrix[words.index(b)]
         cosines.append(new @ old / np.linalg.norm(new) / np.linalg.norm(old))
     expected = spearmanr(cosines, [rating for *_, rating in pairs]).statistic
     assert found.spearman["tc"] == pytest.approx(expected)

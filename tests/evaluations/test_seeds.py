@@ -8,7 +8,7 @@ from scipy import stats
 
 from recency.evaluations.reading_times import seeds
 from recency.stats import bootstrap
-from recency.stats.totals import FurtherSeeds
+from recency.stats.totals import NewSeeds
 
 pytestmark = pytest.mark.merge
 
@@ -22,7 +22,7 @@ def test_intervals_of_seeds_follow_the_rule_of_all_intervals_over_seeds(S, betwe
     names = [str(seed) for seed in range(S)]
     resampled = bootstrap.draws(values.T, 40_000, 1).mean(1)
     totals = dict(zip(names, values.sum(1), strict=True))
-    ends = FurtherSeeds([names], 40_000, 0).mean(totals, {"sentence": resampled}).ends()
+    ends = NewSeeds([names], 40_000, 0).mean(totals, {"sentence": resampled}).ends()
     row = {key: float(value or "nan") for key, value in seeds.row(values).items()}
     assert row["high"] - row["low"] == pytest.approx(ends["high"] - ends["low"], rel=0.04)
     assert row["high"] - row["delta_loglik"] > 1.95 * row["se"]

@@ -104,8 +104,8 @@ def test_priors_are_of_brms_s_names_and_left_out_with_their_terms():
         ({"priors": [{"prior": "normal(0, 10); print(1)"}]}, "priors → 1: 'normal(0, 10); print(1)' is no prior"),
         ({"priors": [{"prior": "normal(0, 1)", "coef": "surprisl"}]}, "no 'surprisl'; did you mean 'surprisal'?"),
         ({"priors": [{"prior": "normal(0, 1)", "class": "sd", "group": "item"}]}, "→ group: the formula has no 'item'"),
-        ({"engine": "cross_products", "priors": [{"prior": "normal(0, 1)"}]}, "priors is of `engine: brms`"),
-        ({"engine": "lme4"}, "sampling is of `engine: brms`"),
+        ({"engine": "cross_products", "priors": [{"prior": "normal(0, 1)"}]}, "priors needs `engine: brms`"),
+        ({"engine": "lme4"}, "sampling needs `engine: brms`"),
         ({"family": "shifted_lognormal", "sigma": "~ surprisal"}, "has no formula of sigma; state its `shift`"),
     ],
 )  # fmt: skip

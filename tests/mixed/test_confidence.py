@@ -89,7 +89,7 @@ def test_the_gradient_of_a_held_variance_is_the_derivative(formula):
     formula = formula.replace("(1 | text)", "(1 + length | text)")
     fit = lmer(formula, reading(), engine="search")
     searched, random = search_of(fit._source.prepared), np.random.default_rng(0)
-    groups = [factor.group for factor in searched.found.factors]
+    groups = [factor.group for factor in searched.result.factors]
     number = groups.index("text")
     for held, value in [
         (Held(), 60.0),
@@ -107,7 +107,7 @@ def test_the_gradient_of_a_held_variance_is_the_derivative(formula):
             for on in np.eye(len(x))
         ]
         assert gradient * 2 * step == pytest.approx(np.array(numeric), rel=1e-4, abs=1e-6)
-    least = searched.found.optimum.deviance
+    least = searched.result.optimum.deviance
     assert HeldVariance(searched, Held()).deviance(fit.sigma)[0] == pytest.approx(least, abs=1e-4)
     at = np.eye(len(fit.fixed))[1], fit.fixed["estimate"].iloc[1]
     assert HeldFixed(searched, at[0]).deviance(at[1])[0] == pytest.approx(least, abs=1e-6)
@@ -163,7 +163,7 @@ def test_refits_are_the_fits_of_their_responses(name):
     formula, data, options = case(name)
     fit = lmer(formula, data, engine="search", **options)
     simulated = fit.simulate(2, seed=7)
-    response = fit._source.asked.response
+    response = fit._source.request.response
     for column, summary in zip(simulated, refits(fit._source, 2, seed=7), strict=True):
         again = lmer(
             formula, data.assign(**{response: simulated[column]}), engine="search", **options

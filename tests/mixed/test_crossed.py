@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recency.mixed import sums
-from recency.mixed.cross_products import Block, cross_products, selected
+from recency.mixed.cross_products import Block, cross_products, select_columns
 from recency.mixed.deviance import solve
 from recency.mixed.factors import NotSearchable, crossed_factors
 from recency.mixed.fitting import fit_model
@@ -32,7 +32,7 @@ def test_sparse_and_whole_are_one():
     ours, theirs = solve(sparse, La, Lb), solve(whole, La, Lb)
     for name, value in vars(theirs).items():
         assert getattr(ours, name) == pytest.approx(value, rel=1e-9, abs=1e-9), name
-    fewer = [selected(each, [0, 2], [1]) for each in (sparse, whole)]
+    fewer = [select_columns(each, [0, 2], [1]) for each in (sparse, whole)]
     assert fewer[0].ab.whole() == pytest.approx(fewer[1].ab)
 
 

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from recency.mixed.densities import exgaussian, gamma, gaussian, inverse_gaussian
-from recency.mixed.laplace import log_density, unlinked
+from recency.mixed.laplace import apply_inverse_link, log_density
 
 DENSITIES = {
     "gaussian": (gaussian, [[300.0, np.log(60.0)], [250.0, np.log(40.0)]]),
@@ -71,4 +71,4 @@ def test_a_location_that_is_not_above_0_has_no_density():
     values = log_density(gamma, "identity", np.array([200.0, 200.0]), eta)
     assert values[0] == -np.inf
     assert np.isfinite(values[1])
-    np.testing.assert_allclose(unlinked("log", eta)[:, 0], np.exp(eta[:, 0]))
+    np.testing.assert_allclose(apply_inverse_link("log", eta)[:, 0], np.exp(eta[:, 0]))

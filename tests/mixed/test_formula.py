@@ -170,9 +170,9 @@ def test_expressions_are_written_as_by_deparse():
 def test_columns_that_cannot_be_used(data):
     for text, message in [
         ("y ~ xx + (1 | g)", "the data have no column 'xx'; did you mean 'x'"),
-        ("cond ~ x + (1 | g)", "column 'cond' has .* values, where numbers are due"),
+        ("cond ~ x + (1 | g)", "column 'cond' has .* values, not numbers"),
         ("y ~ log(z.1) + (1 | g)", r"log\(z.1\) is nan in row"),
-        ("y ~ log(cond) + (1 | g)", "where numbers are due"),
+        ("y ~ log(cond) + (1 | g)", "values, not numbers"),
     ]:
         with pytest.raises(InputError, match=message):
             rows, _ = design.rows_of(data, variables(text), text)

@@ -54,8 +54,8 @@ def test_it_is_glmers(data, tmp_path, family, response):
     ("arguments", "said"),
     [
         ({"family": "binomal"}, "family is 'binomal'; did you mean 'binomial'"),
-        ({"family": "binomial", "reml": True}, "reml=True does not go with family 'binomial'"),
-        ({"family": "poisson", "engine": "search"}, "does not go with family 'poisson'"),
+        ({"family": "binomial", "reml": True}, "reml=True is incompatible with family 'binomial'"),
+        ({"family": "poisson", "engine": "search"}, "is incompatible with family 'poisson'"),
         ({"family": "binomial", "formula": "right ~ x"}, "formula 'right ~ x'"),
         ({"family": "binomial", "formula": "fixations ~ x + (1 | subject)"}, "lme4: y values"),
     ],

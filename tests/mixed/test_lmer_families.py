@@ -132,18 +132,24 @@ def test_aic_is_comparable_between_families():
 @pytest.mark.parametrize(
     "options,message",
     [
-        ({"family": "lognormal"}, r"of responses above 0, and 2 of 900 of rt are not: -5 in row 3"),
-        ({"family": "gamma"}, "of responses above 0"),
+        (
+            {"family": "lognormal"},
+            r"needs responses above 0, and 2 of 900 of rt are not: -5 in row 3",
+        ),
+        ({"family": "gamma"}, "needs responses above 0"),
         ({"family": "gama"}, "'gama'; did you mean 'gamma'"),
-        ({"family": "lognormal", "reml": True}, "reml=True does not go with family 'lognormal'"),
-        ({"family": "gamma", "engine": "lme4"}, 'engine="lme4" does not go with family'),
+        (
+            {"family": "lognormal", "reml": True},
+            "reml=True is incompatible with family 'lognormal'",
+        ),
+        ({"family": "gamma", "engine": "lme4"}, 'engine="lme4" is incompatible with family'),
         (
             {"family": "gamma", "link": "logit"},
             "link of family 'gamma': 'logit'; did you mean 'log'",
         ),
         ({"family": "shifted_lognormal", "engine": "lme4"}, "whose shift the search profiles"),
-        ({"link": "log"}, "link does not go with family 'gaussian'"),
-        ({"family": "binomial", "engine": "search"}, 'engine="search" does not go with family'),
+        ({"link": "log"}, "link is incompatible with family 'gaussian'"),
+        ({"family": "binomial", "engine": "search"}, 'engine="search" is incompatible with family'),
     ],
 )
 def test_what_is_refused(options, message):
@@ -156,5 +162,5 @@ def test_what_is_refused(options, message):
 def test_what_a_density_does_not_offer_is_refused():
     fit = lmer("rt ~ x + (1 | subject)", one_group(), family="gamma")
     for ask in (fit.confint, lambda: fit.simulate(1), fit.plot):
-        with pytest.raises(InputError, match="not of family 'gamma'"):
+        with pytest.raises(InputError, match="not family 'gamma'"):
             ask()

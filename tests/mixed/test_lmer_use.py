@@ -39,7 +39,7 @@ def test_missing_values_are_dropped_and_counted():
         ("reading.time ~ length + (1 | readers)", {}, "'readers'; did you mean 'reader'"),
         ("reading.time ~ length", {}, "has no random term"),
         ("reading.time ~ length + (1 | reader)", {"engine": "lmer"}, "did you mean 'lme4'"),
-        ("condition ~ length + (1 | reader)", {}, "where numbers are due"),
+        ("condition ~ length + (1 | reader)", {}, "values, not numbers"),
         ("reading.time ~ unused + (1 | reader)", {}, "no row of the 900 has a value in each"),
     ],
 )

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from recency.mixed import likelihood, lme4, recorded
 from recency.mixed import scaled_search as search_module
-from recency.mixed.cross_products import Block, cross_products, independent
+from recency.mixed.cross_products import Block, cross_products, drop_dependent
 from recency.mixed.deviance import solve
 from recency.mixed.factors import crossed_factors
 from recency.mixed.fitting import figures, fit_model
@@ -126,7 +126,7 @@ def test_dependent_columns_are_left_out():
     products, _, block = small_products()
     X = np.column_stack([block.X[:, :2], np.zeros(len(block.y)), block.X[:, 1], block.X[:, 2:]])
     X = np.column_stack([X, X[:, 0] - 2 * X[:, 4]])
-    reduced = independent(cross_products([replace(block, X=X)], 6, 5))
+    reduced = drop_dependent(cross_products([replace(block, X=X)], 6, 5))
     assert reduced.ww == pytest.approx(products.ww)
     assert reduced.aw == pytest.approx(products.aw)
 

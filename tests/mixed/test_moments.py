@@ -6,12 +6,12 @@ import pytest
 from recency.mixed.charts import Chart, blocks_of, escape
 from recency.mixed.cross_products import Block, cross_products
 from recency.mixed.deviance import solve
-from recency.mixed.moments import alone, precision_at
+from recency.mixed.moments import estimate_single, precision_at
 from recency.mixed.theta_search import by_moments, search
 
 
 def products_of_factor(X, y, codes, Z):
-    """Return what `alone` takes: Z'Z, Z'W, W'W and n."""
+    """Return what `estimate_single` takes: Z'Z, Z'W, W'W and n."""
     blank = np.zeros((len(y), 0))
     whole = cross_products([Block(X, y, codes, Z, codes * 0, blank)], codes.max() + 1, 1)
     return whole.aa, whole.aw, whole.ww, whole.n
@@ -27,7 +27,7 @@ def test_balanced_one_way_is_the_maximum_likelihood_of_the_textbook():
     means = np.array([y[codes == g].mean() for g in range(groups)])
     between = (means.var() * each - error) / each  # of a random intercept, by maximum likelihood
     ones = np.ones((len(y), 1))
-    found = alone(*products_of_factor(ones, y, codes, ones), np.ones((1, 1), dtype=bool))
+    found = estimate_single(*products_of_factor(ones, y, codes, ones), np.ones((1, 1), dtype=bool))
     assert found.sigma == pytest.approx(np.sqrt(error), rel=1e-3)
     assert found.L[0, 0] == pytest.approx(np.sqrt(between / error), rel=1e-3)
 
@@ -54,7 +54,7 @@ def test_uncorrelated_terms_stay_so_and_no_variance_is_zero():
     X = np.column_stack([np.ones(200), random.normal(size=(200, 2))])
     y = X @ [1, 2, 3] + random.normal(size=200)  # nothing varies by group
     free = np.eye(3, dtype=bool)
-    found = alone(*products_of_factor(X, y, codes, X), free)
+    found = estimate_single(*products_of_factor(X, y, codes, X), free)
     assert (found.L[~free] == 0).all()
     assert (np.diagonal(found.L) > 0.01).all()
 

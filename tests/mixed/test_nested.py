@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_mixed_model import CORRELATED, simulate
 
-from recency.mixed.cross_products import Block, cross_products, selected
+from recency.mixed.cross_products import Block, cross_products, select_columns
 from recency.mixed.deviance import solve
 from recency.mixed.factors import NotSearchable, crossed_factors
 from recency.mixed.fitting import fit_model
@@ -99,7 +99,7 @@ def test_products_of_fewer_columns_are_those_of_a_smaller_model(nested):
     of_subjects, fixed = "(1 + length + position | subject)", "time_ms ~ length + "
     large = parse(f"{fixed}{of_subjects} + (1 + length + position | sentence){nested}")
     small = parse(f"{fixed}(1 + position | subject) + (1 + position | sentence){nested}")
-    chosen = selected(
+    chosen = select_columns(
         products_of(large, crossed_factors(large), predictors, y, groups), [0, 2], [0, 2]
     )
     alone = products_of(small, crossed_factors(small), predictors, y, groups)

@@ -155,7 +155,7 @@ def test_contrasts_are_rs(kind):
         ({"contrasts": {"length": "sum"}}, "no categorical column 'length'"),
         ({"contrasts": {"condition": "sums"}}, "'sums'; did you mean 'sum'"),
         ({"contrasts": {"digit": "sum"}}, "would have the name of the level '1'"),
-        ({"family": "gamma", "weights": "length"}, "weights does not go with family 'gamma'"),
+        ({"family": "gamma", "weights": "length"}, "weights is incompatible with family 'gamma'"),
     ],
 )
 def test_what_is_refused(options, message):

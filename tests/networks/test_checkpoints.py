@@ -127,7 +127,7 @@ def test_a_base_model_whose_embedding_is_its_head_is_complete(tmp_path, name):
         ("GPT2ForTokenClassification", "has the weights classifier.bias and 1 more, which GPT2LM"),
         ("BertForSequenceClassification", "lacks .*cls.predictions.* of BertForMaskedLM"),
         ("BertModel", r"lacks .*cls.predictions.* of BertForMaskedLM"),
-        ("BertLMHeadModel", "sees both directions"),
+        ("BertLMHeadModel", "is bidirectional"),
     ],
 )
 def test_what_is_no_whole_language_model_is_refused(tmp_path, name, match):
@@ -276,7 +276,7 @@ def test_a_checkpoint_s_own_code_is_never_run_nor_asked_about(tmp_path, monkeypa
         assert np.isfinite(bits(tmp_path)).all()
         config["architectures"] = ["GPT2WithSomethingElse"]
         (tmp_path / "config.json").write_text(json.dumps(config | {"auto_map": automatic}))
-    refused("brings code of its own", tmp_path)
+    refused("has custom code", tmp_path)
     assert not ran.exists()
 
 

@@ -66,8 +66,8 @@ def test_retention_that_is_no_probability_is_refused():
     [
         ({"form": "exponential"}, "one of `half_life` and `rate`"),
         ({"form": "exponential", "half_life": 2, "rate": 1}, "one of `half_life` and `rate`"),
-        ({"form": "resource_rational"}, "a `budget` says how much"),
-        ({"form": "resource_rational", "intercept": 1}, "`slopes` and `intercept` together"),
+        ({"form": "resource_rational"}, "give either a `budget`"),
+        ({"form": "resource_rational", "intercept": 1}, "or `slopes` and `intercept`"),
         ({"form": "exponentail", "half_life": 2}, "did you mean 'exponential'"),
     ],
 )

@@ -254,8 +254,8 @@ FAULTS = {
     ),
     "position_embeddings.weight is": lambda c: change(c, max_positions=16),
     "for 5 heads are no RoBERTa": lambda c: change(c, encoder_attention_heads=5),
-    "states no settings": lambda c: c.update(cfg=None),
-    "is another than the one that words are read by": lambda c: c["model"].update(
+    "has no settings": lambda c: c.update(cfg=None),
+    "differs from the input embedding": lambda c: c["model"].update(
         {"encoder.lm_head.weight": torch.zeros(2)}
     ),
     "no weights under `model`": lambda c: c.update(model=None),

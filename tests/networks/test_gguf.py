@@ -15,7 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 import recency
 from recency.errors import InputError
 from recency.networks import gguf_files, precisions
-from recency.networks.hub import place
+from recency.networks.hub import locate
 
 NAMES = {
     "model.embed_tokens": "token_embd",
@@ -196,8 +196,8 @@ def test_dequantised_weights_in_bf16(network, tmp_path):
 
 
 def test_names():
-    assert place("a/b/c.gguf@v1") == ("a/b", {"gguf_file": "c.gguf", "revision": "v1"})
-    assert place("a/b/q/c.gguf") == ("a/b", {"subfolder": "q", "gguf_file": "c.gguf"})
+    assert locate("a/b/c.gguf@v1") == ("a/b", {"gguf_file": "c.gguf", "revision": "v1"})
+    assert locate("a/b/q/c.gguf") == ("a/b", {"subfolder": "q", "gguf_file": "c.gguf"})
 
 
 @pytest.mark.parametrize(
@@ -213,6 +213,6 @@ def test_text_is_cut_as_the_file_states(network, tmp_path, pieces, expected):
     """As the published tokenizer.json of GPT-2, SmolLM2, Llama 3 and Qwen 2 cut it."""
     contents = gguf_files.Contents(tmp_path, "llama", "gpt2", pieces, "")
     tokenizer = Tokenizer.from_str(network[1].to_str())
-    gguf_files.cut_as_stated(tokenizer, contents, "lm")
+    gguf_files.set_pre_tokenizer(tokenizer, contents, "lm")
     found = tokenizer.pre_tokenizer.pre_tokenize_str("in 1998, don't   x!!")
     assert [piece.replace("Ġ", " ") for piece, _ in found] == expected

@@ -13,7 +13,7 @@ from small_networks import TEXTS
 
 import recency
 from recency.errors import InputError
-from recency.networks.hub import place
+from recency.networks.hub import locate
 
 #: Opens names in a process of its own that has a copy of some of the Hub, and no internet.
 SCRIPT = """
@@ -42,14 +42,14 @@ print(json.dumps(found))
     ],
 )
 def test_names_on_the_hub(name, found):
-    assert place(name) == found
+    assert locate(name) == found
 
 
 def test_a_folder_is_itself_whatever_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a@b", "a/b/c", "öäü (1)"):
         (tmp_path / name).mkdir(parents=True)
-        assert place(name) == (name, {})
+        assert locate(name) == (name, {})
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_revisions_and_folders_of_the_hub(tmp_path):
         np.testing.assert_allclose(found[name], table["surprisal_bits"], rtol=0, atol=1e-9)
     assert len({sum(found[name]) for name in here}) == len(here)
     for name in wrong:
-        assert "could not be had from the Hub" in found[name] and "\n" not in found[name]
+        assert "could not be downloaded from the Hub" in found[name] and "\n" not in found[name]
 
 
 def test_an_adapter_that_transformers_adds_is_refused(tmp_path, monkeypatch):

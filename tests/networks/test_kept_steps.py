@@ -122,7 +122,7 @@ def test_lost_outputs_come_back_with_what_was_kept(kept_job, monkeypatch):
 def test_a_kept_step_is_taken_as_an_lm(kept_job, tmp_path):
     lm, out = kept_job["out"].parent, tmp_path / "early" / "config.json"
     asked = {"losses": lm / "training.csv", "out": out, "lm": "early", "of": "test"}
-    stored_steps.take(**asked, step=8)
+    stored_steps.copy_checkpoint(**asked, step=8)
     opened = checkpoints.load(out.parent)
     assert opened.config.bias == MIX and (out.parent / "tokenizer.json").is_file()
     source = stored_steps.folder(lm, 8) / stored_steps.WEIGHTS
@@ -131,21 +131,23 @@ def test_a_kept_step_is_taken_as_an_lm(kept_job, tmp_path):
     with pytest.raises(
         InputError, match=r"lms → early: .* of test kept no step 9 \(it kept 2, 8, 24\)"
     ):
-        stored_steps.take(**asked, step=9)
+        stored_steps.copy_checkpoint(**asked, step=9)
     shutil.copyfile(stored_steps.folder(lm, 2) / stored_steps.WEIGHTS, tmp_path / "other")
     (tmp_path / "other").replace(source)
     with pytest.raises(
         InputError, match=r"step8/model\.safetensors is not as the training kept it"
     ):
-        stored_steps.take(**asked, step=8)
+        stored_steps.copy_checkpoint(**asked, step=8)
     source.unlink()
     with pytest.raises(
         InputError, match=r"step8/model\.safetensors is gone; put it back, or delete"
     ):
-        stored_steps.take(**asked, step=8)
+        stored_steps.copy_checkpoint(**asked, step=8)
 
 
 def test_a_list_of_losses_without_checkpoints_has_none(tmp_path):
     (tmp_path / "training.csv").write_text("step,tokens,loss_nats,validation_nats\n1,9,2.0,\n")
     with pytest.raises(InputError, match=r"kept no step 1 \(it kept none\)"):
-        stored_steps.take(tmp_path / "training.csv", tmp_path / "x.json", lm="a", of="b", step=1)
+        stored_steps.copy_checkpoint(
+            tmp_path / "training.csv", tmp_path / "x.json", lm="a", of="b", step=1
+        )

@@ -177,7 +177,7 @@ def test_networks_of_one_shape_begin_with_the_weights_that_they_share():
 
 
 def test_no_positions_need_a_bias():
-    with pytest.raises(InputError, match="nothing tells the network the order"):
+    with pytest.raises(InputError, match="the network cannot know the order"):
         architectures.new(SHAPE | {"positions": "none"}, NONE, 100, 1)
 
 

@@ -66,7 +66,7 @@ def test_masks_are_of_seed_epoch_and_row_alone(masked_text):
              for seed, first in ((1, 0), (1, rows.rows), (2, 0))]  # fmt: skip
     assert not any(len(a) == len(b) and torch.equal(a, b)
                    for a, b in zip(found, found[1:] + found[:1]))  # fmt: skip
-    assert rows.asked(5, 12) == len(rows.batch(5, 12).places)
+    assert rows.count_masked(5, 12) == len(rows.batch(5, 12).places)
 
 
 @pytest.mark.parametrize("longer", ["cut", "drop"])
@@ -127,7 +127,7 @@ def test_full_rows_are_the_text_end_to_end(masked_text):
 def test_rows_with_nothing_masked_are_counted_and_a_step_of_them_is_refused(masked_text, capsys):
     recipe = RECIPE | {"sequence_length": 3, "batch_sequences": 2, "masking": {"share": 0.01}}
     rows = stream(masked_text, recipe)
-    empty = sum(rows.asked(number, 1) == 0 for number in range(rows.rows))
+    empty = sum(rows.count_masked(number, 1) == 0 for number in range(rows.rows))
     assert f"{empty:,} of {rows.rows:,} rows have nothing masked" in capsys.readouterr().err
     model = architectures.new(ARCHITECTURE, NONE, rows.vocabulary, 1)
     run = masked_training.MaskedTraining(model, rows, recipe)

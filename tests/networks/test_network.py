@@ -199,7 +199,7 @@ def test_a_masked_lm_takes_biases_of_both_directions_alone():
     model = BertForMaskedLM(config).eval()
     ids = torch.arange(10)[None]
     plain = model(ids).logits
-    with pytest.raises(ValueError, match="BertForMaskedLM sees both directions, and the form 'win"):
+    with pytest.raises(ValueError, match="BertForMaskedLM is bidirectional, and the form 'win"):
         attach(model, {"form": "window", "width": 4})
     attach(model, {"form": "none"})
     torch.testing.assert_close(model(ids).logits, plain, atol=1e-5, rtol=1e-5)

@@ -149,7 +149,7 @@ def test_bytes_are_those_of_the_opened_network(llama, tmp_path):
     tied = LlamaConfig(**(config.to_dict() | {"tie_word_embeddings": True}))
     embedding = model.lm_head.weight.numel()
     assert footprint._numbers(tmp_path, LlamaForCausalLM, tied) == numbers - embedding
-    found = {each: footprint.of(config, numbers, each, 5) for each in precisions.PRECISIONS}
+    found = {each: footprint.estimate(config, numbers, each, 5) for each in precisions.PRECISIONS}
     linear = numbers - 2 * embedding
     expected = {"float32": 4 * numbers, "bf16": 2 * numbers, "as_stored": 5}
     expected["int8"] = linear + 8 * embedding
@@ -159,7 +159,7 @@ def test_bytes_are_those_of_the_opened_network(llama, tmp_path):
 
 def test_weights_that_do_not_fit_are_refused_before_they_are_read(llama, monkeypatch):
     monkeypatch.setattr(footprint, "SURE", 0)
-    needed = footprint.of(
+    needed = footprint.estimate(
         LlamaConfig.from_pretrained(llama), footprint._numbers(llama, None, object()), "bf16", 0
     ).total
     monkeypatch.setattr(processor, "available", lambda: needed + 1)

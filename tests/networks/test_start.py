@@ -1,4 +1,4 @@
-"""Word vectors that a training begins with: an LM's, rare words' made of words written alike."""
+"""Initial word vectors of a training: those of an LM, and composed ones for rare words."""
 
 import numpy as np
 import pytest
@@ -48,8 +48,8 @@ def expected(word, matrix):
 def test_an_lm_s_vectors_begin_another_and_rare_words_have_means_of_neighbours(files):
     folder, tokens = files
     fresh, begun, source = network(), network(), network(seed=7)
-    said = start.put(begun, folder / "lm" / "model.safetensors", folder / "tokenizer.json", tokens, TOLD)  # fmt: skip
-    assert "4 words begin" in said and "3 with one made" in said and "1 as drawn" in said
+    said = start.initialise_vectors(begun, folder / "lm" / "model.safetensors", folder / "tokenizer.json", tokens, TOLD)  # fmt: skip
+    assert "4 words begin" in said and "3 with one composed" in said and "1 as drawn" in said
     for get, wide in (("get_input_embeddings", 4), ("get_output_embeddings", 4)):
         new, drawn, old = (
             getattr(m, get)().weight.detach().numpy() for m in (begun, fresh, source)
@@ -71,7 +71,7 @@ def test_what_is_not_asked_for_stays_as_drawn(files):
     folder, tokens = files
     source, old = folder / "lm" / "model.safetensors", network(seed=7)
     fresh, begun = network(LSTM, "LSTM"), network(LSTM, "LSTM")
-    start.put(
+    start.initialise_vectors(
         begun, source, folder / "tokenizer.json", tokens, TOLD | {"made": False, "output": False}
     )
     assert torch.equal(begun.lm_head.weight, fresh.lm_head.weight)
@@ -82,13 +82,13 @@ def test_what_is_not_asked_for_stays_as_drawn(files):
 def test_what_cannot_begin_is_refused(files):
     folder, tokens = files
     told = folder / "lm" / "model.safetensors", folder / "tokenizer.json", tokens
-    with pytest.raises(InputError, match="no word stands 99 times"):
-        start.put(network(), *told, TOLD | {"least": 99})
+    with pytest.raises(InputError, match="no word occurs 99 times"):
+        start.initialise_vectors(network(), *told, TOLD | {"least": 99})
     wide = network({**LBL, "embedding": 6, "width": 7})
     with pytest.raises(InputError, match="vectors of 4 numbers, and words are read by 6 here"):
-        start.put(wide, *told, TOLD)
+        start.initialise_vectors(wide, *told, TOLD)
     with pytest.raises(InputError, match="predicted by 6 here.*or `output: false`"):
-        start.put(network({**LBL, "width": 7}), *told, TOLD)
+        start.initialise_vectors(network({**LBL, "width": 7}), *told, TOLD)
 
 
 def test_a_training_begins_there(files, job, tmp_path):

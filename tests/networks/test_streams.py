@@ -99,7 +99,7 @@ def test_documents_come_in_another_order_each_epoch(tmp_path, validation):
     assert orders[0] != sorted(orders[0])
     other = text_of(tmp_path, tokens, shuffle="document", streams=4, seed=2).training
     assert list(other._read(0, 50)) != list(text._read(0, 50))
-    with pytest.raises(InputError, match="nothing parts its documents.*`shuffle: document`"):
+    with pytest.raises(InputError, match="nothing separates its documents.*`shuffle: document`"):
         text_of(tmp_path, tokens, end=None, shuffle="document")
 
 
@@ -160,7 +160,7 @@ def test_a_state_ends_with_its_document_where_that_is_asked_for(tmp_path):
         torch.testing.assert_close(state[0][0][row : row + 1], alone[0][0])
     run.step(1)
     torch.testing.assert_close(run.carried[0][0], state[0][0].detach())
-    with pytest.raises(InputError, match="nothing parts its documents"):
+    with pytest.raises(InputError, match="nothing separates its documents"):
         text_of(tmp_path, tokens, end=None, reset="document")
 
 
@@ -229,11 +229,13 @@ def test_the_rate_is_halved_once_validation_stalls_and_then_each_time():
     assert schedule.learning_rate(41, recipe, stalled) == 0.2
     better = stalled | {50: 4.0}  # a fall behind the first halving changes nothing
     assert schedule.learning_rate(51, recipe, better) == 0.1
-    assert not schedule.finished(recipe, 50, better) and schedule.finished(recipe, 100, better)
+    assert not schedule.is_finished(recipe, 50, better) and schedule.is_finished(
+        recipe, 100, better
+    )
     seven = stalled | {40 + n: 4.0 - n / 10 for n in range(1, 8)}
-    assert schedule.finished(recipe, 47, seven)
+    assert schedule.is_finished(recipe, 47, seven)
     del seven[47]
-    assert not schedule.finished(recipe, 46, seven)
+    assert not schedule.is_finished(recipe, 46, seven)
     recipe |= {"steps": 1000, "validation": {"every": 10}}
     found = [schedule.last_step(recipe, each) for each in ({}, fine, stalled, better)]
     assert found == [(1000, True), (1000, True), (110, False), (110, False)]

@@ -64,7 +64,7 @@ def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
     import torch
 
     train.main(**job)
-    state = states.place(job["out"].parent)
+    state = states.state_path(job["out"].parent)
     assert states.unfinished(state) is None
     kept = torch.load(state, weights_only=True)
     torch.save(kept | {"optimizer": {"state": {}, "specification": "{}"}}, state)
@@ -154,7 +154,7 @@ def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, 
     job["code"] = {"recency.a": "1"}
     train.main(**job)
     weights = (job["out"].parent / "model.safetensors").read_bytes()
-    state = states.place(job["out"].parent)
+    state = states.state_path(job["out"].parent)
     state.unlink()
     train_until_killed(job, 20, monkeypatch)
     edited = job | {"code": {"recency.a": "2"}}
@@ -166,7 +166,7 @@ def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, 
     with pytest.raises(InputError, match=r"code\.recency\.a: '1' in the state, '3' now"):
         train.main(**edited | {"code": {"recency.a": "3"}})
     train.main(**edited)
-    assert "goes on by other code, as declared" in capsys.readouterr().err
+    assert "resumes with changed code, as declared" in capsys.readouterr().err
     change = {"step": 20, "begun_by": job["code"], "goes_on_by": edited["code"]}
     assert history.read(job["out"])["resumed"] == [change]
     assert (job["out"].parent / "model.safetensors").read_bytes() == weights
@@ -201,7 +201,7 @@ def test_a_loss_that_stays_above_guessing_stops_the_job(job, monkeypatch, clock,
     if last < 10:
         train.main(**job)
     else:
-        with pytest.raises(InputError, match="in the mean of steps .* where guessing every"):
+        with pytest.raises(InputError, match="in the mean of steps .* where guessing uniformly"):
             train.main(**job)
 
 

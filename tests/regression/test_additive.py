@@ -196,7 +196,7 @@ def test_formulas_are_read_and_reduced():
         ("s(surprisal, bs='re')", "a random smooth has one grouping variable"),
         ("te(surprisal)", "te(surprisal) has 1 variables"),
         ("s(log(surprisal))", "smooths are of columns"),
-        ("s(surprisal) + ", "a term is missing beside a '+'"),
+        ("s(surprisal) + ", "a term is missing next to a '+'"),
         ("s(surprisl)", "no predictor is called 'surprisl'; did you mean 'surprisal'?"),
     ],
 )
@@ -255,4 +255,4 @@ def test_what_mgcv_refuses_is_a_result(made):
 def test_a_missing_package_is_named(tmp_path):
     (tmp_path / "nothing.R").write_text("library(packageThatThereIsNot)\n")
     with pytest.raises(InputError, match="packageThatThereIsNot"):
-        lme4.sourced(tmp_path / "nothing.R")
+        lme4.source_r(tmp_path / "nothing.R")

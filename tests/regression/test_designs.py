@@ -119,7 +119,7 @@ def test_least_squares_is_that_of_statsmodels(study, tmp_path):
 @pytest.mark.parametrize(
     "change,message",
     [
-        ({"formula": MIXED["formula"]}, "`engine: ols` knows none"),
+        ({"formula": MIXED["formula"]}, "`engine: ols` supports none"),
         ({"engine": "cross_products"}, "set `engine: ols`"),
         ({"formula": "time_ms ~ length + foil_length + surprisal"}, "words do not have"),
     ],

@@ -191,7 +191,7 @@ def test_what_is_no_event_is_refused(made, tmp_path):
 @pytest.mark.parametrize("change", [{}, {"engine": "gam", "family": "gaussian"}])
 def test_the_structure_of_other_models_is_not_searched(made, tmp_path, change):
     with pytest.raises(
-        InputError, match="random effects is of linear mixed models, and the design"
+        InputError, match="random effects needs a linear mixed model, and the design"
     ):
         random_effects.main(
             files(made), [tmp_path / "t.csv"], design=SKIPPING | change,

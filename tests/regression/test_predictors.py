@@ -64,7 +64,7 @@ def study(tmp_path_factory):
     return folder
 
 
-def run(study, out, formula, model="full", lm="lm", others=(), beside=None, **design):
+def run(study, out, formula, model="full", lm="lm", others=(), second_lm=None, **design):
     regression.main(
         Inputs(
             words=study / "words.parquet",
@@ -72,7 +72,7 @@ def run(study, out, formula, model="full", lm="lm", others=(), beside=None, **de
             exploratory=study / "exploratory.parquet",
             surprisal=lm and study / f"{lm}.parquet",
             others={name: study / f"{name}.parquet" for name in others},
-            beside=beside,
+            second_lm=second_lm,
         ),
         out=out / "out.json",
         lm=lm or "none",
@@ -248,7 +248,7 @@ def test_the_base_has_the_same_rows_and_nothing_of_the_lm(study, tmp_path):
 
 def test_two_lms_in_one_model_have_each_other_s_terms(study, tmp_path):
     formula = "time_ms ~ length*surprisal + entropy + (1 + surprisal | subject) + (1 | sentence)"
-    both = run(study, tmp_path, formula, others=["other"], beside="other")
+    both = run(study, tmp_path, formula, others=["other"], second_lm="other")
     assert [effect["term"] for effect in both["fixed"]] == [
         "(Intercept)", "length", "surprisal", "entropy", "`surprisal[other]`", "`entropy[other]`",
         "length:surprisal", "length:`surprisal[other]`",

@@ -6,7 +6,7 @@ import pandas as pd
 from recency.reading import observations
 from recency.reading.contracts import word_table
 from recency.regression import predictors
-from recency.regression.coding import of_span
+from recency.regression.coding import values_over_span
 from recency.regression.texts import read_texts
 
 
@@ -36,6 +36,6 @@ def test_a_region_has_the_sum_of_its_words(tmp_path):
 def test_a_word_that_lacks_makes_its_region_lack():
     values = np.array([np.nan, 1.0, 2.0])
     frame = pd.DataFrame({"word_id": [0, 1], "span": [2, 2]})
-    found = of_span("surprisal", values, frame)
+    found = values_over_span("surprisal", values, frame)
     assert np.isnan(found[0]) and found[1] == 3.0
-    assert of_span("surprisal", values, frame.drop(columns="span"))[1] == 1.0
+    assert values_over_span("surprisal", values, frame.drop(columns="span"))[1] == 1.0

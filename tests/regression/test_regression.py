@@ -14,7 +14,7 @@ from recency.regression import fit as regression
 from recency.regression.designs import formula_of
 from recency.regression.inputs import Inputs
 from recency.regression.predictors import read_rows
-from recency.regression.texts import bits_of, read_texts
+from recency.regression.texts import read_bits, read_texts
 
 FORMULA = (
     "time_ms ~ length + position + unigram + surprisal + previous_surprisal"
@@ -295,7 +295,7 @@ def test_missing_surprisal_is_named(study, tmp_path):
     with pytest.raises(InputError, match=r"lm.parquet: surprisal_bits .* the first at word_id 2"):
         read_texts(study / "words.parquet", study / "unigram.parquet", tmp_path / "lm.parquet")
     with pytest.raises(InputError, match="use `surprisal: plain`"):
-        bits_of(tmp_path / "lm.parquet", "corrected_bits", 2)
+        read_bits(tmp_path / "lm.parquet", "corrected_bits", 2)
 
 
 def test_a_model_that_cannot_be_fitted_is_a_result(study, tmp_path):

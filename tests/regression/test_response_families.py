@@ -172,7 +172,7 @@ def test_predictions_are_means(study, family):
         ({"family": "lognormal", "link": "log"}, "family lognormal has one link"),
         ({"family": "gamma", "engine": "lme4"}, "family gamma is fitted by Laplace"),
         ({"family": "gamma", "response": "log"}, "write `response: raw`"),
-        ({"shift": 100}, "shift is of the family shifted_lognormal"),
+        ({"shift": 100}, "shift needs the family shifted_lognormal"),
         ({"sigma": "surprisal"}, "must begin with '~'"),
         ({"sigma": "~ surprisal", "family": "shifted_lognormal"}, "state its `shift`"),
         ({"sigma": "~ surprisal", "engine": "lme4"}, "a model with a formula of sigma is fitted"),

@@ -10,7 +10,13 @@ from scipy import stats
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from recency.stats import crossed_samples
-from recency.stats.crossed_samples import Scores, Tables, half_width, held_together, two_way
+from recency.stats.crossed_samples import (
+    Scores,
+    Tables,
+    half_width,
+    simultaneous_critical_value,
+    two_way,
+)
 
 
 def cells(random, R, S, sds=(3.0, 2.0, 1.0)):
@@ -186,14 +192,14 @@ def test_one_pair_is_held_by_a_t_quantile(shape):
     random = np.random.default_rng(5)
     totals = [Scores(float(k), 100, {"Provo": cells(random, *shape)}) for k in range(2)]
     expected = stats.t.ppf(0.975, min(shape) - 1)
-    assert held_together(totals, [(0, 1)]) == pytest.approx(expected, rel=0.03)
+    assert simultaneous_critical_value(totals, [(0, 1)]) == pytest.approx(expected, rel=0.03)
 
 
 def test_more_pairs_need_more_standard_errors():
     random = np.random.default_rng(6)
     totals = [Scores(float(k), 100, {"Provo": cells(random, 30, 25)}) for k in range(8)]
     pairs = [(a, b) for a in range(8) for b in range(a)]
-    needed = [held_together(totals, pairs[:many]) for many in (1, 4, 28)]
+    needed = [simultaneous_critical_value(totals, pairs[:many]) for many in (1, 4, 28)]
     assert needed == sorted(needed) and needed[0] < 0.95 * needed[2]
     # Fewer than Bonferroni's, as the pairs depend on each other; those of each end are simulated.
     assert needed[2] < 1.03 * stats.t.ppf(1 - 0.025 / 28, 24)
@@ -202,12 +208,12 @@ def test_more_pairs_need_more_standard_errors():
     assert end["high_all"] - 1.0 == pytest.approx(needed[2] * end["se"])
     assert 1.0 - end["low_all"] == pytest.approx(needed[2] * end["se"])
     assert math.isnan((totals[1] - totals[0]).ends()["low_all"])
-    assert held_together(totals, pairs) == held_together(totals, pairs)
+    assert simultaneous_critical_value(totals, pairs) == simultaneous_critical_value(totals, pairs)
 
 
 def test_pairs_without_a_difference():
     same = Scores(1.0, 30, {"Provo": cells(np.random.default_rng(1), 6, 5)})
-    assert math.isnan(held_together([same, same], [(0, 1)]))
+    assert math.isnan(simultaneous_critical_value([same, same], [(0, 1)]))
 
 
 def test_few_seeds_need_more_standard_errors():
@@ -217,7 +223,9 @@ def test_few_seeds_need_more_standard_errors():
         for apart in (np.array([1.0, -1, 0, 0]), np.array([0, 0, 1.0, -1]))
     ]
     alone = [Scores(t.value, t.n, t.cells) for t in totals]
-    assert held_together(totals, [(0, 1)]) > 1.5 * held_together(alone, [(0, 1)])
+    assert simultaneous_critical_value(totals, [(0, 1)]) > 1.5 * simultaneous_critical_value(
+        alone, [(0, 1)]
+    )
 
 
 def test_tables_become_scores():

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from recency.stats import bootstrap
-from recency.stats.totals import Draws, FurtherSeeds, held_together
+from recency.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 
 
 def further(*seeds, replicates=40_000):
-    return FurtherSeeds(seeds, replicates, 0)
+    return NewSeeds(seeds, replicates, 0)
 
 
 def test_seeds_alone_have_students_interval():
@@ -60,7 +60,7 @@ def test_what_a_seed_does_to_two_lms_alike_leaves_their_difference():
 def test_held_together_is_wider_than_each():
     random = np.random.default_rng(3)
     totals = [Draws(0.0, drawn={"subject": random.normal(0, 1, 9_000)}) for _ in range(5)]
-    reach = held_together(totals, [(place, 4) for place in range(4)])["subject"]
+    reach = simultaneous_critical_value(totals, [(place, 4) for place in range(4)])["subject"]
     # Dunnett's, of four against one: 2.44 standard errors.
     assert reach == pytest.approx(2.44, abs=0.05)
     ends = (totals[0] - totals[4]).ends({"subject": reach})
@@ -79,7 +79,7 @@ def test_intervals_cover_what_they_should(S, between):
         values = sentences + seeds[:, None] + random.normal(0, 0.3, (S, 60))
         drawn = bootstrap.draws(values.T, 400, n).mean(1)
         each = dict(zip(names, values.sum(1)))
-        ends = FurtherSeeds([names], 400, n).mean(each, {"sentence": drawn}).ends()
+        ends = NewSeeds([names], 400, n).mean(each, {"sentence": drawn}).ends()
         covered += ends["low"] < 60 < ends["high"]
     assert covered / 300 > 0.925
 
@@ -95,7 +95,7 @@ def test_satterthwaites_degrees_of_freedom_would_not_cover(S, most):
     se = np.hypot(1, between)
     satterthwaite = se * stats.t.ppf(0.975, (S - 1) * (se / between) ** 4)
     names = [str(n) for n in range(S)]
-    further = FurtherSeeds([names], 4_000, 0)
+    further = NewSeeds([names], 4_000, 0)
     drawn = {"subject": random.normal(0, 1, 4_000)}
     ends = [
         further.mean(dict(zip(names, each - each.mean())), drawn).ends()["high"] for each in seeds

@@ -52,7 +52,7 @@ def test_clusters_of_any_kind_are_swapped_together():
     [
         (([1.0, 2.0], [1.0]), "a has 2 losses and b 1"),
         (([], []), "a has 0 losses"),
-        (([1.0, math.nan], [1.0, 2.0]), "a has nan at place 1"),
+        (([1.0, math.nan], [1.0, 2.0]), "a has nan at index 1"),
         (([[1.0]], [[1.0]]), "a has 2 axes"),
     ],
 )
@@ -104,8 +104,8 @@ def marks(text):
 def test_a_few_drawn_anew_vary_as_as_many_further_ones_would(many):
     """The variance of the mean is s²/n, all possible draws taken: no less, as of n draws of n."""
     values = np.random.default_rng(many).normal(size=many)
-    shares = bootstrap.of_few(np.random.default_rng(0), many, 200_000)
+    shares = bootstrap.resample_few(np.random.default_rng(0), many, 200_000)
     assert shares.sum(1) == pytest.approx(1)
     expected = values.var(ddof=1) / many
     assert (shares @ values).var() == pytest.approx(expected, rel=0.02)
-    assert (bootstrap.of_few(np.random.default_rng(0), 1, 3) == 1).all()
+    assert (bootstrap.resample_few(np.random.default_rng(0), 1, 3) == 1).all()

@@ -15,7 +15,7 @@ E = "lms: {Lossy: {weights: Pythia, lossy: {" + HALF + "}}}\nexperiments: {mine:
 E += "lms: [Pythia, Lossy], baseline: Pythia, "
 FAULTS = {
     L + "{erasure: {form: exponentail, half_life: 3}}}}": "lms → Lossy → lossy → erasure → form: none is called 'exponentail'; did you mean 'exponential'?",
-    L + "{erasure: {form: exponential}}}}": "lossy → erasure: one of `half_life` and `rate` says how fast words are erased",
+    L + "{erasure: {form: exponential}}}}": "lossy → erasure: give exactly one of `half_life` and `rate`",
     L + "{erasure: {form: exponential, rate: 1, first: 1.2}}}}": "lossy → erasure → first: 1.2 is greater than the maximum of 1",
     L + "{erasure: {form: power_law, exponent: 0}}}}": "lossy → erasure → exponent: 0 is less than or equal to the minimum of 0",
     L + "{erasure: {form: truncation, words: -1}}}}": "lossy → erasure → words: -1 is less than the minimum of 0",

@@ -14,7 +14,7 @@ FAULTS = {
     M + "{form: fofe, decay: -0.1}}": "memories → mine → decay: -0.1 is less than the minimum of 0",
     M + "{form: fofe, decai: 0.5}}": "memories → mine: unknown key 'decai'; did you mean 'decay'?",
     M + "{form: foef, decay: 0.5}}": "memories → mine → form: none is called 'foef'; did you mean 'fofe'?",
-    M + "{form: fofe}}": "memories → mine: one of `decay` and `half_lives` says how fast it fades",
+    M + "{form: fofe}}": "memories → mine: give exactly one of `decay` and `half_lives`",
     M + "{form: fofe, decay: 0.5, half_lives: [1, 9]}}": "one of `decay` and `half_lives`",
     M + "{form: fofe, decay: 0, learned: true}}": "learned: a `decay` of 0 cannot be learned from",
     M + "{form: fofe, decay: 0, window: 0}}": "memories → mine → window: 0 is less than the minimum of 1",

@@ -1,7 +1,7 @@
 """Attention biases: memory constraints that change each attention score s to a·s + b.
 
-`bias(form, **parameters)` describes one, `attach(model, bias)` puts it on a transformers model. Both
-are loaded when they are first asked for, so that importing this package costs nothing.
+`bias(form, **parameters)` specifies one, `attach(model, bias)` applies it to a transformers model.
+Both are imported on first use, so that importing this package is cheap.
 """
 
 from recency.public import lazily

@@ -1,20 +1,20 @@
 """Biased attention as an attention function of transformers, for any model that uses the registry.
 
-`attach` puts a bias on a model; its attention modules then hold it as `recency_bias`, and the
-function registered as "recency" computes softmax(a·s + b) v. One definition, four backends:
+`attach` applies a bias to a model. Its attention modules then hold the bias as `recency_bias`, and
+the function registered as "recency" computes softmax(a·s + b) v. There are four backends:
 
-flex     `flex_attention`, in training on a GPU: a and b are compiled into the kernel, blocks of keys that a
-         causal bias hides are skipped; for biases without learned parts, no dropout of attention, and
-         texts without padding unless both directions are seen
-blocks   recency.attention.blocks: on a CPU, where a is a number; for causal networks and texts of
-         more than a block without padding, and for both directions with dropout of attention
-sdpa     `scaled_dot_product_attention` with an additive mask: elsewhere, where a is a number
-softmax  written out: where a varies, the model caps its scores or has sinks, or where the
-         attention weights are wanted
+flex     `flex_attention`, in training on a GPU: a and b are compiled into the kernel, which skips
+         blocks of keys that a causal bias hides. For biases without learned parts, no attention
+         dropout, and texts without padding (except in bidirectional models)
+blocks   recency.attention.blocks: on a CPU if a is a number. For causal networks and texts longer
+         than a block without padding, and for bidirectional networks with attention dropout
+sdpa     `scaled_dot_product_attention` with an additive mask: otherwise, if a is a number
+softmax  explicit matrix products: if a varies, if the model caps its scores or has attention sinks,
+         or if attention weights are requested
 
-A bias that depends on content (`recency.attention.content`) takes the same ways where it is a sum of
-products of a query's and a key's numbers: these are further columns of queries and keys. Otherwise
-softmax is written out, for some queries at a time.
+A bias that depends on content (`recency.attention.content`) uses the same backends if it is a sum
+of products of query and key features, which are appended to queries and keys. Otherwise the softmax
+backend runs over blocks of queries.
 """
 
 import functools
@@ -34,7 +34,7 @@ from recency.errors import InputError
 NAME = "recency"
 WITH_WEIGHTS = "recency_weights"
 WITHOUT_FLEX = "recency_dense"
-#: Arguments that change nothing here: the mask holds windows; the others are for other kernels.
+#: Arguments without effect here: windows are in the mask, the others concern other kernels.
 WITHOUT_EFFECT = {
     "sliding_window", "position_ids", "cache_position", "deterministic", "use_cache",
     "output_attentions", "output_hidden_states", "output_router_logits", "return_dict",
@@ -59,24 +59,23 @@ def biased_attention(
     """Attend with the module's bias; query, key, value (batch, heads, length, head width).
 
     Keys and values may have fewer heads, each for a group of queries. `attention_mask` is None or
-    boolean, true where a key may be seen (a model's own window is in it, and hides keys whatever
-    the bias says); the last query sees all keys. `scaling` is 1/√d unless given.
+    boolean, true where a key is visible. It includes a model's own window, which hides keys
+    whatever the bias is; the last query sees all keys. `scaling` is 1/√d by default.
 
-    The bias changes what the model's softmax takes, for softmax is where a model's attention weighs
-    a key against another. With `softcap` c (Gemma 2) that is s = c tanh(q·k √d⁻¹ / c): the cap comes
-    first, then a·s + b; a cap on b would let what a window hides back in. A sink (`s_aux`, one a
-    head, GPT-OSS) is a key without a place: no bias changes its score.
+    The bias is added to the scores that enter the model's softmax. With `softcap` c (Gemma 2) these
+    are s = c tanh(q·k √d⁻¹ / c): capping a·s + b instead would reveal keys that a window hides. A
+    sink (`s_aux`, one per head, GPT-OSS) is a key without a position, which no bias changes.
 
-    Returns the output as (batch, length, heads, head width), and the attention weights if they are
-    asked for. `backend` is one of this module's; None chooses, `dense` chooses but for flex. Raises
-    InputError for an argument that it does not know.
+    Returns the output (batch, length, heads, head width), and the attention weights if requested.
+    `backend` is one of this module's; None selects one, `dense` selects one other than flex. Raises
+    InputError for an unsupported argument.
     """
     bias = _bias_of(module, attention_mask, kwargs)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    check.note(module)
+    check.record_call(module)
     if key.shape[1] != query.shape[1]:
         groups = query.shape[1] // key.shape[1]
-        key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+        key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
     causal = getattr(module, "is_causal", True)
     if softcap is not None or s_aux is not None:
         backend = "softmax"
@@ -88,7 +87,7 @@ def biased_attention(
     fused = not weights and not dropout and (attention_mask is None or not causal)
     lengths = None
     if backend is None and dropout and not (causal or weights) and query.device.type == "cpu":
-        lengths = blocks.lengths_of(attention_mask, query.shape)
+        lengths = blocks.text_lengths(attention_mask, query.shape)
         backend = "blocks" if lengths else None
     if backend in (None, "dense") and fused:
         flex_too = backend is None
@@ -107,7 +106,7 @@ def biased_attention(
         exact = torch.promote_types(value.dtype, torch.float32)
         a, b = bias.dense(query.shape[2], key.shape[2], query.device, exact, lengths is None)
         if isinstance(a, float):
-            # Rotary embedding leaves float32 under autocast.
+            # Rotary embedding returns float32 under autocast.
             query, key = query.to(value.dtype), key.to(value.dtype)
             dropped = dropout if lengths else 0.0
             output = blocks.attend(
@@ -116,10 +115,10 @@ def biased_attention(
             return output.transpose(1, 2).to(kind).contiguous(), None
     a, b = bias.dense(query.shape[2], key.shape[2], query.device, query.dtype, causal)
     if attention_mask is not None:
-        # Where padding hides every key of a query, the query may see itself: no NaN arises.
+        # If padding hides every key of a query, the query sees itself, which avoids NaN.
         keys = key.shape[2]
-        own = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - query.shape[2] :]
-        b = b.masked_fill(~(attention_mask | own), float("-inf"))
+        itself = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - query.shape[2] :]
+        b = b.masked_fill(~(attention_mask | itself), float("-inf"))
     chosen = backend in (None, "dense") and isinstance(a, float) and not weights
     if backend == "sdpa" or chosen:
         output = functional.scaled_dot_product_attention(
@@ -132,7 +131,7 @@ def biased_attention(
 
 
 def _softmax(module, query, key, value, a, b, scaling, dropout, softcap, s_aux, layer=None):
-    """Attend by a softmax that is written out; return the output and the attention weights."""
+    """Attend by explicit matrix products; return the output and the attention weights."""
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
@@ -148,15 +147,15 @@ def _softmax(module, query, key, value, a, b, scaling, dropout, softcap, s_aux, 
 
 
 def _by_queries(module, layer, value, a, b, *settings) -> torch.Tensor:
-    """Attend by a softmax that is written out, for some queries at a time and the keys before them.
+    """Attend by explicit matrix products, for a block of queries and the keys up to it at a time.
 
-    So half of the scores are left out, and the others stay in the processor's cache.
+    This omits half of the scores, and the others fit in the processor's cache.
     """
     outputs, length = [], layer.query.shape[2]
     step = blocks.QUERIES_AT_ONCE if value.device.type == "cpu" else length
     for first in range(0, length, step):
         end = min(first + step, length)
-        part = content.part_of(layer, first, end)
+        part = content.select_queries(layer, first, end)
         a_part = a if isinstance(a, float) else a[..., first:end, :end]
         b_part = b[..., first:end, :end]
         output, _ = _softmax(
@@ -169,10 +168,10 @@ def _by_queries(module, layer, value, a, b, *settings) -> torch.Tensor:
 def _fastest(
     device: str, shape: tuple[int, ...], causal: bool, learned: bool, flex_too: bool
 ) -> str | None:
-    """Return the backend for attention without dropout to queries of a shape, None for the others.
+    """Return the fastest backend for attention without dropout; None if it is not a special one.
 
-    `flex` is compiled anew for each length, for minutes in a scoring of texts, and needs Python's
-    headers: it is for training, whose lengths are one.
+    `flex` is compiled for each length, which takes minutes when texts are scored, and needs
+    Python's headers, so it is used only in training, where lengths are constant.
     """
     if device == "cpu":
         return "blocks" if causal and shape[2] > blocks.QUERIES_AT_ONCE else None
@@ -182,25 +181,25 @@ def _fastest(
 
 
 def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> Bias:
-    """Return a module's bias; raise InputError for attention that a bias is not defined for."""
+    """Return a module's bias; raise InputError for attention that biases are not defined for."""
     kind = type(module).__name__
     bias = getattr(module, "recency_bias", None)
     if bias is None:
-        raise InputError(f"{kind} is no self-attention of a layer, so that no bias goes on it")
+        raise InputError(f"{kind} is not a layer's self-attention, so it cannot take a bias")
     if mask is not None and mask.dtype != torch.bool:
         raise InputError(
-            f"{kind} adds numbers to its scores (a mask of {mask.dtype}), so that no bias goes on it"
+            f"{kind} adds numbers to its scores (a mask of {mask.dtype}), so it cannot take a bias"
         )
     causal = getattr(module, "is_causal", True)
     for name, value in arguments.items():
         if name == "is_causal":
-            known = value is None or value == causal
+            is_supported = value is None or value == causal
         else:
-            known = value is None or value is False or name in WITHOUT_EFFECT
-        if not known:
+            is_supported = value is None or value is False or name in WITHOUT_EFFECT
+        if not is_supported:
             raise InputError(
-                f"{kind} gives attention an argument that no bias is defined for, {name}, so that "
-                f"none goes on it; {check.WORKS}"
+                f"{kind} passes attention the argument {name}, for which no bias is "
+                f"defined; {check.WORKS}"
             )
     return bias
 
@@ -208,18 +207,18 @@ def _bias_of(module: nn.Module, mask: torch.Tensor | None, arguments: dict) -> B
 def _flex(
     bias: Bias, query, key, value, scaling: float, causal: bool = True, mask=None, factors=None
 ) -> torch.Tensor:
-    """Attend by `flex_attention`, fused where PyTorch compiles for the device.
+    """Attend by `flex_attention`, fused if PyTorch compiles for the device.
 
-    A network that sees both directions may have a `mask` (batch, 1, queries, keys): its padding.
-    `factors` are those of a bias that depends on content.
+    A bidirectional network may have a padding `mask` (batch, 1, queries, keys). `factors` are those
+    of a content-dependent bias.
     """
     queries, keys = query.shape[2], key.shape[2]
-    # Rotary embedding leaves float32 under autocast. Compiled, PyTorch 2.13 takes the strides of
-    # one input for another's where they differ: the output is wrong without any error.
-    query, key, value = (each.to(value.dtype).contiguous() for each in (query, key, value))
+    # Rotary embedding returns float32 under autocast. When compiled, PyTorch 2.13 mixes up the
+    # strides of inputs that differ in them, which gives wrong outputs without an error.
+    query, key, value = (tensor.to(value.dtype).contiguous() for tensor in (query, key, value))
 
     if factors is not None:
-        left, right = (each.expand(*query.shape[:3], -1).contiguous() for each in factors)
+        left, right = (tensor.expand(*query.shape[:3], -1).contiguous() for tensor in factors)
 
     def changed(score, batch, head, i, j):
         a, b = bias(head, i + (keys - queries), j, keys)
@@ -248,7 +247,7 @@ _BLOCKS: dict[tuple, flex.BlockMask] = {}
 def visible_blocks(
     reach: int | None, queries: int, keys: int, device: torch.device
 ) -> flex.BlockMask:
-    """Return the blocks of keys that some query sees: j ≤ i, and i - j < `reach` if it is given."""
+    """Return the blocks of keys that some query sees: j ≤ i, and i - j < `reach` if given."""
 
     def visible(batch, head, i, j):
         distance = i + (keys - queries) - j
@@ -261,12 +260,12 @@ def visible_blocks(
 
 
 def _with_weights(*args, **kwargs):
-    """Attend by a plain softmax and return the weights."""
+    """Attend by the softmax backend and return the weights."""
     return biased_attention(*args, weights=True, **kwargs)
 
 
 def _mask(*args, attention_mask=None, mask_function=causal_mask_function, **kwargs):
-    """Return None without padding, compiled or not: the causal mask is in the bias."""
+    """Return None without padding, compiled or not, since the bias contains the causal mask."""
     if attention_mask is None and mask_function is causal_mask_function:
         return None
     return sdpa_mask(*args, attention_mask=attention_mask, mask_function=mask_function, **kwargs)
@@ -280,9 +279,9 @@ for _name in (NAME, WITH_WEIGHTS, WITHOUT_FLEX):
 
 
 def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
-    """Return the self-attention module of each layer of text, the lowest first."""
+    """Return the self-attention module of each text layer, the lowest first."""
     text = model.config.get_text_config()
-    pictures = text is not model.config  # their attention has a config of another kind
+    pictures = text is not model.config  # a vision encoder's attention has another kind of config
     return [
         module
         for name, module in model.named_modules()
@@ -295,27 +294,29 @@ def attention_modules(model: PreTrainedModel) -> list[nn.Module]:
 
 
 def _device_of(module: nn.Module) -> torch.device:
-    """Return the device that a module computes on, also where accelerate keeps its weights elsewhere."""
+    """Return the device that a module computes on; accelerate may store its weights elsewhere."""
     device = next(module.parameters()).device
-    hooks = (getattr(each, "_hf_hook", None) for each in module.modules())
+    hooks = (getattr(candidate, "_hf_hook", None) for candidate in module.modules())
     computing = (getattr(hook, "execution_device", None) for hook in hooks)
     if device.type == "meta":
-        device = torch.device(next((each for each in computing if each is not None), device))
+        device = torch.device(
+            next((candidate for candidate in computing if candidate is not None), device)
+        )
     return device
 
 
 def attach(model: PreTrainedModel, spec: dict) -> None:
-    """Put the bias that `spec` describes on the layers it names (`layers`: all, last or numbers).
+    """Apply the bias `spec` to the layers that it names (`layers`: all, last or numbers).
 
-    It takes the place of a bias that was put on before. The network is then run on a short random
-    text, to see that it computes with the bias (`verify`). Raises InputError for a model that the
-    bias cannot go on, and leaves the model as it was.
+    It replaces a bias that was applied before. The network is then run on a short random text to
+    check that it computes with the bias (`verify`). Raises InputError for a model that cannot take
+    the bias, and leaves the model unchanged.
     """
     before = [(module, vars(module)["_modules"].get("recency_bias")) for module in model.modules()]
     content.unwatch(bias for _, bias in before)
     chosen = model.config._attn_implementation
     try:
-        put_on(model, spec)
+        apply_bias(model, spec)
         verify(model)
     except InputError:
         model.config._attn_implementation = chosen
@@ -329,33 +330,33 @@ def attach(model: PreTrainedModel, spec: dict) -> None:
 
 
 def verify(model: PreTrainedModel) -> None:
-    """Raise InputError unless a network computes with the bias that is on it.
+    """Raise InputError unless a network computes with its bias.
 
-    A short random text is run (recency.attention.check). On a GPU that is without the compiled
-    kernel, which would take seconds; a training compares the two at its first step.
+    A short random text is run (recency.attention.check). On a GPU this omits the compiled kernel,
+    which would take seconds; a training run compares the two at its first step.
     """
     modules = attention_modules(model)
     for bias in {module.recency_bias for module in modules}:
         if isinstance(bias, ContentBias):
-            with check.plainly(model):
+            with check.evaluation_mode(model):
                 bias.check(model)
     attention = NAME if model.device.type == "cpu" else WITHOUT_FLEX
     check.check(model, modules, attention)
 
 
-def put_on(model: PreTrainedModel, spec: dict) -> None:
-    """Do what `attach` does, unchecked: for a network whose weights are not there yet.
+def apply_bias(model: PreTrainedModel, spec: dict) -> None:
+    """Apply a bias without `verify`, for a network whose weights are not loaded yet.
 
-    Raises InputError for a model whose class alone says that no bias goes on it.
+    Raises InputError for a model whose class cannot take the bias.
     """
     kind, config = type(model).__name__, model.config.get_text_config()
     sizes = ("num_hidden_layers", "num_attention_heads", "vocab_size")
     if config.model_type not in RECURRENT and not all(hasattr(config, size) for size in sizes):
-        raise InputError(f"{kind} is no language model that a bias goes on; {check.WORKS}")
+        raise InputError(f"{kind} is not a language model that can take a bias; {check.WORKS}")
     if config.model_type in RECURRENT:
         raise InputError(
-            f"{kind} is a recurrent network without attention, so that no bias of attention goes on "
-            f"it; networks of attention take one: {check.WORKS}"
+            f"{kind} is a recurrent network without attention, so it cannot take an attention "
+            f"bias; attention networks can: {check.WORKS}"
         )
     if getattr(model.config, "is_encoder_decoder", False):
         raise InputError(
@@ -368,8 +369,8 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
     layers = spec.get("layers", "all")
     if layers != "all" and len(modules) != config.num_hidden_layers:
         raise InputError(
-            f"{kind} has {len(modules)} modules of attention for {config.num_hidden_layers} layers, "
-            "so that a bias goes on all layers or on none; leave `layers` out"
+            f"{kind} has {len(modules)} attention modules for {config.num_hidden_layers} layers, "
+            "so a bias applies to all layers or none; leave `layers` out"
         )
     if isinstance(layers, str):
         layers = {"all": range(len(modules)), "last": [len(modules) - 1]}[layers]
@@ -381,14 +382,14 @@ def put_on(model: PreTrainedModel, spec: dict) -> None:
     biased, unbiased = build(spec, heads, width), build({"form": "none"}, heads)
     if not (biased.both_directions or all(module.is_causal for module in modules)):
         raise InputError(
-            f"{kind} sees both directions, and the form {spec['form']!r} says nothing "
-            "of what comes after; linear_both, two_slopes and one_sided do"
+            f"{kind} is bidirectional, and the form {spec['form']!r} is not defined for "
+            "following tokens; linear_both, two_slopes and one_sided are"
         )
     for number, module in enumerate(modules):
         if number not in layers:
             module.recency_bias = unbiased
-        else:  # learned weights are a layer's own; otherwise the layers share one table
-            own = build(spec, heads, width) if biased.learned else biased
-            module.recency_bias = own.to(_device_of(module))
+        else:  # learned weights are specific to a layer; other biases share one table
+            layer_bias = build(spec, heads, width) if biased.learned else biased
+            module.recency_bias = layer_bias.to(_device_of(module))
     content.watch(model, modules)
     model.config._attn_implementation = NAME

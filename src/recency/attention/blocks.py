@@ -1,10 +1,11 @@
 """Attention with an additive bias on a CPU, by blocks of queries: softmax(q kᵀ · scale + b) v.
 
-A block of queries is multiplied with the keys that some of them see and with no others: of causal
-attention half of all, and of a bias with a reach a band. Its scores stay in the processor's cache. As in FlashAttention
-(Dao et al. 2022) they are not kept for the backward pass but made again from the log of their sum.
-Beside PyTorch's attention with a mask, forward and backward take 0.7 of the time at 512 tokens. On
-Intel's processors each block is PyTorch's own flash attention, forward: a half of the time in bf16.
+A block of queries is multiplied only with the keys that some of its queries see: half of all for
+causal attention, a band for a bias with a reach. Its scores stay in the processor's cache. As in
+FlashAttention (Dao et al. 2022), the backward pass recomputes them from the log of their sum.
+Compared with PyTorch's attention with a mask, forward and backward take 0.7 of the time at 512
+tokens. On Intel processors the forward pass of each block is PyTorch's own flash attention: half of
+the time in bf16.
 """
 
 import math
@@ -15,22 +16,23 @@ import torch
 from recency import processor
 from recency.attention.dropout import Dropping
 
-#: Queries in a block, and in one that PyTorch's own kernel takes.
+#: Queries in a block, and in a block that PyTorch's own kernel computes.
 QUERIES_AT_ONCE, FLASH_QUERIES_AT_ONCE = 128, 256
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
 
 
 class BiasedAttention(torch.autograd.Function):
-    """softmax(q kᵀ · scale + b) v with gradients of q, k, v and b; dropout is of the weights."""
+    """softmax(q kᵀ · scale + b) v with gradients of q, k, v and b; dropout acts on the weights."""
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     def forward(ctx, query, key, value, bias, scale: float, reach: int | None, lengths, dropout):
         """Take query, key, value (batch, heads, length, head width) and b (heads, queries, keys).
 
-        Values may have another width than queries and keys. The three are of one type, b is of float32 at least and -inf where a key is not seen; the
-        last query sees the last key, and each its own. Returns as the query's shape.
+        Values may have another width than queries and keys. The three share a type; b is at least
+        float32 and -inf where a key is hidden. The last query sees the last key, and each query
+        itself. Returns a tensor of the query's shape.
         """
         ctx.scale, ctx.reach, learns = scale, reach, any(ctx.needs_input_grad)
         ctx.lengths, ctx.dropout, ctx.kept = lengths, Dropping(dropout), []
@@ -42,7 +44,7 @@ class BiasedAttention(torch.autograd.Function):
         if query.shape[3] == value.shape[3] and _flash_is_faster(query, bias, lengths, dropout):
             _by_flash(query, key, value, bias, scale, reach, output, logs)
             return output
-        turned = _turned(key)
+        turned = _transposed(key)
         for row, here, seen in _blocks(query, key, reach, lengths):
             scores = _scores(
                 query[row, :, here], turned[row, ..., seen], bias[:, here, seen], scale
@@ -64,16 +66,16 @@ class BiasedAttention(torch.autograd.Function):
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     def backward(ctx, gradient):
-        """Return the gradients; the weights p are made again, d s = p (d p - Σ p d p)."""
+        """Return the gradients; the weights p are recomputed, d s = p (d p - Σ p d p)."""
         query, key, value, bias, output, logs = ctx.saved_tensors
         to_query = torch.empty_like(query) if ctx.lengths is None else torch.zeros_like(query)
-        to_key, to_value = (torch.zeros_like(each, dtype=bias.dtype) for each in (key, value))
+        to_key, to_value = (torch.zeros_like(tensor, dtype=bias.dtype) for tensor in (key, value))
         to_bias = torch.zeros_like(bias) if ctx.needs_input_grad[3] else None
         mean = (gradient.to(bias.dtype) * output).sum(-1, keepdim=True)
         if ctx.kept:
             gradient = gradient * ctx.dropout.scale
         drawn = iter(ctx.kept)
-        turned_key, turned_value = _turned(key), _turned(value)
+        turned_key, turned_value = _transposed(key), _transposed(value)
         for row, here, seen in _blocks(query, key, ctx.reach, ctx.lengths):
             asked, given = query[row, :, here], gradient[row, :, here]
             weights = _scores(asked, turned_key[row, ..., seen], bias[:, here, seen], ctx.scale)
@@ -99,9 +101,10 @@ class BiasedAttention(torch.autograd.Function):
 def _blocks(
     query, key, reach: int | None, lengths: list[int] | None = None, at_once: int | None = None
 ) -> Iterator[tuple[int, slice, slice]]:
-    """Yield a row of the batch, queries, and the keys that they see.
+    """Yield a row of the batch, a block of queries, and the keys that they see.
 
-    With `lengths`, one a row, that is both directions: all keys of a row's text, padding left out.
+    With `lengths`, one per row, attention is bidirectional: over all keys of a row's text, without
+    padding.
     """
     queries, keys = query.shape[2], key.shape[2]
     before, at_once = keys - queries, at_once or QUERIES_AT_ONCE
@@ -117,14 +120,14 @@ def _blocks(
 
 
 def _flash_is_faster(query, bias, lengths, dropout: float) -> bool:
-    """Say whether PyTorch's own kernel takes less time forward: measured on a Xeon with AMX."""
-    known = query.dtype in (torch.float32, torch.bfloat16) and bias.dtype == torch.float32
+    """Return whether PyTorch's own kernel is faster forward, as measured on a Xeon with AMX."""
+    is_supported = query.dtype in (torch.float32, torch.bfloat16) and bias.dtype == torch.float32
     here = hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu")
-    return known and lengths is None and not dropout and here and processor.by_intel()
+    return is_supported and lengths is None and not dropout and here and processor.by_intel()
 
 
 def _by_flash(query, key, value, bias, scale: float, reach: int | None, output, logs) -> None:
-    """Write attention to `output`, and the log of each query's sum to `logs` unless that is None."""
+    """Write attention to `output`, and the log of each query's sum to `logs` unless it is None."""
     for _, here, seen in _blocks(query[:1], key, reach, at_once=FLASH_QUERIES_AT_ONCE):
         output[:, :, here], log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             *(query[:, :, here], key[:, :, seen], value[:, :, seen]),
@@ -135,14 +138,14 @@ def _by_flash(query, key, value, bias, scale: float, reach: int | None, output, 
             logs[:, :, here, 0] = log
 
 
-def _turned(keys: torch.Tensor) -> torch.Tensor:
-    """Return (batch, heads, head width, length), which products in bfloat16 read fastest."""
+def _transposed(keys: torch.Tensor) -> torch.Tensor:
+    """Transpose to (batch, heads, head width, length), contiguous for fast products in bfloat16."""
     turned = keys.transpose(2, 3)
     return turned.contiguous() if keys.dtype == torch.bfloat16 else turned
 
 
 def _scores(query, key, bias, scale: float) -> torch.Tensor:
-    """Return q k · scale + b, of the type of b."""
+    """Return q k · scale + b in the type of b."""
     if query.dtype == bias.dtype:
         return torch.baddbmm(bias, query, key, alpha=scale)
     scores = torch.bmm(query, key).to(bias.dtype)
@@ -150,7 +153,7 @@ def _scores(query, key, bias, scale: float) -> torch.Tensor:
 
 
 def _add(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
-    """Add a product to `total`, which may be of a wider type."""
+    """Add a matrix product to `total`, which may have a wider type."""
     if total.dtype == left.dtype:
         total.baddbmm_(left, right)
     else:
@@ -169,16 +172,17 @@ def attend(
 ) -> torch.Tensor:
     """Return softmax(q kᵀ · scale + b) v, (batch, heads, queries, head width).
 
-    Causal, or with `lengths` (each row's tokens, without padding behind) both directions: there as
-    many queries as keys, and what padding sees is 0.
+    Causal, or with `lengths` (each row's tokens without trailing padding) bidirectional; then there
+    are as many queries as keys, and the output of padding is 0.
     """
     return BiasedAttention.apply(query, key, value, bias, scale, reach, lengths, dropout)
 
 
-def lengths_of(mask: torch.Tensor | None, shape: torch.Size) -> list[int] | None:
-    """Return each row's tokens where a mask (batch, 1, queries, keys) hides padding behind a text.
+def text_lengths(mask: torch.Tensor | None, shape: torch.Size) -> list[int] | None:
+    """Return each row's number of tokens if a mask (batch, 1, queries, keys) hides padding.
 
-    None where it hides anything else. `shape` is that of the queries, of as many as there are keys.
+    Return None if it hides anything but trailing padding. `shape` is the shape of the queries, which are as many as
+    the keys.
     """
     rows, _, queries, _ = shape
     if mask is None:

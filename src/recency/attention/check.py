@@ -1,10 +1,10 @@
-"""Whether a network computes with the bias that was put on it: what `attach` asks before it returns.
+"""Check that a network computes with its bias; `attach` runs this before it returns.
 
-A network is run on a short random text five times: with its own attention, with attention written
-out in float64 without the bias, with it and with every key but a query's own hidden, and with the
-function that is to be used. The reference
-takes a and b from the form itself, pair of positions by pair, and the whole mask that transformers
-makes; it shares neither tables, mask nor kernel with what it checks.
+A network is run on a short random text five times: with its own attention; with reference attention
+in float64, without the bias, with it, and with every other key than the query's own hidden; and
+with the function under test. The reference evaluates a and b with the form itself, for each pair of
+positions, and uses the full mask that transformers builds; it shares no tables, mask or kernel with
+the function under test.
 """
 
 import contextlib
@@ -23,18 +23,18 @@ from recency.errors import InputError
 
 WORKS = "GPT-2, GPT-NeoX, OPT, Llama, Mistral, Qwen, Gemma, BERT and most others do"
 REFERENCE, UNBIASED = "recency_reference", "recency_reference_unbiased"
-ALONE = "recency_reference_alone"
-#: Tokens of the text, and at most so many where a window needs more to hide one.
+OWN_KEY_ONLY = "recency_reference_alone"
+#: Tokens of the text, and the largest number of tokens if a window is too long for these.
 TOKENS, MOST_TOKENS = 12, 64
-#: Distance of two outputs, as a share of their spread, that rounding alone may make.
+#: Largest relative distance of two outputs that is attributed to rounding.
 ROUNDING = {torch.float16: 0.02, torch.bfloat16: 0.1}
 ROUNDING_OTHERS = 1e-4
 
 _ran: list[nn.Module] | None = None
 
 
-def note(module: nn.Module) -> None:
-    """Note, while a network is checked, that a module's attention ran with its bias."""
+def record_call(module: nn.Module) -> None:
+    """Record, while a network is checked, that a module's attention ran with its bias."""
     if _ran is not None:
         _ran.append(module)
 
@@ -50,13 +50,13 @@ def _noted() -> Iterator[list[nn.Module]]:
 
 
 def affine(bias: Bias, queries: int, keys: int, device: torch.device) -> tuple[torch.Tensor, ...]:
-    """Return a and b in float64, (heads, queries, keys), the form called on every (h, i, j)."""
+    """Return a and b in float64, (heads, queries, keys), evaluated at every (h, i, j)."""
     places = torch.arange(keys, device=device)
-    each = (torch.arange(bias.heads, device=device), places[keys - queries :], places)
-    head, query, key = (grid.flatten() for grid in torch.meshgrid(*each, indexing="ij"))
-    found = bias(head, query.double(), key.double(), keys)
+    indices = (torch.arange(bias.heads, device=device), places[keys - queries :], places)
+    head, query, key = (grid.flatten() for grid in torch.meshgrid(*indices, indexing="ij"))
+    terms = bias(head, query.double(), key.double(), keys)
     shape = (bias.heads, queries, keys)
-    tensors = (torch.as_tensor(x, dtype=torch.float64, device=device) for x in found)
+    tensors = (torch.as_tensor(x, dtype=torch.float64, device=device) for x in terms)
     return tuple(x.expand(head.shape).reshape(shape) for x in tensors)
 
 
@@ -70,12 +70,12 @@ def _reference(
     softcap: float | None = None,
     s_aux: torch.Tensor | None = None,
     biased: bool = True,
-    alone: bool = False,
+    own_key_only: bool = False,
     **kwargs,
 ) -> tuple[torch.Tensor, None]:
-    """Attend in float64: softmax over a·s + b of the keys seen and the sink; without dropout.
+    """Attend in float64: softmax over a·s + b of the visible keys and the sink; no dropout.
 
-    With `alone` a query sees no key but its own.
+    With `own_key_only` a query sees only its own key.
     """
     q, k, v = query.double(), key.double(), value.double()
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
@@ -85,7 +85,7 @@ def _reference(
         scores = softcap * torch.tanh(scores / softcap)
     queries, keys = scores.shape[-2:]
     seen = attention_mask
-    if seen is None:  # its network asks transformers for no mask
+    if seen is None:  # the network requests no mask from transformers
         seen = torch.ones(queries, keys, dtype=torch.bool, device=query.device)
         seen = seen.tril(keys - queries) if getattr(module, "is_causal", True) else seen
     if biased:
@@ -96,7 +96,7 @@ def _reference(
             by_content = module.recency_bias.content(layer)
             a, b = a * by_content[0], b + by_content[1]
         scores = a * scores + b
-    if alone:
+    if own_key_only:
         seen = torch.eye(keys, dtype=torch.bool, device=query.device)[keys - queries :]
     scores = scores.masked_fill(~seen[..., :keys], -torch.inf)
     if s_aux is not None:
@@ -107,26 +107,28 @@ def _reference(
 
 
 def _whole_mask(*args, **kwargs) -> torch.Tensor:
-    """Return the boolean mask, never left out."""
+    """Return the boolean mask, even where it could be omitted."""
     left_out = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
     return sdpa_mask(*args, **kwargs | left_out)
 
 
 AttentionInterface.register(REFERENCE, _reference)
 AttentionInterface.register(UNBIASED, functools.partial(_reference, biased=False))
-AttentionInterface.register(ALONE, functools.partial(_reference, biased=False, alone=True))
-for _name in (REFERENCE, UNBIASED, ALONE):
+AttentionInterface.register(
+    OWN_KEY_ONLY, functools.partial(_reference, biased=False, own_key_only=True)
+)
+for _name in (REFERENCE, UNBIASED, OWN_KEY_ONLY):
     AttentionMaskInterface.register(_name, _whole_mask)
 
 
 def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
-    """Return two random texts, (2, length), that differ in their second half alone."""
+    """Return two random texts, (2, length), that differ only in their second half."""
     config = model.config.get_text_config()
     length = max([TOKENS, *((module.recency_bias.reach or 0) + 4 for module in modules)])
-    # Two positions are left, which RoBERTa counts but does not have.
+    # RoBERTa counts two positions that it does not have.
     room = (getattr(config, "max_position_embeddings", None) or MOST_TOKENS) - 2
     length = max(2, min(length, MOST_TOKENS, room))
-    special = []  # tokens that some models treat as no text, such as padding
+    special = []  # tokens that some models do not treat as text, such as padding
     for name, value in config.to_dict().items():
         if name.endswith("token_id"):
             special += value if isinstance(value, list) else [value]
@@ -138,8 +140,8 @@ def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def plainly(model: PreTrainedModel) -> Iterator[None]:
-    """Run a network without dropout, gradients or autocast, and leave it as it was."""
+def evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
+    """Run a network without dropout, gradients or autocast, and restore its state."""
     before = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -151,15 +153,15 @@ def plainly(model: PreTrainedModel) -> Iterator[None]:
 
 
 def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch.Tensor:
-    """Return the logits in float64, centred, since softmax does not see what they share.
+    """Return the logits in float64, centred since softmax ignores a constant shift.
 
-    Of a network without a head it is the last states. Its attention is set back afterwards.
+    A network without a head returns its last states. Its attention is restored afterwards.
     """
     chosen = model.config._attn_implementation
     model.config._attn_implementation = attention
     try:
         output = model(input_ids=ids)
-        found = output.logits if "logits" in output else output.last_hidden_state
+        result = output.logits if "logits" in output else output.last_hidden_state
     except InputError:
         raise
     except Exception as error:
@@ -176,51 +178,52 @@ def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch
         ) from error
     finally:
         model.config._attn_implementation = chosen
-    found = found.double()
-    return found - found.mean(-1, keepdim=True)
+    result = result.double()
+    return result - result.mean(-1, keepdim=True)
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    """Return the size of the difference of two outputs as a share of the second's size."""
+    """Return the norm of the difference of two outputs relative to the second's norm."""
     return ((one - other).norm() / other.norm().clamp(min=1e-30)).item()
 
 
 def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) -> None:
     """Raise InputError unless the network's outputs are those of the biases on its `modules`.
 
-    `attention` is the name of the function in the registry. Asked: that it runs in each of the
-    modules, and in nothing else; that the network computes attention as the reference knows it;
-    that outputs equal the reference's, and differ from the unbiased ones where those do; and that
-    no later token of a causal network changes an earlier one.
+    `attention` is the registered name of the function under test. It must run in each of the
+    modules and nowhere else; the network's own attention must equal the reference; outputs must
+    equal the reference's, and differ from the unbiased ones where the reference's do; and no later
+    token of a causal network may change an earlier one.
     """
     kind = type(model).__name__
     ids = _text(model, modules)
-    with plainly(model):
+    with evaluation_mode(model):
         with _noted() as ran:
             try:
-                found = _outputs(model, ids, attention)
+                actual = _outputs(model, ids, attention)
             except InputError as error:
-                # A network that has no use for the function can stumble over its masks.
+                # A network that does not use the function can fail on its masks.
                 if error.__cause__ is not None and not ran:
                     raise InputError(not_from_the_registry(model)) from error
                 raise
         _check_that_all_ran(model, modules, ran)
         first = ids[:1]
-        own, unbiased, expected = (
-            _outputs(model, first, each) for each in ("eager", UNBIASED, REFERENCE)
+        original, unbiased, expected = (
+            _outputs(model, first, implementation)
+            for implementation in ("eager", UNBIASED, REFERENCE)
         )
-        alone = _outputs(model, ids.flip(1), ALONE)
-    found, other = found[:1], found[1:]
+        own_keys_only = _outputs(model, ids.flip(1), OWN_KEY_ONLY)
+    actual, other = actual[:1], actual[1:]
     rounding = ROUNDING.get(model.dtype, ROUNDING_OTHERS)
     half = ids.shape[1] // 2
-    kept = _distance(*alone[:, -half:])  # the texts, from behind, are alike in their second half
+    kept = _distance(*own_keys_only[:, -half:])  # the reversed texts have the same second half
     if not kept <= rounding:
         raise InputError(
-            f"{kind} remembers what it does not attend to: with all other keys hidden, other tokens "
-            f"still change its outputs (by {kept:.2g} of their size), where no bias of attention "
-            f"reaches. Networks of attention alone take one: {WORKS}"
+            f"{kind} has a memory besides attention: with all other keys hidden, other tokens "
+            f"still change its outputs (by {kept:.2g} of their size), which no attention bias "
+            f"affects. Networks with attention only take one: {WORKS}"
         )
-    parts = _distance(unbiased, own)
+    parts = _distance(unbiased, original)
     if not parts <= rounding:
         raise InputError(
             f"{kind} has attention with parts that no bias is defined for: softmax of its scaled "
@@ -228,17 +231,17 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
             f"their size); {WORKS}"
         )
     effect = _distance(expected, unbiased)
-    error = _distance(found, expected)
-    if effect > 4 * rounding and _distance(found, unbiased) <= rounding:
+    error = _distance(actual, expected)
+    if effect > 4 * rounding and _distance(actual, unbiased) <= rounding:
         raise InputError(f"{kind} gives the same outputs with the bias as without; {WORKS}")
-    # A bias of little effect is compared as closely as rounding lets it.
+    # The tolerance is tighter for a bias of little effect, down to rounding.
     if not error <= min(rounding, max(effect / 10, 10 * parts, rounding / 100)):
         raise InputError(
             f"{kind} with the bias gives other outputs than softmax(a·s + b) in float64 (they "
             f"differ by {error:.2g} of their size); {WORKS}"
         )
     if all(module.is_causal for module in modules):
-        later = _distance(other[:, :half], found[:, :half])
+        later = _distance(other[:, :half], actual[:, :half])
         if not later <= rounding:
             raise InputError(
                 f"{kind} with the bias lets later tokens change earlier ones (by {later:.2g} of "
@@ -249,9 +252,9 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
 def _check_that_all_ran(
     model: PreTrainedModel, modules: Sequence[nn.Module], ran: Sequence[nn.Module]
 ) -> None:
-    """Raise InputError unless `ran` holds all modules in order, and as many as there are layers.
+    """Raise InputError unless `ran` holds all modules in order, one per layer.
 
-    Attention that is no layer's has no bias, and is refused where it runs.
+    Attention outside the layers has no bias, and `_bias_of` refuses it when it runs.
     """
     kind, layers = type(model).__name__, model.config.get_text_config().num_hidden_layers
     if not ran:
@@ -262,14 +265,14 @@ def _check_that_all_ran(
         raise InputError(f"{kind} runs its layers in another order than it numbers them; {WORKS}")
     if len(ran) < layers:
         raise InputError(
-            f"{kind} attends in {len(ran)} of its {layers} layers alone; the others keep a memory "
-            f"that no bias of attention reaches. Networks of attention alone take one: {WORKS}"
+            f"{kind} attends in {len(ran)} of its {layers} layers only; the others have a memory "
+            f"that no attention bias affects. Networks with attention only take one: {WORKS}"
         )
 
 
 def not_from_the_registry(model: PreTrainedModel) -> str:
-    """Return why no bias goes on a model that computes attention by itself."""
+    """Return the message for a model that computes attention without the registry."""
     return (
         f"{type(model).__name__} does not take its attention function from the registry of "
-        f"transformers, so that no bias goes on it; {WORKS} (docs/surprisal.md lists families)"
+        f"transformers, so it cannot take a bias; {WORKS} (docs/surprisal.md lists families)"
     )

@@ -1,8 +1,8 @@
-"""Biases that depend on content: what a key loses depends on what it is, not on its distance alone.
+"""Biases that depend on content: a key's penalty depends on its token as well as its distance.
 
-Scores become a·s + b with a and b functions of head, query and key, and of the layer's input. A
-form is a subclass of `ContentBias` in `recency.attention.biases`, one file as any other. What enters
-an attention module is noted by a hook, for attention functions of transformers do not get it.
+Scores become a·s + b, where a and b are functions of head, query and key, and of the layer's input.
+A form is a subclass of `ContentBias` in `recency.attention.biases`, one file like any other. A hook
+records the input of each attention module, since attention functions of transformers do not get it.
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ from recency.errors import InputError
 
 @dataclass
 class Layer:
-    """A layer of attention as a content-dependent form sees it, for a block of queries.
+    """A layer of attention, for a block of queries, as content-dependent forms use it.
 
     Attributes
     ----------
     inputs : Tensor (batch, keys, width)
-        What enters the attention module: queries, keys and values are made of it.
+        The input of the attention module, from which queries, keys and values are computed.
     query, key : Tensor (batch, heads, queries or keys, head width)
-        As the scores are made of them, rotary positions included.
+        Queries and keys as used in the scores, with rotary positions.
     first : int
         Position of the first query of the block.
     scores : Tensor (batch, heads, queries, keys), optional
@@ -45,16 +45,16 @@ class Layer:
 class ContentBias(Bias):
     """A bias whose a and b depend on the layer's input.
 
-    A form defines `content`; or `factors`, where b is a sum of few products of a query's and a
-    key's numbers, so that it costs next to nothing. `forward(head, query, key, length)` may add a
-    part without learned weights that depends on positions alone. Causal networks only.
+    A form defines `content`, or `factors` if b is a sum of a few products of query and key
+    features, which is much cheaper. `forward(head, query, key, length)` may add a part without
+    learned weights that depends only on positions. Causal networks only.
 
     Parameters
     ----------
     heads : int
         Attention heads of a layer.
     width : int
-        Width of what enters the layer.
+        Width of the layer's input.
     """
 
     uses_width = True
@@ -69,11 +69,11 @@ class ContentBias(Bias):
         return False
 
     def forward(self, head, query, key, length) -> Affine:
-        """Return the part of a and b that depends on positions alone: a = 1, b = 0."""
+        """Return the part of a and b that depends only on positions: a = 1, b = 0."""
         return 1.0, 0.0
 
     def factors(self, layer: Layer) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return u and w with b_ij = Σ_r u_ir w_jr, in float32 at least; None of other forms.
+        """Return u and w with b_ij = Σ_r u_ir w_jr, at least in float32; None for other forms.
 
         Returns
         -------
@@ -98,12 +98,12 @@ class ContentBias(Bias):
     def watch(self, model: PreTrainedModel, modules: list[nn.Module]) -> None:
         """Prepare for a network whose attention `modules` have this bias.
 
-        A form that reads more than a layer's input registers its hooks here, and keeps their
+        A form that needs more than a layer's input registers its hooks here, and stores their
         handles in `self.handles`.
         """
 
     def check(self, model: PreTrainedModel) -> None:
-        """Raise InputError for a network, its weights read, that the form cannot serve."""
+        """Raise InputError for a network with loaded weights that does not suit the form."""
 
     def unwatch(self) -> None:
         """Remove the hooks that `watch` registered."""
@@ -113,7 +113,7 @@ class ContentBias(Bias):
 
 
 def watch(model: PreTrainedModel, modules: list[nn.Module]) -> None:
-    """Have attention modules with content-dependent biases note what enters them, and no others."""
+    """Register hooks that record the inputs of attention modules with content-dependent biases."""
     for module in modules:
         for handle in vars(module).pop("recency_handles", ()):
             handle.remove()
@@ -126,35 +126,35 @@ def watch(model: PreTrainedModel, modules: list[nn.Module]) -> None:
         if isinstance(bias, ContentBias):
             bias.unwatch()
             bias.watch(model, modules)
-            # A cache holds keys and values, but not the inputs that they were made of.
+            # A cache holds keys and values but not the inputs that they were computed from.
             for config in filter(None, (model.config, getattr(model, "generation_config", None))):
                 config.use_cache = False
 
 
 def unwatch(biases: Iterable[nn.Module | None]) -> None:
-    """Remove the hooks of biases that are taken off."""
+    """Remove the hooks of biases that are removed."""
     for bias in biases:
         if isinstance(bias, ContentBias):
             bias.unwatch()
 
 
 def _note_inputs(module: nn.Module, arguments: tuple, settings: dict) -> None:
-    """Note what enters an attention module with a content-dependent bias."""
-    module.recency_inputs = entering(arguments, settings)
+    """Record the input of an attention module with a content-dependent bias."""
+    module.recency_inputs = states_among(arguments, settings)
 
 
-def entering(arguments: tuple, settings: dict) -> torch.Tensor | None:
-    """Return the states among what a layer or its attention is called with; None of other modules."""
+def states_among(arguments: tuple, settings: dict) -> torch.Tensor | None:
+    """Return the hidden states among a layer's arguments; None for other modules."""
     return settings.get("hidden_states", arguments[0] if arguments else None)
 
 
 def _drop_inputs(module: nn.Module, arguments: tuple, output: object) -> None:
-    """Drop what entered, so that no memory is held."""
+    """Release the recorded input."""
     module.recency_inputs = None
 
 
 def layer_of(module: nn.Module, query: torch.Tensor, key: torch.Tensor) -> Layer:
-    """Return an attention module's layer; InputError where its input is not what a form needs."""
+    """Return an attention module's layer; raise InputError unless it gets the layer's states."""
     inputs = getattr(module, "recency_inputs", None)
     kind, width = type(module).__name__, module.recency_bias.width
     if not isinstance(inputs, torch.Tensor) or inputs.shape[-1:] != (width,):
@@ -170,8 +170,8 @@ def layer_of(module: nn.Module, query: torch.Tensor, key: torch.Tensor) -> Layer
     return Layer(inputs, query, key)
 
 
-def part_of(layer: Layer, first: int, end: int) -> Layer:
-    """Return a layer with the queries from `first` to `end` (exclusive), and the keys before `end`."""
+def select_queries(layer: Layer, first: int, end: int) -> Layer:
+    """Return a layer with queries `first` to `end` (exclusive) and the keys before `end`."""
     return replace(
         layer,
         inputs=layer.inputs[:, :end],
@@ -182,7 +182,7 @@ def part_of(layer: Layer, first: int, end: int) -> Layer:
 
 
 def add(bias: ContentBias, layer: Layer, scores: torch.Tensor, a, b) -> torch.Tensor:
-    """Return a·s + b; `a` and `b`, -inf where a key is hidden, are the part that positions have."""
+    """Return a·s + b; `a` and `b` (-inf where a key is hidden) are the positional part."""
     by_content = bias.content(replace(layer, scores=scores, visible=b > -torch.inf))
     return scores * (a * by_content[0]) + (b + by_content[1])
 
@@ -190,21 +190,21 @@ def add(bias: ContentBias, layer: Layer, scores: torch.Tensor, a, b) -> torch.Te
 def widen(
     layer: Layer, factors: tuple[torch.Tensor, torch.Tensor], scale: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return queries and keys whose scaled product is s + b: the factors are further columns.
+    """Return queries and keys whose scaled product is s + b, with the factors as extra columns.
 
-    They are in the factors' type, for b may be a small difference of large numbers.
+    They are in the factors' type, since b may be a small difference of large numbers.
     """
     left, right = factors
     shape = layer.query.shape[:3]
-    left, right = (each.expand(*shape, -1) for each in (left, right))
+    left, right = (factor.expand(*shape, -1) for factor in (left, right))
     query = torch.cat([layer.query.to(left.dtype), left / scale], -1)
     return query, torch.cat([layer.key.to(right.dtype), right], -1)
 
 
 def layer_around(model: PreTrainedModel, module: nn.Module) -> nn.Module:
-    """Return the layer of a network that an attention module is part of."""
-    lists = [each for each in model.modules() if isinstance(each, nn.ModuleList)]
-    around = [layer for each in lists for layer in each if module in set(layer.modules())]
+    """Return the layer of a network that contains an attention module."""
+    lists = [layers for layers in model.modules() if isinstance(layers, nn.ModuleList)]
+    around = [layer for layers in lists for layer in layers if module in set(layer.modules())]
     if not around:
         raise InputError(
             f"{type(model).__name__} has no list of layers, whose input a content-dependent bias "

@@ -1,7 +1,7 @@
-"""Dropout on a CPU by 16 random bits a number: a quarter of the time of PyTorch's, which takes 64.
+"""Dropout on a CPU with 16 random bits per number: a quarter of the time of PyTorch's, with 64.
 
-A number is dropped with a chance of p to the nearest 65,536th, and the rest is scaled by what is
-left of 1. Draws are of PyTorch's own generator, so that its seed is theirs.
+A number is dropped with probability p, to the nearest 65,536th, and the others are scaled by 1/(1 -
+p). PyTorch's own generator is used, so that its seed applies.
 """
 
 import math
@@ -11,16 +11,16 @@ from torch import nn
 
 
 class Dropping:
-    """What is drawn and done for one share p."""
+    """Random masks and scale for a dropout probability p."""
 
     def __init__(self, share: float):
         self.threshold = round(share * 2**16)
         self.scale = 2**16 / (2**16 - self.threshold)
 
     def drawn(self, shape: torch.Size) -> torch.Tensor:
-        """Return 1 for numbers of a shape that are kept and 0 for others (int8).
+        """Return a random mask of a shape (int8): 1 for numbers that are kept, 0 for others.
 
-        No boolean: PyTorch compares into one, and converts one, at a fifth of the speed.
+        Not a boolean, since PyTorch's comparison and conversion would be five times as slow.
         """
         count = math.prod(shape)
         bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
@@ -28,12 +28,12 @@ class Dropping:
         return kept.to(torch.int8).view(shape)
 
     def factor(self, kept: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """Return what numbers are multiplied by: 0 or 1/(1 - p)."""
+        """Return the factor of each number: 0 or 1/(1 - p)."""
         return kept.to(dtype).mul_(self.scale)
 
 
 class _Dropped(torch.autograd.Function):
-    """Numbers with some of them dropped; a byte each is kept for the gradient."""
+    """Dropout with a mask of one byte per number saved for the gradient."""
 
     @staticmethod
     def forward(ctx, numbers, dropping: Dropping):
@@ -49,21 +49,21 @@ class _Dropped(torch.autograd.Function):
 
 
 class Dropout(nn.Module):
-    """What torch.nn.Dropout does, on a CPU in training."""
+    """A replacement of torch.nn.Dropout on a CPU."""
 
     def __init__(self, p: float):
         super().__init__()
         self.p, self.dropping = p, Dropping(p)
 
     def forward(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Return numbers of any shape with a share of them dropped, while it trains."""
+        """Drop a share of the numbers in training mode."""
         if not self.training or not self.dropping.threshold:
             return numbers
         return _Dropped.apply(numbers, self.dropping)
 
 
 def replace(model: nn.Module) -> None:
-    """Put this dropout in the place of a network's own."""
+    """Replace a network's dropout modules by this one."""
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if type(child) is nn.Dropout:

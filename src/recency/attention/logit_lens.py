@@ -1,7 +1,7 @@
-"""The logit lens: what the states inside a network predict (nostalgebraist 2020).
+"""The logit lens: token predictions from the states inside a network (nostalgebraist 2020).
 
 p_l = softmax(W norm(x_l)): the states x_l that enter or leave a layer go through the network's own
-final norm and output layer, as if no layer came after them.
+final norm and output layer, skipping the layers in between.
 """
 
 import math
@@ -12,14 +12,14 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from recency.errors import InputError
 
-#: What configs call a factor of the logits, and its power: Cohere; Falcon-H1; Granite.
+#: Config keys of a factor of the logits, with its power: Cohere; Falcon-H1; Granite.
 SCALES = (("logit_scale", 1), ("lm_head_multiplier", 1), ("logits_scaling", -1))
-#: What they call a cap of the logits: Gemma 2, NanoChat; RecurrentGemma; xLSTM.
+#: Config keys of a cap of the logits: Gemma 2, NanoChat; RecurrentGemma; xLSTM.
 CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 
 
 def final_norm(model: PreTrainedModel) -> nn.Module | None:
-    """Return the norm between the last layer and the output layer; None where there is none."""
+    """Return the norm between the last layer and the output layer; None if there is none."""
     body, width = model.base_model, model.config.get_text_config().hidden_size
     lists = [module for module in body.modules() if isinstance(module, nn.ModuleList)]
     in_layers = {id(module) for layers in lists for module in layers.modules()}
@@ -34,7 +34,7 @@ def final_norm(model: PreTrainedModel) -> nn.Module | None:
 
 
 def logit_scale(config: PreTrainedConfig) -> float:
-    """Return the factor that a network multiplies its logits by; 1 of most."""
+    """Return the factor that a network multiplies its logits by, usually 1."""
     scale = 1.0
     for name, power in SCALES:
         if isinstance(factor := getattr(config, name, None), int | float):
@@ -43,12 +43,12 @@ def logit_scale(config: PreTrainedConfig) -> float:
 
 
 def logit_cap(config: PreTrainedConfig) -> float | None:
-    """Return the cap c of a network whose logits l become c tanh(l / c); None of most."""
+    """Return the cap c of a network whose logits l become c tanh(l / c); usually None."""
     return next((cap for name in CAPS if (cap := getattr(config, name, None))), None)
 
 
 def logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
-    """Return what states (…, width) inside a network predict, (…, vocabulary), float32 at least."""
+    """Return the logits (…, vocabulary) of states (…, width) inside a network, at least float32."""
     config, norm = model.config.get_text_config(), final_norm(model)
     states = model.get_output_embeddings()(states if norm is None else norm(states))
     states = states.to(torch.promote_types(states.dtype, torch.float32)) * logit_scale(config)
@@ -58,7 +58,7 @@ def logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def check_lens(model: PreTrainedModel) -> None:
-    """Raise InputError unless the lens on the last layer's output gives the network's own logits."""
+    """Raise InputError unless the lens on the last layer's output gives the network's logits."""
     ids = torch.arange(8, device=model.device)[None] + 1
     entering: list[torch.Tensor] = []
     norm = final_norm(model)
@@ -72,8 +72,8 @@ def check_lens(model: PreTrainedModel) -> None:
     error = (logits(model, states).float() - expected).abs().max()
     if not error <= (3e-2 if model.dtype.itemsize < 4 else 1e-4) * expected.abs().max():
         raise InputError(
-            f"{type(model).__name__} makes its logits of more than its last states, final norm and "
-            "output layer, so that states inside it predict no token (no logit lens)"
+            f"{type(model).__name__} computes its logits from more than its last states, final "
+            "norm and output layer, so states inside it predict no token (no logit lens)"
         )
 
 
@@ -86,19 +86,19 @@ def surprisal(model: PreTrainedModel, states: torch.Tensor, ids: torch.Tensor) -
     model : PreTrainedModel
         A causal network with an output layer.
     states : Tensor (batch, length, width)
-        What enters or leaves one of its layers.
+        The input or output of one of its layers.
     ids : Tensor of int (batch, length)
         The tokens.
 
     Returns
     -------
     Tensor (batch, length)
-        Bits, float32 at least; 0 of the first token, which nothing predicts.
+        Bits, at least float32; 0 for the first token, which has no prediction.
     """
-    return bits_of(logits(model, states[:, :-1]), ids)
+    return surprisal_from_logits(logits(model, states[:, :-1]), ids)
 
 
-def bits_of(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Return the surprisal of tokens (batch, length), bits, given logits of all but the first."""
+def surprisal_from_logits(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return the surprisal of tokens (batch, length) in bits, from logits of all but the first."""
     nats = logits.logsumexp(-1) - logits.gather(-1, ids[:, 1:, None])[..., 0]
     return torch.nn.functional.pad(nats / math.log(2), (1, 0))

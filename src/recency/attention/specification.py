@@ -1,4 +1,4 @@
-"""What a bias is described by, checked: a form and its parameters (the config's `biases:` entry)."""
+"""Checked specification of a bias: a form and its parameters, as in the config's `biases:`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from recency.errors import InputError
 
 BIASES = "recency.attention.biases"
 LAYERS = {
-    "description": "which layers have it: all, last, or a list of numbers from 0",
+    "description": "the layers that have it: all, last, or a list of numbers from 0",
     "anyOf": [
         {"enum": ["all", "last"]},
         {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
@@ -17,13 +17,13 @@ LAYERS = {
 
 
 def bias(form: str, **parameters: Any) -> dict[str, Any]:
-    """Describe a bias of attention: how scores change with distance.
+    """Specify an attention bias: how scores change with distance.
 
-    `form` is one of those that `recency extensions` lists, such as linear (ALiBi), window, power_law,
+    `form` is one listed by `recency extensions`, such as linear (ALiBi), window, power_law,
     forgetting or cue_based; its module in recency.attention.biases gives its equation and its
-    `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns
-    a dict for `recency.load(checkpoint, bias=...)` and `attach`. Raises InputError for a form, a
-    parameter or a value that there is not.
+    `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns a dict for
+    `recency.load(checkpoint, bias=...)` and `attach`. Raises InputError for an unknown form or
+    parameter, or an invalid value.
 
     >>> import recency
     >>> recency.attention.bias("linear", slopes="mix")
@@ -38,14 +38,15 @@ def bias(form: str, **parameters: Any) -> dict[str, Any]:
 
 
 def attach(model: Any, bias: Mapping[str, Any]) -> None:
-    """Put a bias on a model in place; it takes the place of one that was put on before.
+    """Apply a bias to a model in place, replacing any bias that was applied before.
 
-    `model` is what `recency.load` gives, or any model of transformers that gets its attention
-    function from the registry of transformers (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most
-    others; docs/surprisal.md has a table). It is run on a short random text, and is refused, and left
-    as it was, if its outputs are not those of softmax(a·s + b). `bias` is what `recency.attention.bias` gives, or a dict like it;
-    the form "none" takes a bias off again. Models that see both directions take only forms that say
-    what they do to later keys (linear_both, two_slopes, one_sided, identity, temperature, none). Raises InputError.
+    `model` is returned by `recency.load`, or is a transformers model that uses the registry of
+    attention functions (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most others; docs/surprisal.md
+    has a table). It is run on a short random text; if its outputs are not those of softmax(a·s +
+    b), it is refused and left unchanged. `bias` is returned by `recency.attention.bias`, or is a
+    dict of the same form; the form "none" removes a bias. Bidirectional models take only forms that
+    are defined for later keys (linear_both, two_slopes, one_sided, identity, temperature, none).
+    Raises InputError.
 
     >>> import recency
     >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -58,19 +59,21 @@ def attach(model: Any, bias: Mapping[str, Any]) -> None:
     network = getattr(model, "network", model)
     if not hasattr(network, "config") or not hasattr(network, "named_modules"):
         raise InputError(
-            f"a bias goes on what recency.load gives or a network of transformers, not on a "
+            f"a bias applies to a model of recency.load or a network of transformers, not to a "
             f"{type(model).__name__}"
         )
-    own = getattr(network.config, "bias", None)
-    if isinstance(own, Mapping):
-        raise InputError(f"the model was trained with a bias ({dict(own)}), which stays")
+    trained_bias = getattr(network.config, "bias", None)
+    if isinstance(trained_bias, Mapping):
+        raise InputError(
+            f"the model was trained with a bias ({dict(trained_bias)}), which cannot be replaced"
+        )
     biased.attach(network, checked(bias))
 
 
 def checked(bias: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a bias as a dict, its form and parameters known; raise InputError otherwise."""
+    """Return a bias as a dict; raise InputError unless its form and parameters are valid."""
     if not isinstance(bias, Mapping) or "form" not in bias:
         raise InputError(
-            f"a bias is what recency.attention.bias(form, ...) gives, or a dict like it, not {bias!r}"
+            f"a bias is a result of recency.attention.bias(form, ...) or such a dict, not {bias!r}"
         )
     return form_parameters.check(BIASES, "bias", bias, {"layers": LAYERS})

@@ -1,8 +1,8 @@
 """Formulas of additive models in mgcv's notation: parametric columns and smooths of predictors.
 
-`y ~ w + s(x, bs="cr", k=6) + te(w, z) + s(subject, bs="re")`. Random effects
-are smooths with `bs="re"`: of a grouping variable alone (an intercept a level) or of it and a
-predictor (a slope a level).
+`y ~ w + s(x, bs="cr", k=6) + te(w, z) + s(subject, bs="re")`. Random effects are smooths with
+`bs="re"`: of a grouping variable (an intercept per level), or of a grouping variable and a
+predictor (a slope per level).
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ BASES = ("cr", "cs", "tp", "ts", "ps", "ds", RANDOM)
 
 @dataclass(frozen=True)
 class Smooth:
-    """A smooth of some variables; `options` are mgcv's arguments as they were written."""
+    """A smooth of some variables; `options` are mgcv's arguments as written."""
 
     function: str
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Additive:
-    """An additive model: the response, parametric columns (the intercept among them), smooths."""
+    """An additive model: the response, parametric columns including the intercept, and smooths."""
 
     response: str
     fixed: tuple[str, ...]
@@ -50,21 +50,21 @@ class Additive:
     @property
     def groups(self) -> list[str]:
         """The grouping variables of the random smooths, in order of appearance."""
-        found = [n for s in self.smooths if s.random for n in s.names if n in self.group_names]
-        return list(dict.fromkeys(found))
+        names = [n for s in self.smooths if s.random for n in s.names if n in self.group_names]
+        return list(dict.fromkeys(names))
 
     @property
     def predictors(self) -> list[str]:
         """The names of all predictors, in order of appearance."""
-        found = [name for column in self.fixed for name in factors(column)]
-        found += [name for smooth in self.smooths for name in smooth.names]
-        return [name for name in dict.fromkeys(found) if name not in self.groups]
+        names = [name for column in self.fixed for name in factors(column)]
+        names += [name for smooth in self.smooths for name in smooth.names]
+        return [name for name in dict.fromkeys(names) if name not in self.groups]
 
 
 def parse(text: str, groups: Iterable[str]) -> Additive:
     """Read a formula; `groups` are the names that may be grouping variables.
 
-    Raises InputError at a smooth that cannot be read, or that is no model here.
+    Raises InputError for a smooth that cannot be read or is not supported.
     """
     groups = tuple(groups)
     left, tilde, _ = text.partition("~")
@@ -88,9 +88,9 @@ def parse(text: str, groups: Iterable[str]) -> Additive:
 
 
 def without(formula: Additive, names: Iterable[str], slopes: bool) -> Additive:
-    """Drop the columns and smooths that `names` are part of and, if `slopes`, random slopes too.
+    """Drop columns and smooths that contain `names` and, with `slopes`, their random slopes too.
 
-    Raises an InputError where one of `names` is in none.
+    Raises an InputError if one of `names` occurs nowhere.
     """
     names = set(names)
     _check_named(formula, names)
@@ -104,7 +104,7 @@ def without(formula: Additive, names: Iterable[str], slopes: bool) -> Additive:
 
 
 def linear(formula: Additive, names: Iterable[str]) -> Additive:
-    """Put straight lines in place of the smooths of `names`; all else stays."""
+    """Replace the smooths of `names` by straight lines."""
     names = set(names)
     _check_named(formula, names)
     straight = []
@@ -112,8 +112,8 @@ def linear(formula: Additive, names: Iterable[str]) -> Additive:
         if names & set(smooth.names) and not smooth.random:
             if len(smooth.names) > 1:
                 raise InputError(
-                    f"formula '{formula}': {smooth} has no one line in its place; let what is of "
-                    "interest stand in smooths of its own, such as s(x)"
+                    f"formula '{formula}': {smooth} has several predictors and cannot become one line; "
+                    "write a separate smooth, such as s(x), for each effect of interest"
                 )
             straight.append(smooth)
     return replace(
@@ -123,15 +123,15 @@ def linear(formula: Additive, names: Iterable[str]) -> Additive:
     )
 
 
-def smoothed(formula: Formula, names: Iterable[str], groups: Iterable[str]) -> Additive:
+def with_smooths(formula: Formula, names: Iterable[str], groups: Iterable[str]) -> Additive:
     """Return the additive model with a smooth of each of `names` in place of its linear effect.
 
-    Random terms become random smooths: an intercept or a slope for each level, uncorrelated.
+    Random terms become random smooths: uncorrelated intercepts and slopes by level.
 
     Raises
     ------
     InputError
-        Where one of `names` is in an interaction or is no term, or a grouping factor is nested.
+        If one of `names` is in an interaction or is not a term, or a grouping factor is nested.
     """
     names, smooths = set(names), []
     columns = dict.fromkeys([*formula.fixed, *(c for term in formula.random for c in term.columns)])
@@ -170,22 +170,22 @@ def _check_named(formula: Additive, names: Iterable[str]) -> None:
 
 
 def _terms(text: str, right: list[Token]) -> list[list[Token]]:
-    """Split the right side at its plus signs, but not within parentheses."""
-    found: list[list[Token]] = [[]]
+    """Split the right side at its plus signs, except within parentheses."""
+    terms: list[list[Token]] = [[]]
     depth = 0
     for token in right:
         depth += (token.text == "(") - (token.text == ")")
         if token.text == "+" and not depth:
-            found.append([])
+            terms.append([])
         else:
-            found[-1].append(token)
-    if not all(found):
-        raise InputError(f"formula {text!r}: a term is missing beside a '+'")
-    return found
+            terms[-1].append(token)
+    if not all(terms):
+        raise InputError(f"formula {text!r}: a term is missing next to a '+'")
+    return terms
 
 
 def _smooth(text: str, term: list[Token], groups: tuple[str, ...]) -> Smooth:
-    """Read one smooth, whose tokens these are."""
+    """Read one smooth from its tokens."""
     function, written = term[0].text, "".join(token.text for token in term)
     if term[-1].text != ")" or [t.text for t in term].count("(") != written.count(")"):
         raise InputError(f"formula {text!r}: {written} is no smooth that can be read here")
@@ -236,13 +236,13 @@ def _strings(term: list[Token]) -> list[str]:
 
 
 def _arguments(inner: list[Token]) -> list[list[Token]]:
-    """Split the arguments of a call at its commas, but not within parentheses."""
-    found: list[list[Token]] = [[]]
+    """Split the arguments of a call at its commas, except within parentheses."""
+    arguments: list[list[Token]] = [[]]
     depth = 0
     for token in inner:
         depth += (token.text == "(") - (token.text == ")")
         if token.text == "," and not depth:
-            found.append([])
+            arguments.append([])
         else:
-            found[-1].append(token)
-    return [argument for argument in found if argument]
+            arguments[-1].append(token)
+    return [argument for argument in arguments if argument]

@@ -1,19 +1,19 @@
-# brms's part of a Bayesian model: brm() as it is, and what is read from its draws.
+# The part of a Bayesian model that runs in R: a call of brm(), and summaries of its draws.
 suppressPackageStartupMessages(library(brms))
 
-# Debian's package BH has no headers of its own: Boost's are where the system has them.
+# Debian's package BH has no headers of its own; Boost's are in the system's folder.
 if (!nzchar(system.file("include", package = "BH")) && file.exists("/usr/include/boost/version.hpp")) {
   rstan::rstan_options(boost_lib = "/usr/include")
 }
 
-# `priors` is a data frame of set_prior()'s arguments, perhaps without rows; `scale` a formula or NULL.
+# `priors` is a data frame of set_prior()'s arguments, possibly empty; `scale` is a formula or NULL.
 bayesian_priors <- function(priors) {
-  found <- empty_prior()
+  result <- empty_prior()
   for (i in seq_len(nrow(priors))) {
     row <- lapply(priors[i, ], as.character)
-    found <- found + set_prior(row$prior, row$class, row$coef, row$group, dpar = row$dpar)
+    result <- result + set_prior(row$prior, row$class, row$coef, row$group, dpar = row$dpar)
   }
-  found
+  result
 }
 
 fit_bayesian <- function(formula, scale, data, family, link, priors, chains, iterations, warmup,
@@ -24,7 +24,7 @@ fit_bayesian <- function(formula, scale, data, family, link, priors, chains, ite
       open_progress = FALSE)
 }
 
-# Draws of what is no effect of a formula, a column each: sigma, shape, beta, ndt.
+# Draws of parameters that are not effects of a formula, one per column: sigma, shape, beta, ndt.
 draws_of <- function(fit, names) {
   there <- intersect(names, variables(fit))
   if (!length(there)) return(matrix(0, ndraws(fit), 0, dimnames = list(NULL, character())))
@@ -75,14 +75,14 @@ summarise_bayesian <- function(fit) {
 
 # PSIS-LOO: elpd and Pareto k of each row, and the sums with their standard errors.
 loo_of <- function(fit) {
-  found <- suppressWarnings(loo(fit))
-  list(elpd = as.numeric(found$pointwise[, "elpd_loo"]),
-       k = as.numeric(found$diagnostics$pareto_k),
-       estimates = as.numeric(found$estimates[c("elpd_loo", "p_loo"), ]))
+  result <- suppressWarnings(loo(fit))
+  list(elpd = as.numeric(result$pointwise[, "elpd_loo"]),
+       k = as.numeric(result$diagnostics$pareto_k),
+       estimates = as.numeric(result$estimates[c("elpd_loo", "p_loo"), ]))
 }
 
 # The log of the mean density (n,) of new rows over draws; effects of new levels are drawn from their
-# distribution. In pieces, since draws x rows may be more than memory holds.
+# distribution. Computed in pieces, since draws x rows may exceed the memory.
 predictive_density <- function(fit, data, seed, size = 2000) {
   set.seed(seed)
   pieces <- split(seq_len(nrow(data)), (seq_len(nrow(data)) - 1) %/% size)

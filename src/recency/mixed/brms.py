@@ -1,6 +1,6 @@
-"""R's brms through rpy2: a Bayesian mixed model sampled by Stan, and its predictive densities.
+"""Bayesian mixed models with R's brms through rpy2: sampled by Stan, with predictive densities.
 
-Its record is that of a model fitted by maximum likelihood, with posterior means for estimates.
+The record has the same form as for maximum likelihood, with posterior means as estimates.
 """
 
 import math
@@ -19,13 +19,13 @@ from recency.mixed.levels import Levels, joined
 from recency.mixed.summary import FitSummary, Predictive
 
 RHAT = 1.05
-"""The largest R-hat of a converged fit: above it Stan warns."""
+"""The largest R-hat of a converged fit; Stan warns above it."""
 BAD_K = 0.7
 """Pareto k above which PSIS-LOO of an observation is unreliable (Vehtari et al. 2017)."""
 
 
 def response_of(y: np.ndarray, design: Mapping[str, Any]) -> np.ndarray:
-    """Return the response (n,) that brms models: times under a log family, above a stated shift."""
+    """Return the response (n,) for brms: times under a log family, above a stated shift."""
     family = design.get("family", families.GAUSSIAN)
     if family == families.LOGNORMAL:
         return np.exp(y)
@@ -42,31 +42,31 @@ def fit_bayesian(
     y: np.ndarray,
     groups: Mapping[str, Levels],
 ) -> tuple[Result, dict[str, Any]]:
-    """Sample a model's posterior.
+    """Sample a model's posterior with brms.
 
     Parameters
     ----------
     formula
         The model, with indicators for categories.
     design
-        With family, link, shift, priors and sampling, each perhaps absent.
+        With family, link, shift, priors and sampling, each optional.
     predictors
         Columns (n,), scaled.
     y
-        Response (n,); of the family lognormal its logarithm, of events 0 and 1.
+        Response (n,): its logarithm for the lognormal family, 0 and 1 for events.
     groups
         Grouping variables.
 
     Returns
     -------
     result : Result
-        Without figures where brms refuses the model; the reason is in its note. `loglik` is elpd by
+        Without a summary if brms refuses the model; its note has the reason. `loglik` is elpd by
         PSIS-LOO.
     more : dict
-        What the record has beside figures: scale, shift, `brms`.
+        Further entries of the record: scale, shift, `brms`.
     """
     try:
-        lme4.sourced(Path(__file__).with_name("brms.R"))
+        lme4.source_r(Path(__file__).with_name("brms.R"))
     except InputError as error:
         raise InputError(f"{error}; {brms_model.INSTALL}") from None
     from rpy2.rinterface import NULL
@@ -117,12 +117,12 @@ def _data(
     names: Mapping[str, list[str]],
     y: np.ndarray,
 ) -> Any:
-    """Make brms's data frame; levels are numbered as in the fit, new ones after these."""
+    """Build brms's data frame; levels are numbered as in the fit, with new ones at the end."""
     columns: dict[str, np.ndarray | Levels] = {"y": np.asarray(y, dtype=float)}
-    columns |= {other: predictors[own] for own, other in call.terms.items()}
-    for own, other in call.groups.items():
-        of_rows = joined(own, groups)
-        number = {name: place for place, name in enumerate(names[own])}
+    columns |= {other: predictors[here] for here, other in call.terms.items()}
+    for here, other in call.groups.items():
+        of_rows = joined(here, groups)
+        number = {name: code for code, name in enumerate(names[here])}
         new = len(number)
         codes = [number.setdefault(name, len(number)) for name in of_rows.names]
         labels = [f"l{n}" if n < new else f"new{n}" for n in range(len(number))]
@@ -145,12 +145,12 @@ def _named(values: Any) -> dict[str, Any]:
 def _effects(
     call: Call, parts: Mapping[str, Any], names: Mapping[str, list[str]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return fixed, se, covariance, random and modes, of the location and of the scale."""
+    """Return fixed, se, covariance, random and modes, for the location and for the scale."""
     prefix = _prefix(call)
     all_terms = list(parts["fixed"])
     size = len(all_terms)
     covariance = np.array(parts["covariance"]).reshape(size, size)
-    found = []
+    effects = []
     for of_scale in (False, True):
         at = [i for i, n in enumerate(all_terms) if n.startswith(prefix) == of_scale]
         terms = [call.term(all_terms[i].removeprefix(prefix)) for i in at]
@@ -161,24 +161,24 @@ def _effects(
             "random": {},
             "modes": {},
         }
-        for each in map(_named, parts["random"]):
-            _add_random(part, call, each, prefix, of_scale, names)
-        found.append(part)
-    return found[0], found[1]
+        for of_group in map(_named, parts["random"]):
+            _add_random(part, call, of_group, prefix, of_scale, names)
+        effects.append(part)
+    return effects[0], effects[1]
 
 
 def _prefix(call: Call) -> str:
-    """Return what the names of the scale's effects begin with; of no scale, what no name does."""
+    """Return the prefix of the names of effects on the scale; a null character without a scale."""
     return f"{call.scale.partition(' ')[0]}_" if call.scale else "\0"
 
 
 def _fixed(call: Call, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return term, posterior mean, sd and 95 % interval of the location's fixed effects."""
     keys = ("estimates", "se", "low", "high")
-    found = zip(parts["fixed"], *(parts[key] for key in keys), strict=True)
+    rows = zip(parts["fixed"], *(parts[key] for key in keys), strict=True)
     return [
         {"term": call.term(name), "estimate": mean, "se": sd, "low": low, "high": high}
-        for name, mean, sd, low, high in found
+        for name, mean, sd, low, high in rows
         if not name.startswith(_prefix(call))
     ]
 
@@ -191,9 +191,9 @@ def _add_random(
     of_scale: bool,
     names: Mapping[str, list[str]],
 ) -> None:
-    """Add a group's effects on the location, or on the scale."""
+    """Add a group's effects on the location or on the scale."""
     (other,) = of["group"]
-    group = next(own for own, name in call.groups.items() if name == other)
+    group = next(here for here, name in call.groups.items() if name == other)
     columns = list(of["columns"])
     at = [i for i, name in enumerate(columns) if name.startswith(prefix) == of_scale]
     if not at:
@@ -207,9 +207,10 @@ def _add_random(
     }
     levels = list(of["levels"])
     table = np.array(of["modes"]).reshape(size, len(levels)).T[:, at]
-    known = names[group]
+    levels_of_fit = names[group]
     part["modes"][group] = {
-        known[int(level[1:])]: row.tolist() for level, row in zip(levels, table, strict=True)
+        levels_of_fit[int(level[1:])]: row.tolist()
+        for level, row in zip(levels, table, strict=True)
     }
 
 
@@ -220,7 +221,7 @@ def _scale(
     of_scale: dict[str, Any],
     summary: FitSummary,
 ) -> dict[str, Any]:
-    """Set the summary's sigma; return shift and density as other engines record them."""
+    """Set the summary's sigma; return shift and density in the form that other engines record."""
     family = design.get("family", families.GAUSSIAN)
     means, logs = (dict(zip(parts["parameters"], parts[k], strict=True)) for k in ("means", "logs"))
     more: dict[str, Any] = {}
@@ -262,7 +263,7 @@ def _scale(
 
 
 def _scaled(part: dict[str, Any], factor: float) -> dict[str, Any]:
-    """Return effects on a log parameter as effects on log sigma."""
+    """Convert effects on a log parameter to effects on log sigma."""
     return {
         "fixed": {term: factor * value for term, value in part["fixed"].items()},
         "se": [abs(factor) * se for se in part["se"]],
@@ -278,8 +279,8 @@ def _scaled(part: dict[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _described(call: Call, parts: Mapping[str, Any], loo: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the record says of the sampling, the priors and PSIS-LOO."""
-    back = {other: own for names in (call.terms, call.groups) for own, other in names.items()}
+    """Return the record of the sampling, the priors and PSIS-LOO."""
+    back = {other: here for names in (call.terms, call.groups) for here, other in names.items()}
     priors = [
         {k: back.get(v, v) for k, v in zip(brms_model.PRIOR_KEYS, row, strict=True) if v}
         for row in zip(*parts["priors"], strict=True)
@@ -288,7 +289,7 @@ def _described(call: Call, parts: Mapping[str, Any], loo: Mapping[str, Any]) -> 
     elpd, p, se, _ = loo["estimates"]
     return {
         "formula": call.formula + (f", {call.scale}" if call.scale else ""),
-        "names": {other: own for own, other in (*call.terms.items(), *call.groups.items())},
+        "names": {other: here for here, other in (*call.terms.items(), *call.groups.items())},
         "sampling": {**call.sampling, "draws": int(parts["draws"][0])},
         "priors": priors,
         "rhat": parts["rhat"][0],
@@ -304,7 +305,7 @@ def _described(call: Call, parts: Mapping[str, Any], loo: Mapping[str, Any]) -> 
 
 
 def _note(about: Mapping[str, Any], messages: list[str]) -> str:
-    """Say what is to be said of a fit: that it did not converge, that LOO is unreliable."""
+    """Return a note on convergence problems and on unreliable PSIS-LOO."""
     notes = []
     if about["rhat"] > RHAT:
         notes.append(f"not converged: R-hat is {about['rhat']:.3f} at most")

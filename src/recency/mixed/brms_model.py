@@ -1,6 +1,6 @@
-"""A mixed model's formula, family and priors as brms takes them, without R.
+"""Translate a mixed model's formula, family and priors for brms, without R.
 
-Columns are called x1, x2 …, grouping variables g1, g2 …, since brms takes no name such as
+Columns are named x1, x2 …, grouping variables g1, g2 …, since brms does not accept names such as
 `log(x)` or `x[a]`.
 """
 
@@ -26,7 +26,7 @@ FAMILIES = {
 }
 PRIOR_KEYS = ("prior", "class", "coef", "group", "dpar")
 DEFAULTS = {"chains": 4, "iterations": 2000, "seed": 1, "cores": 1}
-"""Of `sampling:`; half of the iterations are warm-up unless it says otherwise."""
+"""Default values of `sampling:`; half of the iterations are warm-up by default."""
 INSTALL = (
     "install R's brms with a C++ compiler: `sudo apt-get install r-cran-brms r-cran-rstan r-cran-bh "
     'g++`, `conda install -c conda-forge r-brms cxx-compiler`, or, in R, install.packages("brms")'
@@ -37,7 +37,7 @@ _PRIOR = re.compile(rf"[a-z_]+\((?:{_NUMBER}(?:, *{_NUMBER})*)?\)")
 
 @dataclass(frozen=True)
 class Call:
-    """What brm() is called with; `terms` and `groups` are names here → names there."""
+    """The arguments of brm(); `terms` and `groups` map names to those in brms."""
 
     formula: str
     scale: str | None
@@ -48,42 +48,42 @@ class Call:
     terms: Mapping[str, str]
     groups: Mapping[str, str]
     columns: tuple[str, ...]
-    """the columns of the model's formulas, as these have them"""
+    """the columns in the model's formulas"""
 
     def term(self, name: str) -> str:
         """Return a column of the formula by its name in brms: x2:x1, Intercept."""
         if name == "Intercept":
             return INTERCEPT
-        back = {other: own for own, other in self.terms.items()}
+        back = {other: here for here, other in self.terms.items()}
         wanted = frozenset(back[part] for part in name.split(":"))
         return next(c for c in self.columns if frozenset(factors(c)) == wanted)
 
 
 def sampling_of(design: Mapping[str, Any]) -> dict[str, int]:
-    """Return chains, iterations, warmup, seed and cores of a design."""
-    found = {**DEFAULTS, **design.get("sampling", {})}
-    return {"warmup": found["iterations"] // 2, **found}
+    """Return a design's chains, iterations, warmup, seed and cores."""
+    settings = {**DEFAULTS, **design.get("sampling", {})}
+    return {"warmup": settings["iterations"] // 2, **settings}
 
 
 def call(formula: Formula, design: Mapping[str, Any]) -> Call:
-    """Translate a model of a design.
+    """Translate a design's model for brms.
 
     Parameters
     ----------
     formula
-        The model's, its categorical predictors written as indicators.
+        The model's formula, with indicators for categorical predictors.
     design
-        With family, link, shift, priors and sampling, each perhaps absent.
+        With family, link, shift, priors and sampling, each optional.
 
     Raises
     ------
     InputError
-        Where brms has no such family.
+        If brms has no such family.
     """
     family = design.get("family", families.GAUSSIAN)
     check_family(family)
     if family == families.SHIFTED and "shift" in design:
-        family = families.LOGNORMAL  # of what is left after the shift
+        family = families.LOGNORMAL  # the shift is subtracted before the fit
     name, scale, _ = FAMILIES[family]
     parts = [formula, *([formula.scale] if formula.scale else [])]
     random = [term for part in parts for term in part.random]
@@ -93,7 +93,7 @@ def call(formula: Formula, design: Mapping[str, Any]) -> Call:
     link = design.get("link", (*families.links(family), "identity")[0])
     if family == families.BINOMIAL:
         link = "logit"
-    written = [_written(part, terms, groups) for part in parts]
+    written = [_write(part, terms, groups) for part in parts]
     return Call(
         formula=f"y ~ {written[0]}",
         scale=f"{scale} ~ {written[1]}" if formula.scale else None,
@@ -108,13 +108,13 @@ def call(formula: Formula, design: Mapping[str, Any]) -> Call:
 
 
 def check_family(family: str) -> None:
-    """Raise an InputError where brms has no such family."""
+    """Raise an InputError if brms has no such family."""
     if family not in FAMILIES:
         raise InputError(f"design: `engine: brms` has no family {nearest(family, FAMILIES)}")
 
 
 def check_priors(priors: Iterable[Mapping[str, str]], formula: Formula) -> None:
-    """Raise an InputError where a prior cannot be read, or is of a term or group that is not there."""
+    """Raise an InputError for an unreadable prior, or one of an unknown term or group."""
     parts = [formula, *([formula.scale] if formula.scale else [])]
     random = [term for part in parts for term in part.random]
     columns = {c for part in parts for c in part.fixed} | {c for t in random for c in t.columns}
@@ -125,19 +125,19 @@ def check_priors(priors: Iterable[Mapping[str, str]], formula: Formula) -> None:
                 f"{where}: {prior['prior']!r} is no prior such as 'normal(0, 10)': a distribution of "
                 "Stan's with numbers"
             )
-        for key, known in (("coef", columns - {INTERCEPT}), ("group", {t.group for t in random})):
-            if key in prior and prior[key] not in known:
+        for key, allowed in (("coef", columns - {INTERCEPT}), ("group", {t.group for t in random})):
+            if key in prior and prior[key] not in allowed:
                 raise InputError(
-                    f"{where} → {key}: the formula has no {nearest(prior[key], sorted(known))}"
+                    f"{where} → {key}: the formula has no {nearest(prior[key], sorted(allowed))}"
                 )
 
 
-def _written(part: Formula, terms: Mapping[str, str], groups: Mapping[str, str]) -> str:
-    """Write the right side of a formula in brms's names."""
+def _write(part: Formula, terms: Mapping[str, str], groups: Mapping[str, str]) -> str:
+    """Write the right side of a formula with brms's names."""
 
     def sum_of(columns: Sequence[str]) -> str:
-        found = [_column(c, terms) for c in columns if c != INTERCEPT]
-        return " + ".join(["1" if INTERCEPT in columns else "0", *found])
+        written_terms = [_column(c, terms) for c in columns if c != INTERCEPT]
+        return " + ".join(["1" if INTERCEPT in columns else "0", *written_terms])
 
     random = [
         f"({sum_of(t.columns)} {'|' if t.correlated else '||'} {groups[t.group]})"
@@ -147,7 +147,7 @@ def _written(part: Formula, terms: Mapping[str, str], groups: Mapping[str, str])
 
 
 def _column(name: str, terms: Mapping[str, str]) -> str:
-    """Write a column as R names it: factors in the order in which they first appear."""
+    """Write a column as R names it, with factors in the order of first appearance."""
     return ":".join(sorted((terms[factor] for factor in factors(name)), key=lambda x: int(x[1:])))
 
 
@@ -157,8 +157,8 @@ def _priors(
     terms: Mapping[str, str],
     groups: Mapping[str, str],
 ) -> list[dict[str, str]]:
-    """Return the priors of a model in brms's names; those of terms that it lacks are left out."""
-    found = []
+    """Return the priors of a model with brms's names, without those of terms that it lacks."""
+    translated = []
     for prior in priors:
         written = dict.fromkeys(PRIOR_KEYS, "") | {"class": "b"} | dict(prior)
         scale = formula.scale if written["dpar"] else None
@@ -175,5 +175,5 @@ def _priors(
             written["coef"] = _column(written["coef"], terms)
         if written["group"]:
             written["group"] = groups[written["group"]]
-        found.append(written)
-    return found
+        translated.append(written)
+    return translated

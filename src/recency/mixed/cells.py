@@ -2,9 +2,9 @@
 
 The Gaussian likelihood of a model with two crossed factors depends on the data through sums of
 products within each pair of levels, a cell. A bootstrap sample draws levels with replacement: each
-level of a occurs m_g times and each level of b m_h times, as levels of their own, and a cell counts
-m_g m_h times. The m copies of a level have the same data, so an orthogonal change of coordinates
-leaves one level whose sums are scaled by sqrt(m), and m - 1 contrasts that are independent of all
+level of a occurs m_g times and each level of b m_h times, as distinct levels, and a cell counts m_g
+m_h times. The m copies of a level have the same data, so an orthogonal change of coordinates leaves
+one level whose sums are scaled by sqrt(m), and m - 1 contrasts that are independent of everything
 else (recency.mixed.deviance). A refit is therefore exact, and costs no more than the distinct
 levels.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recency.mixed.cross_products import Products, independent
+from recency.mixed.cross_products import Products, drop_dependent
 from recency.mixed.deviance import Solution, log_density, solve
 from recency.mixed.factors import Factor
 from recency.mixed.formula import INTERCEPT, Formula, column
@@ -22,24 +22,24 @@ from recency.mixed.theta_search import search
 from recency.mixed.warm_start import WarmStart
 
 BLOCK = 65_536
-"""Rows whose products are summed at once."""
+"""Number of rows whose products are summed at once."""
 
 
 @dataclass
 class Fit:
-    """A model fitted to a weighted sample; La and Lb are those of the factors a and b."""
+    """A model fitted to a weighted sample; La and Lb are the factors' Cholesky factors."""
 
     La: np.ndarray
     Lb: np.ndarray
     solution: Solution
-    """beta (p,), sigma, and the conditional modes of the levels that are in the sample"""
+    """beta (p,), sigma, and the conditional modes of the sampled levels"""
     loglik: float
     """maximised marginal log-likelihood of the sample; natural logarithm"""
 
 
 @dataclass
 class _Sample:
-    """The levels that are in a sample, and the cells of these."""
+    """The levels in a sample, and their cells."""
 
     levels_a: np.ndarray
     levels_b: np.ndarray
@@ -56,7 +56,7 @@ class Cells:
 
     Parameters
     ----------
-    formula
+        The model; its fixed columns are X.
         The model; its fixed columns are X.
     a, b
         The grouping factors; `b` may be None.
@@ -66,7 +66,7 @@ class Cells:
         Response (n,).
     codes_a, codes_b
         Level of each row (n,). Without a factor b, `codes_b` are the levels of an axis that is
-        sampled and has no effects.
+        sampled but has no effects.
     shape
         Number of levels (G, H).
     """
@@ -103,26 +103,26 @@ class Cells:
             for pair, (i, j) in enumerate(zip(first, second, strict=True)):
                 sums[pair] += np.bincount(cell, columns[i] * columns[j], size)
         self.n = counts.reshape(shape)
-        # Each product is stored once: that of columns i and j at `_pair[i, j]`.
+        # The product of columns i and j is stored once, at `_pair[i, j]`.
         self._sums = np.ascontiguousarray(sums.T)
         self._pair = np.empty((q, q), dtype=int)
         self._pair[first, second] = self._pair[second, first] = np.arange(len(first))
         self._use([*(index[name] for name in formula.fixed), q - 1])
         whole = self.products(*(np.ones(levels, dtype=int) for levels in shape))
-        # Columns of X that depend on others are left out, as lme4 does.
-        kept = independent(whole).kept
+        # Linearly dependent columns of X are dropped, as in lme4.
+        kept = drop_dependent(whole).kept
         self.fixed = tuple(formula.fixed[c] for c in kept)
         self._use([*(self._W[c] for c in kept), q - 1])
 
     def _use(self, W: list[int]) -> None:
-        """Find the products of Z_a, Z_b and these columns of X and y."""
+        """Set the indices of products of Z_a, Z_b and these columns of X and y."""
         a, b, self._W = self._a, self._b, W
         self._aa, self._bb, self._ww = (self._pair[np.ix_(c, c)] for c in (a, b, W))
         self._ab, self._aw = self._pair[np.ix_(a, b)], self._pair[np.ix_(a, W)]
         self._bw = self._pair[np.ix_(b, W)]
 
     def products(self, times_a: np.ndarray, times_b: np.ndarray) -> Products:
-        """Return the cross-products of a sample in which levels occur so many times, (G,) and (H,).
+        """Return the cross-products of a sample, given the levels' frequencies (G,) and (H,).
 
         Levels that do not occur are left out.
         """
@@ -173,8 +173,8 @@ class Cells:
     ) -> Fit:
         """Fit the model to a sample by maximum likelihood, from `start` or from moments.
 
-        The search ends where a step is expected to lower the deviance by less than `enough`. Raises
-        numpy.linalg.LinAlgError where the likelihood has no finite maximum.
+        The search ends when a step is expected to decrease the deviance by less than `enough`.
+        Raises numpy.linalg.LinAlgError if the likelihood has no finite maximum.
         """
         products = self.products(times_a, times_b)
         if start is None:
@@ -187,7 +187,7 @@ class Cells:
         return Fit(La, Lb, solution, -solution.deviance / 2)
 
     def warm_start(self) -> WarmStart:
-        """Return the start of samples' fits: the fit of all levels, once each."""
+        """Return the start for samples' fits: the fit in which every level occurs once."""
         once = [np.ones(levels, dtype=int) for levels in self.n.shape]
         fit = self.fit(*once)
         return WarmStart(self.products(*once), self.free_a, self.free_b, fit.La, fit.Lb)
@@ -195,10 +195,10 @@ class Cells:
     def log_density(
         self, fit: Fit, times_a: np.ndarray, times_b: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Return the marginal log-likelihood of a sample, and its part (G, H) of each cell.
+        """Return the marginal log-likelihood of a sample, and each cell's part (G, H).
 
-        A cell's part has its share of the quadratic form e'V^-1 e, its rows' share of the rest, and
-        is of one copy of its levels.
+        A cell's part has its share of the quadratic form e'V^-1 e and its rows' share of the rest.
+        It is that of one copy of its levels.
         """
         at, sample = fit.solution, self._sample(times_a, times_b)
         products = self._products(sample)

@@ -1,15 +1,16 @@
-"""Coordinates in which the deviance is close to quadratic, at the edge of the covariances too.
+"""Coordinates in which the deviance is nearly quadratic, also at the boundary of the covariances.
 
-The deviance is a smooth function of the relative covariances Sigma = L L', on the cone of positive
-semidefinite matrices. In L itself it has flat and curved valleys where Sigma is near the cone's edge.
-A block of Sigma (of correlated effects; one effect by itself is a block) is therefore written
-Sigma = V M M'V', with V its eigenvectors where the chart was drawn, largest eigenvalue first, and M
-lower triangular. There M is diagonal with what is near zero last, and the Hessian by M is about
+The deviance is a smooth function of the relative covariances Sigma = L L' on the cone of positive
+semidefinite matrices. As a function of L it has flat and curved valleys where Sigma is near the
+cone's boundary. A block of Sigma (correlated effects, or a single effect) is therefore written as
+Sigma = V M M'V', where V has its eigenvectors at the chart's origin, largest eigenvalue first, and
+M is lower triangular. At the origin M is diagonal, with values near zero last, and the Hessian by M
+is about
 
     J'I J + 2 G+,
 
 with I the expected second derivative by Sigma, J the derivative of Sigma by M, and G+ the positive
-part of G = V'(d deviance / d Sigma)V, by which each column of M is held at zero where it is best there.
+part of G = V'(d deviance / d Sigma)V, which keeps a column of M at zero if that is optimal.
 """
 
 import functools
@@ -22,41 +23,41 @@ from scipy.linalg import block_diag
 from recency.mixed.moments import precision_at
 
 FLAT = 1e-10
-"""Curvature, as a share of the largest, below which a direction counts as flat."""
+"""Curvature, relative to the largest, below which a direction is treated as flat."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Effects of a factor (0: a, 1: b, 2: the nested intercept) that are correlated: their places."""
+    """Correlated effects of a factor (0: a, 1: b, 2: the nested intercept), as indices."""
 
     factor: int
     places: np.ndarray
 
     def of(self, matrices: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the block's part of its factor's matrix."""
+        """Return the block of its factor's matrix."""
         return matrices[self.factor][self.places[:, None], self.places]
 
 
 @functools.cache
 def lower_triangle(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and columns of the lower triangle of a (k, k) matrix."""
+    """Return the row and column indices of the lower triangle of a (k, k) matrix."""
     return np.tril_indices(k)
 
 
 def blocks_of(free: Sequence[np.ndarray]) -> list[Block]:
-    """Return the blocks of factors whose L varies where `free` (k, k), a lower triangle, is true."""
+    """Return the blocks of factors whose L is free where `free` (k, k), lower triangular, is true."""
     blocks = []
     for factor, varies in enumerate(free):
         left = list(range(len(varies)))
         while left:
-            together = [place for place in left if varies[place, left[0]]]
+            together = [effect for effect in left if varies[effect, left[0]]]
             blocks.append(Block(factor, np.array(together)))
-            left = [place for place in left if place not in together]
+            left = [effect for effect in left if effect not in together]
     return blocks
 
 
 class Chart:
-    """Coordinates (q,) of L's by factor: the lower triangles M of the blocks, one behind the other."""
+    """Coordinates (q,) of the factors' L: the lower triangles M of all blocks, concatenated."""
 
     def __init__(self, blocks: Sequence[Block], Ls: Sequence[np.ndarray]):
         self.blocks, self.shapes = blocks, [L.shape for L in Ls]
@@ -70,24 +71,24 @@ class Chart:
 
     def triangles(self, theta: np.ndarray) -> list[np.ndarray]:
         """Return M of each block."""
-        found, cut = [], 0
+        Ms, cut = [], 0
         for block in self.blocks:
             k = len(block.places)
             M = np.zeros((k, k))
             M[lower_triangle(k)] = theta[cut : cut + k * (k + 1) // 2]
-            found.append(M)
+            Ms.append(M)
             cut += k * (k + 1) // 2
-        return found
+        return Ms
 
     def factors(self, theta: np.ndarray) -> list[np.ndarray]:
         """Return L of each factor, V M by block: square roots of Sigma, not lower triangular."""
-        found = [np.zeros(shape) for shape in self.shapes]
+        roots = [np.zeros(shape) for shape in self.shapes]
         for block, V, M in zip(self.blocks, self.V, self.triangles(theta), strict=True):
-            found[block.factor][block.places[:, None], block.places] = V @ M
-        return found
+            roots[block.factor][block.places[:, None], block.places] = V @ M
+        return roots
 
     def gradient(self, theta: np.ndarray, by_S: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the gradient (q,) from that by each factor's Sigma."""
+        """Return the gradient (q,) from the gradients by the factors' Sigma."""
         parts = []
         for block, V, M in zip(self.blocks, self.V, self.triangles(theta), strict=True):
             parts.append((2 * V.T @ block.of(by_S) @ V @ M)[lower_triangle(len(M))])
@@ -96,9 +97,9 @@ class Chart:
     def inverse_hessian(
         self, theta: np.ndarray, by_S: Sequence[np.ndarray], zz: Sequence[np.ndarray]
     ) -> np.ndarray:
-        """Return the inverse of the Hessian's approximation (q, q), zero along flat directions.
+        """Return the inverse of the approximate Hessian (q, q), zero along flat directions.
 
-        `zz` are Z'Z by level of each factor, each of which counts as if it were alone.
+        `zz` are Z'Z by level of each factor, where each factor is treated as the only one.
         """
         Ls = self.factors(theta)
         changes: list[list[np.ndarray]] = [[] for _ in Ls]
@@ -127,16 +128,16 @@ class Chart:
 
 @dataclass
 class Escape:
-    """A way off the edge: Sigma of a block grows by `size` v v', v over all places of its factor."""
+    """A step off the boundary: Sigma of a block grows by `size` v v', v over the factor's effects."""
 
     block: Block
     v: np.ndarray
     size: float
     gain: float
-    """by which the deviance falls, about"""
+    """approximate decrease of the deviance"""
 
     def taken(self, Ls: Sequence[np.ndarray], share: float = 1.0) -> list[np.ndarray]:
-        """Return the L's after a `share` of the step."""
+        """Return the factors' L after a `share` of the step."""
         moved = [L.copy() for L in Ls]
         block, v = self.block, self.v[self.block.places]
         Sigma = block.of([L @ L.T for L in Ls]) + share * self.size * np.outer(v, v)
@@ -152,10 +153,10 @@ def escape(
     by_S: Sequence[np.ndarray],
     zz: Sequence[np.ndarray],
 ) -> Escape | None:
-    """Return the best way off the cone's edge, or None where the deviance rises in all of them.
+    """Return the best step off the cone's boundary, or None if all of them increase the deviance.
 
     Where the gradient by L vanishes, Sigma is a (local) optimum of its cone if and only if the
-    gradient by Sigma has no negative eigenvalue: L = 0 is stationary whatever varies.
+    gradient by Sigma has no negative eigenvalue; L = 0 is always stationary.
     """
     best = None
     for block in blocks:
@@ -169,6 +170,6 @@ def escape(
         slope, square = v @ by_S[block.factor] @ v, np.outer(v, v).ravel()
         if values[0] < 0 and slope < 0:
             bend = square @ expected @ square
-            found = Escape(block, v, -slope / bend, slope**2 / (2 * bend))
-            best = found if best is None or found.gain > best.gain else best
+            candidate = Escape(block, v, -slope / bend, slope**2 / (2 * bend))
+            best = candidate if best is None or candidate.gain > best.gain else best
     return best

@@ -1,4 +1,4 @@
-"""Confidence intervals of a mixed model's parameters: by profile likelihood, Wald's, by bootstrap."""
+"""Confidence intervals of a mixed model's parameters: profile likelihood, Wald, bootstrap."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from recency.mixed.factors import NotSearchable
 from recency.mixed.fit_formula import search_of
 from recency.mixed.held_variance import Held, HeldVariance
 from recency.mixed.lme4 import Refused
-from recency.mixed.own_figures import summary_of
 from recency.mixed.profile_likelihood import HeldFixed
 from recency.mixed.scaled_search import ScaledSearch
+from recency.mixed.search_summary import summary_of
 from recency.mixed.simulated import refits
 from recency.mixed.summary import FitSummary
 from recency.names import nearest
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 METHODS = ("profile", "wald", "boot")
 PRECISION = 1e-4
-"""Of the root of the deviance's rise where an interval ends."""
+"""Tolerance of the root of the deviance's rise at an interval's end."""
 STEPS = 40
 LOWER = 1e-3
-"""By how much a deviance may be lower than the optimum's before this counts as none."""
+"""How much lower than the fitted optimum a profiled deviance may be before this is an error."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a model: its name as by lme4, and where it is in a FitSummary."""
+    """A parameter of a model: its name as in lme4, and its location in a FitSummary."""
 
     name: str
     group: str = ""
     places: tuple[int, ...] = ()
-    """of the group's columns: one of an sd, two of a correlation"""
+    """indices of the group's columns: one for an sd, two for a correlation"""
     held: Held | None = None
-    """of a variance parameter"""
+    """for a variance parameter"""
 
     def of(self, summary: FitSummary) -> float:
         """Return the estimate."""
@@ -82,35 +82,39 @@ def intervals(
         raise InputError(f"level is {level!r} and must be between 0 and 1, such as 0.95")
     source = fit._source
     if source.prepared is None:
-        found = _by_lme4(source, method, level, draws, seed)
+        limits = _by_lme4(source, method, level, draws, seed)
     elif method == "wald":
-        found = _wald(fit, level)
+        limits = _wald(fit, level)
     else:
         _check_linear(source, method)
         if method == "boot":
-            found = _bootstrap(source, level, draws, seed)
+            limits = _bootstrap(source, level, draws, seed)
         else:
-            searched = _searched(source)
+            searched = _search_optimum(source)
             summary, _ = summary_of(searched)
             every = parameters(searched, summary)
-            names = _named(chosen, [(each.name, each.held is not None) for each in every])
-            every = [each for each in every if each.name in names]
-            found = {each.name: _profiled(searched, summary, each, level) for each in every}
-    is_random = [(name, name not in fit.fixed.index) for name in found]
+            names = _named(
+                chosen, [(parameter.name, parameter.held is not None) for parameter in every]
+            )
+            every = [parameter for parameter in every if parameter.name in names]
+            limits = {
+                parameter.name: _profile(searched, summary, parameter, level) for parameter in every
+            }
+    is_random = [(name, name not in fit.fixed.index) for name in limits]
     names = _named(chosen, is_random)
     tail = 50 * (1 - level)
     columns = [f"{tail:.4g} %", f"{100 - tail:.4g} %"]
-    table = pd.DataFrame.from_dict(found, orient="index", columns=columns)
-    return table.loc[[name for name in found if name in names]]
+    table = pd.DataFrame.from_dict(limits, orient="index", columns=columns)
+    return table.loc[[name for name in limits if name in names]]
 
 
-def _named(chosen: str | Sequence[str], known: Sequence[tuple[str, bool]]) -> list[str]:
-    """Return the names of the parameters that are chosen; `known` says which are of variances."""
-    names = [name for name, _ in known]
+def _named(chosen: str | Sequence[str], every: Sequence[tuple[str, bool]]) -> list[str]:
+    """Return the names of the chosen parameters; `every` says which are variance parameters."""
+    names = [name for name, _ in every]
     if chosen == "all":
         return names
     if isinstance(chosen, str) and chosen in ("fixed", "random"):
-        return [name for name, is_random in known if is_random == (chosen == "random")]
+        return [name for name, is_random in every if is_random == (chosen == "random")]
     asked = [chosen] if isinstance(chosen, str) else list(chosen)
     for name in asked:
         if name not in names:
@@ -119,51 +123,53 @@ def _named(chosen: str | Sequence[str], known: Sequence[tuple[str, bool]]) -> li
 
 
 def _check_linear(source: Source, method: str) -> None:
-    family = source.asked.family
+    family = source.request.family
     if family not in families.LINEAR:
         raise InputError(
-            f'confint(method="{method}") is of linear and of lme4\'s models, not of family '
-            f'{family!r}; method="wald" is of every one'
+            f'confint(method="{method}") supports linear models and lme4\'s, not family '
+            f'{family!r}; method="wald" supports every one'
         )
 
 
-def _searched(source: Source) -> ScaledSearch:
-    """Search the optimum (by ML, whoever fitted) whose neighbourhood is profiled."""
+def _search_optimum(source: Source) -> ScaledSearch:
+    """Search the optimum by ML, around which the likelihood is profiled."""
     try:
         return search_of(source.prepared, source.shift)
     except NotSearchable as reason:
-        raise InputError(f"formula {source.asked.text!r}: {reason}; the profile needs it") from None
+        raise InputError(
+            f"formula {source.request.text!r}: {reason}; the profile needs it"
+        ) from None
 
 
 def parameters(searched: ScaledSearch, summary: FitSummary) -> list[Parameter]:
     """Return the parameters of a searched model in lme4's order: variances by term, then fixed."""
-    found = searched.found
-    given = searched.in_given_units()
+    result = searched.result
+    given = searched.in_original_units()
     numbers = {factor.group: number for number, factor in enumerate(given.factors)}
-    numbers[found.nested or ""] = 2
+    numbers[result.nested or ""] = 2
     every = []
     for group, spread in summary.random.items():
         number, columns = numbers[group], spread["columns"]
-        free = [np.ones((1, 1), dtype=bool)] if number == 2 and found.nested else []
-        free = free or [found.factors[number].free]
+        free = [np.ones((1, 1), dtype=bool)] if number == 2 and result.nested else []
+        free = free or [result.factors[number].free]
         for block in blocks_of(free):
-            for c, place in enumerate(block.places):
-                held = Held(number, (int(place),))
-                name = f"sd_{columns[place]}|{group}"
-                every.append(Parameter(name, group, (int(place),), held))
+            for c, index in enumerate(block.places):
+                held = Held(number, (int(index),))
+                name = f"sd_{columns[index]}|{group}"
+                every.append(Parameter(name, group, (int(index),), held))
                 for other in block.places[c + 1 :]:
-                    places = int(place), int(other)
-                    name = f"cor_{columns[other]}.{columns[place]}|{group}"
+                    places = int(index), int(other)
+                    name = f"cor_{columns[other]}.{columns[index]}|{group}"
                     every.append(Parameter(name, group, places, Held(number, places)))
     every.append(Parameter("sigma", held=Held()))
     return every + [Parameter(name) for name in summary.fixed]
 
 
-def _profiled(
+def _profile(
     searched: ScaledSearch, summary: FitSummary, parameter: Parameter, level: float
 ) -> list[float]:
     """Return the two values at which the root of the deviance's rise is the normal quantile."""
-    estimate, minimum = parameter.of(summary), searched.found.optimum.deviance
+    estimate, minimum = parameter.of(summary), searched.result.optimum.deviance
     deviance: Callable[[float, Any], tuple[float, Any]]
     if parameter.held is None:
         names = list(summary.fixed)
@@ -172,8 +178,8 @@ def _profiled(
         step = summary.se[names.index(parameter.name)]
     else:
         deviance = HeldVariance(searched, parameter.held).deviance
-        step = _rough_error(summary, parameter, searched.found.products.n)
-        if math.isnan(estimate):  # a correlation beside a variance of 0: all are as likely
+        step = _rough_error(summary, parameter, searched.result.products.n)
+        if math.isnan(estimate):  # a correlation with an effect of variance 0 is arbitrary
             return list(parameter.bounds)
     limits = []
     for side, bound in zip((-1.0, 1.0), parameter.bounds, strict=True):
@@ -197,7 +203,7 @@ def _profiled(
 def _limit(
     rise: Callable[[float], float], estimate: float, step: float, quantile: float, bound: float
 ) -> float:
-    """Return the value beyond the estimate where `rise`, about linear, is `quantile`, or the bound."""
+    """Return the value beyond the estimate where `rise`, near linear, is `quantile`, or the bound."""
 
     def within(value: float) -> float:
         return max(value, bound) if step < 0 else min(value, bound)
@@ -246,10 +252,10 @@ def _wald(fit: MixedModel, level: float) -> dict[str, list[float]]:
 
 
 def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str, list[float]]:
-    """Return percentiles of the estimates from responses that are drawn from the model."""
+    """Return percentiles of the estimates from responses simulated from the model."""
     if draws < 2:
         raise InputError(f"draws is {draws!r} and must be 2 or more, such as 500")
-    searched = _searched(source)
+    searched = _search_optimum(source)
     every = parameters(searched, summary_of(searched)[0])
     values = np.array([[p.of(summary) for p in every] for summary in refits(source, draws, seed)])
     tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
@@ -261,14 +267,14 @@ def _by_lme4(
     source: Source, method: str, level: float, draws: int, seed: int
 ) -> dict[str, list[float]]:
     """Have lme4 compute the intervals of a model that it fitted."""
-    if source.asked.family not in (families.GAUSSIAN, *families.GENERALISED):
+    if source.request.family not in (families.GAUSSIAN, *families.GENERALISED):
         raise InputError(
-            f"intervals of family {source.asked.family!r} need a formula that the search reads"
+            f"intervals of family {source.request.family!r} need a formula that the search reads"
         )
     try:
-        found = lme4.intervals(
+        limits = lme4.intervals(
             source.in_r, {"wald": "Wald"}.get(method, method), level, draws, seed
         )
     except Refused as reason:
-        raise InputError(f"confint of {source.asked.text!r}: lme4: {reason}") from None
-    return found
+        raise InputError(f"confint of {source.request.text!r}: lme4: {reason}") from None
+    return limits

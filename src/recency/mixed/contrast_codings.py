@@ -1,4 +1,4 @@
-"""Codings of categorical columns, as R's contr.treatment(), contr.sum(), contr.helmert() and MASS's contr.sdif()."""
+"""Contrast codings, as R's contr.treatment(), contr.sum(), contr.helmert(), MASS's contr.sdif()."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Coding:
-    """A column for each contrast: the label that R gives it, and its value at each level."""
+    """Contrasts of a categorical column: R's label of each, and its value at each level."""
 
     labels: tuple[str, ...]
     values: np.ndarray
     """(levels, levels - 1)"""
 
     def comparisons(self) -> np.ndarray:
-        """Return the weights (levels - 1, levels) of the levels' means that the coefficients estimate."""
+        """Return the weights (levels - 1, levels) of level means that the coefficients estimate."""
         k = len(self.values)
         return np.linalg.inv(np.column_stack([np.ones(k), self.values]))[1:]
 

@@ -1,4 +1,4 @@
-"""All that the likelihood of a mixed model needs from the data: sums over its rows.
+"""Cross-products: the sums over rows from which a mixed model's likelihood is computed.
 
 Model: y = X b + Z_a u_a + Z_b u_b + e, with u_f ~ N(0, sigma^2 L_f L_f') for each level of grouping
 factor f, and e ~ N(0, sigma^2). Factor a has G levels and i columns, factor b H and j.
@@ -23,12 +23,12 @@ class Block:
     b: np.ndarray
     Zb: np.ndarray
     root: np.ndarray | None = None
-    """of weighted rows, the square roots (n,) of the weights, by which X, y, Za and Zb are multiplied"""
+    """for weighted rows, the square roots (n,) of the weights, which multiply X, y, Za and Zb"""
 
 
 @dataclass
 class Products:
-    """Cross-products of Z_a, Z_b and W = [X y]; memory is free of the number of rows `n`."""
+    """Cross-products of Z_a, Z_b and W = [X y]; their size is independent of the number of rows."""
 
     n: int
     aa: np.ndarray
@@ -44,10 +44,10 @@ class Products:
     ww: np.ndarray
     """W'W, (p + 1, p + 1)"""
     cells: np.ndarray | None = None
-    """for a nested intercept: number of rows (or their weight) and sums of Z_a, Z_b and W of each pair of levels,
-    (G, H, 1 + i + j + p + 1)"""
+    """for a nested intercept: the number of rows (or their weight) and the sums of Z_a, Z_b and W
+    of each pair of levels, (G, H, 1 + i + j + p + 1)"""
     kept: tuple[int, ...] | None = None
-    """the columns of X that are left, where `independent` has left others out"""
+    """the columns of X that are left after `drop_dependent`"""
     times_a: np.ndarray | None = None
     """how often each level of a occurs, (G,); see recency.mixed.cells"""
     times_b: np.ndarray | None = None
@@ -57,10 +57,10 @@ class Products:
 def cross_products(
     blocks: Iterable[Block], G: int, H: int, nested: bool = False, sparse: bool = False
 ) -> Products:
-    """Sum over `blocks`, whose codes run below G and H; rows may be cut into blocks anywhere.
+    """Sum over `blocks` of rows, divided in any way, whose codes are below G and H.
 
-    With `nested` the sums within each pair of levels are kept, for an intercept of each pair. With
-    `sparse` Z_a'Z_b is held of the pairs that rows have.
+    With `nested`, the sums within each pair of levels are stored for an intercept of each pair.
+    With `sparse`, Z_a'Z_b is stored only for pairs that occur.
     """
     products, cells, shape = None, Cells(), (0, 0)
     for block in blocks:
@@ -76,13 +76,13 @@ def cross_products(
             if value is not None:
                 setattr(products, name, getattr(products, name) + value)
     if sparse:
-        found, sums = cells.sums()
-        products.ab = Sparse((G, H), found, np.ascontiguousarray(sums.T).reshape(-1, *shape))
+        filled, sums = cells.sums()
+        products.ab = Sparse((G, H), filled, np.ascontiguousarray(sums.T).reshape(-1, *shape))
     return products
 
 
-def selected(products: Products, a: Sequence[int], b: Sequence[int]) -> Products:
-    """Return the cross-products of a model with these columns of Z_a and Z_b alone."""
+def select_columns(products: Products, a: Sequence[int], b: Sequence[int]) -> Products:
+    """Return the cross-products of a model with only these columns of Z_a and Z_b."""
     a, b, ab = list(a), list(b), products.ab
     i, cells = products.aa.shape[1], products.cells
     if cells is not None:
@@ -92,20 +92,20 @@ def selected(products: Products, a: Sequence[int], b: Sequence[int]) -> Products
         products,
         aa=products.aa[:, a][:, :, a],
         bb=products.bb[:, b][:, :, b],
-        ab=ab.selected(a, b) if isinstance(ab, Sparse) else ab[:, a][:, :, :, b],
+        ab=ab.select_columns(a, b) if isinstance(ab, Sparse) else ab[:, a][:, :, :, b],
         aw=products.aw[:, a],
         bw=products.bw[:, b],
         cells=cells,
     )
 
 
-def independent(products: Products) -> Products:
-    """Leave out the columns of X that depend on earlier ones, as lme4 does (qr's limit, 1e-7)."""
+def drop_dependent(products: Products) -> Products:
+    """Drop columns of X that depend on earlier ones, with lme4's tolerance (qr's, 1e-7)."""
     p = products.ww.shape[0] - 1
     gram, kept = products.ww[:p, :p].copy(), []
     size = np.diagonal(gram).copy()
     for c in range(p):
-        # A squared length, so half the digits: what is left of a dependent column is rounding.
+        # A squared length has half the digits: the remainder of a dependent column is rounding.
         if gram[c, c] > 1e-11 * max(size[c], np.finfo(float).tiny):
             kept.append(c)
             gram -= np.outer(gram[:, c], gram[c]) / gram[c, c]
@@ -154,10 +154,10 @@ def _by_level(
     columns, index = [], []
     for values in (*Z.T, *W.T):
         same = (i for i, other in enumerate(columns) if np.array_equal(values, other))
-        found = next(same, len(columns))
-        if found == len(columns):
+        number = next(same, len(columns))
+        if number == len(columns):
             columns.append(np.ascontiguousarray(values))
-        index.append(found)
+        index.append(number)
     k, done = Z.shape[1], {}
     sums = np.empty((levels, k, len(index)))
     for c in range(k):

@@ -1,7 +1,7 @@
-"""Z_a'Z_b of two crossed factors, whole or of the filled cells, and what the deviance needs of it.
+"""Z_a'Z_b of two crossed factors, dense or sparse, and the products that the deviance needs.
 
 Factor a has G levels and i columns, factor b H levels and j columns, K = H j. A cell is a pair of
-levels that rows have.
+levels that occurs in the rows.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 AT_ONCE = 4_000_000
-"""Elements of Z_a'Z_b that are turned at once."""
+"""Elements of Z_a'Z_b that are multiplied at once."""
 
 
 @dataclass
 class Dense:
-    """Z_a'Z_b whole, (G, i, K)."""
+    """Dense Z_a'Z_b, (G, i, K)."""
 
     values: np.ndarray
 
@@ -42,12 +42,12 @@ class Dense:
     def quadratic(self, U: np.ndarray) -> np.ndarray:
         """Return Z_a'Z_b U Z_b'Z_a by level (G, i, i), for symmetric U (K, K)."""
         G, i, K = self.values.shape
-        found = np.empty((G, i, i))
+        result = np.empty((G, i, i))
         for levels in self._parts():
             values = self.values[levels]
             turned = (values.reshape(len(values) * i, K) @ U).reshape(values.shape)
-            found[levels] = turned @ values.transpose(0, 2, 1)
-        return found
+            result[levels] = turned @ values.transpose(0, 2, 1)
+        return result
 
     def _parts(self) -> Iterator[slice]:
         G, i, K = self.values.shape
@@ -57,12 +57,12 @@ class Dense:
 
 @dataclass
 class Sparse:
-    """Z_a'Z_b of the C filled cells, in order of a's level and then b's; else as Dense."""
+    """Z_a'Z_b of the C cells, ordered by a's level and then b's; has the methods of Dense."""
 
     levels: tuple[int, int]
     """G and H"""
     cells: np.ndarray
-    """level of a times H plus level of b, (C,), rising"""
+    """level of a times H plus level of b, (C,), increasing"""
     values: np.ndarray
     """(C, i, j)"""
     a: np.ndarray = field(init=False)
@@ -76,22 +76,22 @@ class Sparse:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """That of the whole, (G, i, H, j)."""
+        """Shape of the dense array, (G, i, H, j)."""
         (G, H), (_, i, j) = self.levels, self.values.shape
         return G, i, H, j
 
     def whole(self) -> np.ndarray:
-        """Return all cells, (G, i, H, j)."""
-        found = np.zeros(self.shape)
-        found[self.a, :, self.b] = self.values
-        return found
+        """Return the dense array, (G, i, H, j)."""
+        result = np.zeros(self.shape)
+        result[self.a, :, self.b] = self.values
+        return result
 
-    def selected(self, a: Sequence[int], b: Sequence[int]) -> Sparse:
-        """Return these columns of Z_a and Z_b alone."""
+    def select_columns(self, a: Sequence[int], b: Sequence[int]) -> Sparse:
+        """Select these columns of Z_a and Z_b."""
         return Sparse(self.levels, self.cells, self.values[:, a][:, :, b])
 
     def gram(self, T: np.ndarray) -> np.ndarray:
-        """As that of Dense."""
+        """See Dense.gram."""
         K = self.shape[2] * self.shape[3]
         total = np.zeros((K, K))
         for level, places, values in self._by_level():
@@ -100,32 +100,32 @@ class Sparse:
         return total
 
     def left(self, by_level: np.ndarray) -> np.ndarray:
-        """As that of Dense."""
+        """See Dense.left."""
         _, _, H, j = self.shape
-        found = np.empty((H, j, by_level.shape[2]))
+        result = np.empty((H, j, by_level.shape[2]))
         for q in range(by_level.shape[2]):
             of_cell = np.einsum("cij,ci->cj", self.values, by_level[self.a, :, q])
             for d in range(j):
-                found[:, d, q] = np.bincount(self.b, of_cell[:, d], H)
-        return found.reshape(H * j, by_level.shape[2])
+                result[:, d, q] = np.bincount(self.b, of_cell[:, d], H)
+        return result.reshape(H * j, by_level.shape[2])
 
     def dot(self, v: np.ndarray) -> np.ndarray:
-        """As that of Dense."""
+        """See Dense.dot."""
         G, i, H, j = self.shape
         of_cell = np.einsum("cij,cj->ci", self.values, v.reshape(H, j)[self.b])
         sums = [np.bincount(self.a, of_cell[:, c], G) for c in range(i)]
         return np.stack(sums, axis=1) if sums else np.zeros((G, 0))
 
     def quadratic(self, U: np.ndarray) -> np.ndarray:
-        """As that of Dense."""
+        """See Dense.quadratic."""
         G, i, _, _ = self.shape
-        found = np.zeros((G, i, i))
+        result = np.zeros((G, i, i))
         for level, places, values in self._by_level():
-            found[level] = values @ U[places[:, None], places] @ values.T
-        return found
+            result[level] = values @ U[places[:, None], places] @ values.T
+        return result
 
     def _by_level(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield each level of a, the places of its cells' columns of Z_b, and their values (i, …)."""
+        """Yield each level of a, the indices of its cells' columns of Z_b, and values (i, …)."""
         _, i, _, j = self.shape
         for level, (start, end) in enumerate(zip(self.ends, self.ends[1:], strict=False)):
             if start < end:
@@ -134,31 +134,31 @@ class Sparse:
 
 
 class Cells:
-    """Sums within the filled cells of rows that come part by part."""
+    """Sums over the cells of rows that are added in parts."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._waiting = 0
 
     def add(self, cells: np.ndarray, values: np.ndarray) -> None:
-        """Add rows: the cell of each (n,), and what is summed (q, n)."""
-        self._parts.append(_summed(cells, values))
+        """Add rows: the cell of each (n,), and the values to sum (q, n)."""
+        self._parts.append(_sum_by_cell(cells, values))
         self._waiting += len(self._parts[-1][0])
-        if self._waiting > len(self._parts[0][0]):  # so each sum is joined to others a few times
+        if self._waiting > len(self._parts[0][0]):  # bounds how often each sum is merged
             self._join()
 
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cells (C,), rising, and their sums (q, C)."""
+        """Return the cells (C,), increasing, and their sums (q, C)."""
         self._join()
         return self._parts[0]
 
     def _join(self) -> None:
         if len(self._parts) > 1:
             cells = np.concatenate([cells for cells, _ in self._parts])
-            self._parts = [_summed(cells, np.concatenate([s for _, s in self._parts], axis=1))]
+            self._parts = [_sum_by_cell(cells, np.concatenate([s for _, s in self._parts], axis=1))]
         self._waiting = 0
 
 
-def _summed(cells: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found, where = np.unique(cells, return_inverse=True)
-    return found, np.array([np.bincount(where, each, len(found)) for each in values])
+def _sum_by_cell(cells: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    filled, where = np.unique(cells, return_inverse=True)
+    return filled, np.array([np.bincount(where, row, len(filled)) for row in values])

@@ -1,8 +1,8 @@
-"""The record of a model fitted by Laplace's approximation, applied to rows: predictors, log-likelihoods.
+"""Predictors and log-likelihoods of rows from the record of a model fitted by Laplace's method.
 
-Such a record has `density`: its `name` (a module of `recency.mixed.densities`), `link`, `scale`
-(`fixed`, `random` and `ranef` of the log of sigma, as the record has them of the location), and
-`others`, further scale parameters, as logarithms.
+Such a record has `density` with its `name` (a module of `recency.mixed.densities`), `link`, `scale`
+(`fixed`, `random` and `ranef` of log sigma, in the form of those of the location), and `others`,
+further scale parameters, as logarithms.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ import numpy as np
 from recency.mixed.formula import column
 from recency.mixed.generalised import density_of
 from recency.mixed.grouped_effects import Grouping
-from recency.mixed.laplace import Laplace, log_density, unlinked
+from recency.mixed.laplace import Laplace, apply_inverse_link, log_density
 from recency.mixed.levels import Levels, joined
 from recency.mixed.recorded import fixed_part, random_part
 
@@ -32,13 +32,13 @@ def linear_predictors(
     fit
         The record.
     predictors
-        Columns (n,), scaled as they were for the fit.
+        Columns (n,), with the fit's scaling.
     groups
-        Grouping variables of the rows; a level that the fit has not seen adds 0.
+        Grouping variables of the rows; a new level adds 0.
     n
         Number of rows.
     omitted
-        Grouping variables whose effects are left out; all of them if None.
+        Grouping variables whose effects are left out; None for all.
     """
     density, columns = fit["density"], []
     for part in (fit, density["scale"]):
@@ -57,7 +57,7 @@ def log_densities(fit: Mapping[str, Any], y: np.ndarray, eta: np.ndarray) -> np.
 def expectation(fit: Mapping[str, Any], eta: np.ndarray) -> np.ndarray:
     """Return the mean (n,) of the response at linear predictors (n, K)."""
     density = density_of(fit["density"]["name"])
-    return density.expectation(unlinked(fit["density"]["link"], eta))
+    return density.expectation(apply_inverse_link(fit["density"]["link"], eta))
 
 
 def marginal(
@@ -67,11 +67,10 @@ def marginal(
     y: np.ndarray,
     integrated: Collection[str] | None = None,
 ) -> np.ndarray:
-    """Return the parts (n,) of the log-likelihood of rows, random effects integrated out.
+    """Return the parts (n,) of the log-likelihood of rows, with random effects integrated out.
 
     The integral is Laplace's approximation at the fit's parameters, over the effects of the levels
-    that these rows have. The part of a row is its log density at their mode, and an equal share of
-    the rest.
+    of these rows. A row's part is its log density at their mode plus an equal share of the rest.
 
     Parameters
     ----------
@@ -80,8 +79,8 @@ def marginal(
     y
         Response (n,).
     integrated
-        The grouping variables whose effects are integrated out; all by default. The others' effects
-        are at their conditional modes.
+        The grouping variables whose effects are integrated out; all by default. Other effects are
+        at their conditional modes.
     """
     density, n = fit["density"], len(y)
     parts = (fit, density["scale"])

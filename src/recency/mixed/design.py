@@ -1,8 +1,8 @@
 """The columns of a model from a data frame: values of terms, categorical columns by R's rules.
 
-Categorical columns (text, categories, true or false) have treatment contrasts, or others that are asked
-for: a 0/1 column for each level but the first, in alphabetical order or that of the categories. As in R,
-a factor has a column for every level where the term without it is not in the model.
+Categorical columns (text, categories, booleans) have treatment contrasts by default: a 0/1 column
+for each level but the first, in alphabetical order or that of the categories. As in R, a factor has
+a column for every level if the model lacks the term without it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,27 +21,27 @@ from recency.mixed.polynomials import Basis, basis_of
 from recency.names import nearest
 
 Part = tuple[str, int | str | None]
-"""A factor of a term and, of a categorical one, the level that a column is the indicator of, or the label
-of a contrast; of poly(x, n) the degree, from 0."""
+"""A factor of a column: its name, and for a categorical one the level of the indicator or the label
+of the contrast; for poly(x, n) the degree, from 0."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """How a formula's columns are made of data, fixed by the data that are fitted.
+    """How a formula's columns are computed from data, fixed by the data of the fit.
 
-    `formula` has columns in place of terms; `columns` says what each is the product of.
+    `formula` has columns in place of terms; `columns` lists the factors of each.
     """
 
     formula: Formula
     columns: dict[str, tuple[Part, ...]]
     levels: dict[str, list[str]]
-    """of each categorical factor"""
+    """by categorical factor"""
     statistics: dict[str, tuple[float, float]]
     """mean and sample standard deviation of each scale(…)"""
     polynomials: dict[str, Basis]
-    """of each poly(x, degree)"""
+    """by poly(x, degree)"""
     codings: dict[str, Coding]
-    """of each categorical factor that has other contrasts than treatment"""
+    """by categorical factor with other contrasts than treatment"""
 
 
 def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.DataFrame, int]:
@@ -68,13 +68,13 @@ def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.D
 
 
 def _typed(values: pd.Series) -> pd.Series:
-    """Return a column of objects with the type that all of its values have: numbers, say."""
+    """Return a column of objects with the common type of its values, such as numbers."""
     kind = pd.api.types.infer_dtype(values)
     return values.astype(np.float64) if kind == "decimal" else values.infer_objects()
 
 
 def levels_notes(formula: Formula, data: pd.DataFrame) -> list[str]:
-    """Name the predictors that are treated as levels though they hold numbers, or text of numbers."""
+    """Name predictors that are treated as categorical although they hold numbers or numeric text."""
     notes = []
     for name in dict.fromkeys(name for term in formula.predictors for name in names(read(term))):
         values = data[name]
@@ -89,21 +89,21 @@ def levels_notes(formula: Formula, data: pd.DataFrame) -> list[str]:
 
 
 def is_number(values: pd.Series) -> bool:
-    """Say whether a column is numeric, which true and false are not."""
+    """Return whether a column is numeric; booleans are not."""
     return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
 
 
 def categorical(values: pd.Series) -> Levels:
-    """Code a column's levels, named as R names them: the categories' order, else alphabetical.
+    """Code a column's levels, named as in R, in the categories' order or alphabetically.
 
-    Values that R would write in the same way, such as 1 and "1", are one level.
+    Values that R writes the same way, such as 1 and "1", are one level.
     """
     if not isinstance(values.dtype, pd.CategoricalDtype):
-        codes, found = pd.factorize(values, sort=True)
+        codes, labels = pd.factorize(values, sort=True)
     else:
         present = values.cat.remove_unused_categories()
-        codes, found = present.cat.codes.to_numpy(np.int64), present.cat.categories
-    written = [_level(level) for level in found]
+        codes, labels = present.cat.codes.to_numpy(np.int64), present.cat.categories
+    written = [_level(level) for level in labels]
     distinct = list(dict.fromkeys(written))
     if len(distinct) < len(written):  # 1 and "1" are one level
         codes = np.array([distinct.index(name) for name in written])[codes]
@@ -111,25 +111,25 @@ def categorical(values: pd.Series) -> Levels:
 
 
 def numbers(values: pd.Series) -> np.ndarray:
-    """Return a numeric or true/false column (n,) as floats; an InputError of any other."""
+    """Return a numeric or boolean column (n,) as floats; raise an InputError for any other."""
     if pd.api.types.is_complex_dtype(values):
         raise InputError(f"column {values.name!r} has complex numbers")
     if not pd.api.types.is_numeric_dtype(values):
-        raise InputError(f"column {values.name!r} has {values.dtype} values, where numbers are due")
+        raise InputError(f"column {values.name!r} has {values.dtype} values, not numbers")
     return values.to_numpy(np.float64)
 
 
 def response_of(formula: Formula, data: pd.DataFrame) -> np.ndarray:
-    """Return the left side (n,), all of it finite."""
+    """Return the left side (n,), checked to be finite."""
     return _finite(formula.response, read(formula.response), data)
 
 
 def make(
     formula: Formula, data: pd.DataFrame, contrasts: Mapping[str, str] | None = None
 ) -> Design:
-    """Code a formula's terms by what the columns of `data` hold.
+    """Code a formula's terms from the columns of `data`.
 
-    `contrasts` are by column: a name of `contrast_codings.CODINGS`.
+    `contrasts` maps columns to names of `contrast_codings.CODINGS`.
     """
     levels: dict[str, list[str]] = {}
     statistics: dict[str, tuple[float, float]] = {}
@@ -154,14 +154,14 @@ def make(
     columns: dict[str, tuple[Part, ...]] = {}
 
     def side(terms: Iterable[str]) -> tuple[str, ...]:
-        made = _coded(list(terms), levels, polynomials, codings)
-        columns.update(made)
-        return tuple(made)
+        coded_columns = _coded_columns(list(terms), levels, polynomials, codings)
+        columns.update(coded_columns)
+        return tuple(coded_columns)
 
     random = []
     for term in formula.random:
-        # Without correlations each term stands alone, its factors coded as after `0 +`.
-        parts = [term.columns] if term.correlated else [(each,) for each in term.columns]
+        # Without correlations each term is separate, its factors coded as after `0 +`.
+        parts = [term.columns] if term.correlated else [(single,) for single in term.columns]
         random += [RandomTerm(side(part), term.group) for part in parts]
     coded = replace(formula, fixed=side(formula.fixed), random=tuple(random))
     return Design(coded, columns, levels, statistics, polynomials, codings)
@@ -170,9 +170,9 @@ def make(
 def codings_of(
     contrasts: Mapping[str, str], levels: Mapping[str, Sequence[str]]
 ) -> dict[str, Coding]:
-    """Return the codings of columns by the contrasts asked for; treatment contrasts need none."""
+    """Return the codings of columns with other contrasts than treatment."""
     written = {name.strip("`"): name for name in levels if read(name).kind == "name"}
-    found = {}
+    codings = {}
     for column, kind in contrasts.items():
         if column not in written:
             raise InputError(
@@ -184,13 +184,13 @@ def codings_of(
         if kind == "treatment":
             continue
         name = written[column]
-        found[name] = CODINGS[kind](levels[name])
-        if same := set(found[name].labels) & set(levels[name]):
+        codings[name] = CODINGS[kind](levels[name])
+        if same := set(codings[name].labels) & set(levels[name]):
             raise InputError(
                 f"contrasts: a column of the {kind} contrasts of {column!r} would have the name of "
                 f"the level {min(same)!r}; give the levels other names"
             )
-    return found
+    return codings
 
 
 def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -210,7 +210,7 @@ def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
             factor_values[name] = design.polynomials[name].values(values)
         else:
             factor_values[name] = _finite(name, expression, data)
-    found = {}
+    by_column = {}
     for column, parts in design.columns.items():
         values = np.ones(n)
         for name, level in parts:
@@ -222,25 +222,25 @@ def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
             elif name in design.polynomials:
                 of_factor, level = of_factor[:, level], None
             values = values * (of_factor if level is None else of_factor == level)
-        found[column] = values
-    return found
+        by_column[column] = values
+    return by_column
 
 
 def groups_of(formula: Formula, data: pd.DataFrame) -> dict[str, Levels]:
-    """Code the grouping variables, by name and, where R needs backticks, with them too."""
-    found = {}
+    """Code the grouping variables, by name, with and without backticks."""
+    groups = {}
     for name in formula.groups:
-        found[name] = found[name.strip("`")] = categorical(data[name.strip("`")])
-    return found
+        groups[name] = groups[name.strip("`")] = categorical(data[name.strip("`")])
+    return groups
 
 
-def _coded(
+def _coded_columns(
     terms: list[str],
     levels: Mapping[str, list[str]],
     polynomials: Mapping[str, Basis],
     codings: Mapping[str, Coding],
 ) -> dict[str, tuple[Part, ...]]:
-    """Return the columns of one side of a formula: R's name and parts of each, in R's order."""
+    """Return the columns of one side of a formula in R's order, by R's name, with their factors."""
     intercept = INTERCEPT in terms
     products = [factors(term) for term in terms if term != INTERCEPT]
     full = [[not _has_margin(products[:j], p, name) for name in p] for j, p in enumerate(products)]
@@ -249,7 +249,7 @@ def _coded(
         places = ((j, i) for j, p in enumerate(products) for i, f in enumerate(p) if f in levels)
         for j, i in list(places)[:1]:
             full[j][i] = True
-    found: dict[str, tuple[Part, ...]] = {INTERCEPT: ()} if intercept else {}
+    coded: dict[str, tuple[Part, ...]] = {INTERCEPT: ()} if intercept else {}
     for names_, is_full in zip(products, full, strict=True):
         choices = []
         for name, every in zip(names_, is_full, strict=True):
@@ -267,18 +267,18 @@ def _coded(
                 choices.append([(f"{name}{of_factor[code]}", (name, code)) for code in codes])
         for reverse in product(*choices[::-1]):  # the first factor varies fastest
             labels, parts = zip(*reverse[::-1], strict=True)
-            found[":".join(labels)] = parts
-    return found
+            coded[":".join(labels)] = parts
+    return coded
 
 
 def _has_margin(before: list[list[str]], term: list[str], name: str) -> bool:
-    """Say whether a term without one of its factors is within a term before it."""
+    """Return whether a term without one of its factors is contained in an earlier term."""
     rest = set(term) - {name}
     return not rest or any(rest <= set(other) for other in before)
 
 
 def _categorical_column(expression: Expression, data: pd.DataFrame) -> str | None:
-    """Return the column that an expression takes as categorical, if it does."""
+    """Return the column that an expression treats as categorical, if any."""
     if expression.kind == "call" and expression.value == "factor":
         if expression.parts[0].kind != "name":
             raise Uncovered("factor(…) of anything but a column is not read here")
@@ -290,21 +290,21 @@ def _categorical_column(expression: Expression, data: pd.DataFrame) -> str | Non
     return expression.value
 
 
-def _codes(values: pd.Series, known: list[str]) -> np.ndarray:
-    """Code new data by the levels that were fitted."""
+def _codes(values: pd.Series, levels: list[str]) -> np.ndarray:
+    """Code new data by the levels of the fit."""
     of_data = categorical(values)
     for level in of_data.names:
-        if level not in known:
+        if level not in levels:
             raise InputError(
-                f"column {values.name!r} has the level {nearest(level, known)}; the fit has "
-                f"{', '.join(known)}"
+                f"column {values.name!r} has the level {nearest(level, levels)}; the fit has "
+                f"{', '.join(levels)}"
             )
-    return np.array([known.index(level) for level in of_data.names], dtype=int)[of_data.codes]
+    return np.array([levels.index(level) for level in of_data.names], dtype=int)[of_data.codes]
 
 
 def _finite(name: str, expression: Expression, data: pd.DataFrame) -> np.ndarray:
-    """Evaluate an expression (n,); an InputError names the first row where it is not finite."""
-    columns = {each: numbers(data[each]) for each in names(expression)}
+    """Evaluate an expression (n,); raise an InputError at the first row where it is not finite."""
+    columns = {column: numbers(data[column]) for column in names(expression)}
     values = np.broadcast_to(evaluate(expression, columns), (len(data),)).astype(np.float64)
     odd = np.flatnonzero(~np.isfinite(values))
     if len(odd):

@@ -1,22 +1,23 @@
-"""The deviance of a mixed model on cross-products, with its gradient.
+"""The deviance of a mixed model from cross-products, with its gradient.
 
 With Lambda the block-diagonal matrix of the L_f, P = Lambda'Z'Z Lambda + I and r^2 the penalised
-residual sum of squares at the best b,
+residual sum of squares at the optimal b,
 
     deviance = log|P| + n (1 + log(2 pi r^2 / n)),
 
--2 log-likelihood profiled over b and sigma (Bates et al. 2015, eq. 34 and following). Factor a is
-eliminated first (its part of P is block-diagonal), so that what is factored is the Schur
-complement on factor b. With V = I + Z Lambda Lambda'Z', e = y - X b, u the spherical random effects
-(P u = Lambda'Z'e) and w = Z'V^-1 e = Z'e - Z'Z Lambda u, the gradient is
+which is -2 log-likelihood profiled over b and sigma (Bates et al. 2015, eq. 34 and following).
+Factor a is eliminated first, since its part of P is block-diagonal; the matrix that is factored is
+the Schur complement on factor b. With V = I + Z Lambda Lambda'Z', e = y - X b, u the spherical
+random effects (P u = Lambda'Z'e) and w = Z'V^-1 e = Z'e - Z'Z Lambda u, the gradient is
 
     d deviance / d (L_f L_f') = sum_g (Z'V^-1 Z)_gg - (n / r^2) sum_g w_g w_g',
 
-the sums running over the levels g of f, and by L_f it is twice this times L_f.
+with sums over the levels g of f; the gradient by L_f is twice this times L_f.
 
-A nested intercept (of each pair of levels of a and b, with relative sd t) is eliminated before all
-else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-product loses
-t^2 / (1 + t^2 n) times the product of the pair's sums, and log|P| gains the sum of log(1 + t^2 n).
+A nested intercept (of each pair of levels of a and b, with relative sd t) is eliminated before
+everything else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-product
+loses t^2 / (1 + t^2 n) times the product of the pair's sums, and log|P| gains the sum of
+log(1 + t^2 n).
 """
 
 from dataclasses import dataclass, replace
@@ -28,13 +29,13 @@ from recency.mixed.cross_products import Products
 from recency.mixed.crossed_sums import Dense, Sparse
 
 ROUNDING = 1e-12
-"""What sums lose, as a share of the squares of the response: what is left below it is nothing."""
+"""Rounding error of sums relative to the response's squares; smaller residuals are treated as 0."""
 SAFE = 1e4
-"""Condition number of Lb up to which the gradient by its square follows from that by Lb."""
+"""Largest condition number of Lb for which the gradient by Lb Lb' is computed from that by Lb."""
 
 
 class NoResiduals(np.linalg.LinAlgError):
-    """The effects explain the response whole, so that no variance is left to estimate."""
+    """The effects explain the response completely, which leaves no variance to estimate."""
 
     def __str__(self) -> str:
         return "the effects leave no residuals"
@@ -51,7 +52,7 @@ class Solution:
     by_Sa: np.ndarray
     """the gradient by a's relative covariance La La' (i, i); by_La is 2 by_Sa La"""
     by_Sb: np.ndarray
-    """the same of b (j, j)"""
+    """the gradient by b's relative covariance (j, j)"""
     by_tt: float
     """the gradient by t squared"""
     beta: np.ndarray
@@ -75,10 +76,10 @@ class Solution:
 
 
 def left_of_squares(left: np.ndarray, squares: float) -> np.ndarray:
-    """Return the lower factor of what is left of W'W, (p + 1, p + 1); its corner is r.
+    """Return the lower Cholesky factor of the remainder of W'W, (p + 1, p + 1); its corner is r.
 
-    `squares` are the response's own. Raises NoResiduals, and numpy.linalg.LinAlgError where X is
-    short of full rank.
+    `squares` is the response's sum of squares. Raises NoResiduals, and numpy.linalg.LinAlgError if
+    X is rank-deficient.
     """
     p = len(left) - 1
     E = np.zeros_like(left)
@@ -93,7 +94,7 @@ def left_of_squares(left: np.ndarray, squares: float) -> np.ndarray:
 
 @dataclass
 class Density:
-    """The log density of rows under a model whose parameters are given."""
+    """The log density of rows under a model with given parameters."""
 
     value: float
     log_determinant: float
@@ -101,12 +102,12 @@ class Density:
     modes_a: np.ndarray
     """conditional modes of factor a, given these rows (G, i)"""
     modes_b: np.ndarray
-    """those of factor b (H, j)"""
+    """conditional modes of factor b (H, j)"""
 
 
 @dataclass
 class _Eliminated:
-    """Both factors eliminated from the cross-products, at given La and Lb."""
+    """The result of eliminating both factors from the cross-products, at given La and Lb."""
 
     crossed: Dense | Sparse
     T: np.ndarray
@@ -116,7 +117,7 @@ class _Eliminated:
     F: np.ndarray
     R: np.ndarray
     half_b: np.ndarray
-    """of repeated levels of b, T_b Z_b'Z_b (H, j, j)"""
+    """T_b Z_b'Z_b (H, j, j), for repeated levels of b"""
     log_determinant: float
     """log|P|"""
 
@@ -130,15 +131,15 @@ def _eliminate(products: Products, La: np.ndarray, Lb: np.ndarray) -> _Eliminate
     p, K = products.ww.shape[0] - 1, H * j
     crossed = ab if isinstance(ab, Sparse) else Dense(ab.reshape(G, i, K))
 
-    # P = [A, B; B', D]; A = C C' is block-diagonal. Z_a is eliminated by T = C^-1 Lambda_a', so that
-    # Lambda_b, K columns wide at most, comes in after the sums over the levels of a.
+    # P = [A, B; B', D]; A = C C' is block-diagonal. Z_a is eliminated by T = C^-1 Lambda_a', so
+    # that Lambda_b, at most K columns wide, enters after the sums over the levels of a.
     C = np.linalg.cholesky(La.T @ aa @ La + np.eye(i))
     T = np.linalg.inv(C) @ La.T
     back = T.transpose(0, 2, 1)
     MW = T @ aw
     flat_W = MW.reshape(G * i, p + 1)
 
-    # The Schur complement on b, S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F' with M = T Z_a'Z_b.
+    # The Schur complement on b: S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F', M = T Z_a'Z_b.
     schur = crossed.gram(T)
     schur *= -1
     levels = np.arange(H)
@@ -151,8 +152,8 @@ def _eliminate(products: Products, La: np.ndarray, Lb: np.ndarray) -> _Eliminate
     value = 2 * float(logs_a.sum() + np.log(np.diagonal(F)).sum())
     half_b = bb
     if products.times_a is not None:
-        # A level that occurs m times: its copies' mean is one level, scaled by sqrt(m) in the sums;
-        # their m - 1 contrasts meet nothing but their own diagonal block of P.
+        # A level that occurs m times: the mean of its copies is one level, scaled by sqrt(m) in the
+        # sums; the m - 1 contrasts only affect their own diagonal block of P.
         Cb = np.linalg.cholesky(Lb.T @ bb @ Lb + np.eye(j))
         half_b = np.linalg.inv(Cb) @ Lb.T @ bb
         logs_b = np.log(np.diagonal(Cb, axis1=1, axis2=2)).sum(1)
@@ -164,7 +165,7 @@ def _eliminate(products: Products, La: np.ndarray, Lb: np.ndarray) -> _Eliminate
 def _modes(
     by: _Eliminated, weights: np.ndarray, Lb: np.ndarray, H: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the random effects given e = W weights: of a (G, i), of b (H, j), u of b, Z_a'Z_b b."""
+    """Return the random effects for e = W weights: a (G, i), b (H, j), b's u, Z_a'Z_b b."""
     ub = _solve(by.F, by.R @ weights, transposed=True).reshape(H, len(Lb))
     Lub = ub @ Lb.T
     of_b = by.crossed.dot(Lub.ravel())
@@ -175,9 +176,9 @@ def _modes(
 def log_density(
     products: Products, La: np.ndarray, Lb: np.ndarray, beta: np.ndarray, sigma: float
 ) -> Density:
-    """Return log N(y; X beta, sigma^2 (I + Z Lambda Lambda' Z')), from cross-products alone.
+    """Return log N(y; X beta, sigma^2 (I + Z Lambda Lambda' Z')), computed from cross-products.
 
-    The rows need not be those that beta (p,) and sigma were fitted to. Natural logarithm.
+    The rows may differ from those that beta (p,) and sigma were fitted to. Natural logarithm.
     """
     by, weights = _eliminate(products, La, Lb), np.append(-beta, 1.0)
     r2 = weights @ by.left @ weights
@@ -195,8 +196,8 @@ def solve(
 ) -> Solution:
     """Solve the penalised least squares at La and Lb (any square roots) and the nested sd t.
 
-    Deviance and gradients are profiled over sigma, or at the `sigma` given.
-    Raises NoResiduals, and numpy.linalg.LinAlgError where X is short of full rank.
+    Deviance and gradients are profiled over sigma, or at the given `sigma`. Raises NoResiduals, and
+    numpy.linalg.LinAlgError if X is rank-deficient.
     """
     cells = products.cells
     if cells is not None:
@@ -207,7 +208,7 @@ def solve(
     by = _eliminate(products, La, Lb)
     crossed, T, back, schur, F = by.crossed, by.T, by.back, by.schur, by.F
 
-    # What is left of W'W belongs to the fixed effects; its corner is r^2.
+    # The remainder of W'W belongs to the fixed effects; its corner is r^2.
     E = left_of_squares(by.left, products.ww[p, p])
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
@@ -215,7 +216,7 @@ def solve(
     variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
     value = by.log_determinant + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
 
-    # Random effects Lambda u and w = Z'V^-1 e by level, where u = Lambda'w.
+    # Random effects Lambda u and w = Z'V^-1 e by level, with u = Lambda'w.
     Lua, Lub, ub, of_b = _modes(by, weights, Lb, H)
     wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - of_b
     wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
@@ -223,7 +224,7 @@ def solve(
     ua = wa @ La
 
     # With U = Lambda_b S^-1 Lambda_b', Q = I - Z_a'Z_a T'T and X = Z_a'Z_b U Z_b'Z_a:
-    # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q', Z_b'V^-1 Z_b is D - D U D, where D is what `schur` holds.
+    # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q', Z_b'V^-1 Z_b is D - D U D, where D is `schur`.
     half = _rows(Lb, _inverse(F))
     trace_b = np.einsum("hjk,hlk->jl", schur.reshape(H, j, K), half.T.reshape(H, j, K))
     U = _rows(Lb, half.T)
@@ -281,7 +282,7 @@ def solve(
 
 
 def nested_modes(products: Products, solution: Solution, t: float) -> np.ndarray:
-    """Return the conditional modes (G, H) of a nested intercept of relative sd t."""
+    """Return the conditional modes (G, H) of a nested intercept with relative sd t."""
     n, i, j = products.cells[:, :, 0], products.aa.shape[1], products.bb.shape[1]
     sa, sb, sw = np.split(products.cells[:, :, 1:], [i, i + j], axis=2)
     left = sw @ np.append(-solution.beta, 1.0)
@@ -291,7 +292,7 @@ def nested_modes(products: Products, solution: Solution, t: float) -> np.ndarray
 
 
 def _without_cells(products: Products, t: float) -> Products:
-    """Eliminate the nested intercept of relative sd t: the cross-products under V_c^-1."""
+    """Eliminate the nested intercept with relative sd t: return the cross-products under V_c^-1."""
     i, j = products.aa.shape[1], products.bb.shape[1]
     n, sums = products.cells[:, :, 0], products.cells[:, :, 1:]
     sa, sb, sw = np.split(sums, [i, i + j], axis=2)
@@ -317,14 +318,14 @@ def _is_well_conditioned(L: np.ndarray) -> bool:
 
 
 def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Multiply each level's rows of `values` (levels * k, c), which may be lost, by L (k, k)."""
+    """Multiply each level's rows of `values` (levels * k, c) by L (k, k); may overwrite them."""
     if len(L) < 2:
         return np.multiply(L.sum(), values, out=values)
     return (L @ values.reshape(-1, len(L), values.shape[1])).reshape(values.shape)
 
 
 def _cholesky(S: np.ndarray) -> np.ndarray:
-    """Return the lower factor of a symmetric S, which is lost."""
+    """Return the lower Cholesky factor of a symmetric S, overwriting S."""
     if not len(S):
         return S
     factor, failed = lapack.dpotrf(S.T, lower=1, overwrite_a=1)
@@ -338,7 +339,7 @@ def _solve(F: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.nda
 
 
 def _inverse(F: np.ndarray) -> np.ndarray:
-    """Return (F F')^-1, both triangles filled; F is lost."""
+    """Return (F F')^-1 with both triangles, overwriting F."""
     if not len(F):
         return F
     half = lapack.dpotri(F, lower=1, overwrite_c=1)[0]

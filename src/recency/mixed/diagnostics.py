@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     from recency.mixed.model import MixedModel
 
 POINTS = 5_000
-"""Rows above which as many are drawn at random for the plot against fitted values."""
+"""Largest number of rows in the plot against fitted values; more are sampled at random."""
 COLUMNS = 3
 SIZE = 3.2
 """Width and height of a panel, in inches."""
 
 
 def standardised(fit: MixedModel) -> np.ndarray:
-    """Return residuals (n,) with mean 0 and variance 1 under the model, Gaussian in linear models.
+    """Return residuals (n,) with mean 0 and variance 1 under the model; Gaussian in linear models.
 
-    Those of a lognormal model are of the logarithm, those of counts and events Pearson's.
+    Residuals of a lognormal model are those of the logarithm; counts and events have Pearson's.
     """
     source, family = fit._source, fit.family
     response = (fit.fitted + fit.residuals).to_numpy()
     fitted = fit.fitted.to_numpy()
-    rows = source.asked.rows
-    weights = rows[source.asked.weights].to_numpy() if source.asked.weights else np.ones(fit.nobs)
+    rows = source.request.rows
+    weights = (
+        rows[source.request.weights].to_numpy() if source.request.weights else np.ones(fit.nobs)
+    )
     if family == families.GAUSSIAN:
         return np.sqrt(weights) * (response - fitted) / fit.sigma
     if family in (families.LOGNORMAL, families.SHIFTED):
@@ -43,9 +45,7 @@ def standardised(fit: MixedModel) -> np.ndarray:
         return np.sqrt(weights) * (response - fitted) / np.sqrt(fitted * (1 - fitted))
     if family in families.GENERALISED:
         return (response - fitted) / np.sqrt(fitted)
-    raise InputError(
-        f"diagnostic plots are of linear and of lme4's models, not of family {family!r}"
-    )
+    raise InputError(f"diagnostic plots support linear models and lme4's, not family {family!r}")
 
 
 def plot(fit: MixedModel) -> Figure:
@@ -79,7 +79,7 @@ def plot(fit: MixedModel) -> Figure:
 
 
 def _quantiles(axis: Axes, values: np.ndarray, label: str, title: str) -> None:
-    """Draw values against quantiles of the normal distribution, and the line of their sd."""
+    """Plot values against quantiles of the normal distribution, with the line of their sd."""
     ordered = np.sort(values)
     shares = (np.arange(len(ordered)) + 0.5) / len(ordered)
     quantiles = ndtri(shares)

@@ -1,4 +1,4 @@
-"""Effects that the data say nothing of: empty cells of categorical columns, and separated events."""
+"""Effects that cannot be estimated: empty cells of categorical columns, and separated events."""
 
 import math
 
@@ -11,11 +11,11 @@ from recency.mixed.design import Design
 from recency.mixed.expressions import names, read
 
 SLIGHT = 1e-6
-"""Size of a direction's coefficient, and of what it gains a row, that counts as 0."""
+"""Coefficient of a direction, and its gain per row, below which it is treated as 0."""
 
 
 def empty_cells(design: Design, data: pd.DataFrame) -> list[str]:
-    """Name the products of categorical columns of the fixed effects that have cells without rows."""
+    """Describe interactions of categorical fixed effects that have cells without rows."""
     products = {
         tuple(dict.fromkeys(name for name, _ in parts if name in design.levels)): None
         for parts in (design.columns[column] for column in design.formula.fixed)
@@ -42,31 +42,31 @@ def empty_cells(design: Design, data: pd.DataFrame) -> list[str]:
 
 
 def separation(X: np.ndarray, columns: list[str], event: np.ndarray) -> str:
-    """Say which fixed effects predict events without error, so that their estimates are not finite.
+    """Describe fixed effects that predict events without error, whose estimates are not finite.
 
-    Events are separated where a combination of the columns is never below 0 where an event happens, and
-    never above where none does, but not 0 in all rows: a linear program finds it (Konis 2007).
+    Events are separated if a combination of the columns is nonnegative where an event happens and
+    nonpositive elsewhere, but not 0 in all rows. A linear program finds it (Konis 2007).
 
     Parameters
     ----------
     X
         Columns (n, p).
     columns
-        Their names.
+        Names of the columns.
     event
         Whether the event happens (n,).
 
     Returns
     -------
     str
-        A note, empty where there is no separation.
+        A note; empty without separation.
     """
     scaled = X / np.maximum(np.abs(X).max(0), 1e-300)
     signed = np.where(event, 1.0, -1.0)[:, None] * scaled
-    found = linprog(-signed.sum(0), A_ub=-signed, b_ub=np.zeros(len(X)), bounds=(-1, 1))
-    if found.status != 0 or -found.fun <= SLIGHT * len(X):
+    program = linprog(-signed.sum(0), A_ub=-signed, b_ub=np.zeros(len(X)), bounds=(-1, 1))
+    if program.status != 0 or -program.fun <= SLIGHT * len(X):
         return ""
-    beta = np.where(np.abs(found.x) > SLIGHT, found.x, 0.0)
+    beta = np.where(np.abs(program.x) > SLIGHT, program.x, 0.0)
     named = [name for name, value in zip(columns, beta, strict=True) if value]
     rows = int((np.abs(scaled @ beta) > SLIGHT).sum())
     return (

@@ -1,4 +1,4 @@
-"""Names, numbers and arithmetic of a formula in R's notation: read, written as R does, evaluated."""
+"""Names, numbers and arithmetic of a formula in R's notation: parse, write as R does, evaluate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recency.errors import InputError
 
 
 class Uncovered(InputError):
-    """A piece of R's notation that is not read here, though R may know it."""
+    """A construct of R's notation that is not supported here, though R may support it."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Token:
 class Expression:
     """A syntax tree: `kind` is name, number, call, operation (one or two parts) or parenthesis.
 
-    Options of a call are of the kind option, `df = 3`; a word in one, `kernel = gamma`, is a word.
+    Options of a call have the kind option, `df = 3`; a word as an option's value has the kind word.
     """
 
     kind: str
@@ -47,20 +47,20 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sqrt": np.sqrt,
 }
 CODINGS = ("scale", "factor", "poly")
-"""Functions that need the fitted data's statistics or levels; they stand for a whole term."""
+"""Functions that need statistics or levels of the fitted data; each is a whole term."""
 DELAYS = ("lags", "deconvolve")
-"""Functions of the words read so far, which stand for a whole term of a design (recency.regression)."""
+"""Functions of the words read so far; each is a whole term of a design (recency.regression)."""
 R_FUNCTIONS = (
     *("s", "te", "ti", "t2", "ns", "bs", "offset", "cut", "ordered", "relevel", "interaction"),
     *("sin", "cos", "tan", "round", "floor", "ceiling", "pmin", "pmax", "ifelse", "is.na"),
     *("as.numeric", "as.factor", "cbind", "c"),
 )
-"""Further functions that a formula may call where R reads it."""
+"""Further functions that a formula may call if R reads it."""
 R_OPERATORS = (
     *("~", "+", "-", "*", "/", "^", ":", "|", "||", "(", "%in%", "%%", "%/%"),
     *("==", "!=", "<", "<=", ">", ">=", "&", "&&", "!"),
 )
-"""The operators of such a formula, which R calls as well."""
+"""Operators of such a formula, which are functions in R."""
 DEGREES = 9
 """The highest degree of poly(x, degree)."""
 RESERVED = {"TRUE", "FALSE", "NULL", "NA", "NaN", "Inf", "pi", ".", "function"}
@@ -77,56 +77,56 @@ SPACED = ("+", "-", "*")
 
 
 def tokens(text: str) -> list[Token]:
-    """Split a formula into tokens; an InputError names the character that belongs to none."""
-    found, place = [], 0
-    while place < len(text):
-        if text[place].isspace():
-            place += 1
+    """Split a formula into tokens; raise an InputError at a character that belongs to none."""
+    pieces, position = [], 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
             continue
-        match = TOKEN.match(text, place)
+        match = TOKEN.match(text, position)
         if match is None:
-            raise InputError(f"formula {text!r}: {text[place:]!r} cannot be read")
+            raise InputError(f"formula {text!r}: {text[position:]!r} cannot be read")
         piece = "^" if match.group() == "**" else match.group()
-        found.append(Token(match.lastgroup, piece))
-        place = match.end()
-    return found
+        pieces.append(Token(match.lastgroup, piece))
+        position = match.end()
+    return pieces
 
 
 def variables(text: str) -> list[str]:
     """Return the names in a formula that are columns of the data, in order of appearance.
 
-    Functions, names of arguments and R's constants are none. Works for all of R's notation.
+    Names of functions, arguments and R's constants are excluded. Works for all of R's notation.
     """
-    found, row = [], [Token("operator", ""), *tokens(text), Token("operator", "")]
+    columns, row = [], [Token("operator", ""), *tokens(text), Token("operator", "")]
     for before, token, after in zip(row, row[1:], row[2:], strict=False):
         other = after.text in ("(", "::", "=") or before.text in ("::", "$", "@")
         if token.kind == "name" and not other and token.text not in RESERVED:
-            found.append(token.text.strip("`"))
-    return list(dict.fromkeys(found))
+            columns.append(token.text.strip("`"))
+    return list(dict.fromkeys(columns))
 
 
 class Reader:
-    """Reads tokens one after the other; `where` says in an error what they are part of."""
+    """A reader of one token after the other."""
 
     def __init__(self, text: str):
-        self.text, self.tokens, self.place = text, tokens(text), 0
+        self.text, self.tokens, self.position = text, tokens(text), 0
 
     @property
     def next(self) -> str:
         """The text of the next token, empty at the end."""
-        return self.tokens[self.place].text if self.place < len(self.tokens) else ""
+        return self.tokens[self.position].text if self.position < len(self.tokens) else ""
 
     def take(self, *expected: str) -> Token:
-        """Return the next token; an InputError unless it is one of `expected`, if any are."""
-        if self.place == len(self.tokens) or (expected and self.next not in expected):
+        """Return the next token; raise an InputError unless it is one of `expected`, if given."""
+        if self.position == len(self.tokens) or (expected and self.next not in expected):
             what = repr(self.next) if self.next else "the end"
             wanted = " or ".join(map(repr, expected)) or "a term"
             raise InputError(f"formula {self.text!r}: {wanted} is missing before {what}")
-        self.place += 1
-        return self.tokens[self.place - 1]
+        self.position += 1
+        return self.tokens[self.position - 1]
 
     def expression(self, least: int = SUM) -> Expression:
-        """Read arithmetic whose operators bind at least as tightly as `least`."""
+        """Read arithmetic with operators that bind at least as tightly as `least`."""
         if self.next in ("-", "+"):
             sign = self.take().text
             left = Expression("operation", sign, (self.expression(UNARY),))
@@ -154,9 +154,9 @@ class Reader:
 
     def _arguments(self, function: str) -> tuple[Expression, ...]:
         if function not in FUNCTIONS and function not in (*CODINGS, *DELAYS):
-            known = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS, *DELAYS))
+            supported = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS, *DELAYS))
             raise Uncovered(
-                f"formula {self.text!r}: {function}() cannot be read; there are {known}"
+                f"formula {self.text!r}: {function}() cannot be read; there are {supported}"
             )
         self.take("(")
         inner = self.expression()
@@ -174,7 +174,7 @@ class Reader:
 
     def _options(self) -> list[Expression]:
         """Read the rest of a call's arguments: numbers, and options such as `kernel = gamma`."""
-        found = []
+        options = []
         while self.next != ")":
             self.take(",")
             token = self.take()
@@ -182,16 +182,16 @@ class Reader:
                 self.take("=")
                 value = self.take()
                 kind = "number" if value.kind == "number" else "word"
-                found.append(Expression("option", token.text, (Expression(kind, value.text),)))
+                options.append(Expression("option", token.text, (Expression(kind, value.text),)))
             elif token.kind == "number":
-                found.append(Expression("number", token.text))
+                options.append(Expression("number", token.text))
             else:
                 raise InputError(f"formula {self.text!r}: {token.text!r} is no argument")
         self.take(")")
-        return found
+        return options
 
     def _degree(self) -> Expression:
-        """Read the rest of poly(x, degree), of whose arguments R knows more."""
+        """Read the rest of poly(x, degree); R accepts further arguments."""
         self.take(",")
         degree = self.take()
         if not degree.text.isdigit() or not 1 <= int(degree.text) <= DEGREES or self.next != ")":
@@ -203,14 +203,14 @@ class Reader:
         return Expression("number", degree.text)
 
 
-@functools.lru_cache(maxsize=4096)  # a plan of many jobs asks for few expressions, over and over
+@functools.lru_cache(maxsize=4096)  # a plan of many jobs repeats few expressions
 def read(text: str) -> Expression:
     """Read one expression, such as a term's factor or a response."""
     reader = Reader(text)
-    found = reader.expression()
+    expression = reader.expression()
     if reader.next:
         raise Uncovered(f"formula {text!r}: {reader.next!r} cannot be read here")
-    return found
+    return expression
 
 
 def written(expression: Expression) -> str:
@@ -243,18 +243,18 @@ def names(expression: Expression) -> list[str]:
 
 
 def evaluate(expression: Expression, data: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the values (n,) of an expression, of numeric columns (n,) of `data`."""
+    """Return the values (n,) of an expression of numeric columns (n,) of `data`."""
     if expression.kind == "name":
         return data[expression.value]
     if expression.kind == "number":
         return np.float64(expression.value)
     if expression.value in DELAYS and expression.kind == "call":
         raise InputError(
-            f"{written(expression)} is of words in reading order, and a whole term of a design's "
-            "formula; a data frame has no such order: give it the columns themselves"
+            f"{written(expression)} is a function of words in reading order, and only a whole term of a "
+            "design's formula; a data frame has no such order: give it the columns themselves"
         )
     parts = [evaluate(part, data) for part in expression.parts]
-    with np.errstate(all="ignore"):  # what is not finite is found by whoever asked
+    with np.errstate(all="ignore"):  # callers check for values that are not finite
         if expression.kind == "call":
             if expression.value in CODINGS:
                 raise Uncovered(f"{written(expression)} stands within another expression")
@@ -276,7 +276,7 @@ _ARITHMETIC = {
 
 
 def split_product(column: str) -> list[str]:
-    """Split `a:b` at its colons, but not within backticks."""
+    """Split `a:b` at its colons, except within backticks."""
     if "`" not in column:
         return column.split(":")
     return re.findall(r"(?:`[^`]*`|[^:`])+", column)

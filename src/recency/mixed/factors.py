@@ -1,4 +1,4 @@
-"""The grouping factors of a formula: their columns, and what varies in their covariance."""
+"""The grouping factors of a formula: their columns, and the free elements of their covariance."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from recency.mixed.formula import INTERCEPT, Formula, RandomTerm
 
 
 class NotSearchable(ValueError):
-    """A model that the search on cross-products does not cover; the message says why."""
+    """A model that the search on cross-products does not cover; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A grouping variable with the columns of all its terms and what varies in its L (k, k)."""
+    """A grouping variable, the columns of all its terms, and the free elements of its L (k, k)."""
 
     group: str
     columns: tuple[str, ...]
@@ -34,14 +34,14 @@ def nested_group(formula: Formula) -> str | None:
 def crossed_factors(formula: Formula) -> list[Factor]:
     """Return the one or two crossed factors of a model that the search covers.
 
-    Both parts of a nested group are among them, without columns where they have no terms.
+    Both parts of a nested group are included, without columns if they have no terms.
     """
     nested = nested_group(formula)
     random = [term for term in formula.random if term.group != nested]
     names = list(dict.fromkeys(term.group for term in random))
     if nested:
         if not names:
-            raise NotSearchable("the search covers no nested term alone")
+            raise NotSearchable("the search covers no nested term by itself")
         inner = split_product(nested)
         names += [name for name in inner if name not in names]
         if len(set(inner)) != 2:
@@ -52,7 +52,7 @@ def crossed_factors(formula: Formula) -> list[Factor]:
 
 
 def all_factors(formula: Formula) -> list[Factor]:
-    """Return the factor of each grouping variable, a nested one such as `a:b` as one of its own."""
+    """Return the factor of each grouping variable, where a nested one such as `a:b` is separate."""
     names = dict.fromkeys(term.group for term in formula.random)
     return [_factor(name, [t for t in formula.random if t.group == name]) for name in names]
 

@@ -1,7 +1,7 @@
-"""Families of responses: their distribution about the mean, and its link.
+"""Families of responses: their distribution about the mean, and their link.
 
-Gaussian and lognormal models are linear mixed models, of the response or its logarithm. Binomial (and
-Poisson) ones are fitted by lme4's glmer(). The others are densities of `recency.mixed.densities`,
+Gaussian and lognormal models are linear mixed models of the response or its logarithm. Binomial and
+Poisson models are fitted by lme4's glmer(). The others are densities of `recency.mixed.densities`,
 fitted by Laplace's approximation, as is every model with a formula of its scale.
 """
 
@@ -17,19 +17,19 @@ BINOMIAL = "binomial"
 LOGNORMAL = "lognormal"
 SHIFTED = "shifted_lognormal"
 LINEAR = (GAUSSIAN, LOGNORMAL, SHIFTED)
-"""Families of which, without a formula of the scale, a linear mixed model is fitted."""
+"""Families that are fitted as linear mixed models, unless the scale has a formula."""
 GENERALISED = (BINOMIAL, "poisson")
-"""What `lmer` has glmer() fit, with the family's canonical link."""
+"""Families that `lmer` fits by glmer(), with the canonical link."""
 
 
 def names() -> list[str]:
-    """Return the families of a design."""
+    """Return the families that a design can have."""
     skewed = [name for name in plugins.names("recency.mixed.densities") if name != GAUSSIAN]
     return [*LINEAR, BINOMIAL, *skewed]
 
 
 def links(family: str) -> tuple[str, ...]:
-    """Return the links of a family, its default first; none where there is no choice."""
+    """Return the links of a family, its default first; none if there is no choice."""
     if family in (LOGNORMAL, SHIFTED, *GENERALISED):
         return ()
     return tuple(plugins.constant("recency.mixed.densities", family, "LINKS"))
@@ -41,7 +41,7 @@ def scales(family: str) -> tuple[str, ...]:
 
 
 def is_positive(family: str) -> bool:
-    """Whether responses must be above 0."""
+    """Return whether responses must be above 0."""
     if family in (LOGNORMAL, SHIFTED):
         return True
     return family not in GENERALISED and bool(
@@ -55,26 +55,26 @@ def of(fit: Mapping[str, Any]) -> str:
 
 
 def is_linear(fit: Mapping[str, Any]) -> bool:
-    """Whether a fit's record is of a linear model, of the response or of its logarithm."""
+    """Return whether a fit's record is of a linear model of the response or its logarithm."""
     return of(fit) in LINEAR and "density" not in fit
 
 
 def transformed(fit: Mapping[str, Any], y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the response that a linear model is of, and the log of the Jacobian.
+    """Return the transformed response of a linear model, and the log of the Jacobian.
 
     Parameters
     ----------
     fit
         The record of a fit.
     y
-        Response (n,) as the record has it: of the family lognormal, its logarithm.
+        Response (n,) as in the record; for the lognormal family, its logarithm.
 
     Returns
     -------
     tuple of arrays
-        z (n,) with log p(y) = log p(z) + j in units of the untransformed response, and j (n,): 0 of
-        a Gaussian response, -log y of a lognormal one, -log(y - shift) of a shifted one. z is NaN,
-        and j -inf, where a response is not above the shift.
+        z (n,) with log p(y) = log p(z) + j in units of the untransformed response, and j (n,): 0
+        for a Gaussian response, -log y for a lognormal one, -log(y - shift) for a shifted one. z is
+        NaN, and j -inf, if a response is not above the shift.
     """
     if of(fit) == LOGNORMAL:
         return y, -y
@@ -86,7 +86,7 @@ def transformed(fit: Mapping[str, Any], y: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def bernoulli(y: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-    """Return log p(y) (n,) of events y, 0 or 1, whose log odds are `predictor`; natural logarithm."""
+    """Return log p(y) (n,) of events y, 0 or 1, with log odds `predictor`; natural logarithm."""
     from scipy.special import log_expit
 
     return np.where(y > 0.5, log_expit(predictor), log_expit(-predictor))

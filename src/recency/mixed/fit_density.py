@@ -1,4 +1,4 @@
-"""A mixed model of a skewed response that was asked for, fitted by Laplace's approximation."""
+"""Fit a specified mixed model of a skewed response by Laplace's approximation."""
 
 from dataclasses import replace
 
@@ -7,39 +7,39 @@ from scipy.linalg import block_diag
 
 from recency.errors import InputError
 from recency.mixed import families
-from recency.mixed.asked import Asked, Prepared
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import Result, check_levels
 from recency.mixed.formula import INTERCEPT, Formula
 from recency.mixed.generalised import fit_generalised
 from recency.mixed.lme4 import Refused
+from recency.mixed.model_request import ModelRequest, Prepared
 from recency.mixed.scaled_search import scale_fixed, scale_random
 from recency.mixed.source import Source
 from recency.mixed.summary import FitSummary
 
 
-def fit_density(model: Asked, prepared: Prepared, notes: list[str]) -> Source:
-    """Fit columns that are centred and scaled, and bring the figures back to the units given."""
+def fit_density(model: ModelRequest, prepared: Prepared, notes: list[str]) -> Source:
+    """Fit centred and scaled columns, and convert the estimates to the original units."""
     link = model.link or families.links(model.family)[0]
     given = prepared.design.formula
     scaled, B = scale_fixed(given, prepared.columns)
-    # Names of their own: a product's parts are scaled otherwise than the product.
-    labels = {c: c if c == INTERCEPT else f"fixed{place}" for place, c in enumerate(given.fixed)}
+    # Separate names, since the factors of a product are scaled differently from the product.
+    labels = {c: c if c == INTERCEPT else f"fixed{number}" for number, c in enumerate(given.fixed)}
     columns = {labels[name]: values for name, values in scaled.items()}
     random, by_group = [], {}
-    for place, term in enumerate(given.random):
+    for number, term in enumerate(given.random):
         values, A = scale_random(term, prepared.columns)
-        names = [c if c == INTERCEPT else f"random{place}.{n}" for n, c in enumerate(term.columns)]
+        names = [c if c == INTERCEPT else f"random{number}.{n}" for n, c in enumerate(term.columns)]
         columns |= dict(zip(names, values, strict=True))
         random.append(replace(term, columns=tuple(names)))
         by_group.setdefault(term.group, []).append((term.columns, A))
     formula = Formula(given.response, tuple(labels.values()), tuple(random))
     try:
         check_levels(given, prepared.groups, len(prepared.y))
-        found = fit_generalised(model.family, link, formula, columns, prepared.y, prepared.groups)
+        fitted = fit_generalised(model.family, link, formula, columns, prepared.y, prepared.groups)
     except (Refused, NotSearchable, np.linalg.LinAlgError) as reason:
         raise InputError(f"formula {model.text!r} was not fitted: {reason}") from None
-    summary = found.location
+    summary = fitted.location
     original = {label: name for name, label in labels.items()}
     kept = [given.fixed.index(original[label]) for label in summary.fixed]
     B = B[np.ix_(kept, kept)]
@@ -61,11 +61,11 @@ def fit_density(model: Asked, prepared: Prepared, notes: list[str]) -> Source:
     if dropped := [name for c, name in enumerate(given.fixed) if c not in kept]:
         notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
     if not summary.converged:
-        gain = f"a step would raise the log-likelihood by {found.gain:.2g}"
+        gain = f"a step would raise the log-likelihood by {fitted.gain:.2g}"
         notes = [*notes, f"not converged: {gain}"]
     elif summary.singular:
         notes = [*notes, "singular fit: a variance or a correlation is at its limit"]
-    scale = (*found.scale.fixed.values(), *found.others.values())
+    scale = (*fitted.scale.fixed.values(), *fitted.others.values())
     result = Result(summary, summary.converged, "; ".join(notes), by="laplace")
     return Source(model, prepared, result, scale=scale)
 
@@ -73,7 +73,7 @@ def fit_density(model: Asked, prepared: Prepared, notes: list[str]) -> Source:
 def _spread(
     summary: FitSummary, group: str, terms: list[tuple[tuple[str, ...], np.ndarray]]
 ) -> dict:
-    """Return columns, sd (k,) and correlation (k, k) of a group's effects in the units given."""
+    """Return columns, sd (k,) and correlation (k, k) of a group's effects in the original units."""
     of_scaled = summary.random[group]
     sd = np.array(of_scaled["sd"])
     correlation = np.nan_to_num(np.array(of_scaled["correlation"], dtype=float))
@@ -90,7 +90,7 @@ def _spread(
 def _modes(
     summary: FitSummary, group: str, terms: list[tuple[tuple[str, ...], np.ndarray]]
 ) -> dict[str, list[float]]:
-    """Return the conditional modes of each level in the units given."""
+    """Return the conditional modes of each level in the original units."""
     A = block_diag(*(A for _, A in terms))
     levels = summary.modes[group]
     values = np.array(list(levels.values())) @ A.T

@@ -1,4 +1,4 @@
-"""One mixed model: theta searched on cross-products, and its figures, lme4's or our own."""
+"""Fit one mixed model: theta searched on cross-products, figures by lme4 or computed here."""
 
 import math
 import sys
@@ -16,15 +16,15 @@ from recency.mixed.families import GAUSSIAN
 from recency.mixed.formula import Formula, factors
 from recency.mixed.levels import Levels, joined
 from recency.mixed.lme4 import Refused
-from recency.mixed.own_figures import distance, summary_of
-from recency.mixed.scaled_search import Found, ScaledSearch, as_given, search_theta
+from recency.mixed.scaled_search import ScaledSearch, SearchResult, search_theta, unscaled_search
+from recency.mixed.search_summary import distance, summary_of
 from recency.mixed.summary import FitSummary
 from recency.mixed.theta_search import Optimum
 
 AGREEMENT = 1e-6
-"""Relative difference between our deviance and lme4's at the same theta above which ours is out."""
-ALIKE = 1e-5
-"""Standard errors between our figures and lme4's at the same theta above which ours are out."""
+"""Largest relative difference between the search's deviance and lme4's at the same theta."""
+CLOSE = 1e-5
+"""Largest difference, in standard errors, between the search's figures and lme4's at one theta."""
 
 
 @dataclass
@@ -37,9 +37,9 @@ class Result:
     model: Any = None
     optimum: Optimum | None = None
     by: str = "lme4"
-    """whose figures these are: `lme4`, `search`, or of other models what fitted them"""
+    """source of the figures: `lme4`, `search`, or another engine"""
     difference: float | None = None
-    """how far the search's own figures are from lme4's, where both were computed; see distance()"""
+    """`distance` of the search's figures from lme4's, if both were computed"""
 
 
 def fit_model(
@@ -53,22 +53,23 @@ def fit_model(
 ) -> Result:
     """Fit by maximum likelihood; `engine` is `cross_products` or `lme4`.
 
-    A `family` other than gaussian is fitted by lme4's glmer(), whatever the engine. With `confirm`
-    lme4 sets up what was searched on cross-products, evaluates its deviance there and reports the
-    figures; without, they are ours, and R is not started unless the search does not cover the model.
+    A `family` other than gaussian is fitted by lme4's glmer(), whatever the engine. With `confirm`,
+    lme4 sets up the model that was searched on cross-products, evaluates its deviance at theta and
+    reports the figures. Without it they are computed here, and R is started only if the search does
+    not cover the model.
 
-    `predictors` and `y` have one element per observation. A model that cannot be fitted is a
-    Result without figures, with the reason in its note.
+    `predictors` and `y` have one element per observation. A model that cannot be fitted is a Result
+    without a summary, with the reason in its note.
     """
     used = {name: predictors[name] for name in formula.predictors}
-    found, notes = None, []
+    result, notes = None, []
     if engine == "cross_products" and family == GAUSSIAN:
         try:
             if not confirm:
                 check_levels(formula, groups, len(y))
-            found = _timed_search(formula, used, y, groups)
+            result = _timed_search(formula, used, y, groups)
             if not confirm:
-                return alone(as_given(formula, found, groups, float(y.mean())))
+                return unconfirmed(unscaled_search(formula, result, groups, float(y.mean())))
         except (Refused, NoResiduals) as reason:
             return Result(None, False, str(reason))
         except (NotSearchable, np.linalg.LinAlgError) as reason:
@@ -79,21 +80,23 @@ def fit_model(
         data = lme4.data_frame({formula.response: y, **columns})
         if family != GAUSSIAN:
             fit, messages = lme4.generalised(str(formula), data, family)
-            return reported(fit, messages)
+            return read_fit(fit, messages)
         model, messages = lme4.set_up(str(formula), data)
         notes += messages
-        if found is not None:
+        if result is not None:
             try:
-                return confirmed(model, as_given(formula, found, groups, float(y.mean())), notes)
+                return confirm_by_lme4(
+                    model, unscaled_search(formula, result, groups, float(y.mean())), notes
+                )
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
-        return optimised(model, notes)
+        return fit_by_lme4(model, notes)
     except Refused as reason:
         return Result(None, False, "; ".join([*notes, f"lme4: {reason}"]))
 
 
 def check_levels(formula: Formula, groups: Mapping[str, Levels], n: int) -> None:
-    """Raise Refused, as lme4 would, where a grouping variable has too few levels or too many."""
+    """Raise Refused, as lme4 would, if a grouping variable has too few or too many levels."""
     for term in formula.random:
         levels = len(joined(term.group, groups).names)
         if levels < 2 or levels * len(term.columns) >= n:
@@ -103,54 +106,54 @@ def check_levels(formula: Formula, groups: Mapping[str, Levels], n: int) -> None
             )
 
 
-def alone(searched: ScaledSearch, notes: Sequence[str] = ()) -> Result:
-    """Report a search's own figures, of which lme4 has seen none."""
+def unconfirmed(searched: ScaledSearch, notes: Sequence[str] = ()) -> Result:
+    """Report a search's own figures, without lme4."""
     summary, dropped = summary_of(searched)
     if dropped:
         notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
-    optimum = searched.in_given_units().optimum
+    optimum = searched.in_original_units().optimum
     notes = [*notes, *search_notes(optimum)]
     return Result(summary, summary.converged, "; ".join(notes), None, optimum, by="search")
 
 
-def optimised(model: Any, notes: Sequence[str]) -> Result:
+def fit_by_lme4(model: Any, notes: Sequence[str]) -> Result:
     """Fit a model that lme4 has set up by lme4's own optimiser."""
     fit, messages = lme4.optimise(model)
-    return reported(fit, messages, notes)
+    return read_fit(fit, messages, notes)
 
 
-def reported(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Result:
-    """Read a merMod object that lme4's optimiser ended at."""
+def read_fit(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Result:
+    """Read a merMod object at which lme4's optimiser ended."""
     summary = lme4.summary_of(fit)
     notes = [*notes, *dict.fromkeys([*messages, *summary.messages])]
     return Result(summary, summary.converged, "; ".join(notes), fit)
 
 
-def _timed_search(*arguments: Any) -> Found:
-    """Search theta, and print in the job's log how that went."""
+def _timed_search(*arguments: Any) -> SearchResult:
+    """Search theta, and print its course in the job's log."""
     started = time.perf_counter()
-    found = search_theta(*arguments)
-    optimum = found.optimum
+    result = search_theta(*arguments)
+    optimum = result.optimum
     print(
         f"theta: {optimum.evaluations} evaluations, {time.perf_counter() - started:.2f} s, "
         f"deviance {optimum.deviance!r}, a step would gain {optimum.gain:.1e}",
         file=sys.stderr,
     )
-    return found
+    return result
 
 
-def confirmed(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Result:
-    """Have lme4 confirm the deviance at the optimum, and make its merMod object there.
+def confirm_by_lme4(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Result:
+    """Have lme4 confirm the deviance at the optimum, and build its merMod object there.
 
-    The search's own figures are compared with lme4's: fits that lme4 does not see report these.
+    The search's own figures are compared with lme4's, since unconfirmed fits report them.
     """
-    found = searched.in_given_units()
-    by_group, optimum = found.blocks(), found.optimum
+    result = searched.in_original_units()
+    by_group, optimum = result.blocks(), result.optimum
     parts = []
     for group, columns in lme4.terms(model):
         if group not in by_group:
             raise NotSearchable(f"its grouping variable {group} is not among ours")
-        parts.append(_laid_out(columns, *by_group[group]))
+        parts.append(_theta_part(columns, *by_group[group]))
     theta = np.concatenate(parts)
     evaluation, value = lme4.evaluate(model, theta)
     if not abs(value - searched.deviance) <= AGREEMENT * abs(value):
@@ -158,7 +161,7 @@ def confirmed(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Resul
     fit = lme4.make_at(model, evaluation, theta)
     summary = lme4.summary_of(fit)
     difference = distance(summary_of(searched)[0], summary)
-    if difference is not None and not difference <= ALIKE:
+    if difference is not None and not difference <= CLOSE:
         raise NotSearchable(f"its figures are {difference:.1e} standard errors from the search's")
     notes = [*notes, *search_notes(optimum)]
     text = "; ".join(notes)
@@ -166,7 +169,7 @@ def confirmed(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Resul
 
 
 def search_notes(optimum: Optimum) -> list[str]:
-    """Return what is to be said of an optimum: that it is singular, that it did not converge."""
+    """Return notes on a singular or unconverged optimum."""
     notes = []
     if optimum.singular:
         notes.append("singular fit: a variance or a correlation is at its limit")
@@ -176,7 +179,7 @@ def search_notes(optimum: Optimum) -> list[str]:
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """Return what is recorded of a fit, for JSON and for predictions; empty where there is none."""
+    """Return the record of a fit for JSON and predictions; without a summary it is empty."""
     summary = result.summary
     if summary is None:
         summary = FitSummary(
@@ -207,7 +210,7 @@ def figures(result: Result) -> dict[str, Any]:
     }
 
 
-def _laid_out(columns: list[str], factor: Factor, L: np.ndarray) -> np.ndarray:
+def _theta_part(columns: list[str], factor: Factor, L: np.ndarray) -> np.ndarray:
     """Return one term's part of theta: the lower triangle of its block of L, by column."""
     keys = [frozenset(factors(c)) for c in factor.columns]
     try:

@@ -1,8 +1,8 @@
 """Formulas of mixed models in lme4's notation.
 
-Read are sums of terms, `a:b`, `a*b`, `a/b`, `(a + b)^2`, `- a`, an intercept or `0 +`, `- 1`, and
-random terms `(terms | group)` or, uncorrelated, `(terms || group)`, where a group may be nested
-(`a/b`, `a:b`). A term is made of columns, in backticks where R needs them, and of calls of the
+Supported are sums of terms, `a:b`, `a*b`, `a/b`, `(a + b)^2`, `- a`, an intercept or `0 +`, `- 1`,
+and random terms `(terms | group)` or, uncorrelated, `(terms || group)`, where a group may be nested
+(`a/b`, `a:b`). A term consists of columns, in backticks where R needs them, and of calls of the
 functions in `recency.mixed.expressions`: log(a), I(a^2), scale(a), factor(a), poly(a, 2) …
 """
 
@@ -18,15 +18,15 @@ from recency.mixed.expressions import Reader, Uncovered, names, read, split_prod
 from recency.names import nearest
 
 INTERCEPT = "(Intercept)"
-#: Brackets within one another: the time that R takes grows twofold with each.
+#: Largest depth of nested brackets; R's time doubles with each level.
 DEEPEST = 10
-#: Operations in the response, or in one pair of outermost brackets.
+#: Largest number of operations in the response, or in one pair of outermost brackets.
 LONGEST = 100
 
 
 @dataclass(frozen=True)
 class RandomTerm:
-    """One random term: its columns (the intercept among them), its group, correlated or not."""
+    """One random term: its columns including an intercept, its group, whether it is correlated."""
 
     columns: tuple[str, ...]
     group: str
@@ -38,9 +38,9 @@ class RandomTerm:
 
 @dataclass(frozen=True)
 class Formula:
-    """A mixed model: the response, the fixed columns (the intercept among them), random terms.
+    """A mixed model: the response, the fixed columns including an intercept, and random terms.
 
-    `scale` is the formula of the log of the residuals' scale, where it is not one number.
+    `scale` is the formula of the log of the residuals' scale, if it is not constant.
     """
 
     response: str
@@ -68,12 +68,12 @@ class Formula:
 
 
 def factors(column: str) -> list[str]:
-    """Split a column into the predictors that it is the product of; none for the intercept."""
+    """Split a column into the predictors whose product it is; none for the intercept."""
     return [] if column == INTERCEPT else split_product(column)
 
 
 def column(name: str, predictors: Mapping[str, np.ndarray], rows: int) -> np.ndarray:
-    """Return a column of the model (rows,): a predictor, a product of some, or the intercept."""
+    """Return a column of the model (rows,): a predictor, a product of several, or the intercept."""
     if name in predictors:
         return predictors[name]
     values = np.ones(rows)
@@ -83,17 +83,17 @@ def column(name: str, predictors: Mapping[str, np.ndarray], rows: int) -> np.nda
 
 
 def parse(text: str) -> Formula:
-    """Read a formula; an InputError names the piece that cannot be read.
+    """Read a formula; raise an InputError that names the part that cannot be read.
 
-    It is Uncovered where R might read it. A formula without random terms is none of a mixed model,
-    but it is read.
+    The error is Uncovered if R might read it. A formula without random terms is accepted, although
+    it is not a mixed model.
     """
     depths = [*itertools.accumulate((sign == "(") - (sign == ")") for sign in text)]
     if max(depths, default=0) > DEEPEST:
         raise InputError(f"formula '{text[:40]}…' has brackets more than {DEEPEST} levels deep")
     inside = itertools.groupby(zip(depths, text, strict=True), lambda at: at[0] > 0)
     bracketed = ([sign for _, sign in part] for is_inside, part in inside if is_inside)
-    # A stated number: Python's recursion limit differs between processes.
+    # A fixed limit, since Python's recursion limit differs between processes.
     for expression in (text.partition("~")[0], *bracketed):
         if sum(sign in "+-*/^:" for sign in expression) > LONGEST:
             raise InputError(
@@ -116,27 +116,27 @@ def _parse(text: str) -> Formula:
 
 
 def check(formula: Formula, predictors: Collection[str], groups: Collection[str]) -> None:
-    """Raise an InputError at the first name in `formula` that is no known predictor or group."""
-    for kind, used, known in (
+    """Raise an InputError at the first name in `formula` that is not a known predictor or group."""
+    for kind, used, allowed in (
         ("predictor", formula.predictors, predictors),
         ("grouping variable", formula.groups, groups),
     ):
         for name in used:
-            if name not in known:
+            if name not in allowed:
                 raise InputError(
-                    f"formula '{formula}': no {kind} is called {nearest(name, known)}; there are: "
-                    f"{', '.join(known)}"
+                    f"formula '{formula}': no {kind} is called {nearest(name, allowed)}; there are: "
+                    f"{', '.join(allowed)}"
                 )
 
 
 def without(
     formula: Formula, dropped: Iterable[str], slopes: bool, also: Iterable[str] = ()
 ) -> Formula:
-    """Drop the fixed effects that `dropped` are part of and, if `slopes`, the random ones as well.
+    """Drop the fixed effects that contain one of `dropped` and, with `slopes`, the random ones too.
 
-    Each is a term, a factor of some, or a column that factors are made of: `x` drops log(x), too.
-    Raises an InputError where one of them is no fixed effect of the formula. `also` are dropped in
-    the same way, but need not be there.
+    Each of `dropped` is a term, a factor of terms, or a column in a factor's expression: `x` also
+    drops log(x). Raises an InputError if one is not part of a fixed effect. `also` are dropped in
+    the same way, but need not occur.
     """
     dropped = list(dropped)
     for name in dropped:
@@ -159,17 +159,17 @@ def without(
 
 
 def _part_of(name: str, column: str) -> bool:
-    """Say whether a column of a model is `name`, or made of it."""
+    """Return whether a column of a model is `name`, or computed from it."""
     parts = factors(column)
     if name == column or name in parts:
         return True
     return any(name.strip("`") in names(read(part)) for part in parts)
 
 
-def expanded(formula: Formula, by_name: Mapping[str, Sequence[str]]) -> Formula:
-    """Put other columns in place of some predictors: a categorical one's indicators, say.
+def replace_predictors(formula: Formula, by_name: Mapping[str, Sequence[str]]) -> Formula:
+    """Replace some predictors by other columns, such as a categorical one by its indicators.
 
-    A random term of which no column is left is dropped.
+    A random term without remaining columns is dropped.
     """
 
     def columns(old: Sequence[str]) -> tuple[str, ...]:
@@ -181,25 +181,25 @@ def expanded(formula: Formula, by_name: Mapping[str, Sequence[str]]) -> Formula:
 
     random = (replace(term, columns=columns(term.columns)) for term in formula.random)
     random = tuple(term for term in random if term.columns)
-    scale = formula.scale and expanded(formula.scale, by_name)
+    scale = formula.scale and replace_predictors(formula.scale, by_name)
     return replace(formula, fixed=columns(formula.fixed), random=random, scale=scale)
 
 
 Term = tuple[str, ...]
-"""The factors that a term is the product of; none for the intercept."""
+"""The factors whose product a term is; none for the intercept."""
 
 
 @dataclass
 class _Sum:
-    """Some terms of one side of a formula, and whether it has an intercept, if it says so."""
+    """Terms of one side of a formula, and whether it has an intercept; None if unspecified."""
 
     terms: list[Term]
     intercept: bool | None = None
 
     def columns(self, seen: list[str]) -> tuple[str, ...]:
-        """Return the terms as R orders them: main effects before products.
+        """Return the terms in R's order: main effects before products.
 
-        A term names its factors in the order in which the formula has them first (`seen`).
+        A term names its factors in the order of their first occurrence in the formula (`seen`).
         """
         terms = [":".join(sorted(term, key=seen.index)) for term in self.terms]
         terms.sort(key=lambda term: len(factors(term)))
@@ -207,7 +207,7 @@ class _Sum:
 
 
 class _Formulas(Reader):
-    """Reads the right side of a formula: the algebra of its terms, by R's rules."""
+    """A reader of a formula's right side, with R's rules for the algebra of terms."""
 
     def __init__(self, text: str):
         super().__init__(text)
@@ -216,20 +216,20 @@ class _Formulas(Reader):
         self.depth = 0
 
     def sum(self) -> _Sum:
-        """Read terms added and taken away."""
+        """Read a sum of terms that are added and removed."""
         sign = self.take().text if self.next in ("-", "+") else "+"
-        found = _Sum([])
+        total = _Sum([])
         while True:
             right = self._product()
             if right.intercept is not None:
-                found.intercept = right.intercept == (sign == "+")
+                total.intercept = right.intercept == (sign == "+")
             if sign == "+":
-                found.terms = _distinct(found.terms + right.terms)
+                total.terms = _distinct(total.terms + right.terms)
             else:
                 gone = [set(term) for term in right.terms]
-                found.terms = [term for term in found.terms if set(term) not in gone]
+                total.terms = [term for term in total.terms if set(term) not in gone]
             if self.next not in ("+", "-"):
-                return found
+                return total
             sign = self.take().text
 
     def _product(self) -> _Sum:
@@ -262,7 +262,7 @@ class _Formulas(Reader):
             raise InputError(f"formula {self.text!r}: the power {power.text!r} is none from 1 to 9")
         terms = base.terms
         for _ in range(int(power.text) - 1):
-            terms = _crossed(terms, base.terms)  # a term by itself is the term, as in R
+            terms = _crossed(terms, base.terms)  # a term crossed with itself is the term, as in R
         return replace(base, terms=terms)
 
     def _term(self) -> _Sum:
@@ -277,7 +277,7 @@ class _Formulas(Reader):
         return _Sum([(self.seen[-1],)])
 
     def _parenthesis(self) -> _Sum:
-        start = self.place
+        start = self.position
         self.take("(")
         self.depth += 1
         before_it, self.seen = self.seen, []
@@ -303,12 +303,12 @@ class _Formulas(Reader):
         return inner
 
     def _groups(self) -> list[str]:
-        """Read what stands after the bar; `a/b` is the groups a and b:a, as lme4 names them."""
-        found = [self._group()]
+        """Read the groups after the bar; `a/b` is the groups a and b:a, as lme4 names them."""
+        groups = [self._group()]
         while self.next == "/":
             self.take()
-            found.append(f"{self._group()}:{found[-1]}")
-        return found
+            groups.append(f"{self._group()}:{groups[-1]}")
+        return groups
 
     def _group(self) -> str:
         names = [self.take().text]
@@ -317,8 +317,8 @@ class _Formulas(Reader):
             names.append(self.take().text)
         if not self.next:
             self.take(")")
-        place = self.place - 2 * len(names) + 1
-        kinds = {token.kind for token in self.tokens[place : self.place : 2]}
+        start = self.position - 2 * len(names) + 1
+        kinds = {token.kind for token in self.tokens[start : self.position : 2]}
         if kinds != {"name"} or self.next not in ("/", ")"):
             raise Uncovered(
                 f"formula {self.text!r}: {' '.join((*names, self.next))!r} is no grouping variable "
@@ -336,10 +336,10 @@ def _crossed(left: list[Term], right: list[Term]) -> list[Term]:
 
 
 def _distinct(terms: list[Term]) -> list[Term]:
-    found: dict[frozenset, Term] = {}
+    distinct: dict[frozenset, Term] = {}
     for term in terms:
-        found.setdefault(frozenset(term), term)
-    return list(found.values())
+        distinct.setdefault(frozenset(term), term)
+    return list(distinct.values())
 
 
 def _unique(names: Term) -> Term:

@@ -1,7 +1,7 @@
 """Mixed models of skewed or heteroscedastic responses, fitted by Laplace's approximation.
 
-The location has the formula's fixed and random effects. The log of sigma has those of the formula's
-`scale`, an intercept by default. Any number of crossed or nested grouping factors is covered.
+The location has the formula's fixed and random effects, and the log of sigma those of the formula's
+`scale`, an intercept by default. Any number of crossed or nested grouping factors is supported.
 """
 
 import math
@@ -20,40 +20,40 @@ from recency.mixed.grouped_effects import Grouping
 from recency.mixed.laplace import Laplace, NoMode
 from recency.mixed.least_squares import fit_least_squares
 from recency.mixed.levels import Levels, joined
-from recency.mixed.own_figures import summary_of
 from recency.mixed.scaled_search import search_scaled
+from recency.mixed.search_summary import summary_of
 from recency.mixed.summary import FitSummary
 
 TOLERANCE = 1e-5
-"""A fit has converged when a step could raise the log-likelihood by no more than this."""
+"""A fit has converged if a step could increase the log-likelihood by no more than this."""
 GRADIENT = 3e-4
-"""Largest element of the gradient, per rough standard error of its parameter, where a search ends."""
+"""Largest element of the gradient at the end of a search, per rough standard error."""
 STEPS = 500
 SINGULAR = 1e-4
-"""A random effect's conditional sd, as a share of its sd, below which the fit is singular."""
+"""A fit is singular if a random effect's conditional sd is below this share of its sd."""
 EFFECTS = 12_000
-"""Random effects outside the largest grouping factor above which P takes too much memory."""
+"""Largest number of random effects outside the largest grouping factor; P needs memory for more."""
 SMALLEST_SD = 0.05
-"""Smallest sd of a random effect where a search starts, as a share of the residual sd; an sd of
-exactly 0 is a stationary point of the likelihood by the elements of L."""
+"""Smallest starting sd of a random effect, as a share of the residual sd; an sd of exactly 0 is a
+stationary point of the likelihood by the elements of L."""
 SCALE_SD = 0.1
-"""Standard deviation of effects on the log of sigma where a search starts."""
+"""Starting standard deviation of effects on the log of sigma."""
 
 
 @dataclass
 class Generalised:
-    """A fitted model.
+    """A model fitted by Laplace's approximation.
 
     Attributes
     ----------
     location, scale
-        The figures of the two linear predictors; `loglik` and `sigma` are those of the model.
+        Summaries of the two linear predictors; `loglik` and `sigma` are those of the model.
     others
-        Estimates of further scale parameters, logarithms: `beta` of the ex-Gaussian.
+        Estimates of further scale parameters, as logarithms: `beta` of the ex-Gaussian.
     evaluations
         Number of evaluations of the log-likelihood.
     gain
-        Log-likelihood that one more step is expected to gain.
+        Expected gain in log-likelihood of one more step.
     """
 
     location: FitSummary
@@ -64,7 +64,7 @@ class Generalised:
 
 
 def density_of(name: str) -> ModuleType:
-    """Return a module of `recency.mixed.densities`, or of another package."""
+    """Return the density `name`, a module of `recency.mixed.densities` or of another package."""
     return plugins.load("recency.mixed.densities", name)
 
 
@@ -76,14 +76,14 @@ def fit_generalised(
     y: np.ndarray,
     groups: Mapping[str, Levels],
 ) -> Generalised:
-    """Fit by maximum likelihood, the random effects integrated out by Laplace's approximation.
+    """Fit by maximum likelihood, with random effects integrated out by Laplace's approximation.
 
     Parameters
     ----------
     name, link
         A module of `recency.mixed.densities`, and one of its links.
     formula
-        Its terms are columns of `predictors`; those of its `scale` are of the log of sigma.
+        Its terms are columns of `predictors`; its `scale` has the terms of the log of sigma.
     predictors
         Columns (n,) by name, centred and scaled.
     y
@@ -94,9 +94,9 @@ def fit_generalised(
     Raises
     ------
     NotSearchable
-        Where there is no random effect, or too many for memory.
+        If there is no random effect, or too many for memory.
     NoMode
-        Where the likelihood has no finite value.
+        If the likelihood has no finite value.
     """
     density, n = density_of(name), len(y)
     scale = formula.scale or Formula(formula.response, (INTERCEPT,), ())
@@ -104,53 +104,53 @@ def fit_generalised(
     terms = _terms(formulas)
     groupings = [_grouping(terms[group], predictors, joined(group, groups)) for group in terms]
     _check_size(groupings)
-    fixed = [_independent(part, predictors, y) for part in formulas]
+    fixed = [_drop_dependent(part, predictors, y) for part in formulas]
     X = [np.column_stack([column(c, predictors, n) for c in names]) for names in fixed]
     others = density.PREDICTORS[2:]
     model = Laplace(density, link, y, [*X, *(np.ones((n, 1)) for _ in others)], groupings)
     location, sigma, Ls = _gaussian(formulas[0], link, predictors, y, groups)
     start, scales = _start(model, location, sigma, dict(zip(terms, groupings, strict=True)), Ls)
-    best, gain, evaluations = _maximised(model, start, scales)
+    best, gain, evaluations = _maximise(model, start, scales)
     mode, covariance = model.mode(best), model.covariance(best)
-    betas, found = model.unpack(best)
+    betas, factors = model.unpack(best)
     summaries = []
     for k in (0, 1):
         first = sum(map(len, betas[:k]))
-        own = slice(first, first + len(betas[k]))
+        chosen = slice(first, first + len(betas[k]))
         summaries.append(
             FitSummary(
                 fixed=dict(zip(fixed[k], betas[k].tolist(), strict=True)),
-                se=np.sqrt(np.diagonal(covariance))[own].tolist(),
+                se=np.sqrt(np.diagonal(covariance))[chosen].tolist(),
                 theta=[],
                 sigma=math.exp(betas[1][0]),
                 loglik=mode.loglik,
-                singular=_is_singular(found),
+                singular=_is_singular(factors),
                 random={},
                 modes={},
                 messages=[],
                 converged=gain <= TOLERANCE,
-                covariance=covariance[own, own],
+                covariance=covariance[chosen, chosen],
             )
         )
     summaries[0].theta = np.concatenate(
-        [L[grouping.free] for L, grouping in zip(found, groupings, strict=True)]
+        [L[grouping.free] for L, grouping in zip(factors, groupings, strict=True)]
     ).tolist()
     effects = model.effects(best, mode)
-    for group, grouping, L, values in zip(terms, groupings, found, effects, strict=True):
+    for group, grouping, L, values in zip(terms, groupings, factors, effects, strict=True):
         names = [c for _, block in terms[group] for c in block]
         for k in np.unique(grouping.predictor):
-            own = np.flatnonzero(grouping.predictor == k)
-            columns = [names[c] for c in own]
-            spread = _spread(columns, L[np.ix_(own, own)])
+            chosen = np.flatnonzero(grouping.predictor == k)
+            columns = [names[c] for c in chosen]
+            spread = _spread(columns, L[np.ix_(chosen, chosen)])
             summaries[k].random[group] = spread
             levels = joined(group, groups).names
-            summaries[k].modes[group] = dict(zip(levels, values[:, own].tolist(), strict=True))
+            summaries[k].modes[group] = dict(zip(levels, values[:, chosen].tolist(), strict=True))
     others = dict(zip(others, (float(beta[0]) for beta in betas[2:]), strict=True))
     return Generalised(*summaries, others, evaluations, gain)
 
 
 Blocks = list[tuple[int, tuple[str, ...]]]
-"""Columns of a group whose effects are correlated, with the linear predictor that they enter."""
+"""Correlated columns of a group, each block with the index of its linear predictor."""
 
 
 def _terms(formulas: Sequence[Formula]) -> dict[str, Blocks]:
@@ -170,9 +170,9 @@ def _grouping(blocks: Blocks, predictors: Mapping[str, np.ndarray], levels: Leve
     predictor = [k for k, block in blocks for _ in block]
     free, start = np.zeros((len(columns),) * 2, dtype=bool), 0
     for _, block in blocks:
-        own = slice(start, start + len(block))
-        free[own, own] = np.tril(np.ones((len(block),) * 2, dtype=bool))
-        start = own.stop
+        part = slice(start, start + len(block))
+        free[part, part] = np.tril(np.ones((len(block),) * 2, dtype=bool))
+        start = part.stop
     Z = np.column_stack(columns)
     return Grouping(levels.codes, len(levels.names), Z, np.array(predictor), free)
 
@@ -186,10 +186,10 @@ def _check_size(groupings: Sequence[Grouping]) -> None:
         )
 
 
-def _independent(
+def _drop_dependent(
     formula: Formula, predictors: Mapping[str, np.ndarray], y: np.ndarray
 ) -> tuple[str, ...]:
-    """Return the fixed columns that do not depend on earlier ones."""
+    """Return the fixed columns that are not linearly dependent on earlier ones."""
     summary, _ = fit_least_squares(formula, predictors, y)
     return tuple(summary.fixed)
 
@@ -201,7 +201,7 @@ def _gaussian(
     y: np.ndarray,
     groups: Mapping[str, Levels],
 ) -> tuple[np.ndarray, float, dict[str, np.ndarray]]:
-    """Return beta, sigma and each group's L of a linear mixed model of the response, linked."""
+    """Return beta, sigma and each group's L of a linear mixed model of the linked response."""
     y = np.log(np.maximum(y, np.finfo(float).tiny)) if link == "log" else y
     columns = {name: column(name, predictors, len(y)) for name in formula.predictors}
     columns |= {c: column(c, predictors, len(y)) for c in formula.fixed}
@@ -210,11 +210,11 @@ def _gaussian(
         if formula.random:
             searched = search_scaled(formula, columns, y, groups)
             summary, _ = summary_of(searched)
-            blocks = searched.in_given_units().blocks()
+            blocks = searched.in_original_units().blocks()
             Ls = {group: L * summary.sigma for group, (_, L) in blocks.items()}
             return np.array(list(summary.fixed.values())), summary.sigma, Ls
     except (NotSearchable, NoResiduals, np.linalg.LinAlgError):
-        pass  # least squares is a start, too
+        pass  # least squares is a sufficient start
     summary, _ = fit_least_squares(formula, predictors, y)
     return np.array(list(summary.fixed.values())), summary.sigma, {}
 
@@ -226,7 +226,7 @@ def _start(
     groupings: Mapping[str, Grouping],
     Ls: Mapping[str, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the parameters where a search starts, and their rough standard errors."""
+    """Return starting values of the parameters, and their rough standard errors."""
     X, n = model.X[0], len(model.y)
     spread = np.sqrt(np.diagonal(np.linalg.inv(X.T @ X))) * sigma
     eta = X @ location
@@ -252,7 +252,7 @@ def _start(
     return np.array(start), np.array(scales)
 
 
-def _maximised(
+def _maximise(
     model: Laplace, start: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, float, int]:
     """Return the maximum, the expected gain of another step, and the number of evaluations."""

@@ -1,7 +1,7 @@
-"""Random effects of any grouping factors in several linear predictors, and P = Lambda'Z'W Z Lambda + I.
+"""Random effects of grouping factors in several linear predictors, and P = Lambda'Z'W Z Lambda + I.
 
-Lambda is block-diagonal: the levels of a grouping factor share a lower triangular L. P is factored by
-eliminating the factor with most effects, whose part is block-diagonal; the rest is dense.
+Lambda is block-diagonal: the levels of a grouping factor share a lower triangular L. P is factored
+by eliminating the factor with the most effects, whose part is block-diagonal; the rest is dense.
 """
 
 import itertools
@@ -24,7 +24,7 @@ class Grouping:
     predictor: np.ndarray
     """index (c,) of the linear predictor that each column enters"""
     free: np.ndarray
-    """true where an element of L varies (c, c), lower triangular"""
+    """true where an element of L is free (c, c), lower triangular"""
 
     @property
     def size(self) -> int:
@@ -45,7 +45,7 @@ class Factored:
     log_determinant: float
 
     def solve(self, first: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return P^-1 of a vector given by its parts (G, c) and (m,)."""
+        """Return P^-1 times a vector given by its parts (G, c) and (m,)."""
         t = np.einsum("gij,gj->gi", self.inverse_C, first)
         rest = rest - np.einsum("gim,gi->m", self.M, t)
         rest = cho_solve((self.F, True), rest) if len(rest) else rest
@@ -59,7 +59,7 @@ class GroupedEffects:
     Parameters
     ----------
     groupings
-        Grouping factors; one at least.
+        Grouping factors, at least one.
     rows, predictors
         n and K.
     """
@@ -106,12 +106,12 @@ class GroupedEffects:
         ]
 
     def scaled(self, sums: Sequence[np.ndarray], Ls: Sequence[np.ndarray]):
-        """Return Lambda' of sums by level: of the first factor (G, c), of the rest (m,)."""
+        """Return Lambda' times sums by level: for the first factor (G, c), for the rest (m,)."""
         parts = [part @ L for part, L in zip(sums, Ls, strict=True)]
         return parts[0], np.concatenate([part.ravel() for part in parts[1:]] or [np.zeros(0)])
 
     def effects(self, u_first: np.ndarray, u_rest: np.ndarray, Ls: Sequence[np.ndarray]):
-        """Return Lambda u of the first factor (G, c) and of the rest (m,)."""
+        """Return Lambda u for the first factor (G, c) and for the rest (m,)."""
         rest = [
             (u_rest[where].reshape(g.levels, -1) @ L.T).ravel()
             for g, where, L in zip(self.rest, self.slices, Ls[1:], strict=True)
@@ -144,7 +144,7 @@ class GroupedEffects:
         return total
 
     def factor(self, W: np.ndarray, Ls: Sequence[np.ndarray]) -> Factored:
-        """Factor P; raises LinAlgError where it is not positive definite."""
+        """Factor P; raise LinAlgError if it is not positive definite."""
         L, c = Ls[0], self.first.Z.shape[1]
         A = L.T @ self._within(self.first, W) @ L + np.eye(c)
         C = np.linalg.cholesky(A)

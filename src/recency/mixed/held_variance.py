@@ -1,8 +1,8 @@
-"""The deviance of a linear mixed model on its cross-products, with a variance parameter held.
+"""The deviance of a linear mixed model from cross-products, with a variance parameter held fixed.
 
-Coordinates are Cholesky factors C of the random effects' covariances, in units of the response, and log
-sigma. The effects of the block that has the parameter are put first: an sd is then C_00; of a correlation r
-the second row is (r c, sqrt(1 - r^2) c), whose length c varies.
+Coordinates are Cholesky factors C of the random effects' covariances, in units of the response, and
+log sigma. The effects of the held parameter come first in their block. A held sd is then C_00; with
+a held correlation r, the second row is (r c, sqrt(1 - r^2) c) with free length c.
 """
 
 import math
@@ -14,18 +14,18 @@ from scipy.optimize import minimize
 
 from recency.mixed.charts import blocks_of, lower_triangle
 from recency.mixed.deviance import solve
-from recency.mixed.scaled_search import Found, ScaledSearch
+from recency.mixed.scaled_search import ScaledSearch, SearchResult
 from recency.mixed.several import SeveralProducts, solve_several
 
 GRADIENT = 1e-3
-"""Largest element of the gradient, per rough standard error of its parameter, where a search ends."""
+"""Largest element of the gradient at the end of a search, per rough standard error."""
 EDGE = 0.1
-"""Smallest diagonal element where a search starts, in rough standard errors: 0 is a stationary point."""
+"""Smallest starting diagonal element, in rough standard errors, since 0 is a stationary point."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A variance parameter: sigma (no places), an sd (one place of a factor), or a correlation (two)."""
+    """A variance parameter: sigma (no indices), an sd (one index), or a correlation (two)."""
 
     factor: int = -1
     places: tuple[int, ...] = ()
@@ -33,14 +33,14 @@ class Held:
 
 @dataclass
 class _Block:
-    """A block of correlated effects of a factor: its places, the held one first."""
+    """A block of correlated effects of a factor, as indices, the held ones first."""
 
     factor: int
     places: np.ndarray
     cut: slice
-    """of its elements among all coordinates"""
+    """the block's elements among all coordinates"""
     held: int
-    """number of its effects that the held parameter is of: 0, 1 (an sd) or 2 (a correlation)"""
+    """number of effects of the held parameter in this block: 0, 1 (an sd) or 2 (a correlation)"""
 
     def root(self, x: np.ndarray, value: float) -> np.ndarray:
         """Return C (k, k)."""
@@ -54,7 +54,7 @@ class _Block:
         return C
 
     def gradient(self, by_C: np.ndarray, value: float) -> np.ndarray:
-        """Return the gradient by the coordinates from that by C (k, k); 0 by what is held."""
+        """Return the gradient by the coordinates from that by C (k, k); 0 for held ones."""
         if self.held == 1:
             by_C[0, 0] = 0
         elif self.held == 2:
@@ -64,39 +64,39 @@ class _Block:
 
 
 class HeldVariance:
-    """The deviance of a searched model where one of its variance parameters has a value.
+    """The deviance of a searched model as a function of one of its variance parameters.
 
     Parameters
     ----------
     searched
         The model at its optimum.
     held
-        The parameter; its places are those of the factor's columns.
+        The parameter; its indices are those of the factor's columns.
     """
 
     def __init__(self, searched: ScaledSearch, held: Held) -> None:
-        found = searched.found
-        self._found, self._held = found, held
+        result = searched.result
+        self._result, self._held = result, held
         A = [*searched.A, *[np.zeros((0, 0))] * (2 - len(searched.A))]
-        free = [factor.free for factor in found.factors]
+        free = [factor.free for factor in result.factors]
         free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
-        if found.nested:
+        if result.nested:
             A.append(np.eye(1))
             free.append(np.ones((1, 1), dtype=bool))
         self._inverse_A = [np.linalg.inv(a) for a in A]
         self._blocks: list[_Block] = []
-        sigma, start, scales = found.solution.sigma, [], []
+        sigma, start, scales = result.solution.sigma, [], []
         for block in blocks_of(free):
             f, places = block.factor, list(block.places)
             first = list(held.places) if f == held.factor and held.places[0] in places else []
-            order = [*first, *(place for place in places if place not in first)]
+            order = [*first, *(index for index in places if index not in first)]
             end = len(start) + len(order) * (len(order) + 1) // 2
             self._blocks.append(_Block(f, np.array(order), slice(len(start), end), len(first)))
-            half = sigma * (A[f] @ found.roots[f])[order]
-            zz = self._inverse_A[f].T @ _information(found, f) @ self._inverse_A[f]
+            half = sigma * (A[f] @ result.roots[f])[order]
+            zz = self._inverse_A[f].T @ _information(result, f) @ self._inverse_A[f]
             sd = np.sqrt((half**2).sum(1))
-            alone = sigma / np.sqrt(np.maximum(np.diagonal(zz)[order], 1e-300))
-            rough = np.maximum(sd, alone) / math.sqrt(2 * _levels(found, f))
+            unaided = sigma / np.sqrt(np.maximum(np.diagonal(zz)[order], 1e-300))
+            rough = np.maximum(sd, unaided) / math.sqrt(2 * _levels(result, f))
             C = np.linalg.qr(half.T, mode="r").T
             C = np.where(np.diagonal(C) < 0, -1.0, 1.0) * C
             diagonal = np.diag_indices(len(C))
@@ -105,15 +105,15 @@ class HeldVariance:
                 C[1, 1] = math.hypot(C[1, 0], C[1, 1])
             start += list(C[lower_triangle(len(C))])
             scales += list(rough[lower_triangle(len(C))[0]])
-        self._scales = np.array([*scales, 1 / math.sqrt(2 * found.products.n)])
+        self._scales = np.array([*scales, 1 / math.sqrt(2 * result.products.n)])
         self._start = np.array([*start, math.log(sigma)])
 
     def deviance(
         self, value: float, start: tuple[np.ndarray, np.ndarray] | None = None
     ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
-        """Return the deviance, and the coordinates and inverse Hessian where it is least.
+        """Return the minimal deviance, with the coordinates and inverse Hessian at the minimum.
 
-        `start` are those of a value nearby.
+        `start` are the coordinates and inverse Hessian for a nearby value.
         """
         x, inverse = start or (self._start, np.eye(len(self._start)) / 2)
 
@@ -131,7 +131,7 @@ class HeldVariance:
         return float(result.fun), (x + result.x * self._scales, inverse)
 
     def at(self, x: np.ndarray, value: float) -> tuple[float, np.ndarray]:
-        """Return the deviance and its gradient at coordinates (q,), the held parameter being `value`."""
+        """Return the deviance and its gradient at coordinates (q,), with the held value `value`."""
         is_sigma = not self._held.places
         sigma = value if is_sigma else math.exp(x[-1])
         roots = [block.root(x, value) for block in self._blocks]
@@ -139,10 +139,10 @@ class HeldVariance:
         for block, C in zip(self._blocks, roots, strict=True):
             Ls[block.factor][np.ix_(block.places, block.places)] = C / sigma
         scaled = [a @ L for a, L in zip(self._inverse_A, Ls, strict=True)]
-        deviance, squares, by_S = _solved(self._found, scaled, sigma)
+        deviance, squares, by_S = _solved(self._result, scaled, sigma)
         # sigma also changes the relative covariances Omega / sigma^2.
         within = sum(float(np.sum(S * (L @ L.T))) for S, L in zip(by_S, scaled, strict=True))
-        by_sigma = 2 * self._found.products.n - 2 * squares / sigma**2 - 2 * within
+        by_sigma = 2 * self._result.products.n - 2 * squares / sigma**2 - 2 * within
         gradient = np.zeros(len(x))
         gradient[-1] = 0.0 if is_sigma else by_sigma
         for block, C in zip(self._blocks, roots, strict=True):
@@ -154,33 +154,33 @@ class HeldVariance:
 
 
 def _solved(
-    found: Found, roots: Sequence[np.ndarray], sigma: float
+    result: SearchResult, roots: Sequence[np.ndarray], sigma: float
 ) -> tuple[float, float, list[np.ndarray]]:
     """Return deviance, penalised squares, and the gradient by each factor's relative covariance."""
-    if isinstance(found.products, SeveralProducts):
-        solution = solve_several(found.products, roots, sigma)
+    if isinstance(result.products, SeveralProducts):
+        solution = solve_several(result.products, roots, sigma)
         return solution.deviance, solution.squares, solution.by_S
-    t = roots[2].item() if found.nested else 0.0
-    solution = solve(found.products, roots[0], roots[1], t, sigma)
+    t = roots[2].item() if result.nested else 0.0
+    solution = solve(result.products, roots[0], roots[1], t, sigma)
     by_S = [solution.by_Sa, solution.by_Sb]
-    if found.nested:
+    if result.nested:
         by_S.append(np.array([[solution.by_tt]]))
     return solution.deviance, solution.squares, by_S
 
 
-def _levels(found: Found, factor: int) -> int:
-    if isinstance(found.products, SeveralProducts):
-        return len(found.products.zz()[factor])
+def _levels(result: SearchResult, factor: int) -> int:
+    if isinstance(result.products, SeveralProducts):
+        return len(result.products.zz()[factor])
     if factor == 2:
-        return int((found.products.cells[:, :, 0] > 0).sum())
-    return len(found.products.aa if factor == 0 else found.products.bb)
+        return int((result.products.cells[:, :, 0] > 0).sum())
+    return len(result.products.aa if factor == 0 else result.products.bb)
 
 
-def _information(found: Found, factor: int) -> np.ndarray:
+def _information(result: SearchResult, factor: int) -> np.ndarray:
     """Return the mean of Z'Z (k, k) over the levels of a factor."""
-    if isinstance(found.products, SeveralProducts):
-        return found.products.zz()[factor].mean(0)
+    if isinstance(result.products, SeveralProducts):
+        return result.products.zz()[factor].mean(0)
     if factor == 2:
-        cells = found.products.cells[:, :, 0]
+        cells = result.products.cells[:, :, 0]
         return np.array([[cells[cells > 0].mean()]])
-    return (found.products.aa if factor == 0 else found.products.bb).mean(0)
+    return (result.products.aa if factor == 0 else result.products.bb).mean(0)

@@ -1,4 +1,4 @@
-"""Laplace's approximation of a mixed model's log-likelihood, for any density and any crossed factors.
+"""Laplace's approximation of a mixed model's log-likelihood, for any density and crossed factors.
 
 Row i has linear predictors eta_ik = x_ik'beta_k + z_ik'Lambda u, with u ~ N(0, I) and Lambda
 block-diagonal: the levels of a grouping factor share a lower triangular L. A factor's effects may
@@ -7,10 +7,10 @@ log p(y_i) by eta_i and u at its mode,
 
     log L = sum_i log p(y_i | u) - u'u / 2 - log|P| / 2,    P = Lambda'Z'W Z Lambda + I.
 
-It is exact where log p is quadratic in eta (Gaussian, sigma without random effects). P is factored by
-eliminating the factor with most columns, whose part is block-diagonal; the rest is dense.
+This is exact if log p is quadratic in eta (Gaussian, sigma without random effects). P is factored
+by eliminating the factor with the most columns, whose part is block-diagonal; the rest is dense.
 
-The gradient of log L is analytic but for dW / d eta, which is a central difference of W.
+The gradient of log L is analytic except for dW / d eta, which is a central difference of W.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from scipy.linalg import cho_solve
 from recency.mixed.grouped_effects import Factored, GroupedEffects, Grouping
 
 STEPS = 100
-"""Newton steps to the mode."""
+"""Largest number of Newton steps to the mode."""
 DECREMENT = 1e-18
-"""Expected gain, per row and in log-likelihood, at which the mode is reached."""
+"""The mode is reached when a step is expected to gain less than this per row, in log-likelihood."""
 DIFFERENCE = 1e-4
 """Step of the central differences, in units of 1 / sqrt(|W|)."""
 ROWS = 65_536
-"""Rows whose leverages are computed at once."""
+"""Number of rows whose leverages are computed at once."""
 
 
 class NoMode(np.linalg.LinAlgError):
@@ -44,13 +44,13 @@ class Mode:
     u_first: np.ndarray
     """spherical effects of the eliminated factor (G, c)"""
     u_rest: np.ndarray
-    """those of the other factors (m,)"""
+    """spherical effects of the other factors (m,)"""
     eta: np.ndarray
     """linear predictors (n, K), without the link"""
 
 
 class Laplace:
-    """Data of a model whose log-likelihood is approximated at any parameters.
+    """A model's data, whose log-likelihood is approximated at any parameters.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class Laplace:
     X
         Fixed columns of each linear predictor, K of (n, p_k).
     groupings
-        Grouping factors; one at least.
+        Grouping factors, at least one.
     offset
-        Known part (n, K) of the linear predictors.
+        Fixed part (n, K) that is added to the linear predictors.
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class Laplace:
         self.z = GroupedEffects(groupings, len(y), len(self.X))
         self._warm: tuple[np.ndarray, np.ndarray] | None = None
 
-    # Parameters are one vector: the beta_k, then the free elements of each L in the order given.
+    # Parameters are one vector: all beta_k, then the free elements of each L in the given order.
 
     def unpack(self, parameters: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the beta_k and the L of each factor, in the order in which they were given."""
+        """Return the beta_k and the L of each factor, in the given order."""
         betas, Ls, start = [], [], 0
         for X in self.X:
             betas.append(parameters[start : start + X.shape[1]])
             start += X.shape[1]
         groupings: list[Grouping | None] = [None] * len(self.z.order)
-        for place, grouping in zip(self.z.order, (self.z.first, *self.z.rest), strict=True):
-            groupings[place] = grouping
+        for index, grouping in zip(self.z.order, (self.z.first, *self.z.rest), strict=True):
+            groupings[index] = grouping
         for grouping in groupings:
             L = np.zeros(grouping.free.shape)
             free = int(grouping.free.sum())
@@ -102,12 +102,12 @@ class Laplace:
         return betas, Ls
 
     def log_density(self, eta: np.ndarray) -> np.ndarray:
-        """Return log p(y) (n,) at linear predictors (n, K); -inf where the location is invalid."""
+        """Return log p(y) (n,) at linear predictors (n, K); -inf if the location is invalid."""
         return log_density(self.density, self.link, self.y, eta)
 
     def _derivatives(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient (n, K) and W (n, K, K), minus the Hessian, by the linear predictors."""
-        located = unlinked(self.link, eta)
+        """Return gradient (n, K) and W (n, K, K), minus the Hessian, by linear predictors."""
+        located = apply_inverse_link(self.link, eta)
         gradient, hessian = self.density.derivatives(self.y, located)
         if self.link == "log":
             mu = located[:, 0]
@@ -128,7 +128,7 @@ class Laplace:
         Raises
         ------
         NoMode
-            Where no mode is reached, or P is not positive definite at it.
+            If no mode is reached, or P is not positive definite at it.
         """
         return self._at(parameters)[0]
 
@@ -204,8 +204,8 @@ class Laplace:
         sums_v, sums_g = self.z.sums(v), self.z.sums(gradient)
         u = self.z.with_effects(mode.u_first, mode.u_rest)
         adjoint = self.z.with_effects(*s)
-        for f, ((g, own), (_, of_s)) in enumerate(zip(u, adjoint, strict=True)):
-            total = sums_v[f].T @ own - products[f] - sums_g[f].T @ of_s
+        for f, ((g, effects), (_, of_s)) in enumerate(zip(u, adjoint, strict=True)):
+            total = sums_v[f].T @ effects - products[f] - sums_g[f].T @ of_s
             by_L[self.z.order[f]] = total[g.free]
         return mode.loglik, np.concatenate([*by_beta, *by_L])
 
@@ -214,7 +214,7 @@ class Laplace:
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return T_kl = z_k'Lambda P^-1 Lambda'z_l (n, K, K), and each factor's Z'W Z Lambda P^-1.
 
-        The latter are sums (c, c) over levels of the blocks on the diagonal.
+        The latter are sums (c, c) of the diagonal blocks over levels.
         """
         n, K = self.y.shape[0], len(self.X)
         inverse = cho_solve((factored.F, True), np.eye(self.z.m)) if self.z.m else np.zeros((0, 0))
@@ -250,7 +250,7 @@ class Laplace:
         return T, products
 
     def effects(self, parameters: np.ndarray, mode: Mode) -> list[np.ndarray]:
-        """Return the conditional modes (levels, c) of each factor, in the order given."""
+        """Return the conditional modes (levels, c) of each factor, in the given order."""
         _, given = self.unpack(parameters)
         Ls = [given[f] for f in self.z.order]
         parts = self.z.with_effects(*self.z.effects(mode.u_first, mode.u_rest, Ls))
@@ -262,7 +262,7 @@ class Laplace:
         ]
 
     def covariance(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the covariance of all beta (p, p), at the given L, from the joint curvature of u and beta."""
+        """Return the covariance of all beta (p, p) given L, from the curvature in u and beta."""
         _, _, W, factored = self._at(parameters)
         _, given = self.unpack(parameters)
         Ls = [given[f] for f in self.z.order]
@@ -281,16 +281,16 @@ class Laplace:
         return np.linalg.inv((information + information.T) / 2)
 
 
-def unlinked(link: str, eta: np.ndarray) -> np.ndarray:
-    """Return linear predictors (n, K) with the location on its own scale."""
+def apply_inverse_link(link: str, eta: np.ndarray) -> np.ndarray:
+    """Return linear predictors (n, K) with the location on the response's scale."""
     if link == "identity":
         return eta
     return np.column_stack([np.exp(eta[:, 0]), eta[:, 1:]])
 
 
 def log_density(density: ModuleType, link: str, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-    """Return log p(y) (n,) at linear predictors (n, K); -inf where the location is invalid."""
-    located = unlinked(link, eta)
+    """Return log p(y) (n,) at linear predictors (n, K); -inf if the location is invalid."""
+    located = apply_inverse_link(link, eta)
     if not density.POSITIVE:
         return density.log_density(y, located)
     invalid = located[:, 0] <= 0

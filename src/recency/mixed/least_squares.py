@@ -13,10 +13,10 @@ from recency.mixed.summary import FitSummary
 def fit_least_squares(
     formula: Formula, predictors: Mapping[str, np.ndarray], y: np.ndarray
 ) -> tuple[FitSummary, list[str]]:
-    """Fit y (n,) and return the figures, sigma by maximum likelihood, and notes.
+    """Fit y (n,) and return the summary, with sigma by maximum likelihood, and notes.
 
-    Standard errors have n - p degrees of freedom. A column that depends on earlier ones is left
-    out, as R does.
+    Standard errors have n - p degrees of freedom. A column that depends on earlier ones is dropped,
+    as in R.
     """
     n = len(y)
     names: list[str] = []
@@ -24,7 +24,7 @@ def fit_least_squares(
     for name in formula.fixed:
         values = column(name, predictors, n)
         left = values
-        for _ in range(2):  # the second time for the digits that the first one lost
+        for _ in range(2):  # twice, against rounding errors
             left = left - basis @ (basis.T @ left)
         size = np.linalg.norm(left)
         if size > 1e-7 * max(np.linalg.norm(values), np.finfo(float).tiny) and len(names) < n:
@@ -62,10 +62,10 @@ def fit_least_squares(
 def criteria(
     summary: FitSummary, n: int, family: str = GAUSSIAN, others: int = 0
 ) -> dict[str, float]:
-    """Return AIC and BIC of a fit to n rows by maximum likelihood, as R counts its parameters.
+    """Return AIC and BIC of a maximum-likelihood fit to n rows, counting parameters as R does.
 
-    These are the fixed effects, theta of a mixed model, sigma of a linear one, and the shift of a
-    shifted lognormal one; and `others`, such as a kernel's.
+    The parameters are the fixed effects, theta of a mixed model, sigma of a linear one, the shift
+    of a shifted lognormal one, and `others`, such as a kernel's.
     """
     k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED) + others
     return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

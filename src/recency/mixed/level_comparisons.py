@@ -11,10 +11,10 @@ from scipy.special import ndtr
 
 from recency.errors import InputError
 from recency.mixed import design as designs
-from recency.mixed.asked import Prepared, without_response
 from recency.mixed.contrast_codings import CODINGS
 from recency.mixed.expressions import variables
 from recency.mixed.formula import INTERCEPT
+from recency.mixed.model_request import Prepared, without_response
 from recency.names import nearest
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     fixed = {
         name for term in prepared.formula.fixed if term != INTERCEPT for name in variables(term)
     }
-    rows = fit._source.asked.rows
+    rows = fit._source.request.rows
     factors = {
         name: designs.categorical(rows[name]).names
         for name in rows.columns
         if name in fixed and not designs.is_number(rows[name])
     }
     if column not in factors:
-        known = nearest(column, factors) if factors else repr(column)
-        raise InputError(f"contrasts: the fixed effects have no categorical column {known}")
+        suggestion = nearest(column, factors) if factors else repr(column)
+        raise InputError(f"contrasts: the fixed effects have no categorical column {suggestion}")
     if kind not in KINDS:
         raise InputError(f"contrasts: kind is {nearest(kind, KINDS)}")
     names = factors[column]
@@ -55,7 +55,7 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
 
 def _prepared(fit: MixedModel) -> Prepared:
     """Read the formula of a model that R fitted."""
-    prepared = without_response(fit._source.asked)  # an InputError where it cannot be read
+    prepared = without_response(fit._source.request)  # an InputError if it cannot be read
     if not set(fit.fixed.index) <= set(prepared.columns):
         raise InputError(f"contrasts: R names the columns of {fit.formula!r} otherwise")
     return prepared
@@ -84,26 +84,26 @@ def _means(
 
 
 def _weights(names: list[str], kind: str) -> tuple[list[str], np.ndarray]:
-    """Return the label of each comparison, and the weights (comparisons, levels) of the levels' means."""
-    k, each = len(names), np.eye(len(names))
+    """Return the comparisons' labels, and their weights (comparisons, levels) of level means."""
+    k, unit = len(names), np.eye(len(names))
     if kind == "pairwise":
         pairs = list(itertools.combinations(range(k), 2))
         labels = [f"{names[a]} - {names[b]}" for a, b in pairs]
-        return labels, np.array([each[a] - each[b] for a, b in pairs])
+        return labels, np.array([unit[a] - unit[b] for a, b in pairs])
     if kind == "sum":
-        return [f"{name} - mean" for name in names], each - 1 / k
+        return [f"{name} - mean" for name in names], unit - 1 / k
     if kind == "treatment":
         labels = [f"{name} - {names[0]}" for name in names[1:]]
     elif kind == "helmert":
         labels = [f"{names[c]} - mean of {', '.join(names[:c])}" for c in range(1, k)]
-        return labels, np.array([each[c] - each[:c].mean(0) for c in range(1, k)])
+        return labels, np.array([unit[c] - unit[:c].mean(0) for c in range(1, k)])
     else:
         labels = [f"{b} - {a}" for a, b in itertools.pairwise(names)]
     return labels, CODINGS[kind](names).comparisons()
 
 
 def _holm(p: np.ndarray) -> np.ndarray:
-    """Return p-values corrected by Holm's method."""
+    """Correct p values by Holm's method."""
     try:
         from statsmodels.stats.multitest import multipletests
     except ImportError:

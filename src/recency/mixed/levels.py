@@ -11,14 +11,14 @@ from recency.mixed.expressions import split_product
 
 @dataclass
 class Levels:
-    """A grouping variable: integer codes (n,) from 0, and the level that each code stands for."""
+    """A grouping variable: integer codes (n,) from 0, and the name of each code's level."""
 
     codes: np.ndarray
     names: list[str]
 
 
 def levels(values: np.ndarray | pd.Series) -> Levels:
-    """Code a grouping variable; levels are in their natural order."""
+    """Code a grouping variable, with levels in their natural order."""
     codes, names = pd.factorize(values, sort=True)
     return Levels(codes, [str(name) for name in names])
 

@@ -1,21 +1,20 @@
 """Gaussian log-likelihoods of observations under a fitted mixed model: y = X b + Z u + e.
 
-The fit's fixed effects b, covariances S of the random effects u, and residual sd sigma are taken as
-they are; nothing is fitted here. A likelihood differs from another in what it does with u:
+The fit's fixed effects b, covariances S of the random effects u, and residual sd sigma are given;
+nothing is fitted here. The likelihoods differ in their treatment of u:
 
 conditional
-    u is at its conditional modes (0 for levels that the fit has not seen): the same subjects,
-    reading the same sentences.
+    u is at its conditional modes (0 for new levels): the same subjects, reading the same sentences.
 marginal
-    u is integrated out: y ~ N(X b, Z S Z' + sigma^2 I). Of all grouping factors: unseen subjects
-    and sentences; of the subjects alone, with the modes of the others: unseen subjects.
+    u is integrated out: y ~ N(X b, Z S Z' + sigma^2 I). For all grouping factors: unseen subjects
+    and sentences; for subjects only, with the modes of the others: unseen subjects.
 fixed_effects
     u is left out: y ~ N(X b, sigma^2 I).
 modelblocks
     As `get_loglik_lmer.r` of Modelblocks (commit 651764c) computes it; see `modelblocks`.
 
-Each returns the parts (n,) of the rows, which sum to the log-likelihood. Natural logarithm. The part
-of a row is its share e_i (V^-1 e)_i of the quadratic form and an equal share of all else.
+Each returns the parts (n,) of the rows, which sum to the log-likelihood. Natural logarithm. A row's
+part is its share e_i (V^-1 e)_i of the quadratic form plus an equal share of everything else.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,8 +32,8 @@ from recency.mixed.recorded import random_part
 def independent(residuals: np.ndarray, sigma: float) -> np.ndarray:
     """Return log N(residuals; 0, sigma^2) of each row (n,).
 
-    It is the conditional likelihood where the residuals (n,) are from predictions with random
-    effects, and `fixed_effects` where they are from predictions without.
+    This is the conditional likelihood for residuals (n,) of predictions with random effects, and
+    `fixed_effects` for residuals of predictions without them.
     """
     return -0.5 * (np.log(2 * np.pi * sigma**2) + residuals**2 / sigma**2)
 
@@ -55,23 +54,23 @@ def marginal(
     Parameters
     ----------
     residuals
-        Of predictions without random effects (n,).
+        Residuals (n,) of predictions without random effects.
     fit
         The record of a fit (recency.mixed.fitting.figures).
     predictors
-        Scaled as for the fit.
+        Predictors with the fit's scaling.
     groups
         Grouping variables of the rows.
     integrated
-        The grouping variables whose effects are integrated out; all of them by default. The effects
-        of the others are at their conditional modes.
+        The grouping variables whose effects are integrated out; all by default. Other effects are
+        at their conditional modes.
     """
     sigma = fit["sigma"]
     names = sorted(n for n in fit["random"] if integrated is None or n in integrated)
     others = {name: modes for name, modes in fit["ranef"].items() if name not in names}
     if others:
-        known = {"ranef": others, "random": fit["random"]}
-        residuals = residuals - random_part(known, predictors, groups, len(residuals))
+        at_modes = {"ranef": others, "random": fit["random"]}
+        residuals = residuals - random_part(at_modes, predictors, groups, len(residuals))
     if not names:
         return independent(residuals, sigma)
     design = sparse.hstack(
@@ -90,21 +89,21 @@ def modelblocks(
 ) -> np.ndarray:
     """Return the parts (n,) of the likelihood that Modelblocks' `get_loglik_lmer.r` computes.
 
-    The script means the covariance of a subject's rows. It takes them from rows of lme4's Zt, k a
-    subject (the number of by-subject effects), and the leading k x k block of Lambdat. lme4 sorts
-    grouping factors by their number of levels, largest first, so these are the subjects' only where
-    there are at least as many subjects as levels of any other factor. Where there are more
-    sentences, subject s gets the intercept variance of the sentences (s - 1) k + 1 to s k alone.
+    The script intends the covariance of a subject's rows. It takes k rows of lme4's Zt per subject
+    (the number of by-subject effects), and the leading k x k block of Lambdat. lme4 sorts grouping
+    factors by their number of levels, largest first, so these are the subjects' only if there are
+    at least as many subjects as levels of any other factor. If there are more sentences, subject s
+    gets only the intercept variance of the sentences (s - 1) k + 1 to s k.
 
     Parameters
     ----------
     residuals
-        Of predictions without random effects (n,).
+        Residuals (n,) of predictions without random effects.
     fit, predictors, groups
-        As for `marginal`; one of the fit's grouping variables is `subject`.
+        As for `marginal`; `subject` is one of the fit's grouping variables.
     levels_of_fit
-        Number of levels of each grouping variable in the data of the fit, whose order decides what
-        Lambdat begins with; the order of these rows decides what Zt begins with.
+        Number of levels of each grouping variable in the data of the fit. Their order determines
+        the start of Lambdat; the order in these rows determines the start of Zt.
     """
     sigma, n = fit["sigma"], len(residuals)
     subject = groups["subject"]
@@ -137,7 +136,7 @@ def modelblocks(
 def _parts(residuals: np.ndarray, design: sparse.csr_array, sigma: float) -> np.ndarray:
     """Return the parts (n,) of log N(residuals; 0, sigma^2 (design design' + I))."""
     P = (design.T @ design + sparse.identity(design.shape[1])).tocsc()
-    # P is symmetric and positive definite: no pivoting, and the factor's diagonal is its pivots.
+    # P is symmetric positive definite, so no pivoting; the pivots are the factor's diagonal.
     factor = splu(
         P, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     )
@@ -150,7 +149,7 @@ def _parts(residuals: np.ndarray, design: sparse.csr_array, sigma: float) -> np.
 def _covariance(spread: Mapping[str, Any]) -> np.ndarray:
     """Return the covariance (k, k) of a grouping variable's effects."""
     sd = np.array(spread["sd"])
-    # The correlation beside a zero sd is undefined (null) and counts for nothing.
+    # The correlation with a zero-sd effect is undefined (null) and has no weight.
     correlation = np.nan_to_num(np.array(spread["correlation"], dtype=float))
     return sd[:, None] * correlation * sd
 

@@ -1,4 +1,4 @@
-"""Likelihood ratio tests of mixed models of the same data: lme4's anova()."""
+"""Likelihood ratio tests of mixed models of the same data, as lme4's anova()."""
 
 import numpy as np
 import pandas as pd
@@ -11,25 +11,25 @@ from recency.mixed.model import MixedModel
 def anova(*models: MixedModel) -> pd.DataFrame:
     """Compare nested mixed models of the same data by likelihood ratio tests, as lme4 does.
 
-    Each model is compared with the one before it, in the order of their numbers of parameters; a
-    p-value means something where one of the two is within the other, which is not checked.
+    Each model is compared with the previous one in the order of their numbers of parameters. A p
+    value is meaningful only if the two are nested, which is not checked.
 
     Parameters
     ----------
     *models
-        Fits of `recency.lmer`, two or more, of one response, family and set of rows. Models fitted
+        Two or more fits of `recency.lmer`, with the same response, family and rows. Models fitted
         by REML must have the same fixed effects.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each model, by its formula: `npar`, `AIC`, `BIC`, `logLik`, `deviance`, `Chisq`,
+        A row per model, by its formula: `npar`, `AIC`, `BIC`, `logLik`, `deviance`, `Chisq`,
         `Df` and `Pr(>Chisq)`; the last three are NaN in the first row.
 
     Raises
     ------
     InputError
-        Where the models cannot be compared.
+        If the models cannot be compared.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def anova(*models: MixedModel) -> pd.DataFrame:
 
 
 def _check(first: MixedModel, model: MixedModel, number: int) -> None:
-    """Raise an InputError where two models are not of the same data."""
+    """Raise an InputError if two models were not fitted to the same data."""
     if model.family != first.family:
         raise InputError(
             f"model {number} is of family {model.family}, model 1 of {first.family}: these are not "
@@ -87,7 +87,7 @@ def _check(first: MixedModel, model: MixedModel, number: int) -> None:
     responses = [fit.fitted + fit.residuals for fit in (first, model)]
     if not (same and np.allclose(responses[0], responses[1], rtol=1e-9, atol=0)):
         raise InputError(f"model {number} was fitted to other rows or responses than model 1")
-    one, other = first._source.asked, model._source.asked
+    one, other = first._source.request, model._source.request
     if not np.array_equal(_weights(first), _weights(model)):
         raise InputError(
             f"model {number} has other weights ({other.weights}) than 1 ({one.weights})"
@@ -104,6 +104,6 @@ def _check(first: MixedModel, model: MixedModel, number: int) -> None:
 
 
 def _weights(model: MixedModel) -> np.ndarray:
-    """Return the weights (n,), ones where there are none."""
-    asked = model._source.asked
-    return asked.rows[asked.weights].to_numpy() if asked.weights else np.ones(model.nobs)
+    """Return the weights (n,); ones without weights."""
+    request = model._source.request
+    return request.rows[request.weights].to_numpy() if request.weights else np.ones(model.nobs)

@@ -1,9 +1,9 @@
-# lme4's part of a fit: it sets the model up, evaluates its own deviance, and makes the merMod
-# object that every reported figure is read from.
+# The part of a fit that runs in lme4: it sets the model up, evaluates lme4's deviance, and builds the
+# merMod object from which all reported figures are read.
 suppressPackageStartupMessages(library(lme4))
 library(splines)
 
-# Run f and keep its messages: list(value, messages and warnings, error: none or one).
+# Run f and collect its messages: list(value, messages and warnings, error message if any).
 attempt <- function(f, ...) {
   messages <- character()
   keep <- function(restart) function(condition) {
@@ -32,8 +32,8 @@ with_contrasts <- function(factor, values, labels) {
   structure(factor, contrasts = matrix)
 }
 
-# Make a formula of text, all of whose calls are of the functions `allowed`: R evaluates calls in a
-# formula, and text from elsewhere must not run code.
+# Convert text to a formula, after checking that it calls only functions in `allowed`: R evaluates calls
+# in a formula, and text from elsewhere must not run code.
 as_formula <- function(text, allowed) {
   parsed <- parse(text = text, keep.source = FALSE)
   if (length(parsed) != 1 || !is.call(parsed[[1]]) || !identical(parsed[[1]][[1]], as.name("~"))) {
@@ -57,7 +57,7 @@ check_calls <- function(expression, allowed) {
   for (part in as.list(expression)[-1]) check_calls(part, allowed)
 }
 
-# The random terms are judged by the search, so lme4's costly checks of ranks by rows are left out.
+# The search checks the random terms, so lme4's costly row-wise rank checks are skipped.
 set_up <- function(formula, data, REML = FALSE, weights = "") {
   control <- lmerControl(check.nobs.vs.rankZ = "ignore", check.scaleX = "ignore")
   model <- weighted(quote(lFormula(formula, data, REML = REML, control = control,
@@ -66,8 +66,8 @@ set_up <- function(formula, data, REML = FALSE, weights = "") {
   model
 }
 
-# Evaluate a call of lme4's in the caller, with a column of the data as weights where one is named.
-# lme4 assigns a variable `weights` in the formula's environment, which is therefore a new one.
+# Evaluate an lme4 call in the caller, with a column of the data as weights if one is named. lme4
+# assigns a variable `weights` in the formula's environment, so the formula gets a new one.
 weighted <- function(call, formula, weights) {
   there <- parent.frame()
   assign("formula", `environment<-`(formula, new.env(parent = globalenv())), there)
@@ -75,10 +75,10 @@ weighted <- function(call, formula, weights) {
   eval(call, there)
 }
 
-# The random terms in lme4's own order, in which theta is laid out: group and columns of each.
+# The random terms in lme4's order, which is that of theta: group and columns of each.
 terms_of <- function(model) list(groups = names(model$reTrms$cnms), columns = model$reTrms$cnms)
 
-# lme4's deviance at theta (column-major lower triangles, term by term); it stays at theta.
+# lme4's deviance at theta (column-major lower triangles, term by term); the model stays at theta.
 evaluate <- function(model, theta) {
   model$reTrms$theta <- theta
   model$reTrms$Lambdat@x <- theta[model$reTrms$Lind]
@@ -92,7 +92,7 @@ make_at <- function(model, evaluation, theta) {
   mkMerMod(environment(evaluation$devfun), optimum, model$reTrms, model$fr, model$call)
 }
 
-# lme4's optimiser as it is: what lmer() does with its defaults after lFormula().
+# lme4's optimiser with its defaults: the steps of lmer() after lFormula().
 optimise <- function(model) {
   devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = model$REML)
   optimum <- optimizeLmer(devfun)
@@ -101,7 +101,7 @@ optimise <- function(model) {
   mkMerMod(environment(devfun), optimum, model$reTrms, model$fr, model$call, verdict)
 }
 
-# A generalised model: glmer() as it is, its likelihood by Laplace's approximation.
+# A generalised model: glmer() with its defaults, the likelihood by Laplace's approximation.
 generalised <- function(formula, data, family, weights = "") {
   weighted(quote(glmer(formula, data = data, family = family)), formula, weights)
 }
@@ -129,7 +129,7 @@ summarise <- function(fit) {
   )
 }
 
-# Predictions of the mean for new data; random effects of levels that the fit has not seen are 0.
+# Predictions of the mean for new data; random effects of new levels are 0.
 predicted <- function(fit, data, random) {
   as.numeric(predict(fit, data, re.form = if (random) NULL else NA, allow.new.levels = TRUE,
                      type = "response"))
@@ -141,7 +141,7 @@ serialized <- function(fit) serialize(fit, NULL)
 
 unserialized <- function(written) unserialize(written)
 
-# Limits of the intervals: a matrix with a row for each parameter.
+# Limits of the intervals: a matrix with a row per parameter.
 intervals <- function(fit, method, level, draws, seed) {
   arguments <- list(fit, method = method, level = level, oldNames = FALSE)
   if (method == "boot") arguments <- c(arguments, nsim = draws, seed = seed)

@@ -1,6 +1,6 @@
-"""R's lme4 through rpy2, by memory views: no conversion of frames, factors as integer codes.
+"""R's lme4 through rpy2, using memory views: no conversion of frames, factors as integer codes.
 
-An R object is passed around as it is; what Python reads from it comes as arrays and strings.
+R objects are passed around unchanged; results are read as arrays and strings.
 """
 
 import functools
@@ -29,7 +29,7 @@ class Unavailable(InputError):
 @functools.cache
 def _r() -> Any:
     """Start R once and return its global environment with lme4 and lme4.R loaded."""
-    # An rpy2 that was installed without R's link libraries has this mode alone.
+    # rpy2 has only this mode if it was installed without R's link libraries.
     os.environ.setdefault("RPY2_CFFI_MODE", "ABI")
     libraries = os.environ.get("LD_LIBRARY_PATH")
     try:
@@ -43,7 +43,7 @@ def _r() -> Any:
     except rinterface.embedded.RRuntimeError as error:
         raise Unavailable(f"R cannot load lme4 ({error}); install R's package lme4") from None
     finally:
-        # rpy2 leads later child processes to R's libraries, where another Python's may lie.
+        # rpy2 would point child processes to R's libraries, which may conflict with their Python's.
         os.environ.pop("LD_LIBRARY_PATH", None)
         if libraries is not None:
             os.environ["LD_LIBRARY_PATH"] = libraries
@@ -51,13 +51,13 @@ def _r() -> Any:
 
 
 def start() -> None:
-    """Start R, so that processes that are forked from this one have it."""
+    """Start R, so that forked processes inherit it."""
     _r()
 
 
 @functools.cache
-def sourced(path: Path) -> None:
-    """Read further R code into the global environment; an InputError where a package lacks."""
+def source_r(path: Path) -> None:
+    """Source further R code; raise an InputError if a package is missing."""
     _r()
     from rpy2 import rinterface, robjects
 
@@ -69,9 +69,9 @@ def sourced(path: Path) -> None:
 
 
 def attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
-    """Call a function that is in R's global environment; return its value and its messages.
+    """Call a function in R's global environment; return its value and its messages.
 
-    Raises Refused with R's reason where it stops.
+    Raises Refused with R's reason if it stops.
     """
     value, messages, error = _r()["attempt"](_r()[function], *arguments)
     if len(error):
@@ -82,7 +82,7 @@ def attempt(function: str, *arguments: Any) -> tuple[Any, list[str]]:
 def data_frame(
     columns: Mapping[str, np.ndarray | Levels], codings: Mapping[str, Coding] | None = None
 ) -> Any:
-    """Make an R data frame of numbers or true and false (n,), and of factors with their codings."""
+    """Build an R data frame of numeric or boolean columns (n,), and factors with their codings."""
     r = _r()
     from rpy2 import robjects
     from rpy2.rinterface import (
@@ -113,7 +113,7 @@ def data_frame(
 
 
 def formula_in_r(text: str) -> Any:
-    """Make R's formula of text; an InputError where it calls a function that is not allowed."""
+    """Convert text to an R formula; raise an InputError if it calls a forbidden function."""
     from rpy2.rinterface import StrSexpVector
 
     functions = (*FUNCTIONS, *CODINGS, *R_FUNCTIONS)
@@ -127,24 +127,24 @@ def formula_in_r(text: str) -> Any:
 def set_up(
     formula: str, data: Any, reml: bool = False, weights: str | None = None
 ) -> tuple[Any, list[str]]:
-    """Return lme4's modular model of `formula` and lme4's messages; `weights` is a column of `data`."""
+    """Set up lme4's modular model; return it and its messages. `weights` is a column of `data`."""
     return attempt("set_up", formula_in_r(formula), data, reml, weights or "")
 
 
 def terms(model: Any) -> list[tuple[str, list[str]]]:
-    """Group and columns of each random term, in the order in which lme4 lays theta out."""
+    """Return group and columns of each random term, in lme4's order of theta."""
     groups, columns = _r()["terms_of"](model)
     return list(zip(groups, map(list, columns), strict=True))
 
 
 def evaluate(model: Any, theta: np.ndarray) -> tuple[Any, float]:
-    """Return lme4's deviance function, left at `theta`, and its value there."""
+    """Return lme4's deviance function, evaluated last at `theta`, and its value there."""
     evaluation, _ = attempt("evaluate", model, _vector(theta))
     return evaluation, evaluation[1][0]
 
 
 def make_at(model: Any, evaluation: Any, theta: np.ndarray) -> Any:
-    """Make the merMod object at `theta`, at which `evaluation` was left."""
+    """Build the merMod object at `theta`, where `evaluation` was evaluated."""
     return attempt("make_at", model, evaluation, _vector(theta))[0]
 
 
@@ -197,24 +197,24 @@ def summary_of(fit: Any) -> FitSummary:
 
 
 def predict(fit: Any, data: Any, random: bool) -> np.ndarray:
-    """Predict (n,) for an R data frame; a level that the fit has not seen adds nothing."""
+    """Predict (n,) for an R data frame; effects of new levels are 0."""
     return np.array(attempt("predicted", fit, data, random)[0])
 
 
 def packed(fit: Any) -> bytes:
-    """Return a merMod object as R writes it."""
+    """Serialise a merMod object in R's format."""
     return bytes(attempt("serialized", fit)[0])
 
 
 def unpacked(written: bytes) -> Any:
-    """Read a merMod object that `packed` wrote."""
+    """Read a merMod object that `packed` serialised."""
     from rpy2.rinterface import ByteSexpVector
 
     return attempt("unserialized", ByteSexpVector(written))[0]
 
 
 def intervals(fit: Any, method: str, level: float, draws: int, seed: int) -> dict[str, list[float]]:
-    """Run confint(); return the two limits by the name of the parameter."""
+    """Run confint(); return each parameter's two limits by its name."""
     table, _ = attempt("intervals", fit, method, level, draws, seed)
     return dict(zip(table.rownames, np.asarray(table).tolist(), strict=True))
 

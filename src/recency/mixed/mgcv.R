@@ -1,4 +1,4 @@
-# mgcv's part of an additive model: bam() as it is, and what is read from its fit.
+# The part of an additive model that runs in mgcv: bam(), and summaries of its fit.
 suppressPackageStartupMessages(library(mgcv))
 
 fit_additive <- function(formula, data, family, discrete) {
@@ -7,31 +7,31 @@ fit_additive <- function(formula, data, family, discrete) {
 
 is_random <- function(fit) vapply(fit$smooth, inherits, logical(1), "random.effect")
 
-# One row of every variable, at its median or first level, as often as is asked.
+# Repeat one row in which every variable is at its median or first level.
 typical <- function(fit, times) {
   values <- lapply(fit$var.summary, function(v) if (is.factor(v)) rep(v[1], times) else
     rep(v[2], times))
   as.data.frame(values)
 }
 
-# The smooth of one variable over its range: list(x, effect, standard error), centred as mgcv does.
+# The smooth of one variable over its range: list(x, effect, standard error), centred as in mgcv.
 curve_of <- function(fit, smooth, points) {
   range <- fit$var.summary[[smooth$term]][c(1, 3)]
   data <- typical(fit, points)
   data[[smooth$term]] <- seq(range[1], range[2], length.out = points)
-  found <- predict.gam(fit, data, type = "terms", terms = smooth$label, se.fit = TRUE)
-  list(data[[smooth$term]], as.numeric(found$fit), as.numeric(found$se.fit))
+  result <- predict.gam(fit, data, type = "terms", terms = smooth$label, se.fit = TRUE)
+  list(data[[smooth$term]], as.numeric(result$fit), as.numeric(result$se.fit))
 }
 
 random_of <- function(fit, smooth) {
   group <- Filter(function(name) is.factor(fit$var.summary[[name]]), smooth$term)
   column <- setdiff(smooth$term, group)
-  # The standard deviation that gam.vcomp() gives: of mgcv's penalty, its scale undone.
-  place <- smooth$first.sp
+  # The standard deviation of gam.vcomp(), from mgcv's penalty with its scaling undone.
+  index <- smooth$first.sp
   list(group = group, column = if (length(column)) column else "(Intercept)",
        levels = levels(fit$var.summary[[group]]),
        coefficients = as.numeric(coef(fit)[smooth$first.para:smooth$last.para]),
-       sd = sqrt(fit$sig2 * smooth$S.scale / fit$sp[place]))
+       sd = sqrt(fit$sig2 * smooth$S.scale / fit$sp[index]))
 }
 
 summarise_additive <- function(fit, points) {
@@ -58,7 +58,7 @@ summarise_additive <- function(fit, points) {
   )
 }
 
-# What predictions of the fixed part need, as bytes: neither data nor covariances.
+# Serialise the parts of a fit that predict its fixed part, without data and covariances.
 packed <- function(fit) {
   kept <- c("coefficients", "smooth", "family", "pterms", "terms", "pred.formula", "xlevels",
             "contrasts", "assign", "nsdf", "cmX", "var.summary", "formula", "na.action", "sp",

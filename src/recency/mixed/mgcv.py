@@ -1,4 +1,4 @@
-"""R's mgcv through rpy2: an additive model fitted by bam(), and predictions from what is kept of it."""
+"""R's mgcv through rpy2: additive models fitted by bam(), and predictions from a stored part."""
 
 import base64
 import functools
@@ -15,14 +15,14 @@ from recency.mixed.levels import Levels
 from recency.mixed.summary import FitSummary
 
 POINTS = 101
-"""At how many points a smooth is evaluated, over the range of its predictor."""
+"""Number of points at which a smooth is evaluated over its predictor's range."""
 ROWS = 10_000
-"""Above so many rows bam() rounds predictors to a grid (`discrete`), which takes a hundredth of the time."""
+"""Above this number of rows bam() rounds predictors to a grid (`discrete`), 100 times as fast."""
 
 
 @dataclass
 class AdditiveFit:
-    """A fit of bam(), its smooths, and what predictions need; or the reason why there is none."""
+    """A fit of bam(), its smooths and its stored part, or the reason why there is none."""
 
     summary: FitSummary | None
     note: str
@@ -39,12 +39,12 @@ def fit_additive(
     groups: Mapping[str, Levels],
     family: str,
 ) -> AdditiveFit:
-    """Fit by bam(method="fREML"); predictors and y (n,) are taken as they are.
+    """Fit by bam(method="fREML"); predictors and y (n,) are used without scaling.
 
-    Of each smooth: label, names, edf, ref_df, statistic, p and, of one variable, x, effect and se
-    (POINTS,). A model that mgcv refuses has no summary, and the reason in its note.
+    Each smooth has label, names, edf, ref_df, statistic, p and, for a single variable, x, effect
+    and se (POINTS,). A model that mgcv refuses has no summary, and the reason in its note.
     """
-    lme4.sourced(Path(__file__).with_name("mgcv.R"))
+    lme4.source_r(Path(__file__).with_name("mgcv.R"))
     columns = {name: predictors[name] for name in formula.predictors}
     columns |= {name: groups[name] for name in formula.groups}
     data = lme4.data_frame({formula.response: y, **columns})
@@ -56,36 +56,36 @@ def fit_additive(
         packed, _ = lme4.attempt("packed", fit)
     except lme4.Refused as reason:
         return AdditiveFit(None, f"mgcv: {reason}", [], {}, "", discrete)
-    found = dict(zip(parts.names, parts, strict=True))
+    results = dict(zip(parts.names, parts, strict=True))
     summary = FitSummary(
-        fixed=dict(zip(found["fixed"], found["estimates"], strict=True)),
-        se=list(found["se"]),
+        fixed=dict(zip(results["fixed"], results["estimates"], strict=True)),
+        se=list(results["se"]),
         theta=[],
-        sigma=found["sigma"][0],
-        loglik=found["loglik"][0],
+        sigma=results["sigma"][0],
+        loglik=results["loglik"][0],
         singular=False,
         random={},
         modes={},
         messages=messages,
-        converged=bool(found["converged"][0]),
+        converged=bool(results["converged"][0]),
         covariance=np.empty((0, 0)),
     )
-    for each in found["random"]:
-        _add_random(summary, dict(zip(each.names, each, strict=True)))
+    for of_smooth in results["random"]:
+        _add_random(summary, dict(zip(of_smooth.names, of_smooth, strict=True)))
     smooths = []
     for label, terms, tests, curve in zip(
-        found["labels"], found["terms"], found["tests"], found["curves"], strict=True
+        results["labels"], results["terms"], results["tests"], results["curves"], strict=True
     ):
         names = ("edf", "ref_df", "statistic", "p")
         smooth = {"label": label, "names": list(terms), **dict(zip(names, tests, strict=True))}
         smooths.append(smooth | dict(zip(("x", "effect", "se"), map(list, curve), strict=False)))
-    criteria = {name: found[name][0] for name in ("aic", "bic")}
+    criteria = {name: results[name][0] for name in ("aic", "bic")}
     text = base64.b64encode(bytes(packed)).decode()
     return AdditiveFit(summary, "; ".join(messages), smooths, criteria, text, discrete)
 
 
 def _add_random(summary: FitSummary, of: Mapping[str, Any]) -> None:
-    """Add a random smooth's column to its group; mgcv's are uncorrelated."""
+    """Add a random smooth's column to its group; random smooths are uncorrelated."""
     (group,), (column,) = of["group"], of["column"]
     spread = summary.random.setdefault(group, {"columns": [], "sd": [], "correlation": None})
     spread["columns"].append(column)
@@ -97,7 +97,7 @@ def _add_random(summary: FitSummary, of: Mapping[str, Any]) -> None:
 
 
 def fixed_part(packed: str, predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:
-    """Return the linear predictor (n,) of new data without random effects; see `AdditiveFit`."""
+    """Return the linear predictor (n,) of new data without random effects, from `AdditiveFit`."""
     fit = _unpacked(packed)
     data = lme4.data_frame({**predictors, ".rows": np.zeros(n)})
     return np.array(lme4.attempt("fixed_additive", fit, data)[0])
@@ -105,7 +105,7 @@ def fixed_part(packed: str, predictors: Mapping[str, np.ndarray], n: int) -> np.
 
 @functools.lru_cache(maxsize=4)
 def _unpacked(packed: str) -> Any:
-    lme4.sourced(Path(__file__).with_name("mgcv.R"))
+    lme4.source_r(Path(__file__).with_name("mgcv.R"))
     from rpy2.rinterface import ByteSexpVector
 
     return lme4.attempt("unpacked", ByteSexpVector(base64.b64decode(packed)))[0]

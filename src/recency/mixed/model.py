@@ -12,9 +12,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.mixed import lme4
-from recency.mixed.asked import asked
 from recency.mixed.families import GAUSSIAN, GENERALISED, LINEAR, SHIFTED
 from recency.mixed.fit_formula import fit
+from recency.mixed.model_request import check_request
 from recency.mixed.source import Source, frame_of, predict
 from recency.mixed.summary import FitSummary
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 class MixedModel:
     """A fitted mixed model; `print(fit.summary())` shows it as lme4 does.
 
-    Tables are pandas', in the units of the response and of the columns as they were given.
+    Tables are data frames, in the units of the response and of the original columns.
     """
 
     formula: str
     fixed: pd.DataFrame
-    """estimate, se and t of each fixed effect; on the scale of the link where there is a family"""
+    """estimate, se and t of each fixed effect, on the scale of the link"""
     random: pd.DataFrame
     """group, term, variance and sd of each random effect; the last row is a gaussian residual's"""
     correlations: dict[str, pd.DataFrame]
-    """of each group's random effects; NaN beside a variance of 0"""
+    """of each group's random effects; NaN for an effect of variance 0"""
     modes: dict[str, pd.DataFrame]
-    """the conditional modes of each group: a row for each level, a column for each term"""
+    """the conditional modes of each group: a row per level, a column per term"""
     covariance: pd.DataFrame
     """of the fixed effects' estimates"""
     fitted: pd.Series
-    """predictions with random effects for the rows that were fitted, by the data's index: means of
-    the response in its own units, so probabilities of a binomial response"""
+    """predictions with random effects for the fitted rows, by the data's index: means of the
+    response in its own units, so probabilities for a binomial response"""
     residuals: pd.Series
-    """the response less its fitted mean"""
+    """the response minus its fitted mean"""
     theta: np.ndarray
-    """the relative covariance factors' lower triangles, as lme4 lays them out"""
+    """the relative covariance factors' lower triangles, in lme4's order"""
     sigma: float
     loglik: float
-    """natural logarithm, in units of the response whatever the family; the restricted one where `reml`"""
+    """natural logarithm, in units of the response for every family; restricted if `reml`"""
     aic: float
     bic: float
     npar: int
@@ -57,20 +57,21 @@ class MixedModel:
     nobs: int
     reml: bool
     engine: str
-    """who fitted: `search` (without R), `search, confirmed by lme4`, `lme4`, or `laplace`"""
+    """`search` (without R), `search, confirmed by lme4`, `lme4`, or `laplace`"""
     converged: bool
     singular: bool
     family: str
-    """gaussian, lognormal, shifted_lognormal, gamma, inverse_gaussian, exgaussian, binomial, poisson"""
+    """gaussian, lognormal, shifted_lognormal, gamma, inverse_gaussian, exgaussian, binomial or
+    poisson"""
     note: str
-    """what was dropped, fell back or did not converge; empty where nothing was"""
+    """dropped rows or effects, fallbacks and lack of convergence; otherwise empty"""
     _source: Source = field(repr=False)
 
     def __repr__(self) -> str:
         return f"<MixedModel {self.formula}: {self.nobs} rows, logLik {self.loglik:.2f}>"
 
     def summary(self) -> str:
-        """Return the text that R prints of a summary."""
+        """Return the text of R's printed summary."""
         from recency.mixed.printing import printed
 
         return printed(self)
@@ -78,11 +79,11 @@ class MixedModel:
     def predict(
         self, data: pd.DataFrame | None = None, *, random: bool = True, new_levels: str = "zero"
     ) -> pd.Series:
-        """Predict the response for `data` (the fitted rows without any), by its index.
+        """Predict the response for `data` (by default the fitted rows), by its index.
 
-        `random` adds the conditional modes. A level of a group that the fit has not seen adds
-        nothing (`new_levels="zero"`) or is an InputError (`new_levels="error"`). A missing value in
-        a column that the prediction needs is an InputError.
+        With `random`, conditional modes are added. A level that the fit has not seen adds nothing
+        (`new_levels="zero"`) or raises an InputError (`new_levels="error"`). A missing value in a
+        column that the prediction needs raises an InputError.
         """
         if new_levels not in ("zero", "error"):
             raise InputError(f"new_levels is {new_levels!r} and must be 'zero' or 'error'")
@@ -97,35 +98,35 @@ class MixedModel:
         draws: int = 500,
         seed: int = 0,
     ) -> pd.DataFrame:
-        """Return confidence intervals: a row for each parameter, named as by lme4's `oldNames = FALSE`.
+        """Return confidence intervals: a row per parameter, named as by lme4's `oldNames = FALSE`.
 
         Parameters
         ----------
         parameters
             `all`, `random` (standard deviations `sd_x|group`, correlations `cor_x.z|group`,
-            `sigma`), `fixed`, or names of some.
+            `sigma`), `fixed`, or some names.
         method
-            `profile` (of the likelihood), `wald` (fixed effects alone: the others are NaN), or
-            `boot` (percentiles of a parametric bootstrap).
+            `profile` (likelihood), `wald` (fixed effects only; the others are NaN), or `boot`
+            (percentiles of a parametric bootstrap).
         level
             Coverage.
         draws, seed
-            Of the bootstrap.
+            Number of draws and seed of the bootstrap.
 
         Raises
         ------
         InputError
-            A name, method or level that there is not.
+            If a name or method is unknown, or the level invalid.
         """
         from recency.mixed.confidence import intervals
 
         return intervals(self, parameters, method, level, draws, seed)
 
     def contrasts(self, column: str, kind: str = "pairwise") -> pd.DataFrame:
-        """Compare the levels of a categorical column: estimate, se, z, p and p corrected by Holm.
+        """Compare the levels of a categorical column: estimate, se, z, p and Holm-corrected p.
 
-        Compared are the means that the fixed effects predict, on the scale of the link, numeric
-        columns being at their mean and other categorical ones weighted equally, as by emmeans.
+        As in emmeans, the means that the fixed effects predict are compared on the scale of the
+        link, with numeric columns at their mean and other categorical columns weighted equally.
         `kind` is `pairwise`, or a coding whose coefficients are estimated: `treatment`, `sum`
         (every level against the mean of all), `helmert`, `backward_difference`.
         """
@@ -134,16 +135,16 @@ class MixedModel:
         return comparisons(self, column, kind)
 
     def simulate(self, n: int = 1, *, seed: int = 0, new_effects: bool = True) -> pd.DataFrame:
-        """Draw `n` responses of the fitted rows from the model: a column for each.
+        """Simulate `n` responses of the fitted rows from the model, one per column.
 
-        Random effects are drawn, too; without `new_effects` they are at their conditional modes.
+        With `new_effects` random effects are drawn, too; otherwise they are at their modes.
         """
         from recency.mixed.simulated import simulate
 
         return simulate(self, n, seed, new_effects)
 
     def plot(self) -> Figure:
-        """Return diagnostic plots: residuals against fitted values, quantiles of residuals and modes."""
+        """Plot residuals against fitted values, and quantiles of residuals and modes."""
         from recency.mixed.diagnostics import plot
 
         return plot(self)
@@ -164,30 +165,30 @@ def lmer(
     """Fit a mixed model of the columns of `data` by maximum likelihood.
 
     `formula` is R's: `rt ~ length * cond + (1 + length | subject) + (1 | item)`. Numeric columns
-    are taken as they are; columns of text, categories or true and false have treatment contrasts,
-    the first level (of the categories, else of the alphabet) being the reference, or those that
-    `contrasts` names by column: `treatment`, `sum`, `helmert`, `backward_difference`. Rows that lack
-    a value in a column of the formula are dropped and counted in `note`.
+    are not scaled. Columns of text, categories or booleans have treatment contrasts with the first
+    level (of the categories, else alphabetically) as the reference, or the contrasts that
+    `contrasts` names by column: `treatment`, `sum`, `helmert`, `backward_difference`. Rows that
+    lack a value in a column of the formula are dropped and counted in `note`.
 
-    `weights` and `offset` name columns: the residual variance of a row is sigma squared by its
+    `weights` and `offset` name columns: a row's residual variance is sigma squared divided by its
     weight, and the offset is added to the linear predictor.
 
-    Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit; where
-    the search does not cover the model lme4's own optimiser takes over, and `note` says so. Without
-    R, `auto` is `search`, and `note` says that lme4 did not confirm it. `lme4`
-    is that optimiser alone. `search` needs no R; it covers any grouping variables, nested or
-    crossed (docs/mixed_models.md). `reml=True` fits by restricted
-    maximum likelihood, which only lme4's optimiser does.
+    Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit. If the
+    search does not cover the model, lme4's own optimiser is used, as `note` states. Without R,
+    `auto` is `search`, and `note` states that lme4 did not confirm the fit. `lme4` always uses that
+    optimiser. `search` needs no R; it covers any grouping variables, nested or crossed
+    (docs/mixed_models.md). `reml=True` fits by restricted maximum likelihood, which only lme4's
+    optimiser supports.
 
-    A `family` binomial (of 0 and 1, true and false, or text whose second level is the event) or
-    poisson (of counts) is fitted by lme4's glmer() with its defaults: logit or log link, Laplace's
-    approximation. Families lognormal and shifted_lognormal are linear models of log(y - shift), the
-    shift by profile likelihood; gamma, inverse_gaussian (`link` log or identity) and exgaussian are
-    fitted by Laplace's approximation here. The log-likelihood is in units of the response, so that
-    families of one response can be compared by AIC.
+    A `family` binomial (0 and 1, booleans, or text whose second level is the event) or poisson
+    (counts) is fitted by lme4's glmer() with its defaults: logit or log link, Laplace's
+    approximation. Families lognormal and shifted_lognormal are linear models of log(y - shift),
+    with the shift estimated by profile likelihood; gamma, inverse_gaussian (`link` log or identity)
+    and exgaussian are fitted by Laplace's approximation here. The log-likelihood is in units of the
+    response, so that families of one response can be compared by AIC.
 
-    Raises InputError: an unknown column, a formula that cannot be read or that the engine does not
-    cover, data that no model fits.
+    Raises InputError for an unknown column, a formula that cannot be read or that the engine does
+    not cover, and data that no model fits.
 
     >>> import numpy as np, pandas as pd
     >>> random = np.random.default_rng(1)
@@ -206,15 +207,15 @@ def lmer(
     """
     options = {"engine": engine, "reml": reml, "family": family, "link": link}
     options |= {"weights": weights, "offset": offset, "contrasts": dict(contrasts or {})}
-    model, notes = asked(formula, frame_of(data), options)
+    model, notes = check_request(formula, frame_of(data), options)
     by, source = fit(model, notes)
     return _model(by, source)
 
 
 def _model(engine: str, source: Source) -> MixedModel:
-    """Lay a fit's figures out as tables."""
-    result, family = source.result, source.asked.family
-    rows, reml = source.asked.rows, source.asked.reml
+    """Arrange a fit's figures in tables."""
+    result, family = source.result, source.request.family
+    rows, reml = source.request.rows, source.request.reml
     summary = result.summary
     assert summary is not None, "fit() raises an InputError where there is none"
     terms = list(summary.fixed)
@@ -230,7 +231,7 @@ def _model(engine: str, source: Source) -> MixedModel:
         if family not in (GAUSSIAN, *GENERALISED):
             fitted, y = source.mean(fitted), np.exp(y)
     return MixedModel(
-        formula=source.asked.text,
+        formula=source.request.text,
         fixed=pd.DataFrame({"estimate": estimates, "se": se, "t": estimates / se}, index=terms),
         random=_variances(summary, family),
         correlations={

@@ -1,10 +1,10 @@
-"""Where the search for theta starts, and how it is scaled: each grouping factor as if it were alone.
+"""Start and scale of the search for theta, estimated for one grouping factor at a time.
 
-For y = X b + Z u + e with one factor, V = I + Z Sigma Z', W_g = Z_g'V^-1 Z_g and s_g = Z_g'V^-1
-(y - X b), the expectation of s_g s_g' / sigma^2 under another Sigma~ is W_g + W_g (Sigma~ - Sigma)
-W_g. Setting the sum over the levels g to what is observed gives a linear system for Sigma~ (MINQUE,
-Rao 1971); repeated, it is Fisher scoring. Crossed factors have little to do with each other, so this
-is near the optimum, at the cost of no evaluation of the whole deviance.
+For y = X b + Z u + e with one factor, V = I + Z Sigma Z', W_g = Z_g'V^-1 Z_g and s_g = Z_g'V^-1 (y
+- X b), the expectation of s_g s_g' / sigma^2 under another Sigma~ is W_g + W_g (Sigma~ - Sigma)
+W_g. Equating the sum over levels g with its observed value gives a linear system for Sigma~
+(MINQUE, Rao 1971); iterating it is Fisher scoring. Since crossed factors are nearly orthogonal,
+this comes close to the optimum without evaluating the whole deviance.
 """
 
 from dataclasses import dataclass
@@ -12,28 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 
 SWEEPS = 4
-"""Rounds of the linear system; what they leave is for the search."""
+"""Iterations of the linear system; the search does the rest."""
 
 
 @dataclass
-class Alone:
-    """A factor's L (k, k), the residual sd beside it, and what is known of L's free elements."""
+class SingleFactor:
+    """A factor's L (k, k), and the residual sd, for a model with this factor only."""
 
     L: np.ndarray
     sigma: float
 
 
-def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarray) -> Alone:
+def estimate_single(
+    zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarray
+) -> SingleFactor:
     """Estimate a factor from Z'Z (G, k, k), Z'W (G, k, p + 1) and W'W, where W = [X y].
 
-    `free` (k, k) is true where an element of the lower triangle varies. No variance is put below
-    its standard error, so that L has an inverse and no direction looks flat.
+    `free` (k, k) is true where an element of the lower triangle is free. No variance is below its
+    standard error, so that L is invertible and no direction appears flat.
     """
     k, p = len(free), len(ww) - 1
     kept = free | free.T
     Sigma, L = np.zeros((k, k)), np.zeros((k, k))
     for _ in range(SWEEPS):
-        T, half = eliminated(zz, L)
+        T, half = eliminate(zz, L)
         half_w = T @ zw
         W = zz - half.transpose(0, 2, 1) @ half
         flat_w = half_w.reshape(-1, p + 1)
@@ -48,13 +50,13 @@ def alone(zz: np.ndarray, zw: np.ndarray, ww: np.ndarray, n: int, free: np.ndarr
         Sigma.flat[index] = np.linalg.lstsq(
             system[np.ix_(index, index)], right.flat[index], rcond=None
         )[0]
-        Sigma = off_the_edge((Sigma + Sigma.T) / 2, system, free)
+        Sigma = bound_from_below((Sigma + Sigma.T) / 2, system, free)
         L = np.linalg.cholesky(Sigma)
-    return Alone(L, float(np.sqrt(variance)))
+    return SingleFactor(L, float(np.sqrt(variance)))
 
 
-def off_the_edge(Sigma: np.ndarray, expected: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Return Sigma (k, k) with no variance below its standard error, by its `precision`."""
+def bound_from_below(Sigma: np.ndarray, expected: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return Sigma (k, k) with every variance at least its standard error, from its `precision`."""
     k = len(Sigma)
     values, vectors = np.linalg.eigh(Sigma)
     squares = (vectors[:, None] * vectors[None]).reshape(k * k, k)
@@ -63,7 +65,7 @@ def off_the_edge(Sigma: np.ndarray, expected: np.ndarray, free: np.ndarray) -> n
     return np.where(free | free.T, (vectors * values) @ vectors.T, 0.0)
 
 
-def eliminated(zz: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def eliminate(zz: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return T and T Z'Z (G, k, k), where Z'V^-1 Z is Z'Z - (T Z'Z)'T Z'Z at L (k, k)."""
     T = np.linalg.inv(np.linalg.cholesky(L.T @ zz @ L + np.eye(len(L)))) @ L.T
     return T, T @ zz
@@ -72,7 +74,7 @@ def eliminated(zz: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def precision(W: np.ndarray) -> np.ndarray:
     """Return the sum over levels of W kron W (k^2, k^2) for W = Z'V^-1 Z by level (G, k, k).
 
-    It is the expected second derivative of the deviance by the relative covariance.
+    This is the expected second derivative of the deviance by the relative covariance.
     """
     k = W.shape[1]
     flat = W.reshape(len(W), k * k)
@@ -80,6 +82,6 @@ def precision(W: np.ndarray) -> np.ndarray:
 
 
 def precision_at(zz: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """Return `precision` of a factor alone, from its Z'Z (G, k, k), at L (k, k)."""
-    _, half = eliminated(zz, L)
+    """Return `precision` of a single factor from its Z'Z (G, k, k), at L (k, k)."""
+    _, half = eliminate(zz, L)
     return precision(zz - half.transpose(0, 2, 1) @ half)

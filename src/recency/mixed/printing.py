@@ -25,10 +25,10 @@ def printed(fit: MixedModel) -> str:
         lines[0] += " (Laplace)"
     if fit.family != GAUSSIAN:
         lines.append(f"Family: {_family(fit)}")
-    asked = fit._source.asked
+    request = fit._source.request
     lines += [
         f"{name.capitalize()}: {column}"
-        for name, column in (("weights", asked.weights), ("offset", asked.offset))
+        for name, column in (("weights", request.weights), ("offset", request.offset))
         if column
     ]
     lines += [f"Engine: {fit.engine}", ""]
@@ -63,7 +63,7 @@ def printed(fit: MixedModel) -> str:
 
 
 def _family(fit: MixedModel) -> str:
-    """Return the family, and what else its distribution has."""
+    """Return the family with further parameters of its distribution."""
     source, more = fit._source, []
     if source.shift:
         more.append(f"shift {source.shift:.4f}")
@@ -76,13 +76,13 @@ def _family(fit: MixedModel) -> str:
 
 def _random(fit: MixedModel) -> list[str]:
     rows = [["Groups", "Name", "Variance", "Std.Dev.", "Corr"]]
-    before, place = None, 0
+    before, row = None, 0
     for group, term, variance, sd in fit.random.itertuples(index=False):
-        place = place + 1 if group == before else 0
-        label, before = "" if place else group, group
+        row = row + 1 if group == before else 0
+        label, before = "" if row else group, group
         of_group = fit.correlations.get(group)
-        found = [] if of_group is None else of_group.to_numpy()[place, :place]
-        shown = "".join("   NaN" if math.isnan(r) else f" {r:5.2f}" for r in found)
+        correlations = [] if of_group is None else of_group.to_numpy()[row, :row]
+        shown = "".join("   NaN" if math.isnan(r) else f" {r:5.2f}" for r in correlations)
         rows.append([label, term, *_figures([variance, sd]), shown])
     return _table(rows, left=(0, 1, 4))
 
@@ -93,14 +93,14 @@ def _correlation(fit: MixedModel) -> list[str]:
     matrix = fit.covariance.to_numpy() / np.outer(sd, sd)
     short = ["(Intr)" if name == "(Intercept)" else name[:6] for name in names]
     rows = [["", *short[:-1]]]
-    for place, name in enumerate(names[1:], 1):
-        values = [f"{value:.3f}" for value in matrix[place, :place]]
-        rows.append([name, *values, *[""] * (len(names) - 1 - place)])
+    for number, name in enumerate(names[1:], 1):
+        values = [f"{value:.3f}" for value in matrix[number, :number]]
+        rows.append([name, *values, *[""] * (len(names) - 1 - number)])
     return _table(rows)
 
 
 def _figures(values: Sequence[float]) -> list[str]:
-    """Write numbers with five significant digits and no exponent where they are ordinary."""
+    """Format numbers with five significant digits, without exponents in the usual range."""
     return [
         f"{value:.{max(0, 4 - math.floor(math.log10(abs(value))))}f}"
         if value and 1e-4 <= abs(value) < 1e9

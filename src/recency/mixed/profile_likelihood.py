@@ -1,7 +1,7 @@
-"""The deviance of a linear mixed model on its cross-products, with a combination of fixed effects held.
+"""The deviance of a linear mixed model from cross-products, with fixed effects constrained.
 
-c'b = v is held by a change of the cross-products alone: with b_k = (v - sum of the other c_l b_l) / c_k
-the columns of X become x_l - x_k c_l / c_k, and y becomes y - x_k v / c_k.
+c'b = v is imposed by a change of the cross-products: with b_k = (v - sum of the other c_l b_l) /
+c_k the columns of X become x_l - x_k c_l / c_k, and y becomes y - x_k v / c_k.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from recency.mixed.several import SeveralProducts
 from recency.mixed.theta_search import search, search_several
 
 ENOUGH = 1e-6
-"""What the last step of a search may expect to gain: an interval's end needs no more."""
+"""Expected gain at which a search ends, which suffices for an interval's end."""
 
 
-def constrained(
+def constrain(
     products: Products | SeveralProducts, combination: np.ndarray, value: float
 ) -> Products | SeveralProducts:
-    """Return the cross-products of a model whose fixed effects b (p,) have combination'b = value."""
+    """Return the cross-products of a model with the constraint combination'b = value, b (p,)."""
     p = len(combination)
     k = int(np.argmax(np.abs(combination) * np.sqrt(np.diagonal(products.ww)[:p])))
     others = [column for column in range(p + 1) if column != k]
@@ -39,36 +39,36 @@ def constrained(
 
 
 class HeldFixed:
-    """The deviance of a searched model where a combination of its fixed effects has a value.
+    """The deviance of a searched model as a function of a combination of its fixed effects.
 
     Parameters
     ----------
     searched
         The model at its optimum.
     combination
-        Weights (p,) of the fixed effects as they were given, without those that were dropped.
+        Weights (p,) of the fixed effects in their original units, without dropped ones.
     """
 
     def __init__(self, searched: ScaledSearch, combination: np.ndarray) -> None:
-        kept = list(searched.found.products.kept)
+        kept = list(searched.result.products.kept)
         names = [searched.formula.fixed[c] for c in kept]
         at_intercept = names.index(INTERCEPT) if INTERCEPT in names else None
         # The response was centred.
         self._mean = 0.0 if at_intercept is None else combination[at_intercept] * searched.mean
         self._combination = searched.B[np.ix_(kept, kept)].T @ combination
-        self._found = searched.found
+        self._result = searched.result
 
     def deviance(
         self, value: float, start: Sequence[np.ndarray] | None = None
     ) -> tuple[float, list[np.ndarray]]:
-        """Return the deviance, and the L's at which it is least; `start` are L's of a value nearby."""
-        found = self._found
-        products = constrained(found.products, self._combination, value - self._mean)
-        start = start or found.roots
-        free = [factor.free for factor in found.factors]
+        """Return the minimal deviance, and the factors' L there; `start` are L nearby."""
+        result = self._result
+        products = constrain(result.products, self._combination, value - self._mean)
+        start = start or result.roots
+        free = [factor.free for factor in result.factors]
         if isinstance(products, SeveralProducts):
             optimum = search_several(products, free, start, ENOUGH)
         else:
             free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
             optimum = search(products, *free, start, ENOUGH)
-        return optimum.deviance, replace(found, optimum=optimum).roots
+        return optimum.deviance, replace(result, optimum=optimum).roots

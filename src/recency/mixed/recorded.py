@@ -1,4 +1,4 @@
-"""The record of a fit (recency.mixed.fitting.figures) applied to rows: scaled predictors, predictions."""
+"""Apply the record of a fit (recency.mixed.fitting.figures) to rows: scaling and predictions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from recency.mixed.levels import Levels, joined
 
 
 def scaling_of(predictors: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    """Return mean and sample standard deviation of each predictor; a constant keeps sd 1."""
+    """Return mean and sample standard deviation of each predictor; sd 1 for a constant."""
     scaling = {}
     for name, values in predictors.items():
         sd = float(values.std(ddof=1)) if np.ptp(values) > 0 else 1.0
@@ -21,14 +21,14 @@ def scaling_of(predictors: Mapping[str, np.ndarray]) -> dict[str, dict[str, floa
 def scaled(
     predictors: Mapping[str, np.ndarray], scaling: Mapping[str, Mapping[str, float]]
 ) -> dict[str, np.ndarray]:
-    """Centre and scale the predictors with the statistics of the data that were fitted."""
+    """Centre and scale predictors with the statistics of the fitted data."""
     return {
         name: (predictors[name] - by["mean"]) / by["sd"] for name, by in sorted(scaling.items())
     }
 
 
 def fixed_part(fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int) -> np.ndarray:
-    """Return X b (n,) for predictors scaled as they were for the fit."""
+    """Return X b (n,) for predictors with the fit's scaling."""
     total = np.zeros(n)
     for effect in fit["fixed"]:
         total += effect["estimate"] * column(effect["term"], predictors, n)
@@ -41,7 +41,7 @@ def random_part(
     groups: Mapping[str, Levels],
     n: int,
 ) -> np.ndarray:
-    """Return Z b-hat (n,) with the conditional modes; a level that the fit has not seen adds 0."""
+    """Return Z b-hat (n,) with the conditional modes; 0 for new levels."""
     total = np.zeros(n)
     for name, modes in fit["ranef"].items():
         terms = fit["random"][name]["terms"]

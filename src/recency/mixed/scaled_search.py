@@ -1,8 +1,8 @@
-"""The search for theta of a formula, on columns as they are or centred and scaled.
+"""The search for theta of a formula, on original or on centred and scaled columns.
 
-Cross-products of raw columns (years, milliseconds) lose half their digits. X is replaced by X_s =
-X B, each random term's Z by Z_s = Z A, with B and A invertible: the likelihood is the same, and
-b = B b_s, L = A L_s.
+Cross-products of unscaled columns (years, milliseconds) lose half their digits. X is replaced by
+X_s = X B, and each random term's Z by Z_s = Z A, with B and A invertible. The likelihood is the
+same, and b = B b_s, L = A L_s.
 """
 
 from collections.abc import Mapping
@@ -34,14 +34,14 @@ from recency.mixed.sums import blocks_of, products_of, squares_left
 from recency.mixed.theta_search import SINGULAR, Optimum, search, search_several, triangle
 
 AGREEMENT = 1e-8
-"""Relative difference between the squares of the rows and of their sums above which these are out."""
+"""Largest relative difference between residual squares from rows and from cross-products."""
 CONSTANT = 1e-7
-"""Standard deviation, as a share of the root mean square, below which a column is constant (qr's)."""
+"""A column is constant if its sd is below this share of its root mean square (qr's tolerance)."""
 
 
 @dataclass
-class Found:
-    """What a search ended at: the optimum, and each factor's columns and L by grouping variable.
+class SearchResult:
+    """The result of a search: the optimum, and each factor's columns and L by grouping variable.
 
     The cross-products are those of a, the factor with the larger part of the system, and b.
     """
@@ -62,32 +62,32 @@ class Found:
         return [*Ls, *([np.array([[self.optimum.t]])] if self.nested else [])]
 
     def check(self, squares: float) -> None:
-        """Hold the residuals of the rows, whose squares sum to `squares`, against the cross-products'.
+        """Check the cross-products' precision against the rows' sum of squared residuals `squares`.
 
-        At the optimum both give sigma; sums that had lost their digits would not. Raises
+        At the optimum both give sigma, unless the cross-products have lost their digits. Raises
         NotSearchable.
         """
         at, n, t = self.solution, self.products.n, self.optimum.t
         if t:
             squares += float((self.of_pairs**2).sum()) / t**2
         by_rows, by_sums = squares + at.penalty, n * at.sigma**2
-        rounding = ROUNDING * self.products.ww[-1, -1]  # all that is left where nothing else is
+        rounding = ROUNDING * self.products.ww[-1, -1]  # matters if there are almost no residuals
         if not abs(by_rows - by_sums) <= AGREEMENT * by_rows + rounding:
             raise NotSearchable(
                 f"its penalised squares are {by_rows!r} by the rows, {by_sums!r} by their sums"
             )
 
     def blocks(self) -> dict[str, tuple[Factor, np.ndarray]]:
-        """Return factor and L of each grouping variable, the nested one included."""
+        """Return factor and L of each grouping variable, including the nested one."""
         pairs = zip(self.factors, self.optimum.Ls, strict=False)
-        found = {factor.group: (factor, L) for factor, L in pairs}
+        by_group = {factor.group: (factor, L) for factor, L in pairs}
         if self.nested:
             free = np.ones((1, 1), dtype=bool)
-            found[self.nested] = (
+            by_group[self.nested] = (
                 Factor(self.nested, (INTERCEPT,), free),
                 np.array([[self.optimum.t]]),
             )
-        return found
+        return by_group
 
 
 def search_theta(
@@ -96,11 +96,11 @@ def search_theta(
     y: np.ndarray,
     groups: Mapping[str, Levels],
     weights: np.ndarray | None = None,
-) -> Found:
-    """Search theta on cross-products; the residual variance of a row is sigma^2 / `weights` (n,).
+) -> SearchResult:
+    """Search theta on cross-products; a row's residual variance is sigma^2 / `weights` (n,).
 
-    Raises NotSearchable where the search does not cover the model, NoResiduals, and
-    numpy.linalg.LinAlgError where its likelihood has no finite value.
+    Raises NotSearchable if the search does not cover the model, NoResiduals, and
+    numpy.linalg.LinAlgError if its likelihood has no finite value.
     """
     # The factor with the larger part of the system is eliminated, the smaller one factored.
     try:
@@ -110,14 +110,14 @@ def search_theta(
     crossed.sort(key=lambda f: -len(f.columns) * len(groups[f.group].names))
     data = formula, crossed, predictors, y, groups, weights
     products = products_of(*data)
-    left_of_squares(products.ww, products.ww[-1, -1])  # raises where X alone explains all
+    left_of_squares(products.ww, products.ww[-1, -1])  # raises if X alone explains everything
     nothing = np.zeros((0, 0), dtype=bool)
     optimum = search(products, crossed[0].free, crossed[1].free if len(crossed) > 1 else nothing)
     at, nested = solve(products, optimum.La, optimum.Lb, optimum.t), nested_group(formula)
     of_pairs = nested_modes(products, at, optimum.t) if nested else None
-    found = Found(crossed, nested, optimum, products, at, of_pairs)
-    found.check(squares_left(blocks_of(*data), products.kept, found.solution, found.of_pairs))
-    return found
+    result = SearchResult(crossed, nested, optimum, products, at, of_pairs)
+    result.check(squares_left(blocks_of(*data), products.kept, result.solution, result.of_pairs))
+    return result
 
 
 def _search_several(
@@ -126,72 +126,72 @@ def _search_several(
     y: np.ndarray,
     groups: Mapping[str, Levels],
     weights: np.ndarray | None,
-) -> Found:
-    """Search theta of three and more factors, crossed or nested in any way."""
+) -> SearchResult:
+    """Search theta of three or more factors, crossed or nested in any way."""
     factors = all_factors(formula)
     sizes = {f.group: len(f.columns) * len(joined(f.group, groups).names) for f in factors}
     factors.sort(key=lambda factor: -sizes[factor.group])
     products = several_products(formula, factors, predictors, y, groups, weights)
     left_of_squares(products.ww, products.ww[-1, -1])
     optimum = search_several(products, [factor.free for factor in factors])
-    found = Found(
+    result = SearchResult(
         factors, None, optimum, products, solve_several(products, optimum.Ls[: len(factors)]), None
     )
     data = formula, factors, predictors, y, groups
-    found.check(several_squares_left(*data, products, found.solution, weights))
-    return found
+    result.check(several_squares_left(*data, products, result.solution, weights))
+    return result
 
 
 @dataclass
 class ScaledSearch:
-    """A search on scaled columns, and what brings it back to the units given."""
+    """A search on scaled columns, with the transformations to the original units."""
 
     formula: Formula
     groups: dict[str, Levels]
-    found: Found
+    result: SearchResult
     B: np.ndarray
-    """of X, (p, p)"""
+    """for X, (p, p)"""
     A: list[np.ndarray]
-    """of each factor of `found`, (k, k)"""
+    """for each factor, (k, k)"""
     mean: float
-    """of the response, which the search does without where there is an intercept"""
+    """mean of the response, which is subtracted if there is an intercept"""
     log_weights: float = 0.0
-    """sum of the logarithms of the weights, which the deviance of the weighted rows does without"""
+    """sum of the logarithms of the weights, which the deviance of the weighted rows lacks"""
 
     @property
     def deviance(self) -> float:
         """Minus twice the log-likelihood of the response in its own units."""
-        return self.found.optimum.deviance - self.log_weights
+        return self.result.optimum.deviance - self.log_weights
 
-    def in_given_units(self) -> Found:
-        """Return what was found with the columns' own names and theta."""
+    def in_original_units(self) -> SearchResult:
+        """Return the result with the columns' own names and theta in original units."""
         factors, ends = [], []
-        optimum = self.found.optimum
-        for factor, A, L in zip(self.found.factors, self.A, optimum.Ls, strict=False):
+        optimum = self.result.optimum
+        for factor, A, L in zip(self.result.factors, self.A, optimum.Ls, strict=False):
             columns = tuple(name.partition("|")[0] for name in factor.columns)
             factors.append(Factor(factor.group.strip("`"), columns, factor.free))
             ends.append(np.where(factor.free, triangle(A @ L), 0.0))
         ends += [optimum.Lb] * (2 - len(ends))
         diagonals = [element for L in ends for element in np.diagonal(L)]
-        diagonals += [optimum.t] if self.found.nested else []
+        diagonals += [optimum.t] if self.result.nested else []
         first, second, *more = ends
         is_singular = min(diagonals) < SINGULAR
         optimum = replace(optimum, La=first, Lb=second, more=tuple(more), singular=is_singular)
-        return replace(self.found, factors=factors, optimum=optimum)
+        return replace(self.result, factors=factors, optimum=optimum)
 
 
-def as_given(
-    formula: Formula, found: Found, groups: Mapping[str, Levels], mean: float
+def unscaled_search(
+    formula: Formula, result: SearchResult, groups: Mapping[str, Levels], mean: float
 ) -> ScaledSearch:
-    """Return a search on columns that nobody scaled here; `mean` is the response's."""
+    """Return a search on columns that were not scaled here; `mean` is the response's."""
     p, mean = len(formula.fixed), mean if INTERCEPT in formula.fixed else 0.0
-    A = [np.eye(len(factor.columns)) for factor in found.factors]
+    A = [np.eye(len(factor.columns)) for factor in result.factors]
     random = []
-    for term in formula.random:  # as a design has them: what is not correlated stands alone
-        parts = [term.columns] if term.correlated else [(each,) for each in term.columns]
+    for term in formula.random:  # uncorrelated columns become terms of their own, as in a design
+        parts = [term.columns] if term.correlated else [(single,) for single in term.columns]
         random += [RandomTerm(part, term.group) for part in parts]
     formula = replace(formula, random=tuple(random))
-    return ScaledSearch(formula, dict(groups), found, np.eye(p), A, mean)
+    return ScaledSearch(formula, dict(groups), result, np.eye(p), A, mean)
 
 
 def search_scaled(
@@ -201,31 +201,31 @@ def search_scaled(
     groups: Mapping[str, Levels],
     weights: np.ndarray | None = None,
 ) -> ScaledSearch:
-    """Search theta for columns (n,) by name; raises as search_theta() does."""
+    """Search theta for columns (n,) by name; raises the errors of search_theta()."""
     groups, names = dict(groups), dict.fromkeys(term.group for term in formula.random)
     if len(names) <= 2:
-        # A group a:b is a factor of its own: backticks keep the name in one piece.
-        for name in [each for each in names if len(split_product(each)) > 1]:
+        # A group a:b is a separate factor: backticks keep its name in one piece.
+        for name in [group_name for group_name in names if len(split_product(group_name)) > 1]:
             groups[f"`{name}`"] = joined(name, groups)
             names[name] = f"`{name}`"
     scaled, B = scale_fixed(formula, columns)
     random, by_term = [], {}
-    for place, term in enumerate(formula.random):
+    for number, term in enumerate(formula.random):
         values, A = scale_random(term, columns)
-        labels = [c if c == INTERCEPT else f"{c}|{place}" for c in term.columns]
+        labels = [c if c == INTERCEPT else f"{c}|{number}" for c in term.columns]
         scaled |= dict(zip(labels, values, strict=True))
         group = names[term.group] or term.group
         random.append(replace(term, columns=tuple(labels), group=group))
         by_term[group, tuple(labels)] = A
     model = replace(formula, random=tuple(random))
-    found = search_theta(model, scaled, y, groups, weights)
+    result = search_theta(model, scaled, y, groups, weights)
     A = []
-    for factor in found.factors:
+    for factor in result.factors:
         parts = [by_term[t.group, t.columns] for t in random if t.group == factor.group]
         A.append(block_diag(*parts) if parts else np.zeros((0, 0)))
     mean = float(y.mean()) if INTERCEPT in formula.fixed else 0.0
     log_weights = 0.0 if weights is None else float(np.log(weights).sum())
-    return ScaledSearch(formula, groups, found, B, A, mean, log_weights)
+    return ScaledSearch(formula, groups, result, B, A, mean, log_weights)
 
 
 def scale_fixed(
@@ -240,7 +240,7 @@ def scale_fixed(
             scaled[name] = values
             continue
         mean, sd = _moments(values, centred)
-        # A column of zeros is left out, as one that depends on the intercept.
+        # A column of zeros is dropped later, as it depends on the intercept.
         scaled[name] = (values - mean) / sd if sd else np.zeros(len(values))
         if sd:
             B[c, c] = 1 / sd
@@ -251,7 +251,7 @@ def scale_fixed(
 def scale_random(
     term: RandomTerm, columns: Mapping[str, np.ndarray]
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Scale the columns of a random term, centred beside an intercept; return them and A."""
+    """Scale the columns of a random term, and centre them if it has an intercept; return A too."""
     values, A = [], np.eye(len(term.columns))
     centred = term.columns[0] == INTERCEPT
     for c, name in enumerate(term.columns):
@@ -265,7 +265,7 @@ def scale_random(
 
 
 def _moments(values: np.ndarray, centred: bool) -> tuple[float, float]:
-    """Return mean and sd of a column, or 0 and its root mean square; sd 0 of a constant one."""
+    """Return mean and sd of a column, or 0 and its root mean square; sd 0 for a constant one."""
     square = float(np.sqrt(np.mean(values**2)))
     if not centred:
         return 0.0, square

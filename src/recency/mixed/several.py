@@ -1,13 +1,14 @@
-"""Three and more grouping factors, crossed or nested: the deviance on cross-products, with its gradient.
+"""The deviance on cross-products, with its gradient, for three or more grouping factors.
 
-As `recency.mixed.deviance`, with Z_r the columns of all factors but one. The factor with most effects,
-a, is eliminated: its part of P = Lambda'Z'Z Lambda + I is block-diagonal. The Schur complement on the
-others is factored, S = Lambda_r'(Z_r'Z_r - M'M) Lambda_r + I with M = T Z_a'Z_r, dense in
-its m columns. The gradient by a factor's covariance needs diagonal blocks of P^-1 alone:
+As in `recency.mixed.deviance`, with Z_r the columns of all factors but one. The factor with the
+most effects, a, is eliminated: its part of P = Lambda'Z'Z Lambda + I is block-diagonal. The Schur
+complement on the others, S = Lambda_r'(Z_r'Z_r - M'M) Lambda_r + I with M = T Z_a'Z_r, is factored
+as a dense matrix of m columns. The gradient by a factor's covariance needs only diagonal blocks of
+P^-1:
 
     Lambda'(Z'V^-1 Z)Lambda = I - P^-1,
 
-or, where an L has no inverse, of Z'V^-1 Z itself.
+or, if an L is not invertible, of Z'V^-1 Z itself.
 """
 
 import itertools
@@ -26,17 +27,17 @@ from recency.mixed.formula import INTERCEPT, Formula, column
 from recency.mixed.levels import Levels, joined
 
 ROWS = 262_144
-"""Rows whose products are summed at once."""
+"""Number of rows whose products are summed at once."""
 ELEMENTS = 250_000_000
-"""Elements of Z_a'Z_r, or of Z_r'Z_r, above which the memory is not there: 2 GB."""
+"""Largest number of elements of Z_a'Z_r or Z_r'Z_r: 2 GB."""
 
 
 SPARSE = 0.08
-"""Share of elements of Z_a'Z_r that are not 0 below which sparse products are faster than dense ones."""
+"""Share of nonzero elements of Z_a'Z_r below which sparse products are faster than dense ones."""
 
 
 LEAST = 1e-6
-"""Information on a random effect, relative to its variance, below which L counts as having no inverse."""
+"""L is treated as singular if the information on an effect, times its variance, is below this."""
 
 
 @dataclass
@@ -63,13 +64,13 @@ class SeveralProducts:
 
     @cached_property
     def between(self) -> np.ndarray | csr_array:
-        """Z_a'Z_r (G i, m); sparse where most words, say, were read by few subjects."""
+        """Z_a'Z_r (G i, m); sparse if, for example, most words were read by few subjects."""
         G, i, m = self.ar.shape
         values = self.ar.reshape(G * i, m)
         return csr_array(values) if np.count_nonzero(values) < SPARSE * values.size else values
 
     def parts(self) -> list[slice]:
-        """Return the columns of Z_r that each factor has."""
+        """Return each factor's columns of Z_r."""
         ends = np.cumsum([0, *(levels * k for levels, k in self.shapes)])
         return [slice(*pair) for pair in itertools.pairwise(ends)]
 
@@ -110,13 +111,14 @@ def several_products(
     groups: Mapping[str, Levels],
     weights: np.ndarray | None = None,
 ) -> SeveralProducts:
-    """Sum the cross-products of data; `factors` begin with the one that is eliminated.
+    """Compute the cross-products of data; the first of `factors` is the one that is eliminated.
 
-    `weights` (n,) are as for `sums.products_of`.
-    Raises NotSearchable where they take too much memory.
+    `weights` (n,) are as for `sums.products_of`. Raises NotSearchable if they need too much memory.
     """
     levels = [joined(factor.group, groups) for factor in factors]
-    sizes = [(len(each.names), len(f.columns)) for each, f in zip(levels, factors, strict=True)]
+    sizes = [
+        (len(of_group.names), len(f.columns)) for of_group, f in zip(levels, factors, strict=True)
+    ]
     (G, i), shapes = sizes[0], tuple(sizes[1:])
     m = sum(count * k for count, k in shapes)
     largest = max(
@@ -124,7 +126,7 @@ def several_products(
     )
     if max(G * i * m, m * m, largest) > ELEMENTS:
         raise NotSearchable(
-            f"{m:,} random effects beside {G * i:,} are too many for cross-products"
+            f"{m:,} random effects next to {G * i:,} are too many for cross-products"
         )
     n, p = len(y), len(formula.fixed)
     mean = float(y.mean()) if INTERCEPT in formula.fixed else 0.0
@@ -148,7 +150,7 @@ def several_products(
         if weights is not None:
             root = np.sqrt(weights[rows])
             W, Z = W * root[:, None], [[root * values for values in of_factor] for of_factor in Z]
-        codes = [each.codes[rows] for each in levels]
+        codes = [of_group.codes[rows] for of_group in levels]
         total.ww += W.T @ W
         for f, (count, k) in enumerate(sizes):
             sums = _by_level(codes[f], Z[f], list(W.T), count)
@@ -169,7 +171,7 @@ def several_products(
                     flat = cross.reshape(sizes[other][0] * sizes[other][1], count * k)
                     total.rr[parts[other - 1], parts[f - 1]] += flat
                     total.rr[parts[f - 1], parts[other - 1]] += flat.T
-    return _independent(total)
+    return _drop_dependent(total)
 
 
 def _by_level(
@@ -197,8 +199,8 @@ def _crossed(
     return total
 
 
-def _independent(products: SeveralProducts) -> SeveralProducts:
-    """Leave out the columns of X that depend on earlier ones (see `cross_products.independent`)."""
+def _drop_dependent(products: SeveralProducts) -> SeveralProducts:
+    """Drop columns of X that depend on earlier ones (see `cross_products.independent`)."""
     p = len(products.ww) - 1
     gram, kept = products.ww[:p, :p].copy(), []
     size = np.diagonal(gram).copy()
@@ -219,16 +221,16 @@ def _independent(products: SeveralProducts) -> SeveralProducts:
 def solve_several(
     products: SeveralProducts, Ls: Sequence[np.ndarray], sigma: float | None = None
 ) -> SeveralSolution:
-    """Solve a model at the L (k, k) of each factor, a first, and the best sigma or the one given.
+    """Solve a model at the L (k, k) of each factor, a first, and the best or the given sigma.
 
-    Raises numpy.linalg.LinAlgError where the likelihood has no finite value.
+    Raises numpy.linalg.LinAlgError if the likelihood has no finite value.
     """
     (G, i, m), p, parts = products.ar.shape, len(products.ww) - 1, products.parts()
     La, n = Ls[0], products.n
     rest = list(zip(parts, Ls[1:], strict=True))
     C = np.linalg.cholesky(La.T @ products.aa @ La + np.eye(i))
     T = np.linalg.inv(C) @ La.T
-    M = _turned(T, products.between)
+    M = _multiply_levels(T, products.between)
     schur = products.rr - _dense(M.T @ M)
     S = _columns(_columns(schur, rest).T.copy(), rest)
     S.flat[:: m + 1] += 1
@@ -295,7 +297,7 @@ def _of_first(
         # The block of P^-1 is C^-T (I + M Lambda S^-1 Lambda' M') C^-1 with a level's rows of M.
         inverse_C = np.linalg.inv(C)
         outward = inverse_C.transpose(0, 2, 1)
-        U = _turned(outward @ T, products.between)
+        U = _multiply_levels(outward @ T, products.between)
         outer = [(s, L.T) for s, L in rest]
         spread = _columns(_columns(inverse, outer).T, outer)
         total = (outward @ inverse_C).sum(0)
@@ -312,8 +314,8 @@ def _of_first(
     return (Q @ products.aa - Q @ X @ Q.transpose(0, 2, 1)).sum(0)
 
 
-def _turned(T: np.ndarray, values: np.ndarray | csr_array) -> np.ndarray | csr_array:
-    """Return the matrix of each level, T (G, i, i), times the level's rows of `values` (G i, m)."""
+def _multiply_levels(T: np.ndarray, values: np.ndarray | csr_array) -> np.ndarray | csr_array:
+    """Multiply each level's rows of `values` (G i, m) by the level's T (G, i, i)."""
     G, i, _ = T.shape
     if isinstance(values, np.ndarray):
         return (T @ values.reshape(G, i, -1)).reshape(values.shape)
@@ -325,7 +327,7 @@ def _dense(values: np.ndarray | csr_array) -> np.ndarray:
 
 
 def _is_safe(L: np.ndarray, zz: np.ndarray) -> bool:
-    """Whether I - P^-1 keeps its digits where it is multiplied by the inverse of L."""
+    """Return whether I - P^-1 keeps its digits when multiplied by the inverse of L."""
     information = L.T @ zz.mean(0) @ L
     return bool(np.linalg.eigvalsh(information)[0] > LEAST and np.linalg.cond(L) < SAFE)
 
@@ -357,7 +359,7 @@ def several_squares_left(
     at: SeveralSolution,
     weights: np.ndarray | None = None,
 ) -> float:
-    """Return the sum of squared residuals of the rows themselves, under a model solved on their sums."""
+    """Return the rows' sum of squared residuals under a model solved on cross-products."""
     n = len(y)
     left = y - (y.mean() if INTERCEPT in formula.fixed else 0.0)
     for index, value in zip(products.kept, at.beta, strict=True):

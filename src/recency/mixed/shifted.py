@@ -1,8 +1,7 @@
-"""Shifted lognormal models: log(y - shift) is Gaussian, the shift by profile likelihood.
+"""Shifted lognormal models: log(y - shift) is Gaussian, the shift estimated by profile likelihood.
 
-The likelihood has no maximum as the shift approaches the smallest response (Hill 1963): it rises
-without bound in a neighbourhood of it. As usual the local maximum is taken, from a grid of shifts
-between 0 and the smallest response.
+The likelihood is unbounded as the shift approaches the smallest response (Hill 1963). As usual, a
+local maximum is used, searched from a grid of shifts between 0 and the smallest response.
 """
 
 from collections.abc import Callable
@@ -13,12 +12,12 @@ from scipy.optimize import minimize_scalar
 from recency.errors import InputError
 
 GRID = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97)
-"""Shifts at which the likelihood is evaluated first, as shares of the smallest response."""
+"""Shifts at which the likelihood is evaluated first, relative to the smallest response."""
 PRECISION = 1e-4
-"""Of the shift, as a share of the smallest response."""
+"""Tolerance of the shift, relative to the smallest response."""
 
 
-def profiled(loglik: Callable[[np.ndarray], float], y: np.ndarray) -> tuple[float, str]:
+def profile_shift(loglik: Callable[[np.ndarray], float], y: np.ndarray) -> tuple[float, str]:
     """Return the shift that maximises the likelihood locally, and a note on it.
 
     Parameters
@@ -43,19 +42,19 @@ def profiled(loglik: Callable[[np.ndarray], float], y: np.ndarray) -> tuple[floa
             f"shift was set to {GRID[-1] * smallest:.4g}"
         )
     low, high = GRID[max(best - 1, 0)], GRID[best + 1]
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda share: -value(share),
         bounds=(low, high),
         method="bounded",
         options={"xatol": PRECISION},
     )
-    if values[best] > -found.fun:
+    if values[best] > -optimum.fun:
         return GRID[best] * smallest, ""
-    return float(found.x) * smallest, ""
+    return float(optimum.x) * smallest, ""
 
 
 def check(shift: float, y: np.ndarray) -> None:
-    """Raise an InputError where a response is not above the shift."""
+    """Raise an InputError if a response is not above the shift."""
     if below := int((y <= shift).sum()):
         raise InputError(
             f"design: shift is {shift:g}, and {below:,} of {len(y):,} responses are not above it, the "

@@ -1,4 +1,4 @@
-"""Responses drawn from a fitted mixed model, and the model fitted to each of them."""
+"""Simulate responses from a fitted mixed model, and refit the model to each of them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.mixed import families, lme4
-from recency.mixed.asked import Prepared
 from recency.mixed.deviance import nested_modes, solve
 from recency.mixed.fit_formula import search_of
 from recency.mixed.formula import INTERCEPT, column
 from recency.mixed.levels import joined
 from recency.mixed.lme4 import Refused
-from recency.mixed.own_figures import summary_of
-from recency.mixed.scaled_search import Found, ScaledSearch
+from recency.mixed.model_request import Prepared
+from recency.mixed.scaled_search import ScaledSearch, SearchResult
+from recency.mixed.search_summary import summary_of
 from recency.mixed.several import SeveralProducts, solve_several
 from recency.mixed.source import linear_predictor
 from recency.mixed.summary import FitSummary
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from recency.mixed.source import Source
 
 STREAM = 48
-"""What distinguishes these random numbers from others with the same seed."""
+"""Distinguishes these random numbers from others with the same seed."""
 
 
 def simulate(fit: MixedModel, n: int, seed: int, new_effects: bool) -> pd.DataFrame:
-    """Draw responses; see recency.mixed.model.MixedModel.simulate."""
+    """Simulate responses; see recency.mixed.model.MixedModel.simulate."""
     source, family = fit._source, fit.family
     if n < 1:
         raise InputError(f"n is {n!r} and must be 1 or more")
@@ -48,14 +48,14 @@ def simulate(fit: MixedModel, n: int, seed: int, new_effects: bool) -> pd.DataFr
         random, draw = _generator(seed), _Draws(source)
         values = np.column_stack([draw(random, new_effects) for _ in range(n)])
     else:
-        raise InputError(f"simulate() is of linear and of lme4's models, not of family {family!r}")
+        raise InputError(f"simulate() supports linear models and lme4's, not family {family!r}")
     if family in (families.LOGNORMAL, families.SHIFTED):
         values = source.shift + np.exp(values)
     return pd.DataFrame(values, index, names)
 
 
 def _generator(seed: int) -> np.random.Generator:
-    """Return a stream that is not the seed's own: the data may have been drawn from that one."""
+    """Return a stream other than the seed's own, which may have generated the data."""
     return np.random.default_rng([seed, STREAM])
 
 
@@ -65,7 +65,7 @@ class _Draws:
     def __init__(self, source: Source) -> None:
         self.prepared, summary = source.prepared, source.result.summary
         n = len(self.prepared.y)
-        rows = source.asked.rows
+        rows = source.request.rows
         self._fixed = linear_predictor(source, rows, False, False)
         self._all = linear_predictor(source, rows, False, True)
         self._sd = np.full(n, summary.sigma)
@@ -82,7 +82,7 @@ class _Draws:
             self._groups.append((levels, np.column_stack(Z), root))
 
     def __call__(self, random: np.random.Generator, new_effects: bool) -> np.ndarray:
-        """Return a response (n,), the offset included."""
+        """Return a response (n,), including the offset."""
         z = (self._fixed if new_effects else self._all) + self._sd * random.normal(
             size=len(self._sd)
         )
@@ -93,7 +93,7 @@ class _Draws:
 
 
 def refits(source: Source, draws: int, seed: int) -> Iterator[FitSummary]:
-    """Draw responses from the model, new random effects included, and yield the fit to each."""
+    """Simulate responses, with new random effects, and yield the fit to each."""
     searched, draw = search_of(source.prepared, source.shift), _Draws(source)
     again, random = _Refit(searched, source.prepared), _generator(seed)
     for _ in range(draws):
@@ -103,13 +103,13 @@ def refits(source: Source, draws: int, seed: int) -> Iterator[FitSummary]:
 
 
 class _Refit:
-    """A model on the cross-products of other responses: these alone change."""
+    """A model that is refitted to other responses by replacing only their cross-products."""
 
     def __init__(self, searched: ScaledSearch, prepared: Prepared) -> None:
         self.searched, self.weights = searched, prepared.weights
-        found, n = searched.found, len(prepared.y)
-        given = searched.in_given_units()
-        kept = list(found.products.kept)
+        result, n = searched.result, len(prepared.y)
+        given = searched.in_original_units()
+        kept = list(result.products.kept)
         names = [searched.formula.fixed[c] for c in kept]
         self._centred = INTERCEPT in searched.formula.fixed
         self._X = np.column_stack([column(c, prepared.columns, n) for c in names])
@@ -125,7 +125,7 @@ class _Refit:
         mean = float(z.mean()) if self._centred else 0.0
         left = z - mean
         weighted = left if self.weights is None else self.weights * left
-        old = self.searched.found
+        old = self.searched.result
         ww = old.products.ww.copy()
         ww[:-1, -1] = ww[-1, :-1] = self._B.T @ (self._X.T @ weighted)
         ww[-1, -1] = left @ weighted
@@ -135,12 +135,12 @@ class _Refit:
             else np.zeros((levels, 0))
             for codes, levels, Z, A in self._factors
         ]
-        found = self._found(old, ww, zw, weighted)
-        return replace(self.searched, found=found, mean=mean)
+        result = self._search(old, ww, zw, weighted)
+        return replace(self.searched, result=result, mean=mean)
 
-    def _found(
-        self, old: Found, ww: np.ndarray, zw: list[np.ndarray], weighted: np.ndarray
-    ) -> Found:
+    def _search(
+        self, old: SearchResult, ww: np.ndarray, zw: list[np.ndarray], weighted: np.ndarray
+    ) -> SearchResult:
         free = [factor.free for factor in old.factors]
         if isinstance(old.products, SeveralProducts):
             aw, rw = old.products.aw.copy(), old.products.rw.copy()

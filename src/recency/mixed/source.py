@@ -1,4 +1,4 @@
-"""Predictions of a fitted model for a data frame: by us, or by R."""
+"""Predictions of a fitted model for a data frame, computed here or by R."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,29 +10,29 @@ import pandas as pd
 from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import families, lme4
-from recency.mixed.asked import Asked, Prepared
 from recency.mixed.contrast_codings import CODINGS
 from recency.mixed.expressions import variables
 from recency.mixed.fitting import Result, figures
 from recency.mixed.formula import Formula
 from recency.mixed.levels import Levels, joined
+from recency.mixed.model_request import ModelRequest, Prepared
 from recency.mixed.recorded import fixed_part, random_part
 
 
 @dataclass
 class Source:
-    """What a prediction is made from; R makes it where nothing was prepared."""
+    """The basis of predictions; R computes them if `prepared` is None."""
 
-    asked: Asked
+    request: ModelRequest
     prepared: Prepared | None
     result: Result
     shift: float = 0.0
-    """of a shifted lognormal model"""
+    """for a shifted lognormal model"""
     scale: tuple[float, ...] = ()
-    """of a model that Laplace's approximation fitted, the log of sigma and further scale parameters"""
+    """for Laplace's approximation, the log of sigma and further scale parameters"""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: R's object is written out where predictions need it, else left."""
+        """Return the pickled state; R's object is serialised only if predictions need it."""
         kept = self.result.model if self.prepared is None else None
         if kept is not None and not isinstance(kept, bytes):
             kept = lme4.packed(kept)
@@ -40,23 +40,23 @@ class Source:
 
     @property
     def in_r(self) -> Any:
-        """R's merMod object, of a model whose formula R read."""
+        """R's merMod object, for a model whose formula R read."""
         if isinstance(self.result.model, bytes):
             self.result = replace(self.result, model=lme4.unpacked(self.result.model))
         return self.result.model
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         """Return the mean (n,) of the response at linear predictors (n,)."""
-        family = self.asked.family
+        family = self.request.family
         if family in (families.LOGNORMAL, families.SHIFTED):
             return self.shift + np.exp(eta + self.result.summary.sigma**2 / 2)
         if self.scale:
-            return _mean_of_density(self.asked, eta, self.scale)
+            return _mean_of_density(self.request, eta, self.scale)
         return eta
 
 
 def frame_of(data: Any) -> pd.DataFrame:
-    """Return a data frame of whatever pandas can make one of."""
+    """Convert data to a data frame."""
     if isinstance(data, pd.DataFrame):
         return data
     try:
@@ -65,19 +65,21 @@ def frame_of(data: Any) -> pd.DataFrame:
         raise InputError(f"data are no data frame, and none can be made of them: {error}") from None
 
 
-def _mean_of_density(asked: Asked, eta: np.ndarray, scale: tuple[float, ...]) -> np.ndarray:
+def _mean_of_density(
+    request: ModelRequest, eta: np.ndarray, scale: tuple[float, ...]
+) -> np.ndarray:
     from recency.mixed.generalised import density_of
-    from recency.mixed.laplace import unlinked
+    from recency.mixed.laplace import apply_inverse_link
 
-    link = asked.link or families.links(asked.family)[0]
+    link = request.link or families.links(request.family)[0]
     every = np.column_stack([eta, *(np.full(len(eta), value) for value in scale)])
-    return density_of(asked.family).expectation(unlinked(link, every))
+    return density_of(request.family).expectation(apply_inverse_link(link, every))
 
 
 def frame_in_r(
     rows: pd.DataFrame, formula: Formula | None, contrasts: Mapping[str, str] | None = None
 ) -> Any:
-    """Make R's data frame: numbers, true and false, all else as factors, with their contrasts."""
+    """Build R's data frame: numbers, booleans, and factors with their contrasts."""
     codings = {}
     grouping = {name.strip("`") for name in formula.groups} if formula else set()
     grouping -= set(_inputs(formula)) if formula else set()
@@ -101,12 +103,12 @@ def _inputs(formula: Formula) -> list[str]:
 
 def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels: str) -> pd.Series:
     """Predict the response; see recency.mixed.model.MixedModel.predict."""
-    asked, prepared = source.asked, source.prepared
-    rows = asked.rows
+    request, prepared = source.request, source.prepared
+    rows = request.rows
     if data is not None:
         data = frame_of(data)
         needed = [name for name in rows.columns if _needed(source, name, random)]
-        rows, lacking = designs.rows_of(data, needed, asked.text)
+        rows, lacking = designs.rows_of(data, needed, request.text)
         if lacking:
             where = data[needed].isna().any(axis=1).to_numpy().argmax()
             raise InputError(
@@ -117,24 +119,24 @@ def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels:
         _check_levels(source, rows)
     if prepared is None:
         try:
-            frame = frame_in_r(rows, None, asked.contrasts)
+            frame = frame_in_r(rows, None, request.contrasts)
             values = source.mean(lme4.predict(source.in_r, frame, random))
         except lme4.Refused as reason:
-            raise InputError(f"formula {asked.text!r}: lme4: {reason}") from None
+            raise InputError(f"formula {request.text!r}: lme4: {reason}") from None
         return pd.Series(values, rows.index, name="predicted")
     values = source.mean(linear_predictor(source, rows, data is not None, random))
     return pd.Series(values, rows.index, name="predicted")
 
 
 def linear_predictor(source: Source, rows: pd.DataFrame, new: bool, random: bool) -> np.ndarray:
-    """Return X b, plus the offset and perhaps the random effects, of the fitted rows or of new ones."""
+    """Return X b, plus the offset and optionally random effects, for the fitted or for new rows."""
     prepared = source.prepared
     record = figures(source.result)
     columns, groups = prepared.columns, prepared.groups
     offset = prepared.offset
     if new:
         columns = designs.values_of(prepared.design, rows)
-        offset = designs.numbers(rows[source.asked.offset]) if source.asked.offset else None
+        offset = designs.numbers(rows[source.request.offset]) if source.request.offset else None
         groups = designs.groups_of(prepared.formula, rows) if random else {}
     values = fixed_part(record, columns, len(rows))
     if random:
@@ -143,14 +145,14 @@ def linear_predictor(source: Source, rows: pd.DataFrame, new: bool, random: bool
 
 
 def _needed(source: Source, name: str, random: bool) -> bool:
-    """Say whether predictions need a column: all but the response's, groups where asked for."""
-    if name == source.asked.offset:
+    """Return whether predictions need a column: any but the response's, groups if `random`."""
+    if name == source.request.offset:
         return True
     if source.prepared is None:
-        response = variables(source.asked.response)
-        return name not in response and name in variables(source.asked.text)
+        response = variables(source.request.response)
+        return name not in response and name in variables(source.request.text)
     formula = source.prepared.formula
-    predictors = {each for term in formula.predictors for each in variables(term)}
+    predictors = {variable for term in formula.predictors for variable in variables(term)}
     groups = {group.strip("`") for group in formula.groups} if random else set()
     return name in predictors | groups
 

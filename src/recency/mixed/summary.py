@@ -1,4 +1,4 @@
-"""What is reported of a fitted model, whoever computed it."""
+"""The reported summary of a fitted model, whichever engine computed it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ import numpy as np
 
 @dataclass
 class Predictive:
-    """Log predictive densities of rows, where they are no function of the record of a fit."""
+    """Log predictive densities of rows that cannot be computed from the record of a fit."""
 
     fitted: np.ndarray
-    """of the fitted rows (n,), each left out"""
+    """of the fitted rows (n,), each left out in turn"""
     held_out: Callable[..., np.ndarray]
-    """of other rows (m,): takes scaled predictors, groups and the response"""
+    """function for other rows (m,): takes scaled predictors, groups and the response"""
 
 
 @dataclass
 class FitSummary:
-    """The figures of a fit; `random` and `modes` are by grouping variable."""
+    """The summary of a fit; `random` and `modes` are by grouping variable."""
 
     fixed: dict[str, float]
     se: list[float]
@@ -28,11 +28,11 @@ class FitSummary:
     loglik: float
     singular: bool
     random: dict[str, dict[str, Any]]
-    """columns, sd (k,) and correlation (k, k), which is NaN beside a zero sd"""
+    """columns, sd (k,) and correlation (k, k), which is NaN for an effect of sd 0"""
     modes: dict[str, dict[str, list[float]]]
     """the conditional modes of each level, in the order of the columns"""
     messages: list[str]
     converged: bool
     covariance: np.ndarray
-    """of the fixed effects' estimates, (p, p)"""
+    """covariance of the fixed effects' estimates, (p, p)"""
     predictive: Predictive | None = None

@@ -1,23 +1,23 @@
-"""Sums over the rows of a model's data: its cross-products, block by block."""
+"""Sum a model's cross-products over the rows of its data, block by block."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from recency.mixed.cross_products import Block, Products, cross_products, independent
+from recency.mixed.cross_products import Block, Products, cross_products, drop_dependent
 from recency.mixed.deviance import Solution
 from recency.mixed.factors import Factor, NotSearchable, nested_group
 from recency.mixed.formula import INTERCEPT, Formula, column
 from recency.mixed.levels import Levels
 
 ROWS = 65_536
-"""Rows in a block while cross-products are summed."""
+"""Number of rows per block of cross-products."""
 CELLS = 250_000_000
-"""Elements of the largest array of a search above which lme4's optimiser takes over: 2 GB."""
+"""Largest number of elements of a search's arrays; above it lme4's optimiser is used: 2 GB."""
 SMALL = 1_000_000
-"""Elements of Z_a'Z_b up to which it is held whole, however few of its cells are filled."""
+"""Number of elements up to which Z_a'Z_b is always dense."""
 FILLED = 0.1
-"""Share of filled cells from which it is held whole where there is room: it is faster then."""
+"""Share of nonempty cells above which Z_a'Z_b is dense if memory allows, since it is faster."""
 
 
 def products_of(
@@ -28,10 +28,10 @@ def products_of(
     groups: Mapping[str, Levels],
     weights: np.ndarray | None = None,
 ) -> Products:
-    """Sum the cross-products of data; columns of X that depend on others are left out.
+    """Sum the cross-products of data; linearly dependent columns of X are dropped.
 
-    A row's residual variance is sigma^2 / `weights` (n,), 1 by default: it is multiplied by the root.
-    Raises NotSearchable where there are too many levels.
+    A row's residual variance is sigma^2 / `weights` (n,), 1 by default: rows are multiplied by the
+    root of their weight. Raises NotSearchable if there are too many levels.
     """
     nested = nested_group(formula) is not None
     G, i = len(groups[crossed[0].group].names), len(crossed[0].columns)
@@ -50,7 +50,7 @@ def products_of(
             raise NotSearchable(f"{filled} pairs of levels are too many for cross-products")
         if filled > FILLED * whole and whole * i * j <= CELLS:
             products.ab = products.ab.whole()
-    return independent(products)
+    return drop_dependent(products)
 
 
 def blocks_of(
@@ -61,9 +61,9 @@ def blocks_of(
     groups: Mapping[str, Levels],
     weights: np.ndarray | None = None,
 ) -> Iterator[Block]:
-    """Cut data into blocks, rows multiplied by the roots of their weights; beside an intercept y is less its mean.
+    """Divide data into blocks, with rows multiplied by the roots of their weights.
 
-    It is the same fit, with more digits left for the residuals.
+    With an intercept, y is centred: the fit is the same, and its residuals more precise.
     """
     mean = y.mean() if INTERCEPT in formula.fixed else 0.0
     a, b = (*crossed, None)[:2]
@@ -98,9 +98,9 @@ def squares_left(
     at: Solution,
     of_pairs: np.ndarray | None = None,
 ) -> float:
-    """Return the sum of squared residuals of the rows themselves, under a model solved on their sums.
+    """Return the rows' sum of squared residuals under a model solved on cross-products.
 
-    `kept` are the columns of X that were not left out; `of_pairs` (G, H) the nested modes.
+    `kept` are the columns of X that were not dropped; `of_pairs` (G, H) are the nested modes.
     """
     total = 0.0
     for block in blocks:

@@ -1,10 +1,11 @@
 """The maximum-likelihood search for theta, the random effects' relative covariance factors.
 
-The likelihood sees Sigma = L L' alone, so the search goes over the covariances, in coordinates of
-its own (recency.mixed.charts) and without bounds, and lme4's lower triangles are made at the end.
-Within the bounds of L_ii >= 0 a search may stop where a diagonal element wants to pass through zero,
-up to 20 log-likelihood units short on simulated data. An optimum at the edge, where a variance is
-zero or a correlation one, is an ordinary one here, and a saddle is seen by the sign of the gradient.
+The likelihood depends only on Sigma = L L', so the search is over covariances, in unbounded
+coordinates (recency.mixed.charts); lme4's lower triangles are computed at the end. A search with
+bounds L_ii >= 0 may stop where a diagonal element should pass through zero, up to 20 log-likelihood
+units short of the optimum on simulated data. Here an optimum at the boundary, where a variance is
+zero or a correlation is one, is an ordinary one, and a saddle point is recognised by the sign of
+the gradient.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,44 +16,44 @@ import numpy as np
 from recency.mixed.charts import Block, Chart, blocks_of, escape
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import solve
-from recency.mixed.moments import alone
+from recency.mixed.moments import estimate_single
 from recency.mixed.several import SeveralProducts, solve_several
 
 SINGULAR = 1e-4
-"""lme4's limit: a diagonal element of L below it makes the fit singular."""
+"""lme4's limit: a fit is singular if a diagonal element of L is below it."""
 TOLERANCE = 1e-5
-"""A search has converged when a step could lower the deviance by no more than this."""
+"""A search has converged if a step could decrease the deviance by no more than this."""
 ENOUGH = 1e-10
-"""What the last step may expect to gain: steps go by an approximate Hessian, so far less."""
+"""Expected gain at which a search ends; small, since steps use an approximate Hessian."""
 WORTH = 1e-6
-"""What a step off the edge must be expected to gain."""
+"""Smallest expected gain of a step off the boundary."""
 KEPT = 2
-"""Steps on one chart."""
+"""Number of steps per chart."""
 STEPS = 200
 ROUNDING = 1e-11
-"""As a share of the deviance, the differences that mean nothing."""
+"""Differences below this share of the deviance are treated as rounding."""
 
 
 @dataclass
 class Optimum:
-    """What the search found; La and Lb are lower triangular with no negative diagonal element."""
+    """The result of a search; La and Lb are lower triangular with nonnegative diagonals."""
 
     La: np.ndarray
     Lb: np.ndarray
     deviance: float
     gain: float
-    """how much lower a step would put the deviance, about"""
+    """expected decrease of the deviance by another step"""
     evaluations: int
     converged: bool
     singular: bool
     t: float = 0.0
-    """the relative sd of a nested intercept, 0 without one"""
+    """the relative sd of a nested intercept; 0 without one"""
     more: tuple[np.ndarray, ...] = ()
-    """L of the third factor and further ones"""
+    """L of the third and further factors"""
 
     @property
     def Ls(self) -> tuple[np.ndarray, ...]:
-        """L of each factor; that of a second factor is empty where there is none."""
+        """L of each factor; empty for a missing second factor."""
         return self.La, self.Lb, *self.more
 
 
@@ -75,12 +76,12 @@ def search(
     start: Sequence[np.ndarray] | None = None,
     enough: float = ENOUGH,
 ) -> Optimum:
-    """Maximise the likelihood over the free elements of La and Lb, from the moments or a `start`.
+    """Maximise the likelihood over the free elements of La and Lb, from moments or from `start`.
 
-    `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle varies; the
-    others are zero. Cross-products with `cells` have a nested intercept as well, whose sd (1, 1)
-    follows in a `start`. It ends where a step is expected to gain less than `enough`. Raises
-    numpy.linalg.LinAlgError where the likelihood has no finite value.
+    `free_a` (i, i) and `free_b` (j, j) are true where an element of the lower triangle is free; the
+    others are zero. Cross-products with `cells` also have a nested intercept, whose sd (1, 1) is
+    the third element of `start`. The search ends when a step is expected to gain less than
+    `enough`. Raises numpy.linalg.LinAlgError if the likelihood has no finite value.
     """
     evaluations, nested = 0, products.cells is not None
     free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
@@ -94,12 +95,12 @@ def search(
     def at(Ls: Sequence[np.ndarray]) -> _Point:
         nonlocal evaluations
         evaluations += 1
-        found = solve(products, Ls[0], Ls[1], Ls[2].item() if nested else 0.0)
-        by_S = [found.by_Sa, found.by_Sb, *([np.array([[found.by_tt]])] if nested else [])]
-        return _Point(found.deviance, list(Ls), by_S)
+        solution = solve(products, Ls[0], Ls[1], Ls[2].item() if nested else 0.0)
+        by_S = [solution.by_Sa, solution.by_Sb, *([np.array([[solution.by_tt]])] if nested else [])]
+        return _Point(solution.deviance, list(Ls), by_S)
 
     first = list(start) if start is not None else by_moments(products, free)
-    point, gain = _minimised(at, first, blocks, zz, enough)
+    point, gain = _minimise(at, first, blocks, zz, enough)
     La, Lb, *t = map(triangle, point.Ls)
     diagonals = np.concatenate([np.diagonal(L) for L in (La, Lb, *t)])
     return Optimum(
@@ -120,23 +121,23 @@ def search_several(
     start: Sequence[np.ndarray] | None = None,
     enough: float = ENOUGH,
 ) -> Optimum:
-    """Maximise the likelihood over the free elements of each factor's L, from the moments or a `start`.
+    """Maximise the likelihood over the free elements of each factor's L, from moments or `start`.
 
     `free` (k, k) are as for `search`, in the order of the cross-products' factors. Raises
-    numpy.linalg.LinAlgError where the likelihood has no finite value.
+    numpy.linalg.LinAlgError if the likelihood has no finite value.
     """
     evaluations = 0
 
     def at(Ls: Sequence[np.ndarray]) -> _Point:
         nonlocal evaluations
         evaluations += 1
-        found = solve_several(products, Ls)
-        return _Point(found.deviance, list(Ls), found.by_S)
+        solution = solve_several(products, Ls)
+        return _Point(solution.deviance, list(Ls), solution.by_S)
 
     zz = products.zz()
     parts = list(zip(zz, products.zw(), strict=True))
     first = list(start or _moments(parts, products.ww, products.n, free))
-    point, gain = _minimised(at, first, blocks_of(free), zz, enough)
+    point, gain = _minimise(at, first, blocks_of(free), zz, enough)
     Ls = [np.where(f, triangle(L), 0.0) for f, L in zip(free, point.Ls, strict=True)]
     return Optimum(
         La=Ls[0],
@@ -150,19 +151,19 @@ def search_several(
     )
 
 
-def _minimised(
+def _minimise(
     at: Evaluate,
     start: list[np.ndarray],
     blocks: Sequence[Block],
     zz: Sequence[np.ndarray],
     enough: float,
 ) -> tuple[_Point, float]:
-    """Return the optimum, and what another step is expected to gain."""
+    """Return the optimum, and the expected gain of another step."""
     point, gain = at(start), np.inf
     for _ in range(STEPS):
-        point, gain = _descended(at, point, blocks, zz, enough)
+        point, gain = _descend(at, point, blocks, zz, enough)
         if gain > enough:
-            break  # no step lowers it
+            break  # no step decreases the deviance
         way = escape(blocks, point.Ls, point.by_S, zz)
         if way is None or way.gain < WORTH:
             break
@@ -175,10 +176,10 @@ def _minimised(
     return point, float(gain)
 
 
-def _descended(
+def _descend(
     at: Evaluate, point: _Point, blocks: Sequence[Block], zz: Sequence[np.ndarray], enough: float
 ) -> tuple[_Point, float]:
-    """Go down from a point until a step is expected to gain less than `enough`; return it as well."""
+    """Descend until a step is expected to gain less than `enough`; return the point and the gain."""
     gain = np.inf
     for _ in range(STEPS):
         chart = Chart(blocks, point.Ls)
@@ -187,25 +188,25 @@ def _descended(
             gradient = chart.gradient(theta, point.by_S)
             inverse = chart.inverse_hessian(theta, point.by_S, zz)
             if before is not None:
-                inverse = updated_inverse(inverse, theta - before[0], gradient - before[1])
+                inverse = update_inverse(inverse, theta - before[0], gradient - before[1])
             step = -inverse @ gradient
             gain = float(-step @ gradient / 2)
             if gain <= enough:
                 return point, gain
-            found = line_search(at, chart, theta, step, point.deviance, -2 * gain)
-            if found is None:
+            lower = line_search(at, chart, theta, step, point.deviance, -2 * gain)
+            if lower is None:
                 break
             before = theta, gradient
-            theta, point = found
+            theta, point = lower
         if before is None:
-            break  # not even the first step on a new chart lowers it
+            break  # even the first step on a new chart does not decrease the deviance
     return point, gain
 
 
 def line_search(
     at: Evaluate, chart: Chart, theta: np.ndarray, step: np.ndarray, value: float, slope: float
 ) -> tuple[np.ndarray, _Point] | None:
-    """Return where a step, or a part of it, lowers the deviance from `value`, or None."""
+    """Return the point where a step, or part of it, decreases the deviance, or None."""
     for _ in range(20):
         there = at(chart.factors(theta + step))
         rise = there.deviance - value
@@ -218,8 +219,8 @@ def line_search(
     return None
 
 
-def updated_inverse(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Return an inverse Hessian (q, q) by which the gradient's last `change` is the last `step`'s."""
+def update_inverse(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Update an inverse Hessian (q, q) by BFGS from the last `step` and gradient `change`."""
     along = step @ change
     if along <= 1e-8 * np.linalg.norm(step) * np.linalg.norm(change):
         return inverse
@@ -228,7 +229,7 @@ def updated_inverse(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -
 
 
 def by_moments(products: Products, free: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return L of each factor as if it were alone."""
+    """Return the moment estimate of each factor's L, one factor at a time."""
     q = len(products.ww)
     parts = [(products.aa, products.aw), (products.bb, products.bw)]
     if products.cells is not None:
@@ -244,22 +245,22 @@ def _moments(
     free: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
     """Return L of each factor from its Z'Z and Z'W by level."""
-    found = [
-        alone(zz, zw, ww, n, of_factor) if len(of_factor) else None
+    starts = [
+        estimate_single(zz, zw, ww, n, of_factor) if len(of_factor) else None
         for (zz, zw), of_factor in zip(parts, free, strict=True)
     ]
-    # Each factor's residuals hold the others' effects; the smallest sd is nearest to sigma.
-    sigma = min(by_itself.sigma for by_itself in found if by_itself)
+    # A factor's residuals contain the others' effects; the smallest sd is closest to sigma.
+    sigma = min(by_itself.sigma for by_itself in starts if by_itself)
     return [
         np.where(of_factor, by_itself.L * by_itself.sigma / sigma, 0.0)
         if by_itself
         else of_factor * 0.0
-        for by_itself, of_factor in zip(found, free, strict=True)
+        for by_itself, of_factor in zip(starts, free, strict=True)
     ]
 
 
 def triangle(root: np.ndarray) -> np.ndarray:
-    """Return the lower triangular L with L L' = root root', no diagonal element below 0."""
+    """Return the lower triangular L with L L' = root root' and a nonnegative diagonal."""
     if not len(root):
         return root
     L = np.linalg.qr(root.T, mode="r").T

@@ -1,8 +1,8 @@
 """The search for theta in bootstrap samples, from the optimum of all data.
 
-The Hessian differs little between samples, so it is approximated once, at the optimum of all
-data, and updated by BFGS in each search. Variances that are zero there start at their standard error:
-at zero, the gradient by their square roots is zero as well (recency.mixed.charts).
+The Hessian differs little between samples, so it is approximated once, at the optimum of all data,
+and updated by BFGS in each search. Variances that are zero there start at their standard error,
+since at zero the gradient by their square roots is zero as well (recency.mixed.charts).
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ import numpy as np
 from recency.mixed.charts import Chart, blocks_of, escape
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import Solution, solve
-from recency.mixed.moments import off_the_edge, precision_at
-from recency.mixed.theta_search import line_search, search, triangle, updated_inverse
+from recency.mixed.moments import bound_from_below, precision_at
+from recency.mixed.theta_search import line_search, search, triangle, update_inverse
 
 SLACK = 10.0
 """Factor of `enough` by which two approximations of the last step's gain may differ."""
 EVALUATIONS = 15
-"""Evaluations after which the ordinary search takes over."""
+"""Number of evaluations after which the ordinary search is used."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class WarmStart:
     products
         Cross-products of all data, without `times_a` and `times_b`, or with ones.
     free_a, free_b
-        True where an element of the lower triangle of La (i, i) and Lb (j, j) varies.
+        True where an element of the lower triangle of La (i, i) and Lb (j, j) is free.
     La, Lb
         The optimum.
     """
@@ -60,19 +60,19 @@ class WarmStart:
         starts = []
         for L, zz, free in zip((La, Lb), self._zz, self._free, strict=True):
             if len(L):
-                L = np.linalg.cholesky(off_the_edge(L @ L.T, precision_at(zz, L), free))
+                L = np.linalg.cholesky(bound_from_below(L @ L.T, precision_at(zz, L), free))
             starts.append(L)
         self._chart = Chart(self._blocks, starts)
         there = self._at(products, self._chart.factors(self._chart.start))
         self._inverse = self._chart.inverse_hessian(self._chart.start, there.by_S, self._zz)
 
     def search(self, products: Products, enough: float) -> tuple[np.ndarray, np.ndarray, Solution]:
-        """Return La, Lb and the solution there of a sample.
+        """Return La, Lb and the solution of a sample at its optimum.
 
-        It ends where a step is expected to lower the deviance by less than `enough`. Raises
-        numpy.linalg.LinAlgError where the likelihood has no finite value.
+        The search ends when a step is expected to decrease the deviance by less than `enough`.
+        Raises numpy.linalg.LinAlgError if the likelihood has no finite value.
         """
-        point, ended = self._descended(products, enough)
+        point, ended = self._descend(products, enough)
         if not ended:
             optimum = search(products, *self._free, (point.Ls[0], point.Ls[1]), enough)
             return optimum.La, optimum.Lb, solve(products, optimum.La, optimum.Lb)
@@ -81,8 +81,8 @@ class WarmStart:
         )
         return La, Lb, point.solution
 
-    def _descended(self, products: Products, enough: float) -> tuple[_Point, bool]:
-        """Go down by BFGS; return the last point, and whether it is an optimum."""
+    def _descend(self, products: Products, enough: float) -> tuple[_Point, bool]:
+        """Descend by BFGS; return the last point, and whether it is an optimum."""
         evaluations = 0
 
         def at(Ls: Sequence[np.ndarray]) -> _Point:
@@ -105,10 +105,10 @@ class WarmStart:
                 return point, False
             before, theta, point = (theta, gradient), *lower
             gradient = chart.gradient(theta, point.by_S)
-            inverse = updated_inverse(inverse, theta - before[0], gradient - before[1])
+            inverse = update_inverse(inverse, theta - before[0], gradient - before[1])
 
     def _gain(self, point: _Point) -> float:
-        """Return by how much a step would lower the deviance, by the Hessian at the point itself."""
+        """Return a step's expected decrease of the deviance, by the Hessian at the point itself."""
         chart = Chart(self._blocks, point.Ls)
         gradient = chart.gradient(chart.start, point.by_S)
         inverse = chart.inverse_hessian(chart.start, point.by_S, self._zz)

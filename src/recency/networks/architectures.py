@@ -1,7 +1,7 @@
-"""Networks: made new with their papers' initialisation, and saved with their bias.
+"""Networks with fresh weights, initialised as in their papers and saved with their bias.
 
 A biased network's `config.json` holds the bias. Plain transformers refuses such a checkpoint, so
-that it can never be scored without its bias by mistake (the trap of the paper's public code).
+that it is never scored without its bias by mistake (as the paper's public code allows).
 """
 
 import math
@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from recency.attention.biased import put_on, verify
+from recency.attention.biased import apply_bias, verify
 from recency.networks import recurrent, roberta
 
 _NEEDS_BIAS = "has an attention bias, load it with recency.load: "
@@ -34,7 +34,7 @@ class BiasedGPTNeoXConfig(GPTNeoXConfig):
         super().__post_init__(**kwargs)
 
     def to_dict(self) -> dict:
-        """Return what is saved; the activation's name stops GPTNeoXForCausalLM from loading it."""
+        """Return the saved settings, with an activation that GPTNeoXForCausalLM refuses to load."""
         return super().to_dict() | {"hidden_act": _NEEDS_BIAS + self.hidden_act}
 
 
@@ -45,7 +45,7 @@ class BiasedGPTNeoXForCausalLM(GPTNeoXForCausalLM):
 
     def __init__(self, config: BiasedGPTNeoXConfig):
         super().__init__(config)
-        put_on(self, config.bias)  # checked by `new` and `load`: there are no weights yet
+        apply_bias(self, config.bias)  # checked by `new` and `load`: there are no weights yet
 
 
 class BiasedGPT2Config(GPT2Config):
@@ -59,7 +59,7 @@ class BiasedGPT2Config(GPT2Config):
         super().__post_init__(**kwargs)
 
     def to_dict(self) -> dict:
-        """Return what is saved; the activation's name stops GPT2LMHeadModel from loading it."""
+        """Return the saved settings, with an activation that GPT2LMHeadModel refuses to load."""
         return super().to_dict() | {"activation_function": _NEEDS_BIAS + self.activation_function}
 
 
@@ -70,7 +70,7 @@ class BiasedGPT2LMHeadModel(GPT2LMHeadModel):
 
     def __init__(self, config: BiasedGPT2Config):
         super().__init__(config)
-        put_on(self, config.bias)  # checked by `new` and `load`: there are no weights yet
+        apply_bias(self, config.bias)  # checked by `new` and `load`: there are no weights yet
 
 
 BIASED = {
@@ -83,10 +83,10 @@ for _config, _model in BIASED.items():
 
 
 def new(architecture: dict, bias: dict, vocabulary: int, seed: int) -> PreTrainedModel:
-    """Make a network of the config's `architectures:` entry with fresh weights.
+    """Build a network of the config's `architectures:` entry with fresh weights.
 
-    `bias` is an entry of `biases:`; a recurrent architecture has its `memory` within, an entry of
-    `memories:`. Weights depend on `seed` alone, not on the bias.
+    `bias` is an entry of `biases:`; a recurrent architecture contains its `memory`, an entry of
+    `memories:`. The weights depend only on `seed`, not on the bias.
     """
     torch.manual_seed(seed)
     if architecture["family"] == "recurrent":
@@ -95,7 +95,7 @@ def new(architecture: dict, bias: dict, vocabulary: int, seed: int) -> PreTraine
         architecture["family"]
     ]
     model = make(architecture, None if bias["form"] == "none" else bias, vocabulary, seed)
-    if bias["form"] != "none" and model.device.type != "meta":  # there, weights have no values
+    if bias["form"] != "none" and model.device.type != "meta":  # meta weights have no values
         verify(model)
     return model
 
@@ -103,7 +103,7 @@ def new(architecture: dict, bias: dict, vocabulary: int, seed: int) -> PreTraine
 def _new_gpt_neox(
     architecture: dict, bias: dict | None, vocabulary: int, seed: int
 ) -> PreTrainedModel:
-    """Make a Pythia; with a bias there is no rotary embedding (Clark et al. 2025, section 5).
+    """Build a Pythia; with a bias it has no rotary embedding (Clark et al. 2025, section 5).
 
     The vocabulary is padded to a multiple of 128, as in Pythia.
     """
@@ -132,11 +132,11 @@ def _new_gpt_neox(
 
 
 def _initialise_as_pythia(model: PreTrainedModel, width: int, layers: int, seed: int) -> None:
-    """Draw weights with std √(2/5d), and 2/(L√d) for what is added to the stream."""
+    """Draw weights with std √(2/5d), and 2/(L√d) for projections into the residual stream."""
     generator = torch.Generator().manual_seed(seed)
     small, added = math.sqrt(2 / (5 * width)), 2 / (layers * math.sqrt(width))
     for name, parameter in model.named_parameters():
-        if "recency_bias" in name:  # forms say what their weights begin with
+        if "recency_bias" in name:  # a form initialises its own weights
             continue
         if parameter.dim() == 2:
             into_stream = name.endswith(("attention.dense.weight", "dense_4h_to_h.weight"))
@@ -147,7 +147,7 @@ def _initialise_as_pythia(model: PreTrainedModel, width: int, layers: int, seed:
 
 
 def _new_gpt2(architecture: dict, bias: dict | None, vocabulary: int, seed: int) -> PreTrainedModel:
-    """Make a GPT-2 with its own initialisation; with a bias it keeps its learned positions."""
+    """Build a GPT-2 with its own initialisation; with a bias it keeps its learned positions."""
     settings = {
         "vocab_size": vocabulary,
         "n_embd": architecture["width"],

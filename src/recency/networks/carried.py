@@ -1,9 +1,9 @@
-"""Training a recurrent LM on parallel streams of text: what it remembers goes on from step to step.
+"""Training a recurrent LM on parallel streams of text: the state is carried from step to step.
 
-The text, in its own order or its documents in one drawn anew for each epoch, is cut into as many
-streams as a step has sequences, each read from its begin to its end, `sequence_length` words a step.
-The state after a step is where the next begins; no gradient goes back beyond the step (truncated
-backpropagation through time). The state is part of what a killed job goes on with.
+The text, or its documents in an order that is shuffled for each epoch, is cut into as many streams
+as a step has sequences. Each stream is read from beginning to end, `sequence_length` words a step.
+Each step starts from the state of the step before, and gradients do not flow between steps
+(truncated backpropagation through time). The state is saved with an unfinished training.
 """
 
 import itertools
@@ -20,17 +20,17 @@ from recency.networks.schedule import learning_rate
 from recency.networks.stream import PLACES, stretches
 from recency.networks.training import Training
 
-#: Words of held-out text that are read at once.
+#: Words of held-out text that are read per step.
 VALIDATION_STEP = 128
 
 
 class Streams:
     """A text as `streams` parallel streams of `length` words a step.
 
-    `parts` are (first, last) places of the file, end to end: of the text without what is held out. With
-    a `seed` they are its documents, which come in an order drawn anew for each epoch. Every word but the
-    first of a stream is a target once an epoch; the words that do not fill a step of all streams are
-    left out.
+    `parts` are (first, last) positions in the file, concatenated: the text without held-out
+    stretches. With a `seed` they are documents, whose order is shuffled for each epoch. Every word
+    but the first of a stream is a target once an epoch; words that do not fill a step of all
+    streams are left out.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Streams:
         self.steps = self.size // length
 
     def _lay_out(self, epoch: int) -> None:
-        """Put the parts into the order of an epoch."""
+        """Arrange the parts in the order of an epoch."""
         if epoch == self._epoch:
             return
         order = np.arange(len(self.parts))
@@ -61,7 +61,7 @@ class Streams:
     def step(
         self, number: int, first: int, count: int, epoch: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return inputs and targets (count, length) of an epoch's step `number` (from 0), of `count` streams."""
+        """Return inputs and targets (count, length) of `count` streams at step `number`."""
         self._lay_out(epoch)
         rows = []
         for stream in range(first, min(first + count, self.streams)):
@@ -72,18 +72,18 @@ class Streams:
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
 
     def _read(self, begin: int, end: int) -> np.ndarray:
-        """Return tokens `begin` to `end` (exclusive) of the parts as one text."""
-        found, part = [], int(np.searchsorted(self.ends, begin, "right"))
+        """Return tokens `begin` to `end` (exclusive) of the concatenated parts."""
+        pieces, part = [], int(np.searchsorted(self.ends, begin, "right"))
         while begin < end:
             last, stop = int(self.laid_out[part, 1]), int(self.ends[part])
             until = min(end, stop)
-            found.append(self.tokens[last - (stop - begin) : last - (stop - until)])
+            pieces.append(self.tokens[last - (stop - begin) : last - (stop - until)])
             begin, part = until, part + 1
-        return np.concatenate(found)
+        return np.concatenate(pieces)
 
 
 class Text:
-    """The text of a training in streams, and that which its loss is taken on beside it."""
+    """The training text in streams, and the validation text."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Text:
         reset: str = "never",
         shuffle: str = "never",
     ):
-        """Read as `TokenStream` does, states ended and order drawn by `document` as `reset` and `shuffle` say."""
+        """Read the files as `TokenStream` does; `reset` and `shuffle` may be `document`."""
         description = json.loads(Path(info).read_text())
         self.vocabulary: int = description["vocabulary"]
         self.seed = seed
@@ -106,15 +106,15 @@ class Text:
         for key, value in {"reset": reset, "shuffle": shuffle}.items():
             if value == "document" and end is None:
                 raise InputError(
-                    f"{tokens}: nothing parts its documents, which `{key}: document` asks for; write "
+                    f"{tokens}: nothing separates its documents, as `{key}: document` requires; write "
                     f"`{key}: never`"
                 )
         self.end = end if reset == "document" else None
         parts, left_out = [(0, len(text))], []
         if validation and not held_out:
             left_out = stretches(text, validation, end)
-            bounds = [0, *(place for stretch in left_out for place in stretch), len(text)]
-            parts = [each for each in zip(bounds[::2], bounds[1::2]) if each[0] < each[1]]
+            bounds = [0, *(bound for stretch in left_out for bound in stretch), len(text)]
+            parts = [part for part in zip(bounds[::2], bounds[1::2]) if part[0] < part[1]]
         drawn = None
         if shuffle == "document":
             drawn, parts = seed, _documents(text, parts, end)
@@ -137,29 +137,29 @@ class Text:
 
     @property
     def rows(self) -> int:
-        """The sequences of an epoch."""
+        """The number of sequences in an epoch."""
         return self.training.steps * self.training.streams
 
     def begins(self, inputs: torch.Tensor) -> torch.Tensor | None:
-        """Say of each of `inputs` (streams, time) whether a text begins there; None if none is told.
+        """Return where in `inputs` (streams, time) a document begins; None if states are not reset.
 
-        The token that ends a document stands before the next, as it does when a text is scored.
+        The token that ends a document precedes the next, as it does when a text is scored.
         """
         return None if self.end is None else inputs == self.end
 
 
 def _documents(tokens: np.ndarray, parts: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
-    """Return (first, last) places of the documents of parts, each with the token `end` that it ends with."""
-    found = []
+    """Return (first, last) positions of the documents of parts, each with its final token `end`."""
+    documents = []
     for first, last in parts:
         ends = first + 1 + np.flatnonzero(tokens[first:last] == end)
         bounds = np.unique([first, *ends, last])
-        found += itertools.pairwise(bounds)
-    return found
+        documents += itertools.pairwise(bounds)
+    return documents
 
 
 def streams(job, recipe: dict) -> Text:
-    """Return the text that a job (recency.networks.train.Job) trains a recurrent network on."""
+    """Return the text on which a job (recency.networks.train.Job) trains a recurrent network."""
     return Text(
         job.tokens,
         job.info,
@@ -174,7 +174,7 @@ def streams(job, recipe: dict) -> Text:
 
 
 class CarriedTraining(Training):
-    """A training whose network goes on, at each step, from the state that the step before left."""
+    """A training in which each step continues from the network's state after the step before."""
 
     def __init__(self, model, stream: Text, recipe: dict, device="cpu", rank=0, world=1):
         if world > 1:
@@ -186,23 +186,23 @@ class CarriedTraining(Training):
     def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
         """Do step `number` (from 1) and return its mean loss in nats, left on the device.
 
-        What is minimised is the mean over a step's words, or as the recipe's `loss` says the sum over
-        them, or over each stream's (`stream_sum`: the mean over streams of their sums).
+        The objective is the mean over a step's words or, by the recipe's `loss`, their sum, or the
+        mean over streams of each stream's sum (`stream_sum`).
         """
         self.model.train()
         self._seed_dropout(number)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(number, self.recipe, self.validation)
         text, at_once = self.stream.training, self.recipe["micro_batch"]
-        epoch, place = divmod(number - 1, text.steps)
+        epoch, position = divmod(number - 1, text.steps)
         words = text.streams * text.length
         divisor = {"sum": 1, "stream_sum": text.streams}.get(self.recipe.get("loss"), words)
-        if place == 0 or self.carried is None:  # an epoch begins: each stream at its first word
+        if position == 0 or self.carried is None:  # a new epoch: each stream at its first word
             self.carried = self.model.model.start(text.streams)
         total, after = torch.zeros((), device=self.device), []
         for first in range(0, text.streams, at_once):
             report(first)
-            inputs, targets = map(self._sent, text.step(place, first, at_once, epoch))
+            inputs, targets = map(self._sent, text.step(position, first, at_once, epoch))
             state = _map(lambda each, at=first: each[at : at + at_once], self.carried)
             loss, state = self._loss(inputs, targets, state)
             (loss / divisor).backward()
@@ -214,7 +214,7 @@ class CarriedTraining(Training):
 
     @torch.no_grad()
     def validation_loss(self) -> float:
-        """Return the mean loss in nats on the held-out text, in few long streams, without dropout."""
+        """Return the mean loss in nats on held-out text, in a few long streams, without dropout."""
         self.model.eval()
         text = self.stream.validation
         total, state = torch.zeros((), dtype=torch.float64, device=self.device), None
@@ -237,9 +237,9 @@ class CarriedTraining(Training):
 
 def _map(function: Callable, state):
     """Apply a function to every tensor of a network's state."""
-    return tuple(tuple(function(each) for each in layer) for layer in state)
+    return tuple(tuple(function(tensor) for tensor in layer) for layer in state)
 
 
 def _joined(states: list):
-    """Join the states of some streams with those of others."""
+    """Concatenate the states of groups of streams."""
     return tuple(tuple(torch.cat(tensors) for tensors in zip(*layers)) for layers in zip(*states))

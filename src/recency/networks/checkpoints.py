@@ -1,6 +1,7 @@
-"""Checkpoints: opened with every weight, from safetensors, running none of their code.
+"""Open checkpoints with all of their weights, from safetensors, without running their code.
 
-What transformers would fill with random numbers, read from a pickle or ask about is refused here.
+Where transformers would draw random weights, read a pickle or ask the user, this module raises an
+error.
 """
 
 import os
@@ -23,14 +24,14 @@ from recency.attention.biased import attach, verify
 from recency.errors import InputError, first_line
 from recency.networks import footprint, gguf_files, precisions, sizes, weight_files
 from recency.networks.architectures import BIASED
-from recency.networks.hub import place
+from recency.networks.hub import locate
 from recency.networks.roberta import RecencyRobertaForMaskedLM
 from recency.networks.weight_files import PICKLES, SAFE
 
-#: Networks that may have been trained with a bias.
-MADE_HERE = (*BIASED.values(), RecencyRobertaForMaskedLM)
-#: Weights that a checkpoint may have beyond its language model: they take no part in its logits.
-_BESIDE = re.compile(
+#: Classes of networks that may have been trained with a bias.
+BIASED_CLASSES = (*BIASED.values(), RecencyRobertaForMaskedLM)
+#: Weights that a checkpoint may have beyond its language model and that do not affect its logits.
+_WITHOUT_EFFECT = re.compile(
     r"(^|\.)pooler\.|(^|\.)cls\.seq_relationship\.|\.(attn|attention)\.(masked_)?bias$"
     r"|(^|\.)position_ids$|rotary_emb\.inv_freq$"
 )
@@ -51,19 +52,18 @@ def load(
     sha256: str | Mapping[str, str] | None = None,
     device_map: str | Mapping | None = None,
 ) -> PreTrainedModel:
-    """Open a checkpoint made here, a folder or a Hub name, in evaluation mode.
+    """Open a checkpoint in evaluation mode: one of this project, a folder, or a Hub name.
 
-    A Hub name may have a revision and a folder, and either may be a GGUF file, whose weights are
-    dequantised (`recency.networks.hub.place`).
-    `masked` says which kind of LM it is; None leaves that to its config. `bias` is put on at
-    inference ("-I" models), and verified on the weights as they are opened. `precision` is one of
-    `recency.networks.precisions.PRECISIONS`, `sha256` the checksum of its one file of weights, or
-    file → checksum, `device_map` "auto" or a map as accelerate takes it. Raises InputError, in one
-    line, unless the checkpoint has all of the network's weights and no others, in safetensors (or,
-    with `allow_pickle`, in a pickle that is read for tensors alone), which fit the memory, and
-    transformers itself has the network's code.
+    A Hub name may have a revision and a folder, and both kinds may name a GGUF file, whose weights
+    are dequantised (`recency.networks.hub.locate`). `masked` selects the kind of LM; None takes it
+    from the config. `bias` is applied at inference ("-I" models), and verified on the loaded
+    weights. `precision` is one of `recency.networks.precisions.PRECISIONS`; `sha256` is the
+    checksum of the single weight file, or maps files to checksums; `device_map` is "auto" or a map
+    for accelerate. Raises a one-line InputError unless transformers itself has the network's code,
+    and the checkpoint has exactly the network's weights, in safetensors (or, with `allow_pickle`,
+    in a pickle that is read for tensors only), which fit into memory.
     """
-    name, within = place(source)
+    name, within = locate(source)
     precisions.check(source, precision, device_map)
     if sha256 is not None:
         weight_files.verify(source, sha256, allow_pickle)
@@ -79,10 +79,10 @@ def load(
     footprint.check(
         source, network, config, precision, device_map is not None, gguf and gguf.numbers
     )
-    # Or transformers has the Hub convert a pickle, and takes what others have uploaded of it.
+    # Otherwise transformers has the Hub convert a pickle, and takes conversions uploaded by others.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     try:
-        model, found = network.from_pretrained(
+        model, loading = network.from_pretrained(
             name,
             **within,
             **options,
@@ -99,14 +99,14 @@ def load(
             f"checkpoint {str(source)!r} cannot be opened as {network.__name__}: {first_line(error)}"
             + ("" if allow_pickle or stored or not isinstance(error, OSError) else _PICKLE)
         ) from error
-    if getattr(model, "_hf_peft_config_loaded", False):  # of the Hub, where PEFT is installed
-        raise InputError(_adapter(source))
-    _check_weights(source, config, network.__name__, found)
+    if getattr(model, "_hf_peft_config_loaded", False):  # Hub names, with PEFT installed
+        raise InputError(_adapter_message(source))
+    _check_weights(source, config, network.__name__, loading)
     if precision != "float32" or device_map is not None:
         precisions.check_opened(source, model, precision)
     if stored:
         model.config.dequantised = f"GGUF: {stored}"
-    trained = isinstance(model, MADE_HERE) and model.config.bias
+    trained = isinstance(model, BIASED_CLASSES) and model.config.bias
     if bias is not None and bias["form"] != "none":
         if trained:
             raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
@@ -117,12 +117,12 @@ def load(
 
 
 def configuration(source: str | Path) -> PreTrainedConfig:
-    """Read a checkpoint's config; raises InputError where there is none that transformers knows."""
-    name, within = place(source)
+    """Read a checkpoint's config; raise InputError if transformers has no such config."""
+    name, within = locate(source)
     if "gguf_file" in within:
         gguf_files.read(source)
     elif Path(name, "adapter_config.json").is_file():
-        raise InputError(_adapter(source))
+        raise InputError(_adapter_message(source))
     try:
         return AutoConfig.from_pretrained(name, **within, trust_remote_code=False)
     except OSError as error:
@@ -131,21 +131,21 @@ def configuration(source: str | Path) -> PreTrainedConfig:
                 f"checkpoint {str(source)!r}: its config.json cannot be read, or was cut: {first_line(error)}"
             ) from error
         raise InputError(
-            f"checkpoint {str(source)!r} is no folder with a network and could not be had from the "
-            f"Hub ({first_line(error)}); without internet, save it into a folder on a "
+            f"checkpoint {str(source)!r} is no folder with a network and could not be downloaded from "
+            f"the Hub ({first_line(error)}); without internet, save it into a folder on a "
             "machine that has it (`save_pretrained` of the model and of its tokenizer) and name "
             "that folder in `checkpoint:`"
         ) from error
     except _FAILURES as error:
         if "custom code" in str(error):
-            raise InputError(_own_code(source)) from error
+            raise InputError(_custom_code_message(source)) from error
         raise InputError(
             f"checkpoint {str(source)!r}: its config.json cannot be read: {first_line(error)}"
         ) from error
 
 
-def _adapter(source: str | Path) -> str:
-    """Say why an adapter is refused."""
+def _adapter_message(source: str | Path) -> str:
+    """Return the message that refuses an adapter."""
     return (
         f"checkpoint {str(source)!r} is an adapter (PEFT); merge it into its model "
         "(`merge_and_unload`), save that with `save_pretrained`, and name that folder"
@@ -153,51 +153,51 @@ def _adapter(source: str | Path) -> str:
 
 
 def is_masked(config: PreTrainedConfig) -> bool:
-    """Say whether a config is of a masked LM; one that sees both directions is no causal one."""
+    """Return whether a config is of a masked LM; bidirectional models are not causal ones."""
     names = config.architectures or []
     causal, masked = (
         type(config) in kind._model_mapping for kind in (AutoModelForCausalLM, AutoModelForMaskedLM)
     )
     if any(name.endswith("ForMaskedLM") for name in names) or not masked:
         return masked
-    if getattr(config, "causal", None) is False:  # XLM and Flaubert have one class for both
+    if getattr(config, "causal", None) is False:  # XLM and Flaubert have one class for both kinds
         return True
     named_causal = any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
     return not causal or (getattr(config, "is_decoder", True) is False and not named_causal)
 
 
 def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> type[PreTrainedModel]:
-    """Return transformers' class for a config, unless it is no such LM."""
+    """Return transformers' class for a config; raise InputError if it has no such LM."""
     what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
     if getattr(config, "is_encoder_decoder", False):
         raise InputError(
             f"{what} is an encoder-decoder, which has no probability of a text by itself; use a "
             "causal or a masked LM"
         )
-    known = (AutoModelForMaskedLM if masked else AutoModelForCausalLM)._model_mapping
-    if type(config) not in known:
+    classes = (AutoModelForMaskedLM if masked else AutoModelForCausalLM)._model_mapping
+    if type(config) not in classes:
         if getattr(config, "auto_map", None):
-            raise InputError(_own_code(source))
+            raise InputError(_custom_code_message(source))
         kind = "masked" if masked else "causal"
         raise InputError(f"{what}: transformers has no {kind} LM of the type {config.model_type!r}")
-    found = known[type(config)]
-    found = found[0] if isinstance(found, tuple) else found
-    own = [name.lower() for name in config.architectures or []]
-    native = (found.__name__.lower(), found.__name__.split("For")[0].lower() + "model")
-    if getattr(config, "auto_map", None) and own and not set(own) & set(native):
-        raise InputError(_own_code(source))
+    network = classes[type(config)]
+    network = network[0] if isinstance(network, tuple) else network
+    stated = [name.lower() for name in config.architectures or []]
+    native = (network.__name__.lower(), network.__name__.split("For")[0].lower() + "model")
+    if getattr(config, "auto_map", None) and stated and not set(stated) & set(native):
+        raise InputError(_custom_code_message(source))
     both = type(config) in AutoModelForMaskedLM._model_mapping
     if not masked and both and getattr(config, "is_decoder", True) is False:
         raise InputError(
-            f"{what} sees both directions (`is_decoder` is false), so that {found.__name__} would "
+            f"{what} is bidirectional (`is_decoder` is false), so that {network.__name__} would "
             "not be causal; a masked LM's folder names its …ForMaskedLM in config.json, or give "
             "recency.load(…, masked=True)"
         )
-    return found
+    return network
 
 
 def _check_files(source: str | Path, allow_pickle: bool) -> None:
-    """Refuse a folder without weights, and one with a pickle alone unless that is allowed."""
+    """Raise InputError for a folder without weights, or with a pickle unless that is allowed."""
     folder = Path(source)
     if not folder.is_dir() or any((folder / name).is_file() for name in SAFE):
         return
@@ -215,22 +215,22 @@ def _check_files(source: str | Path, allow_pickle: bool) -> None:
     if not allow_pickle:
         raise InputError(
             f"checkpoint {str(source)!r} has its weights in a pickle ({pickles[0]}), which can run "
-            "code when it is read; save the model anew (`save_pretrained` writes safetensors), or, "
+            "code when it is read; save the model again (`save_pretrained` writes safetensors), or, "
             "if you trust it, set `allow_pickle: true`"
         )
 
 
 def _check_weights(source, config: PreTrainedConfig, network: str, found: dict) -> None:
-    """Refuse weights that the checkpoint lacks, which would be random, and any left over."""
+    """Raise InputError for missing weights, which would be random, and for superfluous ones."""
     what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
     advice = "name a folder that `save_pretrained` of the whole language model wrote"
     lacking = sorted(found["missing_keys"])
-    lacking += sorted(str(each[0]) for each in found["mismatched_keys"])
+    lacking += sorted(str(entry[0]) for entry in found["mismatched_keys"])
     if lacking:
         raise InputError(
             f"{what} lacks {_some(lacking)} of {network}, which would be random; {advice}"
         )
-    beyond = sorted(name for name in found["unexpected_keys"] if not _BESIDE.search(name))
+    beyond = sorted(name for name in found["unexpected_keys"] if not _WITHOUT_EFFECT.search(name))
     if beyond:
         raise InputError(
             f"{what} has {_some(beyond)}, which {network} has no place for: another head, or "
@@ -242,15 +242,15 @@ def _check_weights(source, config: PreTrainedConfig, network: str, found: dict) 
         )
 
 
-def _own_code(source: str | Path) -> str:
-    """Say why a checkpoint with code of its own is refused."""
+def _custom_code_message(source: str | Path) -> str:
+    """Return the message that refuses a checkpoint with custom code."""
     return (
-        f"checkpoint {str(source)!r} brings code of its own (`auto_map` in config.json), which is "
+        f"checkpoint {str(source)!r} has custom code (`auto_map` in config.json), which is "
         "never run, and transformers has none for it; use a network that transformers knows"
     )
 
 
 def _some(names: list[str]) -> str:
-    """Name the first of some weights, and how many more there are."""
+    """Name the first of some weights, and the number of the others."""
     rest = len(names) - 1
     return f"the weight{'s' if rest else ''} {names[0]}" + (f" and {rest:,} more" if rest else "")

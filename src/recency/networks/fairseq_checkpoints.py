@@ -1,7 +1,7 @@
-"""Masked LMs of fairseq (`.pt` and `dict.txt`) as folders of this project's format.
+"""Convert masked LMs of fairseq (`.pt` and `dict.txt`) to folders of this project's format.
 
-RoBERTa and its relatives of EIFY/fairseq: without positions and with ALiBi in both directions, with a CLAP
-head, and with a mask that is no entry of the dictionary (a vector of zeros is read there).
+Supports RoBERTa and its variants of EIFY/fairseq: without positions and with bidirectional ALiBi,
+with a CLAP head, and with a mask that is no dictionary entry (it is read as a zero vector).
 """
 
 import argparse
@@ -22,9 +22,9 @@ from recency.networks import roberta
 
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 MASK = "<mask>"
-#: Entries that pad a dictionary to a round length; no text has them.
+#: Entries that pad a dictionary to a round length; they never occur in texts.
 _PADDING = re.compile(r"madeupword\d+")
-#: Names of fairseq's weights → transformers', the first that matches.
+#: Names of fairseq's weights → transformers' names; the first match applies.
 _NAMES = [
     (r"sentence_encoder\.embed_tokens\.", "roberta.embeddings.word_embeddings."),
     (r"sentence_encoder\.embed_positions\.", "roberta.embeddings.position_embeddings."),
@@ -42,7 +42,7 @@ _IN_LAYERS = {
     "fc2.": "output.dense.",
     "final_layer_norm.": "output.LayerNorm.",
 }
-#: Settings of the model, with what fairseq takes where a checkpoint states none.
+#: Settings of the model, with fairseq's defaults.
 _DEFAULTS: dict[str, Any] = {
     "dropout": 0.1,
     "attention_dropout": 0.1,
@@ -58,7 +58,7 @@ _DEFAULTS: dict[str, Any] = {
     "zero_masking": False,
     "omit_mask": False,
 }
-#: Settings that have no counterpart here, and the values that they may have.
+#: Settings that have no counterpart here, and their supported values.
 _ONLY = {
     "activation_fn": ("gelu",),
     "encoder_normalize_before": (False,),
@@ -81,11 +81,12 @@ def convert(
     Parameters
     ----------
     checkpoint : str or Path
-        The `.pt` file, a pickle of which tensors and plain values alone are read.
+        The `.pt` file, a pickle that is read only for tensors and plain values.
     dictionary : str or Path
-        fairseq's `dict.txt`: an entry of GPT-2's vocabulary, by its number, and a count a line.
+        fairseq's `dict.txt`: each line has an entry of GPT-2's vocabulary, as a number, and a
+        count.
     tokenizer : Tokenizer
-        GPT-2's, of the package tokenizers.
+        GPT-2's tokenizer, an object of the package tokenizers.
     out : str or Path
         The folder.
     allow_pickle : bool
@@ -94,7 +95,7 @@ def convert(
     Raises
     ------
     InputError
-        Names the file, and the weight, setting or entry that has no counterpart here.
+        If a weight, setting or entry has no counterpart here; the message names it and the file.
     """
     state, settings = read(checkpoint, allow_pickle)
     rows = len(state["roberta.embeddings.word_embeddings.weight"])
@@ -112,10 +113,10 @@ def convert(
 def read(
     checkpoint: str | Path, allow_pickle: bool = False
 ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Return a checkpoint's weights by transformers' names, and its settings.
+    """Return a checkpoint's weights with transformers' names, and its settings.
 
-    Raises InputError for a file that cannot be read as tensors and plain values, and for weights or
-    settings that have no counterpart here.
+    Raises InputError if the file cannot be read as tensors and plain values, or if weights or
+    settings have no counterpart here.
     """
     what = f"checkpoint {str(checkpoint)!r}"
     if not allow_pickle:
@@ -140,8 +141,8 @@ def read(
 
 
 def _renamed(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return weights in float32 by transformers' names."""
-    found = {}
+    """Return float32 weights with transformers' names."""
+    state = {}
     for name, weight in weights.items():
         inside = re.sub(r"^(encoder|decoder)\.", "", name)
         if inside in ("sentence_encoder.version", "sentence_encoder.embed_positions._float_tensor"):
@@ -153,22 +154,22 @@ def _renamed(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.
             renamed = renamed.replace(part, _IN_LAYERS[part]) if part else ""
         if not renamed or not isinstance(weight, torch.Tensor):
             raise InputError(
-                f"{what} has the weight {name}, which a masked LM of fairseq's RoBERTa has not; name a "
+                f"{what} has the weight {name}, which fairseq's RoBERTa does not have; name a "
                 "checkpoint of the pretraining"
             )
-        found[renamed] = weight.float()
+        state[renamed] = weight.float()
     embedding = "roberta.embeddings.word_embeddings.weight"
-    if embedding not in found:
+    if embedding not in state:
         raise InputError(
             f"{what} has no embedding of words (encoder.sentence_encoder.embed_tokens)"
         )
-    tied = found.pop("lm_head.weight", found[embedding])
-    if not torch.equal(tied, found[embedding]):
+    tied = state.pop("lm_head.weight", state[embedding])
+    if not torch.equal(tied, state[embedding]):
         raise InputError(
-            f"{what}: its output embedding (encoder.lm_head.weight) is another than the one that words "
-            "are read by, and here they are one"
+            f"{what}: its output embedding (encoder.lm_head.weight) differs from the input "
+            "embedding, and here the two are tied"
         )
-    return found
+    return state
 
 
 def _settings(what: str, stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _settings(what: str, stored: Mapping[str, Any]) -> dict[str, Any]:
             given |= vars(part) if isinstance(part, argparse.Namespace) else dict(part)
     if not given:
         raise InputError(
-            f"{what} states no settings (`cfg` or `args`), which its weights do not tell"
+            f"{what} has no settings (`cfg` or `args`), which its weights do not determine"
         )
     for key, allowed in _ONLY.items():
         if key in given and given[key] not in allowed:
@@ -242,7 +243,7 @@ def _network(checkpoint: str | Path, state: dict[str, torch.Tensor], settings: M
             state["lm_head.bias"] = torch.cat([state["lm_head.bias"], torch.zeros(1)])
     rows = len(state["roberta.embeddings.word_embeddings.weight"])
     model = roberta.new(architecture, bias, rows, 1, predicted)
-    expected = {name: each.shape for name, each in model.state_dict().items()}
+    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
     derived = ("decoder.weight", "decoder.bias", "token_type_embeddings.weight", "position_ids")
     needed = {name for name in expected if not name.endswith(derived)}
     if beyond := sorted(state.keys() - expected.keys()):
@@ -260,9 +261,9 @@ def _network(checkpoint: str | Path, state: dict[str, torch.Tensor], settings: M
 
 
 def _entries(dictionary: Path, rows: int) -> list[str]:
-    """Return the entries of a dictionary file, fairseq's own first, as many as a network has rows for.
+    """Return a dictionary's entries, fairseq's own first, one for each of the network's rows.
 
-    Entries beyond them may be padding alone, which some networks were trained without.
+    Further entries may only be padding, without which some networks were trained.
     """
     try:
         lines = dictionary.read_text(encoding="utf-8").splitlines()
@@ -277,7 +278,7 @@ def _entries(dictionary: Path, rows: int) -> list[str]:
             )
         entries.append(symbol)
     if len(set(entries)) < len(entries):
-        twice = next(each for n, each in enumerate(entries) if each in entries[:n])
+        twice = next(entry for n, entry in enumerate(entries) if entry in entries[:n])
         raise InputError(f"{dictionary} has the entry {twice!r} twice")
     beyond = entries[rows:]
     if len(entries) < rows or not all(map(_PADDING.fullmatch, beyond)):
@@ -289,7 +290,7 @@ def _entries(dictionary: Path, rows: int) -> list[str]:
 
 
 def _tokenizer(of_gpt2: Tokenizer, entries: list[str], dictionary: str) -> Tokenizer:
-    """Return GPT-2's tokenizer with a dictionary's numbers, its frame <s> … </s>, and the mask last."""
+    """Return GPT-2's tokenizer with the dictionary's ids, <s> … </s> around texts, and the mask."""
     description = json.loads(of_gpt2.to_str())["model"]
     if description["type"] != "BPE":
         raise InputError("the tokenizer is none of GPT-2's kind (byte-level BPE); give GPT-2's")

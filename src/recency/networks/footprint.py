@@ -1,4 +1,4 @@
-"""How many bytes a network needs, computed before its weights are read, and how many there are."""
+"""Estimate a network's memory before its weights are read, and compare it with free memory."""
 
 import math
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ from recency.errors import InputError
 from recency.networks import sizes, weight_files
 
 GIGABYTE = 1e9
-#: So many bytes are taken to be there.
+#: Networks up to this number of bytes are not checked.
 SURE = 2**28
-#: Tokens of the window whose memory is counted; a longer one is refused where it does not fit.
+#: Window length that is counted; longer windows raise an error later if they do not fit.
 WINDOW = 2048
-#: Positions whose logits a GPU holds at once.
+#: Positions whose logits a GPU holds at the same time.
 POSITIONS = 1024
-#: Bytes of a weight that takes part in products, and of any other.
+#: Bytes of a weight of a matrix product, and of any other weight.
 BYTES = {"float32": (4, 4), "bf16": (2, 2), "int8": (1, 4)}
 
 
 class TooLarge(InputError):
-    """A network that does not fit the memory."""
+    """A network that does not fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class Footprint:
     Attributes
     ----------
     numbers
-        How many numbers its weights are.
+        Number of elements of its weights.
     weights, output, window
-        Bytes of the weights, of the output layer's copy in float32, and of a window's states and logits.
+        Bytes of the weights, of the output layer's float32 copy, and of a window's states and
+        logits.
     """
 
     numbers: int
@@ -46,7 +47,7 @@ class Footprint:
 
     @property
     def total(self) -> float:
-        """Bytes of all."""
+        """Total number of bytes."""
         return self.weights + self.output + self.window
 
 
@@ -58,33 +59,33 @@ def check(
     spread: bool = False,
     numbers: int | None = None,
 ) -> None:
-    """Refuse a checkpoint that does not fit the memory, before its weights are read.
+    """Raise TooLarge for a checkpoint that does not fit into memory, before its weights are read.
 
     Parameters
     ----------
     source : str or Path
         The checkpoint.
     network : type
-        Its class.
+        Its class in transformers.
     config : PreTrainedConfig
         Its config.
     precision : str
         One of `recency.networks.precisions.PRECISIONS`.
     spread : bool
-        Whether it may lie on several devices (`device_map`).
+        Whether it may be spread over several devices (`device_map`).
     numbers : int, optional
-        How many numbers the weights are, where the files' header says so.
+        Number of elements of the weights, if a file header gives it.
 
     Raises
     ------
     TooLarge
-        With the bytes needed and there, and the precisions that fit.
+        With the bytes needed and available, and the precisions that fit.
     """
     numbers = numbers or _numbers(source, network, config)
     if not numbers:
         return
     stored = _stored(source, config, numbers)
-    needed = of(config, numbers, precision, stored)
+    needed = estimate(config, numbers, precision, stored)
     places = available(spread)
     if needed.total <= SURE or needed.total <= sum(places.values()):
         return
@@ -92,9 +93,9 @@ def check(
         f"{size / GIGABYTE:,.1f} GB are free on {name}" for name, size in places.items()
     )
     smaller = [
-        f"`precision: {each}` needs {size / GIGABYTE:,.1f} GB"
-        for each in ("bf16", "int8")
-        if (size := of(config, numbers, each, stored).total) < needed.total
+        f"`precision: {other}` needs {size / GIGABYTE:,.1f} GB"
+        for other in ("bf16", "int8")
+        if (size := estimate(config, numbers, other, stored).total) < needed.total
     ]
     if not spread and torch.cuda.is_available():
         smaller.append("`device_map: auto` spreads it over all GPUs and the processor's memory")
@@ -106,8 +107,8 @@ def check(
     )
 
 
-def of(config: PreTrainedConfig, numbers: int, precision: str, stored: float) -> Footprint:
-    """Return what a network of so many numbers needs; `stored` are the bytes that its files hold."""
+def estimate(config: PreTrainedConfig, numbers: int, precision: str, stored: float) -> Footprint:
+    """Return the memory of a network with `numbers` weights, whose files have `stored` bytes."""
     config = config.get_text_config()
     vocabulary, width = getattr(config, "vocab_size", 0), getattr(config, "hidden_size", 0) or 0
     embeddings = vocabulary * width * (1 if getattr(config, "tie_word_embeddings", True) else 2)
@@ -125,9 +126,9 @@ def of(config: PreTrainedConfig, numbers: int, precision: str, stored: float) ->
 
 
 def activations(config: PreTrainedConfig, rows: int, length: int, scores: bool = False) -> int:
-    """Return about how many bytes a layer holds at once for so many inputs.
+    """Return about how many bytes a layer needs for `rows` inputs of a `length`.
 
-    With `scores` it holds those of a plain softmax, and of a bias the bias and what is made of it.
+    With `scores` this includes the attention scores of an explicit softmax and of a bias.
     """
     config = config.get_text_config()
     width = getattr(config, "hidden_size", 0)
@@ -140,7 +141,7 @@ def activations(config: PreTrainedConfig, rows: int, length: int, scores: bool =
 
 
 def available(spread: bool = False) -> dict[str, float]:
-    """Return the free bytes, by the name of the place, where a network will lie."""
+    """Return the free bytes, by name, of the devices that a network will use."""
     memory = {"the processor": processor.available()}
     if not torch.cuda.is_available():
         return memory
@@ -152,25 +153,25 @@ def available(spread: bool = False) -> dict[str, float]:
 def _numbers(
     source: str | Path, network: type[PreTrainedModel], config: PreTrainedConfig
 ) -> int | None:
-    """Return how many numbers a checkpoint's weights are: by their header, or the network's shape."""
+    """Return the number of elements of a checkpoint's weights, from file headers or the network."""
     headers = [sizes.header(file) for file in _weights(Path(source))]
     if headers and not hasattr(config, "quantization_config"):
-        return sum(math.prod(each["shape"]) for header in headers for each in header.values())
+        return sum(math.prod(tensor["shape"]) for header in headers for tensor in header.values())
     try:
         with torch.device("meta"):
-            return sum(each.numel() for each in network(config).parameters())
+            return sum(tensor.numel() for tensor in network(config).parameters())
     except (RuntimeError, ValueError, TypeError, AttributeError):
-        return None  # opening it will say why
+        return None  # opening it reports the problem
 
 
 def _weights(folder: Path) -> list[Path]:
-    """Return the files of safetensors in a folder; none of another place."""
+    """Return the safetensors files in a folder; none for a Hub name."""
     single = folder / weight_files.SAFE[0]
     return [single] if single.is_file() else sorted(folder.glob("model-*.safetensors"))
 
 
 def _stored(source: str | Path, config: PreTrainedConfig, numbers: int) -> float:
-    """Return the bytes of a checkpoint's weights as they are stored, or what its config says of them."""
+    """Return the bytes of a checkpoint's weights as stored, from its files or its config."""
     if files := _weights(Path(source)):
         return sum(file.stat().st_size for file in files)
     quantised = getattr(config, "quantization_config", None) or {}

@@ -1,7 +1,7 @@
-"""Checkpoints in GGUF, the format of llama.cpp: what a file holds, and its tokenizer.
+"""Checkpoints in GGUF, the format of llama.cpp: metadata of a file, and its tokenizer.
 
-transformers dequantises the weights. Of the tokenizer it takes vocabulary and merges, but not how text is
-cut before them (`tokenizer.ggml.pre`); that is done here, by the name that the file states.
+transformers dequantises the weights. It reads the tokenizer's vocabulary and merges but not its
+pre-tokenizer (`tokenizer.ggml.pre`), which this module sets from the name in the file.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError, first_line
-from recency.networks.hub import place
+from recency.networks.hub import locate
 
 PACKAGES = ("gguf", "accelerate")
 """Packages that transformers needs to read the format."""
@@ -24,27 +24,27 @@ _WORDS = (
 )
 _GPT2 = ("gpt-2", "mpt", "olmo", "jais", "trillion")
 _DIGITS = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b")
-"""Pre-tokenizers that cut text as GPT-2's, and those that cut digits from all else before."""
+"""Pre-tokenizers that split text as GPT-2's does, and those that split off digits first."""
 _PATTERNS = {
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), _WORDS % "{1,3}"),
     **dict.fromkeys(("qwen2", "stablelm2"), _WORDS % ""),
 }
-"""Regular expressions of the pieces of other pre-tokenizers; these are then written in bytes."""
+"""Regular expressions for other pre-tokenizers, whose pieces are then encoded as bytes."""
 SAMPLE = (
     "The old man, who didn't know that it was 1984, couldn't say: “It's 3.14 – or 42%?” (Naïve façade, "
     "in 5th Ave.) Wait... what?!"
 )
-"""Text that a tokenizer must give back."""
+"""Text that a tokenizer must decode unchanged."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a GGUF file states of itself.
+    """The metadata of a GGUF file.
 
     Attributes
     ----------
     path
-        The file; of the Hub, its copy here.
+        The file; for the Hub, its local copy.
     architecture
         Type of network, such as llama.
     tokenizer
@@ -52,9 +52,9 @@ class Contents:
     pieces
         Name of the pre-tokenizer of a byte-level BPE.
     stored
-        Number of tensors by type, as ``Q4_1 (210), F32 (61)``.
+        Number of tensors by type, such as ``Q4_1 (210), F32 (61)``.
     numbers
-        How many numbers all tensors have.
+        Number of elements of all tensors.
     """
 
     path: Path
@@ -66,28 +66,28 @@ class Contents:
 
 
 def read(source: str | Path) -> Contents:
-    """Return what a GGUF file states of itself.
+    """Read the metadata of a GGUF file.
 
     Parameters
     ----------
     source
-        The checkpoint as `recency.networks.hub.place` takes it.
+        The checkpoint, as for `recency.networks.hub.locate`.
 
     Raises
     ------
     InputError
-        Where a package is missing, or the file cannot be read to its end.
+        If a package is missing, or the file cannot be read to its end.
     """
     require_packages(source)
     from transformers.utils import cached_file
 
-    name, within = place(source)
+    name, within = locate(source)
     file = within.pop("gguf_file")
     try:
         path = Path(cached_file(name, file, **within))
     except OSError as error:
         raise InputError(
-            f"checkpoint {str(source)!r} could not be had: {first_line(error)}"
+            f"checkpoint {str(source)!r} could not be downloaded: {first_line(error)}"
         ) from error
     try:
         state = os.stat(path)
@@ -109,7 +109,7 @@ def read(source: str | Path) -> Contents:
 
 @cache
 def _contents(path: Path, size: int, changed: int) -> Contents:
-    """Read a file's header once, as long as its size and the time of its last change stay the same."""
+    """Read a file's header, cached until its size or modification time changes."""
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
     from transformers.integrations.gguf.reader import GgufHeader, read_gguf_metadata
 
@@ -130,7 +130,7 @@ def _contents(path: Path, size: int, changed: int) -> Contents:
 
 
 def require_packages(source: str | Path) -> None:
-    """Raise an InputError that names the packages for GGUF that are not installed."""
+    """Raise an InputError that names missing packages for GGUF."""
     from importlib.util import find_spec
 
     if missing := [package for package in PACKAGES if find_spec(package) is None]:
@@ -140,22 +140,22 @@ def require_packages(source: str | Path) -> None:
         )
 
 
-def cut_as_stated(tokenizer: Any, contents: Contents, source: str | Path) -> None:
-    """Have a byte-level tokenizer cut text as its file states, and give back what it read.
+def set_pre_tokenizer(tokenizer: Any, contents: Contents, source: str | Path) -> None:
+    """Set a byte-level tokenizer's pre-tokenizer from its file, and check that it decodes text.
 
     Parameters
     ----------
     tokenizer
-        A `tokenizers.Tokenizer` that transformers made of the file; changed in place.
+        A `tokenizers.Tokenizer` that transformers built from the file; changed in place.
     contents
-        What `read` returned.
+        The result of `read`.
     source
         The checkpoint, for messages.
 
     Raises
     ------
     InputError
-        Where the pre-tokenizer is unknown, or a sample of text is not given back.
+        If the pre-tokenizer is unknown, or a sample text is not decoded unchanged.
     """
     from tokenizers import Regex, pre_tokenizers
 

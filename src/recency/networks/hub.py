@@ -1,27 +1,27 @@
-"""How a checkpoint is named: a local folder or GGUF file, or one of the Hub with its revision."""
+"""Names of checkpoints: a local folder or GGUF file, or a Hub name with a revision."""
 
 import re
 from pathlib import Path
 
 from recency.errors import InputError
 
-#: owner/name or name; maybe a folder within; maybe a revision: a branch, a tag or a commit.
+#: owner/name or name; optionally a folder within; optionally a revision (branch, tag or commit).
 _NAME = re.compile(r"(\w[\w.-]*(?:/\w[\w.-]*)?)((?:/[\w.-]+)*)(?:@([\w./-]+))?")
 
 
-def place(source: str | Path) -> tuple[str, dict[str, str]]:
-    """Return where transformers finds a checkpoint, and its options there.
+def locate(source: str | Path) -> tuple[str, dict[str, str]]:
+    """Return the name under which transformers finds a checkpoint, and its options.
 
-    A folder that is there is itself. A name on the Hub may be followed by a folder within it, or a
+    An existing folder is returned as it is. A Hub name may be followed by a folder within it, or a
     GGUF file, and by @ with a revision. The options are `revision`, `subfolder` and `gguf_file`.
-    Raises InputError for what is none of these.
+    Raises InputError for anything else.
 
-    >>> from recency.networks.hub import place
-    >>> place("EleutherAI/pythia-70m@step1000")
+    >>> from recency.networks.hub import locate
+    >>> locate("EleutherAI/pythia-70m@step1000")
     ('EleutherAI/pythia-70m', {'revision': 'step1000'})
-    >>> place("someone/models/small")
+    >>> locate("someone/models/small")
     ('someone/models', {'subfolder': 'small'})
-    >>> place("someone/models/small.Q8_0.gguf")
+    >>> locate("someone/models/small.Q8_0.gguf")
     ('someone/models', {'gguf_file': 'small.Q8_0.gguf'})
     """
     name = str(source)
@@ -34,13 +34,13 @@ def place(source: str | Path) -> tuple[str, dict[str, str]]:
             f"checkpoint {name!r} is a file; name the folder of the checkpoint that it belongs to or "
             "was made from (config.json, model.safetensors and its tokenizer)"
         )
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise InputError(
             f"checkpoint {name!r} is no folder that is there, and no name on the Hub "
             "(owner/name, owner/name@revision, owner/name/folder or owner/name/file.gguf)"
         )
-    name, folder, revision = found.groups()
+    name, folder, revision = match.groups()
     folder, file = folder.strip("/"), None
     if is_gguf(folder):
         folder, _, file = folder.rpartition("/")
@@ -49,5 +49,5 @@ def place(source: str | Path) -> tuple[str, dict[str, str]]:
 
 
 def is_gguf(path: str | Path) -> bool:
-    """Say whether a file is llama.cpp's."""
+    """Return whether a file is in GGUF, llama.cpp's format."""
     return str(path).endswith(".gguf")

@@ -1,6 +1,6 @@
-"""Linear layers of a network that is trained in float32 on a CPU, their products by oneDNN.
+"""Linear layers by oneDNN, for networks trained in float32 on a CPU.
 
-PyTorch's own products (MKL's) are slower on an AMD EPYC: recency.networks.products.
+PyTorch's own products (MKL's) are slower on an AMD EPYC; see recency.networks.products.
 """
 
 import functools
@@ -22,7 +22,7 @@ class Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        """Return the gradients of those that have one."""
+        """Return the gradients of the inputs that need one."""
         inputs, weight = ctx.saved_tensors
         to_inputs = to_weight = to_bias = None
         if ctx.needs_input_grad[0]:
@@ -39,7 +39,7 @@ class Linear(torch.autograd.Function):
 
 
 def by_onednn(model: nn.Module) -> None:
-    """Have oneDNN compute the linear layers of a model, where it can and they are in float32."""
+    """Use oneDNN for the float32 linear layers of a model, where it is faster."""
     for module in model.modules():
         if type(module) is nn.Linear and products.faster(module.weight):
             module.forward = functools.partial(_forward, module)

@@ -1,15 +1,14 @@
-"""Cross-entropy of a whole batch whose logits are never held at once.
+"""Cross-entropy of a batch whose logits are never all in memory.
 
-Gradients are made in the forward pass, chunk by chunk of the tokens. With the logits l of a token,
-o the one of its target and Z = Σ exp(l - o):
+Gradients are computed in the forward pass, for one chunk of tokens after the other. With the logits
+l of a token, the target's logit o and Z = Σ exp(l - o):
 
     loss = log Z,    d loss / d l = exp(l - o) / Z,  and for the target -(Z - 1) / Z
 
-On a CPU the logits are computed by blocks of the vocabulary, and exponentiated once. o is taken off
-within the product, before it is rounded, as an output bias is added there, and Z is divided by behind
-the products, so that nothing else passes over them. The target's own exponential, 1, is never a matter
-of rounding. In bf16 the gradients' error is about half of what autocast leaves to whole logits and
-cross_entropy, or less.
+On a CPU, logits are computed for blocks of the vocabulary and exponentiated once. o is subtracted
+within the matrix product, before rounding, and the division by Z follows the products, so that no
+other pass over the logits is needed. The target's own exponential, 1, is exact. In bf16 the error
+of the gradients is at most about half of that of cross_entropy on full logits under autocast.
 """
 
 import functools
@@ -19,16 +18,16 @@ import torch
 
 from recency.networks import products
 
-#: Tokens of one matrix product at most, by the products' bytes a number on a CPU.
+#: Largest number of tokens in a matrix product, by bytes per element on a CPU.
 TOKENS_AT_ONCE = {2: 2048, 4: 512, 8: 512, "cuda": 8192}
-#: Entries of the vocabulary of one product on a CPU.
+#: Vocabulary entries in a matrix product on a CPU.
 ENTRIES_AT_ONCE = 1024
-#: Exponentials that a CPU keeps for the last product, where that leaves 64 tokens: 64 MB, of bfloat16 256.
+#: Exponentials that a CPU stores for the last product, for at least 64 tokens: 64 MB; bfloat16 256.
 KEPT_AT_ONCE = {2: 2**27, 4: 2**24, 8: 2**23}
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
-#: Where Σ exp(l - o) is beyond this, for a target 69 nats below another entry, the largest logit is
-#: taken off in place of the target's.
+#: If Σ exp(l - o) exceeds this (a target 69 nats below another entry), the largest logit is
+#: subtracted instead of the target's.
 LARGEST = 1e30
 
 
@@ -39,7 +38,7 @@ class LinearCrossEntropy(torch.autograd.Function):
     def forward(ctx, hidden, weight, targets, bias=None):
         """Take hidden (tokens, width), weight (vocabulary, width), targets (tokens,), bias or None.
 
-        Products are in the type of `hidden`, softmax and sums in float32 at least.
+        Products are in the type of `hidden`, softmax and sums at least in float32.
         """
         learns = any(ctx.needs_input_grad)
         with torch.autocast(hidden.device.type, enabled=False):
@@ -53,7 +52,7 @@ class LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        """Scale what the forward pass made."""
+        """Scale the gradients of the forward pass."""
         hidden_gradient, weight_gradient, bias_gradient = ctx.saved_tensors
         return (
             hidden_gradient.mul_(gradient.to(hidden_gradient.dtype)),
@@ -64,18 +63,18 @@ class LinearCrossEntropy(torch.autograd.Function):
 
 
 class Block:
-    """Some rows of the output layer, and a training step's three products with them."""
+    """Some rows of the output layer, and their three products of a training step."""
 
     def __init__(self, start: int, weight: torch.Tensor, gradient: torch.Tensor | None):
-        """Take the number of the first row, the rows, and room for their gradient, or None."""
+        """Take the index of the first row, the rows, and a buffer for their gradient, or None."""
         self.start, self.weight, self.gradient, self.begun = start, weight, gradient, False
 
     def scores(self, states: torch.Tensor, shift: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """Return l log₂ e - shift of states (tokens, width), in `out` or elsewhere."""
+        """Return l log₂ e - shift for states (tokens, width), in `out` or elsewhere."""
         return torch.addmm(-shift[:, None], states, self.weight.T, alpha=LOG2_E, out=out)
 
     def exponentials(self, states, targets, shift, out) -> torch.Tensor:
-        """Write 2^(l log₂ e - shift) to `out`, 0 for a token's target; return the sums over the rows."""
+        """Write 2^(l log₂ e - shift) to `out`, 0 for targets; return the sums over the rows."""
         scores = self.scores(states, shift, out)
         column = targets - self.start
         row = torch.nonzero((column >= 0) & (column < len(self.weight)))[:, 0]
@@ -84,12 +83,12 @@ class Block:
 
     def to_hidden(self, exponentials: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
         """Return total (tokens, width) + exponentials · weight."""
-        return _added(total, exponentials, self.weight)
+        return _add_product(total, exponentials, self.weight)
 
     def to_weight(self, exponentials: torch.Tensor, states: torch.Tensor) -> None:
-        """Add exponentialsᵀ · states to the gradient, which begins with it."""
+        """Add exponentialsᵀ · states to the gradient, or start it with this product."""
         if self.begun:
-            _added(self.gradient, exponentials.T, states)
+            _add_product(self.gradient, exponentials.T, states)
         elif self.gradient.dtype == states.dtype:
             torch.mm(exponentials.T, states, out=self.gradient)
         else:
@@ -97,15 +96,15 @@ class Block:
         self.begun = True
 
 
-def _added(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Add a product to `total`, which may be of a wider type."""
+def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Add a matrix product to `total`, which may have a wider type."""
     return total.addmm_(left, right) if total.dtype == left.dtype else total.add_(left @ right)
 
 
 class OneDNNBlock(Block):
-    """The same in float32 by oneDNN: more than twice as fast as by MKL on an AMD EPYC of 2024, a tenth on one of 2022."""
+    """A float32 block by oneDNN: faster than MKL, on AMD EPYC by 10 % (2022) to 100 % (2024)."""
 
-    sum: torch.Tensor | None = None  # the gradient's transpose, which is faster to add to
+    sum: torch.Tensor | None = None  # the gradient's transpose, which is faster to accumulate
 
     def scores(self, states, shift, out):
         """Return l log₂ e - shift of states (tokens, width)."""
@@ -152,26 +151,26 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
     room = cast.new_empty(at_once, len(cast) if learns else min(len(cast), ENTRIES_AT_ONCE))
     for here in _slices(len(hidden), at_once):
         states, rows = hidden[here], cast[targets[here]].to(exact)
-        own = (states.to(exact) * rows).sum(-1)
-        shift = (own * LOG2_E).to(cast.dtype)
-        places = _places(blocks, room, len(states), learns)
+        target_logits = (states.to(exact) * rows).sum(-1)
+        shift = (target_logits * LOG2_E).to(cast.dtype)
+        places = _buffers(blocks, room, len(states), learns)
         total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
         if not total.max() < LARGEST:
             nothing = torch.zeros_like(shift)
-            found = [b.scores(states, nothing, out).amax(-1) for b, out in zip(blocks, places)]
-            shift = torch.stack(found).amax(0)
+            largest = [b.scores(states, nothing, out).amax(-1) for b, out in zip(blocks, places)]
+            shift = torch.stack(largest).amax(0)
             total, to_hidden = _exponentials(blocks, places, states, targets[here], shift, learns)
         shift = shift.to(exact) / LOG2_E
         first = torch.exp(
-            own - shift
-        )  # the target's own: 1 where it is the shift, but for rounding
-        losses[here] = torch.log1p(total + (first - 1)) + (shift - own)
+            target_logits - shift
+        )  # the target's own: 1 up to rounding if it is the shift
+        losses[here] = torch.log1p(total + (first - 1)) + (shift - target_logits)
         if not learns:
             continue
         total, z = total[:, None], (total + first)[:, None]
         hidden_gradient[here] = to_hidden.addcmul_(rows, total, value=-1).div_(z)
         by_target[here] = states.to(exact) * (total / z)
-        divided = (states / z).to(hidden.dtype).T.contiguous().T  # as the product reads it
+        divided = (states / z).to(hidden.dtype).T.contiguous().T  # in the product's memory order
         for block, exponentials in zip(blocks, places, strict=True):
             block.to_weight(exponentials, divided)
     if not learns:
@@ -184,9 +183,9 @@ def _by_blocks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
 
 
 def _with_bias(hidden, weight, bias) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return states and a weight that has the bias as columns, where states are 1.
+    """Append 1 to the states, and the bias as columns to the weight.
 
-    There are two columns: the bias in the states' type, and what rounding left of it.
+    There are two columns: the bias in the states' type, and its rounding error.
     """
     high = bias.to(hidden.dtype)
     low = (bias - high).to(hidden.dtype)
@@ -199,8 +198,8 @@ def _slices(length: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
-def _places(blocks, room: torch.Tensor, tokens: int, learns: bool) -> list[torch.Tensor]:
-    """Return where in `room` each block's exponentials are written: on one another unless kept."""
+def _buffers(blocks, room: torch.Tensor, tokens: int, learns: bool) -> list[torch.Tensor]:
+    """Return each block's part of `room` for its exponentials; parts overlap unless kept."""
     room = room.view(-1)
     starts = [tokens * block.start if learns else 0 for block in blocks]
     sizes = [(tokens, len(block.weight)) for block in blocks]
@@ -211,9 +210,12 @@ def _places(blocks, room: torch.Tensor, tokens: int, learns: bool) -> list[torch
 
 
 def _exponentials(blocks, places, states, targets, shift, learns: bool):
-    """Fill `places`; return their sums but for the targets, and the sums of their products with the weight."""
+    """Fill `places` with exponentials; return their sums, and sums of products with the weight.
+
+    The targets' exponentials are left out.
+    """
     exact = torch.promote_types(states.dtype, torch.float32)
-    total, to_hidden = (torch.zeros_like(each, dtype=exact) for each in (shift, states))
+    total, to_hidden = (torch.zeros_like(tensor, dtype=exact) for tensor in (shift, states))
     for block, out in zip(blocks, places, strict=True):
         total += block.exponentials(states, targets, shift, out)
         if learns:
@@ -222,7 +224,7 @@ def _exponentials(blocks, places, states, targets, shift, learns: bool):
 
 
 def _by_chunks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.Tensor | None]:
-    """Return the losses and the gradients on a GPU, which takes all of the vocabulary at once."""
+    """Return the losses and the gradients on a GPU, with the whole vocabulary in one product."""
     exact = torch.promote_types(hidden.dtype, torch.float32)
     at_once = min(len(hidden), TOKENS_AT_ONCE["cuda"])
     losses = hidden.new_empty(len(hidden), dtype=exact)
@@ -245,9 +247,9 @@ def _by_chunks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
 
 
 def softmax_minus_target(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Turn logits into d loss / d logits where they stand; return the losses.
+    """Turn logits into d loss / d logits in place; return the losses.
 
-    Compiled, it reads the logits twice, writes them once, and needs no memory beside them.
+    The compiled function reads the logits twice, writes them once, and needs no further memory.
     """
     exact = logits.to(torch.promote_types(logits.dtype, torch.float32))
     total = torch.logsumexp(exact, 1, keepdim=True)

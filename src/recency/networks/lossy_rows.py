@@ -1,10 +1,10 @@
 """Rows of text with lossy contexts: the begin token, retained words of context, and a segment.
 
-The text is cut into segments of S tokens, end to end, so that each token is a target once an epoch.
-Before a segment stand the words of its document within the L - S tokens before it (L is the recipe's
-`sequence_length`), each retained with the probability that a form of erasure gives it at its distance
-in words from the word of the segment's first token. Words within a segment are all seen. What is
-retained is drawn in each epoch again, and depends on the seed, the epoch and the segment alone.
+The text is cut into segments of S tokens, so that each token is a target once an epoch. A segment
+is preceded by those words of its document within the L - S tokens before it (L is the recipe's
+`sequence_length`) that are retained. A form of erasure gives the probability of retention by the
+distance in words from the segment's first token. All words within a segment are visible. Retention
+is drawn again in each epoch, and depends only on the seed, the epoch and the segment.
 """
 
 import json
@@ -18,20 +18,20 @@ from recency.errors import InputError
 from recency.networks import erasures
 from recency.networks.stream import PLACES, stretches
 
-#: How byte-level and SentencePiece vocabularies write the space before a word.
+#: Markers of the space before a word in byte-level and SentencePiece vocabularies.
 MARKS = ("Ġ", "▁")
-#: Tokens of a segment where a recipe does not say.
+#: Default number of tokens in a segment.
 SEGMENT = 16
-#: Stands for the epoch of validation rows, whose erasures are the same for every seed and epoch.
+#: Epoch number of validation rows, whose erasures are the same for every seed and epoch.
 VALIDATION = 2**32 - 1
-#: Tokens that are counted at once, and rows whose lengths say how many run together.
+#: Tokens that are counted at once, and rows whose lengths determine the micro-batch.
 AT_ONCE, TYPICAL = 1 << 24, 64
 
 
 def word_initial(tokenizer: Path, vocabulary: int) -> np.ndarray:
     """Return whether each entry (vocabulary,) begins a word.
 
-    Of a tokenizer that marks spaces these are the tokens with a mark and the special ones, of others
+    If the tokenizer marks spaces, these are the tokens with a mark and the special ones; otherwise,
     all tokens.
     """
     from tokenizers import Tokenizer
@@ -48,7 +48,7 @@ def word_initial(tokenizer: Path, vocabulary: int) -> np.ndarray:
 
 
 def frequencies(tokens: np.ndarray, vocabulary: int) -> np.ndarray:
-    """Return log10 of each entry's share of a text's tokens; one count is added to each."""
+    """Return log10 of each entry's share of a text's tokens, after adding one to each count."""
     counts = np.ones(vocabulary)
     for start in range(0, len(tokens), AT_ONCE):
         counts += np.bincount(tokens[start : start + AT_ONCE], minlength=vocabulary)
@@ -56,10 +56,10 @@ def frequencies(tokens: np.ndarray, vocabulary: int) -> np.ndarray:
 
 
 class LossyRows:
-    """The rows that a causal LM is trained on with lossy contexts, and those it is validated on.
+    """The training and validation rows of a causal LM with lossy contexts.
 
-    A stream's "sequence" is `parts` segments, L tokens of the text, so that a step has as many targets
-    as without erasures; `rows` counts sequences, and a row's number counts segments.
+    A "sequence" of the stream is `parts` segments, L tokens of the text, so that a step has as many
+    targets as without erasures; `rows` counts sequences, while row numbers count segments.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LossyRows:
         seed: int,
         held_out: Path | None = None,
     ):
-        """Read as `TokenStream` does; the recipe says how words are erased."""
+        """Read the files as `TokenStream` does; the recipe specifies the erasure."""
         description = json.loads(Path(info).read_text())
         self.vocabulary: int = description["vocabulary"]
         self.begin: int | None = description["end_of_document"]
@@ -91,7 +91,7 @@ class LossyRows:
         self.frequency = None
         if "frequency" in self.form.features:
             self.frequency = frequencies(self.tokens, self.vocabulary)
-        #: Whether rows are padded to `length`, for a compiled network, or to the longest of a batch.
+        #: Whether rows are padded to `length` (for a compiled network) or to a batch's longest.
         self.has_fixed_length = False
         self.validation, self._validation_tokens = np.zeros(0, np.int64), self.tokens
         segments = np.arange(len(self.tokens) // self.segment)
@@ -111,7 +111,7 @@ class LossyRows:
         self._epoch, self._permutation = -1, None
 
     def _hold_out(self, segments: np.ndarray, wanted: int, tokens: Path) -> np.ndarray:
-        """Lay out the validation segments; return those that have no token of a held-out stretch."""
+        """Select the validation segments; return the segments outside the held-out stretches."""
         held = np.zeros(len(segments), bool)
         whole = np.zeros(len(segments), bool)
         for start, stop in stretches(self.tokens, wanted, self.begin):
@@ -125,8 +125,8 @@ class LossyRows:
             )
         return segments[~held]
 
-    def _place(self, number: int) -> tuple[int, int]:
-        """Return the epoch of row `number` of the training, and its segment of the text."""
+    def _epoch_and_row(self, number: int) -> tuple[int, int]:
+        """Return the epoch of the training's row `number`, and its segment of the text."""
         epoch, position = divmod(number, len(self._segments))
         if self.order == "shuffled" and epoch != self._epoch:
             generator = np.random.default_rng([self.seed, epoch])
@@ -135,9 +135,9 @@ class LossyRows:
         return epoch, int(self._segments[position])
 
     def row(self, tokens: np.ndarray, segment: int, drawn_of: Sequence[int]) -> np.ndarray:
-        """Return the inputs and the last target of a segment: begin token, context, segment.
+        """Return a segment's row of tokens: begin token, context, segment.
 
-        `drawn_of` are the numbers that the draws depend on.
+        `drawn_of` are the numbers that seed the draws.
         """
         start = segment * self.segment
         here = tokens[start : start + self.segment].astype(np.int64)
@@ -149,9 +149,9 @@ class LossyRows:
         return np.concatenate([[self.begin], before[retained], here])
 
     def _distances(self, before: np.ndarray, begins: bool) -> np.ndarray:
-        """Return how many words back each token's word is; 0 is the word of the segment's first token.
+        """Return how many words back each token is; 0 is the word of the segment's first token.
 
-        `begins` says whether that token begins a word.
+        `begins` is whether that token begins a word.
         """
         started = self.begins[before]
         return np.cumsum(started[::-1])[::-1] - started + int(begins)
@@ -159,20 +159,20 @@ class LossyRows:
     def _retained(
         self, before: np.ndarray, distance: np.ndarray, draw: np.random.Generator
     ) -> np.ndarray:
-        """Draw whether the word of each token is retained."""
+        """Draw for each token whether its word is retained."""
         words, word_of = np.unique(distance, return_inverse=True)
         frequency = None
         if self.frequency is not None:
             frequency = 9.0 + np.bincount(word_of, self.frequency[before], minlength=len(words))
         context = erasures.ContextWords(np.maximum(words, 1), frequency)
         retention = erasures.retention(self.form, context, self.form.reach)
-        # A draw for each distance, whatever stands there.
+        # One draw per distance, whatever word has it, so that erasures are reproducible.
         drawn = draw.random(self.length + 1)[words]
         return ((drawn < retention) | (words == 0))[word_of]
 
     def batch(self, first: int, count: int) -> tuple[torch.Tensor, ...]:
         """Return inputs, places and targets of rows `first` … `first` + `count` - 1 (`_joined`)."""
-        places = [self._place(number) for number in range(first, first + count)]
+        places = [self._epoch_and_row(number) for number in range(first, first + count)]
         return self._joined(
             [
                 self.row(self.tokens, segment, (self.seed, epoch, segment))
@@ -181,15 +181,15 @@ class LossyRows:
         )
 
     def validation_batch(self, first: int, count: int) -> tuple[torch.Tensor, ...]:
-        """Return the validation rows from `first` on, `count` at most; erasures are always the same."""
+        """Return at most `count` validation rows from `first` on, always with the same erasures."""
         rows = self.validation[first : first + count].tolist()
         tokens = self._validation_tokens
         return self._joined([self.row(tokens, segment, (VALIDATION, segment)) for segment in rows])
 
     def _joined(self, rows: list[np.ndarray]) -> tuple[torch.Tensor, ...]:
-        """Return inputs (rows, length) padded at the end, places (asked,) and targets (asked,).
+        """Return inputs (rows, length) padded at the end, places (targets,) and targets (targets,).
 
-        Places number the inputs end to end: those that predict the tokens of the segments.
+        Places index the flattened inputs: the positions that predict the segments' tokens.
         """
         length = self.length if self.has_fixed_length else max(len(row) for row in rows) - 1
         inputs = np.full((len(rows), length), self.begin)
@@ -212,5 +212,5 @@ class LossyRows:
 
 
 def rows(job, recipe: dict) -> LossyRows:
-    """Return the rows that a job (recency.networks.train.Job) trains on with lossy contexts."""
+    """Return the rows with lossy contexts that a job (recency.networks.train.Job) trains on."""
     return LossyRows(job.tokens, job.info, job.tokenizer, recipe, job.seed, job.held_out)

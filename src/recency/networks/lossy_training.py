@@ -1,4 +1,4 @@
-"""Training with lossy contexts: as of another causal LM, but that the loss is of the segments alone."""
+"""Training with lossy contexts: like other causal LMs, but with the loss of the segments only."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,10 @@ from recency.networks.training import Training
 
 
 class LossyTraining(Training):
-    """A training whose stream (`lossy_rows.LossyRows`) says what is retained.
+    """A training on rows with lossy contexts (`lossy_rows.LossyRows`).
 
-    A step has the recipe's `batch_sequences` · `sequence_length` targets, in rows of a segment each. As
-    many rows run together as have about the tokens of `micro_batch` sequences.
+    A step has the recipe's `batch_sequences` · `sequence_length` targets, in rows of a segment
+    each. A micro-batch has as many rows as have about the tokens of `micro_batch` sequences.
     """
 
     def __init__(self, model, stream, recipe: dict, device="cpu", rank=0, world=1, compiled=None):
@@ -24,7 +24,7 @@ class LossyTraining(Training):
                 "train without `lossy`, or take another bias"
             )
         super().__init__(model, stream, recipe, device, rank, world, compiled)
-        stream.has_fixed_length = self.unchecked  # compiled, with shapes that stay
+        stream.has_fixed_length = self.unchecked  # if compiled, with constant shapes
         together = recipe["micro_batch"] * recipe["sequence_length"] // stream.typical_length()
         sequences = recipe["batch_sequences"] * stream.parts
         self.recipe = recipe | {
@@ -33,7 +33,7 @@ class LossyTraining(Training):
         }
 
     def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
-        """Do step `number` as `Training.step` does; `report` gets the sequences begun."""
+        """Do step `number` as `Training.step` does; `report` gets the number of sequences begun."""
         return super().step(number, lambda rows: report(rows // self.stream.parts))
 
     def targets_in(self, first: int, sequences: int) -> int:

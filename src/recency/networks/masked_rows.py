@@ -1,8 +1,8 @@
-"""Rows of text for masked LMs: <s>, then a text's tokens, with places of it masked.
+"""Rows of text for masked LMs: <s>, then a text's tokens, some of them masked.
 
-Rows are `full`, the text end to end, or of whole `examples`: as many documents, each with its </s>,
-as fit in a row, which is padded. An example that is longer than a row is cut, </s> being its last
-token, or dropped; how many were is counted.
+Rows are `full`, the text cut at row length, or whole `examples`: as many documents, each with its
+</s>, as fit in a row, which is padded. An example longer than a row is cut, with </s> as its last
+token, or dropped; their number is reported.
 """
 
 import json
@@ -19,18 +19,18 @@ from recency.networks.masking import Masking, entries
 from recency.networks.roberta import BEGIN, END, PAD
 from recency.networks.stream import stretches
 
-#: Stands for the epoch of validation rows, whose masks are the same for every seed and epoch.
+#: Epoch number of validation rows, whose masks are the same for every seed and epoch.
 VALIDATION = 2**32 - 1
-#: Tokens that are looked through at once for the ends of documents.
+#: Tokens that are searched at once for ends of documents.
 AT_ONCE = 1 << 24
 
 
 @dataclass
 class Batch:
-    """Rows of a micro-batch: what a network reads, and what is asked of it.
+    """Rows of a micro-batch: the network's inputs, and the masked tokens.
 
-    `inputs` (rows, length); `seen` the same, false for padding, or None where there is none;
-    `places` (asked) number the rows' tokens end to end; `targets` (asked) are what stood there.
+    `inputs` (rows, length); `seen` of the same shape, false for padding, or None without padding;
+    `places` (masked,) index the flattened rows; `targets` (masked,) are the original tokens there.
     """
 
     inputs: torch.Tensor
@@ -43,10 +43,11 @@ class Batch:
 
 
 class Text:
-    """Parts of a file of tokens, laid out in rows of at most `length` - 1, before which comes <s>.
+    """Parts of a file of tokens, in rows of at most `length` - 1 tokens after <s>.
 
-    Row r is made of stretches of the file one after another, numbers `first[r]` to `first[r + 1]`
-    (exclusive) of `begin` and `end`; of `rows: examples` each ends with </s>, whatever stood there.
+    Row r consists of stretches of the file, number `first[r]` to `first[r + 1]` (exclusive) of
+    `begin` and `end`; with `rows: examples` each ends with </s>, replacing its last token if it was
+    cut.
     """
 
     def __init__(self, tokens: np.ndarray, parts: Sequence[tuple[int, int]], length: int, rows: str,
@@ -56,21 +57,21 @@ class Text:
         make = {"full": self._full, "examples": self._examples}[rows]
         self.begin, self.end, self.first = make(parts, length - 1, longer)
         held = np.concatenate([[0], np.cumsum(self.end - self.begin)])
-        self.sizes = 1 + np.diff(held[self.first])  # tokens of each row, <s> counted
+        self.sizes = 1 + np.diff(held[self.first])  # tokens of each row, including <s>
 
     def __len__(self) -> int:
         return len(self.first) - 1
 
     def _full(self, parts, room: int, longer: str):
-        """Lay the text of each part end to end; what does not fill a last row is left out."""
+        """Cut each part into full rows; an incomplete last row is left out."""
         begin = np.concatenate([np.arange(a, b - room + 1, room) for a, b in parts] or [[]])
         begin = begin.astype(np.int64)
         return begin, begin + room, np.arange(len(begin) + 1)
 
     def _examples(self, parts, room: int, longer: str):
-        """Lay out whole documents, as many to a row as fit."""
+        """Arrange whole documents in rows, as many to a row as fit."""
         bounds = [self._documents(a, b) for a, b in parts]
-        begin, end = (np.concatenate([each[k] for each in bounds] or [[]]).astype(np.int64)
+        begin, end = (np.concatenate([pair[k] for pair in bounds] or [[]]).astype(np.int64)
                       for k in (0, 1))  # fmt: skip
         long = end - begin > room
         self.documents, self.longer = len(begin), int(long.sum())
@@ -85,32 +86,32 @@ class Text:
         return begin, end, np.array(first)
 
     def _documents(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return first and last (exclusive) tokens of the documents of a part; </s> ends each.
+        """Return first and last (exclusive) tokens of a part's documents, each ending with </s>.
 
-        One that the part breaks off, as validation text may a long one, ends with the part.
+        A document that the part cuts off, as validation text may do, ends with the part.
         """
-        found = [np.zeros(0, np.int64)]
-        for place in range(start, stop, AT_ONCE):
-            here = self.tokens[place : min(place + AT_ONCE, stop)]
-            found.append(np.flatnonzero(here == END) + place + 1)
-        ends = np.concatenate([*found, [stop]])
+        after_ends = [np.zeros(0, np.int64)]
+        for first in range(start, stop, AT_ONCE):
+            here = self.tokens[first : min(first + AT_ONCE, stop)]
+            after_ends.append(np.flatnonzero(here == END) + first + 1)
+        ends = np.concatenate([*after_ends, [stop]])
         begins = np.concatenate([[start], ends[:-1]])
-        kept = ends - begins > 1  # a document of no text is none
+        kept = ends - begins > 1  # skip documents without text
         return begins[kept], ends[kept]
 
     def row(self, number: int) -> np.ndarray:
         """Return the tokens of a row, <s> first, without padding."""
         segments = range(self.first[number], self.first[number + 1])
         parts = [np.array([BEGIN])]
-        for each in segments:
-            parts.append(self.tokens[self.begin[each] : self.end[each]].astype(np.int64))
+        for stretch in segments:
+            parts.append(self.tokens[self.begin[stretch] : self.end[stretch]].astype(np.int64))
             if self.documents:
-                parts[-1][-1] = END  # of one that was cut, or broken off
+                parts[-1][-1] = END  # if the document was cut
         return np.concatenate(parts)
 
 
 class MaskedRows:
-    """The rows that a masked LM is trained on, and those that it is validated on."""
+    """The training and validation rows of a masked LM."""
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class MaskedRows:
         seed: int,
         held_out: Path | None = None,
     ):
-        """Read as `TokenStream` does; the recipe says what rows are, and what is masked."""
+        """Read the files as `TokenStream` does; the recipe specifies rows and masking."""
         description = json.loads(Path(info).read_text())
         self.vocabulary: int = description["vocabulary"]
         self.masking = Masking(recipe.get("masking", {}), entries(tokenizer, self.vocabulary))
@@ -131,15 +132,15 @@ class MaskedRows:
         layout = (self.length, recipe.get("rows", "full"), recipe.get("longer", "cut"))
         if layout[1] == "examples" and ends != END:
             raise InputError(
-                f"{tokens}: no </s> parts its documents, so that no row is of whole examples; write "
+                f"{tokens}: no </s> separates its documents, so rows of examples are impossible; write "
                 "`rows: full` in the recipe"
             )
         parts, left_out = [(0, len(text))], []
         wanted = recipe.get("validation", {}).get("tokens", 0)
         if wanted and not held_out:
             left_out = stretches(text, wanted, ends)
-            bounds = [0, *(place for stretch in left_out for place in stretch), len(text)]
-            parts = [each for each in zip(bounds[::2], bounds[1::2]) if each[0] < each[1]]
+            bounds = [0, *(bound for stretch in left_out for bound in stretch), len(text)]
+            parts = [part for part in zip(bounds[::2], bounds[1::2]) if part[0] < part[1]]
         self.text = Text(text, parts, *layout)
         self.rows = len(self.text)
         if self.rows == 0:
@@ -157,10 +158,10 @@ class MaskedRows:
                 f"{self.length:,} tokens; give `validation` more"
             )
         self._epoch, self._permutation = -1, None
-        self.say(layout[2])
+        self.report_counts(layout[2])
 
-    def say(self, longer: str) -> None:
-        """Say how many examples were longer than a row, and how many rows have nothing masked."""
+    def report_counts(self, longer: str) -> None:
+        """Report how many examples are longer than a row, and how many rows have no mask."""
         text, notes = self.text, []
         if text.documents:
             done = {"cut": "cut", "drop": "dropped"}[longer]
@@ -175,51 +176,51 @@ class MaskedRows:
             notes.append(f"{empty:,} of {self.rows:,} rows have nothing masked in the first epoch")
         print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
 
-    def _place(self, number: int) -> tuple[int, int]:
-        """Return the epoch of row `number` of the training, and its place in the text."""
-        epoch, place = divmod(number, self.rows)
+    def _epoch_and_row(self, number: int) -> tuple[int, int]:
+        """Return the epoch of the training's row `number`, and its row of the text."""
+        epoch, position = divmod(number, self.rows)
         if self.order == "sequential":
-            return epoch, place
+            return epoch, position
         if epoch != self._epoch:
             generator = np.random.default_rng([self.seed, epoch])
             self._epoch, self._permutation = epoch, generator.permutation(self.rows)
-        return epoch, int(self._permutation[place])
+        return epoch, int(self._permutation[position])
 
-    def asked(self, first: int, count: int) -> int:
-        """Return how many places are asked for in rows `first` … `first` + `count` - 1."""
+    def count_masked(self, first: int, count: int) -> int:
+        """Return how many tokens are masked in rows `first` … `first` + `count` - 1."""
         total = 0
         for number in range(first, first + count):
-            epoch, row = self._place(number)
+            epoch, row = self._epoch_and_row(number)
             draw = self.masking.generator(self.seed, epoch, row)
             total += self.masking.count(int(self.text.sizes[row]), draw)
         return total
 
     def batch(self, first: int, count: int) -> Batch:
         """Return rows `first` … `first` + `count` - 1 of the training's order."""
-        places = [self._place(number) for number in range(first, first + count)]
+        places = [self._epoch_and_row(number) for number in range(first, first + count)]
         return self._masked(self.text, [(row, (self.seed, epoch, row)) for epoch, row in places])
 
     def validation_batch(self, first: int, count: int) -> Batch:
-        """Return the validation rows from `first` on, `count` at most; masks are always the same."""
+        """Return at most `count` validation rows from `first` on, always with the same masks."""
         rows = range(first, min(first + count, len(self.validation)))
         return self._masked(self.validation, [(row, (VALIDATION, row)) for row in rows])
 
     def _masked(self, text: Text, rows: list[tuple[int, tuple[int, ...]]]) -> Batch:
-        """Read rows and mask them; each comes with what its draws depend on."""
+        """Read and mask rows; each comes with the numbers that seed its draws."""
         inputs = np.full((len(rows), self.length), PAD)
         seen = np.zeros_like(inputs, dtype=bool)
-        found, targets = [], []
+        masked, targets = [], []
         for at, (number, drawn_of) in enumerate(rows):
             row = text.row(number)
             original = row.copy()
             places = self.masking.apply(row, self.masking.generator(*drawn_of))
             inputs[at, : len(row)], seen[at, : len(row)] = row, True
-            found.append(places + at * self.length)
+            masked.append(places + at * self.length)
             targets.append(original[places])
         return Batch(
             torch.from_numpy(inputs),
             None if seen.all() else torch.from_numpy(seen),
-            torch.from_numpy(np.concatenate(found)),
+            torch.from_numpy(np.concatenate(masked)),
             torch.from_numpy(np.concatenate(targets)),
         )
 

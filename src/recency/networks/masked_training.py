@@ -1,4 +1,4 @@
-"""Training of a masked LM: as of another one, but that the loss is of the masked places alone."""
+"""Training of a masked LM: like other LMs, but with the loss of the masked tokens only."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from recency.networks.training import Training
 
 
 class MaskedTraining(Training):
-    """A training whose stream (`masked_rows.MaskedRows`) says what is masked.
+    """A training on masked rows (`masked_rows.MaskedRows`).
 
-    A step's loss is the mean over the masked places of all its rows, whatever its micro-batches.
+    A step's loss is the mean over the masked tokens of all its rows, whatever its micro-batches.
     """
 
     def __init__(self, model, stream, recipe: dict, device="cpu", rank=0, world=1, compiled=None):
@@ -23,13 +23,11 @@ class MaskedTraining(Training):
         if device == "cpu" and compiled is None and _drops(model):
             dropout.replace(model)
             if not any(hasattr(module, "recency_bias") for module in model.modules()):
-                biased.attach(
-                    model, {"form": "none"}
-                )  # its attention with dropout keeps no weights
+                biased.attach(model, {"form": "none"})  # its dropout stores no attention weights
 
     def targets_in(self, first: int, sequences: int) -> int:
-        """Return how many places are masked in the rows from `first` on."""
-        asked = self.stream.asked(first, sequences)
+        """Return how many tokens are masked in the rows from `first` on."""
+        asked = self.stream.count_masked(first, sequences)
         if not asked:
             raise InputError(
                 f"nothing is masked in the {sequences:,} rows of step {first // sequences + 1}: the rows "
@@ -46,8 +44,8 @@ class MaskedTraining(Training):
             return cross_entropy_sum(states, table, targets, bias)
 
     def _states_at(self, inputs, seen, places) -> torch.Tensor:
-        """Return the last states (asked, width) of the places, numbered end to end."""
-        if self.network is not self.model.base_model:  # compiled, with shapes that stay
+        """Return the last states (masked, width) at `places` of the flattened rows."""
+        if self.network is not self.model.base_model:  # compiled, with constant shapes
             states = self.network(input_ids=inputs, attention_mask=seen).last_hidden_state
             return states.flatten(0, 1)[places]
         with _last_layer_at(self.model, places):
@@ -55,20 +53,20 @@ class MaskedTraining(Training):
 
 
 def _drops(model) -> bool:
-    """Say whether a network has dropout anywhere."""
+    """Return whether a network has any dropout."""
     config = model.config
     return bool(config.hidden_dropout_prob or config.attention_probs_dropout_prob)
 
 
 @contextmanager
 def _last_layer_at(model, places: torch.Tensor) -> Iterator[None]:
-    """Have the last layer compute what it does for each token by itself at some places alone.
+    """Have the last layer compute its token-wise parts only at `places`.
 
-    That is all but keys, values and attention; a sixth of a network of four layers is saved.
+    These are all but keys, values and attention; it saves a sixth of a network of four layers.
     """
 
     def gathered(module, inputs):
-        return tuple(each.flatten(0, 1).index_select(0, places)[None] for each in inputs)
+        return tuple(tensor.flatten(0, 1).index_select(0, places)[None] for tensor in inputs)
 
     last = model.base_model.encoder.layer[-1].attention.output
     hook = last.register_forward_pre_hook(gathered)

@@ -1,9 +1,9 @@
-"""The masked objective: which places of a row are asked for, and what stands there instead.
+"""The masked objective: selects tokens of a row as targets, and replaces them.
 
-Of a row of L tokens, floor(share·L + U(0, 1)) places are drawn without replacement. Of them the share
-`masked` has the mask, the share `random` an entry drawn from all that are no special ones, and the
-rest what it had (Devlin et al. 2019, section 3.1; drawn as fairseq does). Draws depend on the seed,
-the epoch and the row's number alone: neither on the rows beside it nor on when it is read.
+In a row of L tokens, floor(share·L + U(0, 1)) positions are drawn without replacement. A share
+`masked` of them gets the mask, a share `random` a random entry that is not special, and the rest is
+unchanged (Devlin et al. 2019, section 3.1; drawn as fairseq does). Draws depend only on the seed,
+the epoch and the row's number, not on other rows in the batch or on when it is read.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ import numpy as np
 from recency.errors import InputError
 from recency.networks.roberta import BEGIN, END, PAD
 
-#: What a recipe's `masking` is where it does not say (Liu et al. 2019).
+#: Default values of a recipe's `masking` (Liu et al. 2019).
 DEFAULTS = {"share": 0.15, "masked": 0.8, "random": 0.1}
-#: What entries are called that a network of kind `roberta` has at fixed places.
+#: Entries that the `roberta` family has at fixed ids.
 NAMED = {"<s>": BEGIN, "<pad>": PAD, "</s>": END}
 MASK = "<mask>"
 
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of a masked LM's vocabulary: how many, the mask, and those of words (ids)."""
+    """The vocabulary of a masked LM: its size, the mask, and the ids of non-special entries."""
 
     vocabulary: int
     mask: int
@@ -32,7 +32,7 @@ class Entries:
 
 
 def entries(tokenizer: Path, vocabulary: int) -> Entries:
-    """Read them off a tokenizer.json; InputError unless it is one of a masked LM."""
+    """Read the entries of a tokenizer.json; raise InputError unless it suits a masked LM."""
     from tokenizers import Tokenizer
 
     opened = Tokenizer.from_file(str(tokenizer))
@@ -54,28 +54,28 @@ def entries(tokenizer: Path, vocabulary: int) -> Entries:
 
 
 class Masking:
-    """What is asked of rows; `draw` is a generator's, of a row's own."""
+    """Masking of rows; `draw` is a row's own generator (`generator`)."""
 
-    def __init__(self, settings: Mapping, known: Entries):
+    def __init__(self, settings: Mapping, vocabulary: Entries):
         self.share, self.masked, self.random = ({**DEFAULTS, **settings}[key] for key in DEFAULTS)
-        self.known = known
+        self.entries = vocabulary
 
     def generator(self, *numbers: int) -> np.random.Generator:
-        """Return the generator of one row, of seed, epoch and row; not that of an epoch's order."""
+        """Return the generator of a row, from seed, epoch and row; epoch orders use another one."""
         return np.random.default_rng([*numbers, 1])
 
     def count(self, length: int, draw: np.random.Generator) -> int:
-        """Return how many places of a row are asked for: the first that is drawn for it."""
+        """Return how many tokens of a row are masked, by the row's first draw."""
         return int(self.share * length + draw.random())
 
     def apply(self, row: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-        """Mask `row` (tokens) where it stands; return the places that are asked for, in order."""
+        """Mask `row` (tokens) in place; return the masked positions in order."""
         count = self.count(len(row), draw)
         places = np.sort(draw.choice(len(row), count, replace=False))
         kind = draw.random(count)
-        others = self.known.words[draw.integers(len(self.known.words), size=count)]
+        others = self.entries.words[draw.integers(len(self.entries.words), size=count)]
         random = (kind >= self.masked) & (kind < self.masked + self.random)
         row[places] = np.where(
-            kind < self.masked, self.known.mask, np.where(random, others, row[places])
+            kind < self.masked, self.entries.mask, np.where(random, others, row[places])
         )
         return places

@@ -1,4 +1,4 @@
-"""The precision that a checkpoint's weights are opened in, and the devices that they lie on."""
+"""The precision in which a checkpoint's weights are opened, and their devices."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ PRECISIONS = ("float32", "bf16", "int8", "as_stored")
 
 
 def check(source: str | Path, precision: str, device_map: str | Mapping | None) -> None:
-    """Refuse a precision that there is not, and packages that are not installed.
+    """Raise InputError for an unknown precision or a package that is not installed.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def check(source: str | Path, precision: str, device_map: str | Mapping | None) 
     Raises
     ------
     InputError
-        Names what is missing, and how to have it.
+        Names the missing package, and how to install it.
     """
     if precision not in PRECISIONS:
         raise InputError(f"precision {nearest(str(precision), PRECISIONS)}")
@@ -52,9 +52,9 @@ def settings(
     device_map: str | Mapping | None = None,
     gguf: bool = False,
 ) -> dict[str, Any]:
-    """Return the arguments of `from_pretrained` for a precision and a map of devices.
+    """Return the arguments of `from_pretrained` for a precision and a device map.
 
-    Raises InputError for weights that are stored in another way than the precision takes.
+    Raises InputError if the stored weights do not allow the precision.
     """
     what = f"checkpoint {str(source)!r}"
     quantised = getattr(config, "quantization_config", None) is not None
@@ -68,24 +68,24 @@ def settings(
             f"{what} is GGUF, whose weights transformers dequantises: `precision: {precision}` cannot keep "
             "them; take float32 or bf16"
         )
-    found: dict[str, Any] = {"dtype": torch.float32}
+    options: dict[str, Any] = {"dtype": torch.float32}
     if precision == "bf16":
-        found["dtype"] = torch.bfloat16
+        options["dtype"] = torch.bfloat16
     elif precision == "as_stored":
-        found["dtype"] = "auto"
+        options["dtype"] = "auto"
     elif precision == "int8":
         from torchao.quantization import Int8WeightOnlyConfig
         from transformers import TorchAoConfig
 
-        # Of weights alone: a scale for the inputs could depend on tokens that come later.
-        found["quantization_config"] = TorchAoConfig(Int8WeightOnlyConfig())
+        # Weights only: a scale of the inputs could depend on later tokens.
+        options["quantization_config"] = TorchAoConfig(Int8WeightOnlyConfig())
     if device_map is not None:
-        found["device_map"] = device_map
-    return found
+        options["device_map"] = device_map
+    return options
 
 
 def check_opened(source: str | Path, model: PreTrainedModel, precision: str) -> None:
-    """Refuse a network that is not in the precision asked for, or whose vocabulary cannot be read."""
+    """Raise InputError if a network lacks the requested precision or a readable vocabulary."""
     embedding, output = model.get_input_embeddings(), model.get_output_embeddings()
     if model.device.type == "meta":
         raise InputError(
@@ -104,7 +104,7 @@ def check_opened(source: str | Path, model: PreTrainedModel, precision: str) -> 
 
 
 def _check_reached(source: str | Path, model: PreTrainedModel, kept: list) -> None:
-    """Refuse a network most of whose weights int8 does not reach, which would stay as they are."""
+    """Raise InputError if int8 leaves most of a network's weights as they are."""
     in_vocabulary = {id(getattr(layer, "weight", None)) for layer in kept}
     counts = {True: 0, False: 0}  # by whether a weight is a tensor of torchao
     for weight in model.parameters():

@@ -1,7 +1,7 @@
-"""Recurrences over time, with gradients of their own: no graph of a node a step is ever built.
+"""Recurrences over time with custom gradients, which need no graph node per step.
 
-Tensors are (batch, time, …). Each function equals its plain loop; what comes before the first step is
-`start`, of the shape of one step.
+Tensors are (batch, time, …). Each function equals a plain loop; `start`, of the shape of one step,
+precedes the first step.
 """
 
 import math
@@ -13,8 +13,8 @@ from torch.autograd.function import once_differentiable
 def scan(decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
     """Return P_t = a_t ⊙ P_{t-1} + u_t for all t, in parallel.
 
-    `inputs` u is (batch, time, …), `start` P_0 (batch, …); `decay` a broadcasts over u, and has one
-    step in time where it is the same in all.
+    `inputs` u is (batch, time, …), `start` P_0 is (batch, …); `decay` a broadcasts over u, and has
+    one step in time if it is constant.
     """
     return _Scan.apply(decay, inputs, start)
 
@@ -27,7 +27,7 @@ def tanh_recurrence(
 
 
 class _Scan(torch.autograd.Function):
-    """A linear recurrence is a linear recurrence backwards in time, too."""
+    """A linear recurrence, whose gradient is a linear recurrence backwards in time."""
 
     @staticmethod
     def forward(ctx, decay, inputs, start):
@@ -39,25 +39,25 @@ class _Scan(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):
         decay, states, start = ctx.saved_tensors
-        # g_t = G_t + a_{t+1} g_{t+1}: flipped, each step has the decay of the step after it.
+        # g_t = G_t + a_{t+1} g_{t+1}: when flipped, each step has the decay of the following step.
         following = decay if decay.shape[1] == 1 else decay.roll(-1, 1).flip(1)
         none = torch.zeros_like(start)
-        made = _blocked_scan(following, gradient.flip(1), none, fresh=True).flip(1)
+        of_inputs = _blocked_scan(following, gradient.flip(1), none, fresh=True).flip(1)
         of_decay = None
         if ctx.needs_input_grad[0]:
-            of_decay = torch.empty_like(made)
-            torch.mul(made[:, 0], start, out=of_decay[:, 0])
-            torch.mul(made[:, 1:], states[:, :-1], out=of_decay[:, 1:])
+            of_decay = torch.empty_like(of_inputs)
+            torch.mul(of_inputs[:, 0], start, out=of_decay[:, 0])
+            torch.mul(of_inputs[:, 1:], states[:, :-1], out=of_decay[:, 1:])
             of_decay = of_decay.sum_to_size(decay.shape)
-        return of_decay, made, decay[:, 0] * made[:, 0]
+        return of_decay, of_inputs, decay[:, 0] * of_inputs[:, 0]
 
 
 def _blocked_scan(
     decay: torch.Tensor, inputs: torch.Tensor, start: torch.Tensor, fresh: bool
 ) -> torch.Tensor:
-    """Scan √time steps in √time blocks at once, then carry each block's last state into the next.
+    """Scan √time steps in √time parallel blocks, then carry each block's last state to the next.
 
-    `inputs` may be written to where they are `fresh`.
+    `inputs` may be overwritten if they are `fresh`.
     """
     time = inputs.shape[1]
     size = max(1, round(math.sqrt(time)))
@@ -69,7 +69,7 @@ def _blocked_scan(
         steps = decay[:, None].expand(-1, 1, size, *decay.shape[2:])
     else:
         steps = _padded(decay, spare).unflatten(1, (blocks, size))
-    faded = steps.clone()  # of what came before the block, at each of its steps
+    faded = steps.clone()  # the decay of the carried state at each step of a block
     for step in range(1, size):
         states[:, :, step].addcmul_(steps[:, :, step], states[:, :, step - 1])
         faded[:, :, step].mul_(faded[:, :, step - 1])
@@ -82,14 +82,14 @@ def _blocked_scan(
 
 
 def _padded(tensor: torch.Tensor, spare: int) -> torch.Tensor:
-    """Return a tensor with so many steps of zeros behind its last."""
+    """Append `spare` steps of zeros to a tensor."""
     if not spare:
         return tensor
     return torch.cat([tensor, tensor.new_zeros(tensor.shape[0], spare, *tensor.shape[2:])], 1)
 
 
 class _Tanh(torch.autograd.Function):
-    """No scan is known for what a tanh bends: a loop, of two operations a step."""
+    """tanh recurrences have no parallel scan: a loop of two operations per step."""
 
     @staticmethod
     def forward(ctx, weight, inputs, start):
@@ -109,15 +109,15 @@ class _Tanh(torch.autograd.Function):
         weight, states, start = ctx.saved_tensors
         weights = weight.expand(*weight.shape[:1], states.shape[1], *weight.shape[2:])
         slope = 1 - states.square()
-        made = torch.empty_like(states)
+        of_inputs = torch.empty_like(states)
         later = torch.zeros_like(start)
         for step in reversed(range(states.shape[1])):
-            here = made[:, step]
+            here = of_inputs[:, step]
             torch.add(gradient[:, step], later, out=here)
             here.mul_(slope[:, step])
             later = here * weights[:, step]
         of_weight = None
         if ctx.needs_input_grad[0]:
             before = torch.cat([start[:, None], states[:, :-1]], 1)
-            of_weight = (made * before).sum_to_size(weight.shape)
-        return of_weight, made, later
+            of_weight = (of_inputs * before).sum_to_size(weight.shape)
+        return of_weight, of_inputs, later

@@ -1,8 +1,8 @@
-"""Recurrent language models: layers of a memory between two embeddings, as transformers' networks.
+"""Recurrent language models for transformers: layers of a memory between two embeddings.
 
-O_t = softmax(W H_t); the ids of words become u_t, `memories` make H_t of it, layer by layer, dropout
-between, and a layer relu(F H_t) may follow that has no memory (the second layer of Oualil et al.
-2016a and of their D-LSRC).
+O_t = softmax(W H_t). Word ids become vectors u_t, `memories` map these to H_t layer by layer, with
+dropout in between, and a final layer relu(F H_t) without memory may follow (the second layer of
+Oualil et al. 2016a and of their D-LSRC).
 """
 
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ State = tuple[memories.State, ...]
 
 
 class RecurrentConfig(PreTrainedConfig):
-    """The shape of a recurrent LM, and `memory`, an entry of the config's `memories:` table."""
+    """The shape of a recurrent LM, and its `memory`, an entry of the config's `memories:` table."""
 
     model_type = "recency_recurrent"
     vocab_size: int = 2
     embedding_size: int = 1
     hidden_size: int = 1
-    num_hidden_layers: int = 1  # that without memory counted
-    feed_forward: int = 0  # width of the layer without memory, the last; 0: there is none
+    num_hidden_layers: int = 1  # including the layer without memory
+    feed_forward: int = 0  # width of the final layer without memory; 0 if there is none
     dropout: float = 0.0
     memory: dict | None = None
 
 
 @dataclass
 class RecurrentOutput(ModelOutput):
-    """What a recurrent LM makes of a text: (batch, time, …), and the state behind it."""
+    """Outputs of a recurrent LM for a text: (batch, time, …), and the state after it."""
 
     last_hidden_state: torch.Tensor | None = None
     state: State | None = None
@@ -41,17 +41,17 @@ class RecurrentOutput(ModelOutput):
 
 
 class RecurrentPreTrainedModel(PreTrainedModel):
-    """What the body and the language model share."""
+    """Base class of the body and the language model."""
 
     config_class = RecurrentConfig
     base_model_prefix = "model"
 
     def _init_weights(self, module):
-        """Draw nothing: `draw` does, of a new network, and a checkpoint has all weights."""
+        """Draw nothing: `draw` initialises new networks, and checkpoints have all weights."""
 
 
 class RecurrentModel(RecurrentPreTrainedModel):
-    """The body: from word ids to the states that words are predicted from."""
+    """The body: from word ids to the states that predict words."""
 
     def __init__(self, config: RecurrentConfig):
         super().__init__(config)
@@ -68,11 +68,11 @@ class RecurrentModel(RecurrentPreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """Return the embedding of the words that are read."""
+        """Return the input embedding."""
         return self.embedding
 
     def start(self, batch: int) -> State:
-        """Return the state of every layer before a text, of `batch` texts."""
+        """Return the state of every layer before `batch` texts."""
         return tuple(layer.start(batch) for layer in self.layers)
 
     def forward(
@@ -83,9 +83,9 @@ class RecurrentModel(RecurrentPreTrainedModel):
         output_hidden_states: bool = False,
         **unused,
     ) -> RecurrentOutput:
-        """Read `input_ids` (batch, time) on from `state`, that before a text unless given.
+        """Read `input_ids` (batch, time) from `state` on, by default that before a text.
 
-        `resets` (batch, time) is true where a text begins: there, nothing of before is remembered.
+        `resets` (batch, time) is true where a text begins: there the state is set to zero.
         """
         state = self.start(len(input_ids)) if state is None else state
         bounds = _segments(resets)
@@ -104,20 +104,20 @@ class RecurrentModel(RecurrentPreTrainedModel):
         return RecurrentOutput(hidden, tuple(after), tuple(every) if output_hidden_states else None)
 
     def _remember(self, layer, inputs, state, words, resets, bounds):
-        """Run a layer of memory, from one reset to the next."""
+        """Run a memory layer from one reset to the next."""
         inputs = inputs.to(state[0].dtype)
         if resets is None:
             return layer(inputs, state, words)
         parts = []
         for begin, end in zip(bounds, [*bounds[1:], words.shape[1]], strict=True):
-            state = forgotten(state, resets[:, begin])
+            state = reset_state(state, resets[:, begin])
             here, state = layer(inputs[:, begin:end], state, words[:, begin:end])
             parts.append(here)
         return torch.cat(parts, 1), state
 
 
 class RecurrentForCausalLM(RecurrentPreTrainedModel):
-    """A recurrent body with the embedding of the words that are predicted."""
+    """A recurrent body with an output embedding."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embedding.weight"}  # noqa: RUF012
 
@@ -129,7 +129,7 @@ class RecurrentForCausalLM(RecurrentPreTrainedModel):
         self.post_init()
 
     def get_output_embeddings(self) -> nn.Linear:
-        """Return the embedding of the words that are predicted."""
+        """Return the output embedding."""
         return self.lm_head
 
     def forward(self, input_ids: torch.Tensor, **settings) -> RecurrentOutput:
@@ -139,13 +139,15 @@ class RecurrentForCausalLM(RecurrentPreTrainedModel):
         return output
 
 
-def forgotten(state: memories.State, resets: torch.Tensor) -> memories.State:
-    """Return a layer's state with nothing in it of the texts (batch,) that `resets` is true of."""
-    return tuple(each.masked_fill(resets.view(-1, *[1] * (each.dim() - 1)), 0.0) for each in state)
+def reset_state(state: memories.State, resets: torch.Tensor) -> memories.State:
+    """Return a layer's state, set to zero for the texts where `resets` (batch,) is true."""
+    return tuple(
+        tensor.masked_fill(resets.view(-1, *[1] * (tensor.dim() - 1)), 0.0) for tensor in state
+    )
 
 
 def _segments(resets: torch.Tensor | None) -> list[int]:
-    """Return the steps before which some text begins, and the first."""
+    """Return step 0 and the steps at which some text begins."""
     if resets is None:
         return [0]
     return sorted({0, *resets.any(0).nonzero()[:, 0].tolist()})
@@ -156,9 +158,10 @@ AutoModelForCausalLM.register(RecurrentConfig, RecurrentForCausalLM)
 
 
 def new(architecture: dict, vocabulary: int, seed: int) -> RecurrentForCausalLM:
-    """Make a network of an `architectures:` entry of family `recurrent`, its `memory` within.
+    """Build a network of an `architectures:` entry of family `recurrent`, with its `memory`.
 
-    Its weights depend on `seed` alone; embeddings come first, so that LMs of one shape share them.
+    Its weights depend only on `seed`; embeddings are drawn first, so that LMs of one shape share
+    them.
     """
     width = architecture["width"]
     config = RecurrentConfig(
@@ -180,7 +183,7 @@ def new(architecture: dict, vocabulary: int, seed: int) -> RecurrentForCausalLM:
 
 @torch.no_grad()
 def draw(model: RecurrentForCausalLM, generator: torch.Generator) -> None:
-    """Draw fresh weights: matrices as Glorot & Bengio (2010) do, memories as they say."""
+    """Draw fresh weights: matrices as in Glorot & Bengio (2010), memories by their own `draw`."""
     body = model.model
     matrices = [body.embedding, model.lm_head]
     if model.config.tie_word_embeddings:

@@ -1,11 +1,11 @@
-"""RoBERTa and its relatives: masked LMs with other positions, a bias of attention, or a CLAP head.
+"""RoBERTa and its variants: masked LMs with other positions, an attention bias, or a CLAP head.
 
-A network that differs in nothing from RoBERTa is transformers' own RobertaForMaskedLM. Another one
-is `RecencyRobertaForMaskedLM`, whose `config.json` says what is otherwise; plain transformers refuses
-it, so that it is never scored without its bias, its positions or its head. Ê are the rows of the
-embedding E at length 1, T is E or, where embeddings are `normalised`, Ê:
+A network that does not differ from RoBERTa is transformers' own RobertaForMaskedLM. Any other is a
+`RecencyRobertaForMaskedLM`, whose `config.json` has the differences. Plain transformers refuses it,
+so that it is never scored without its bias, its positions or its head. Ê are the rows of the
+embedding E, normalised to length 1; T is E or, if embeddings are `normalised`, Ê:
 
-    x₀ = dropout(LN(T[word]·scale + position))        `scale` is √d or 1, LN may be left out
+    x₀ = dropout(LN(T[word]·scale + position))        `scale` is √d or 1, LN is optional
     roberta   logits = T LN(gelu(W x + c)) + b         Liu et al. (2019)
     clap      logits = β T x                           β is trained, from 1
 """
@@ -20,18 +20,18 @@ from torch.nn import functional
 from transformers import AutoConfig, AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
-from recency.attention.biased import put_on
+from recency.attention.biased import apply_bias
 from recency.errors import InputError
 
-#: Entries of a vocabulary of kind `masked`, as RoBERTa has them.
+#: Ids of special entries, as in RoBERTa.
 BEGIN, PAD, END = 0, 1, 2
 _NEEDS_RECENCY = "is no plain RoBERTa, load it with recency.load: "
 
 
 class RecencyRobertaConfig(RobertaConfig):
-    """RoBERTa's config, with what a network has otherwise; `bias` is an entry of `biases:`.
+    """RoBERTa's config with the differences from RoBERTa; `bias` is an entry of `biases:`.
 
-    `predicted` is how many entries are predicted where the last, the mask, is none of them.
+    `predicted` is the number of predicted entries if the last entry, the mask, is not predicted.
     """
 
     model_type = "recency_roberta"
@@ -48,30 +48,30 @@ class RecencyRobertaConfig(RobertaConfig):
         super().__post_init__(**kwargs)
 
     def to_dict(self) -> dict:
-        """Return what is saved; the activation's name stops RobertaForMaskedLM from loading it."""
+        """Return the saved settings, with an activation that RobertaForMaskedLM refuses to load."""
         return super().to_dict() | {"hidden_act": _NEEDS_RECENCY + self.hidden_act}
 
 
 def unit_rows(weight: torch.Tensor) -> torch.Tensor:
-    """Return the rows of a matrix at length 1; a row of zeros stays one, with a finite gradient."""
+    """Normalise the rows of a matrix to length 1; zero rows stay zero, with a finite gradient."""
     length = weight.norm(dim=-1, keepdim=True)
     return weight / torch.where(length > 0, length, torch.ones_like(length))
 
 
 def sinusoids(places: torch.Tensor, width: int) -> torch.Tensor:
-    """Return the sinusoidal positions (…, width) of places (…), sines then cosines.
+    """Return sinusoidal embeddings (…, width) of positions (…), sines before cosines.
 
-    As in fairseq: wavelengths from 2π to 10,000·2π; padding, whose place is `PAD`, has zeros.
+    As in fairseq: wavelengths from 2π to 10,000·2π; padding, at position `PAD`, has zeros.
     """
     half = width // 2
     falling = torch.arange(half, device=places.device) * (-math.log(10_000) / max(half - 1, 1))
     angles = places[..., None] * falling.exp()
-    found = torch.cat([angles.sin(), angles.cos()], dim=-1)
-    return functional.pad(found, (0, width % 2)) * (places != PAD)[..., None]
+    waves = torch.cat([angles.sin(), angles.cos()], dim=-1)
+    return functional.pad(waves, (0, width % 2)) * (places != PAD)[..., None]
 
 
 class Embeddings(nn.Module):
-    """What the first layer reads: words and positions."""
+    """The inputs of the first layer: words and positions."""
 
     def __init__(self, config: RecencyRobertaConfig):
         super().__init__()
@@ -95,7 +95,7 @@ class Embeddings(nn.Module):
                 inputs_embeds = unit_rows(inputs_embeds)
         hidden = inputs_embeds * self.scale if self.scale != 1.0 else inputs_embeds
         if self.positions != "none":
-            if position_ids is None:  # padding has no place: the first word's is the one behind PAD
+            if position_ids is None:  # padding has no position: the first word's follows PAD
                 count = RobertaEmbeddings.create_position_ids_from_input_ids
                 position_ids = count(input_ids, self.padding_idx)
             if self.positions == "learned":
@@ -106,7 +106,7 @@ class Embeddings(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The output embedding, tied to the one that words are read by: logits = T x + b."""
+    """The output embedding, tied to the input embedding: logits = T x + b."""
 
     def __init__(self, config: RecencyRobertaConfig, bias: nn.Parameter | None = None):
         super().__init__()
@@ -116,19 +116,19 @@ class Decoder(nn.Module):
 
     @property
     def table(self) -> torch.Tensor:
-        """T: the rows as they are, or at length 1."""
+        """T: the rows, normalised if so configured."""
         return unit_rows(self.weight) if self.normalised else self.weight
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return the logits (…, entries) of states (…, width)."""
         logits = functional.linear(states, self.table, self.bias)
-        if self.predicted is not None:  # finite, so that 0 · log 0 of an entropy is 0
+        if self.predicted is not None:  # finite, so that 0 · log 0 in an entropy is 0
             logits[..., self.predicted :] = torch.finfo(logits.dtype).min / 2
         return logits
 
 
 class ClapHead(nn.Module):
-    """Logits β T x of the last states x: nothing but a scalar is trained beside the embedding."""
+    """Logits β T x of the last states x: the scalar β is the only further parameter."""
 
     def __init__(self, config: RecencyRobertaConfig):
         super().__init__()
@@ -141,7 +141,7 @@ class ClapHead(nn.Module):
 
 
 class RecencyRobertaForMaskedLM(RobertaForMaskedLM):
-    """RoBERTa with the positions, the head, the embedding and the bias of its config."""
+    """RoBERTa with its config's positions, head, embedding and bias."""
 
     config_class = RecencyRobertaConfig
 
@@ -157,7 +157,7 @@ class RecencyRobertaForMaskedLM(RobertaForMaskedLM):
         self._tied_weights_keys = {"lm_head.decoder.weight": table} | biased
         self.post_init()
         if config.bias:
-            put_on(self, config.bias)  # checked by `new` and `load`: there are no weights yet
+            apply_bias(self, config.bias)  # checked by `new` and `load`: there are no weights yet
 
     def _init_weights(self, module):
         super()._init_weights(module)
@@ -172,14 +172,14 @@ AutoModelForMaskedLM.register(RecencyRobertaConfig, RecencyRobertaForMaskedLM)
 def new(
     architecture: dict, bias: dict | None, vocabulary: int, seed: int, predicted: int | None = None
 ) -> RobertaForMaskedLM:
-    """Make a network of an `architectures:` entry of family `roberta` with fresh weights.
+    """Build a network of an `architectures:` entry of family `roberta` with fresh weights.
 
-    Weights depend on `seed` and on their own names alone: networks of one shape share all that both
-    have. `predicted` is that of the config. Raises InputError for a network that nothing tells the
-    order of words.
+    Each weight depends only on `seed` and its name, so networks share the weights that both have.
+    `predicted` is that of the config. Raises InputError if neither positions nor a bias give the
+    network the order of words.
     """
     clap = architecture.get("head", "roberta") == "clap"
-    own = {
+    differences = {
         "bias": bias,
         "positions": architecture.get("positions", "learned"),
         "head": architecture.get("head", "roberta"),
@@ -188,7 +188,7 @@ def new(
         "normalised_embeddings": architecture.get("normalised_embeddings", clap),
         "predicted": predicted,
     }
-    if own["positions"] == "none" and bias is None:
+    if differences["positions"] == "none" and bias is None:
         raise InputError(NO_ORDER)
     dropout = architecture.get("dropout", 0.0)
     settings = {
@@ -207,21 +207,21 @@ def new(
         "bos_token_id": BEGIN,
         "eos_token_id": END,
     }
-    plain = all(own[key] == getattr(RecencyRobertaConfig, key) for key in own)
+    plain = all(differences[key] == getattr(RecencyRobertaConfig, key) for key in differences)
     if plain:
         model = RobertaForMaskedLM(RobertaConfig(**settings))
-        # RoBERTa has one kind of segment, and fairseq's no vector for it: here it is zero for good.
+        # RoBERTa has one segment type, and fairseq no vector for it: here it is fixed at zero.
         model.roberta.embeddings.token_type_embeddings.weight.requires_grad_(False)
     else:
-        model = RecencyRobertaForMaskedLM(RecencyRobertaConfig(**settings, **own))
+        model = RecencyRobertaForMaskedLM(RecencyRobertaConfig(**settings, **differences))
     if model.device.type != "meta":
         _draw(model, seed)
     return model
 
 
 NO_ORDER = (
-    "`positions: none` without a bias of attention: nothing tells the network the order of words, and "
-    "it would see each text as a bag of them; give it a `bias`, or positions that are learned or "
+    "`positions: none` without a bias of attention: the network cannot know the order of words, "
+    "and each text would be a bag of words; give it a `bias`, or positions that are learned or "
     "sinusoidal"
 )
 
@@ -233,9 +233,9 @@ def _draw(model: RobertaForMaskedLM, seed: int) -> None:
         if name.endswith("token_type_embeddings.weight"):
             parameter.zero_()
         elif parameter.dim() == 2:
-            # Of a seed beyond 32 bits PyTorch's generator takes the lowest alone.
-            own = np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1)
-            parameter.normal_(std=0.02, generator=torch.Generator().manual_seed(int(own[0])))
+            # PyTorch's generator takes only the lowest 32 bits of a longer seed.
+            words = np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1)
+            parameter.normal_(std=0.02, generator=torch.Generator().manual_seed(int(words[0])))
             if name.endswith(("word_embeddings.weight", "position_embeddings.weight")):
                 parameter[PAD] = 0.0
 
@@ -243,9 +243,9 @@ def _draw(model: RobertaForMaskedLM, seed: int) -> None:
 def output_factors(
     model: RobertaForMaskedLM, states: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Return u (tokens, width), T (entries, width) and b or None, of last states (tokens, width).
+    """Return u (tokens, width), T (entries, width) and b or None for last states (tokens, width).
 
-    Logits are u·Tᵀ + b, so that the loss is taken without their being held.
+    Logits are u·Tᵀ + b, so that the loss can be computed without storing them.
     """
     head = model.lm_head
     if isinstance(head, ClapHead):

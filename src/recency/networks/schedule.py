@@ -1,25 +1,25 @@
-"""The learning rate at each step, as the paper's runs had it and as its text words it."""
+"""The learning rate at each step: schedules as the paper's runs used and as its text describes."""
 
 import math
 from collections.abc import Mapping
 from itertools import pairwise
 
-#: A loss on held-out text that falls by less than this share has stopped to fall; and for how many
-#: validations more the rate is halved (Oualil et al. 2016a; the share is that of the RNNLM toolkit).
+#: A smaller relative decrease of the held-out loss counts as a stall; after it, the rate is halved
+#: for this many further validations (Oualil et al. 2016a; the threshold is the RNNLM toolkit's).
 IMPROVEMENT, FURTHER = 0.003, 7
-#: How much longer than the training the cosine of `stretched` is.
+#: Length of the cosine of `stretched`, relative to the training.
 STRETCH = 1.1
 
 
 def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | None = None) -> float:
     """Return the learning rate of step n = 1 … N.
 
-    `halving`: lr / 2^k, k being `halvings` of the losses on held-out text, `validation` (step → nats).
+    `halving`: lr / 2^k, where k is `halvings` of the held-out losses, `validation` (step → nats).
     `as_run`: lr·n/w up to step w; then max(lr/2 (cos(π (min(n, N - w) - w)/N) + 1), minimum).
     `as_worded`: linear warm-up over w steps, then a cosine from lr to the minimum at step N
-    (Clark et al. 2025, Appendix B). `linear`: the same, but a straight line after the warm-up.
-    `stretched`, as fairseq has a cosine: warm-up from the minimum, then a cosine that would be at the
-    minimum `stretch`·N steps later.
+    (Clark et al. 2025, Appendix B). `linear`: the same with a straight line after the warm-up.
+    `stretched`, as in fairseq: warm-up from the minimum, then a cosine that would reach the minimum
+    `stretch`·N steps after the warm-up.
     """
     if recipe["schedule"] == "halving":
         return recipe["learning_rate"] / 2 ** halvings(recipe, validation or {})
@@ -28,33 +28,33 @@ def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | Non
     if recipe["schedule"] == "stretched":
         if step <= warmup:
             return minimum + (peak - minimum) * step / warmup
-        place = (step - warmup) / (recipe.get("stretch", STRETCH) * steps)
-        return minimum + (peak - minimum) / 2 * (math.cos(math.pi * place) + 1)
+        progress = (step - warmup) / (recipe.get("stretch", STRETCH) * steps)
+        return minimum + (peak - minimum) / 2 * (math.cos(math.pi * progress) + 1)
     if step <= warmup:
         return peak * step / warmup
     if recipe["schedule"] == "as_run":
-        place = (min(step, steps - warmup) - warmup) / steps
-        return max(peak / 2 * (math.cos(math.pi * place) + 1), minimum)
-    place = (step - warmup) / (steps - warmup)
+        progress = (min(step, steps - warmup) - warmup) / steps
+        return max(peak / 2 * (math.cos(math.pi * progress) + 1), minimum)
+    progress = (step - warmup) / (steps - warmup)
     if recipe["schedule"] == "linear":
-        return peak + (minimum - peak) * place
-    return minimum + (peak - minimum) / 2 * (math.cos(math.pi * place) + 1)
+        return peak + (minimum - peak) * progress
+    return minimum + (peak - minimum) / 2 * (math.cos(math.pi * progress) + 1)
 
 
 def halvings(recipe: dict, validation: Mapping[int, float]) -> int:
-    """Return how often the rate was halved: at each validation, once one has hardly improved."""
+    """Return how often the rate was halved: at each validation from the first stall on."""
     settings = recipe.get("halving", {})
     least = 1 - settings.get("improvement", IMPROVEMENT)
-    every = recipe.get("validation", {}).get("every", 1)  # it is taken at kept steps, too
+    every = recipe.get("validation", {}).get("every", 1)  # checkpoints are validated, too
     losses = [validation[step] for step in sorted(validation) if step % every == 0]
     stalled = [after > before * least for before, after in pairwise(losses)]
     return len(stalled) - stalled.index(True) if any(stalled) else 0
 
 
 def last_step(recipe: dict, validation: Mapping[int, float]) -> tuple[int, bool]:
-    """Return the step that a training ends with, and whether `halving` can still end it earlier.
+    """Return the last step of a training, and whether `halving` can still end it earlier.
 
-    That tells its end with the first halving.
+    The end is known after the first halving.
     """
     steps = recipe["steps"]
     if recipe["schedule"] != "halving":
@@ -68,6 +68,6 @@ def last_step(recipe: dict, validation: Mapping[int, float]) -> tuple[int, bool]
     return min(latest + (further + 1 - done) * every, steps), False
 
 
-def finished(recipe: dict, done: int, validation: Mapping[int, float]) -> bool:
-    """Say whether a training ends after `done` steps: the last, or the last that `halving` leaves."""
+def is_finished(recipe: dict, done: int, validation: Mapping[int, float]) -> bool:
+    """Return whether a training ends after `done` steps."""
     return done >= last_step(recipe, validation)[0]

@@ -1,9 +1,9 @@
-"""Sizes that a checkpoint's config.json names, compared with its weights before a network is built.
+"""Compare the sizes in a checkpoint's config.json with its weights before a network is built.
 
-transformers builds a network module by module, before it reads the weights: a config of a billion
-layers keeps it at work for hours, one of a billion positions asks for their tables. Every layer has at
-least one tensor of its own, and every learned position a number, so that the weights' header, which is
-read in a moment, bounds both.
+transformers builds a network module by module before it reads the weights: a damaged config with a
+billion layers would take hours, one with a billion positions would allocate their tables. Every
+layer has at least one tensor, and every learned position at least one number, so that the weights'
+header, which is quick to read, bounds both.
 """
 
 import json
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from recency.errors import InputError
 
-#: Layers or experts that a network may have whatever its weights list: ALBERT's layers share theirs.
+#: Layers or experts that are always allowed, since ALBERT's layers share weights.
 MOST_MODULES = 1_000
-#: Positions that a network may have whatever its weights hold: rotary ones need no weights.
+#: Positions that are always allowed: rotary positions have no weights.
 MOST_POSITIONS = 2**24
-#: Bytes of a safetensors header; the library itself reads no longer one.
+#: Largest safetensors header in bytes, the library's own limit.
 LONGEST_HEADER = 100_000_000
 _MODULES = re.compile(
     r"^(n_layers?|(num_)?(hidden_|encoder_|decoder_)?(layers|blocks)|.*experts|num_hidden_groups"
@@ -30,12 +30,12 @@ _POSITIONS = re.compile(
 
 
 def check(source: str | Path, settings: Mapping) -> None:
-    """Refuse a config of more layers or positions than its weights can have.
+    """Raise InputError for a config with more layers or positions than its weights can have.
 
     Parameters
     ----------
     source : str or Path
-        A folder with `config.json` and weights, or a name on the Hub, of which absolute limits hold.
+        A folder with `config.json` and weights, or a Hub name, to which only absolute limits apply.
     settings : Mapping
         The config as a dictionary.
 
@@ -56,7 +56,7 @@ def check(source: str | Path, settings: Mapping) -> None:
 
 
 def _sizes(settings: Mapping, within: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the path and value of every whole number in a config."""
+    """Yield the path and value of every integer in a config."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _sizes(value, f"{within}{key}.")
@@ -65,15 +65,16 @@ def _sizes(settings: Mapping, within: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _bounds(folder: Path) -> tuple[int, int]:
-    """Return how many tensors, and at most how many numbers, the weights in a folder have."""
+    """Return the number of tensors in a folder's weights, and an upper bound of their elements."""
     headers = [header(file) for file in folder.glob("*.safetensors")] if folder.is_dir() else []
     return sum(map(len, headers)), sum(
-        max((each["data_offsets"][1] for each in header.values()), default=0) for header in headers
+        max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
+        for header in headers
     )
 
 
 def header(file: Path) -> dict:
-    """Return the tensors that a safetensors file lists, none if its header is damaged."""
+    """Return the tensors that a safetensors file lists; none if its header is damaged."""
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if not 0 < length <= min(LONGEST_HEADER, os.path.getsize(file)):
@@ -81,5 +82,5 @@ def header(file: Path) -> dict:
         try:
             listed = json.loads(stream.read(length))
             return {name: listed[name] for name in listed if name != "__metadata__"}
-        except (ValueError, RecursionError):  # from_pretrained names the file
+        except (ValueError, RecursionError):  # from_pretrained reports the file
             return {}

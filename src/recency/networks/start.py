@@ -1,7 +1,7 @@
-"""What a network's vectors of words begin training as: those of another LM, rare words' made.
+"""Initialise word vectors from another LM's, and compose those of rare words.
 
-SWordSS as the thesis uses it (section 5.4): vectors of words begin as given ones, and those of words that
-are rare or have none as weighted means of words written alike; all other weights begin as drawn.
+SWordSS as in the thesis (section 5.4): word vectors start as given ones, and the vectors of rare or
+missing words as weighted means over similarly spelled words. All other weights start as drawn.
 """
 
 from collections.abc import Mapping
@@ -12,31 +12,31 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.networks.swordss import Index, made
+from recency.networks.swordss import Index, compose_vector
 
 #: Tokens that are counted at once.
 AT_ONCE = 1 << 24
-#: What `vectors` of a recipe is where it does not say.
+#: Default values of a recipe's `vectors`.
 DEFAULTS = {"least": 5, "similarity": "jw", "neighbours": 10, "made": True, "output": True}
 
 
 @torch.no_grad()
-def put(
+def initialise_vectors(
     model: PreTrainedModel,
     source: str | Path,
     tokenizer: str | Path,
     tokens: np.ndarray,
     settings: Mapping,
 ) -> str:
-    """Put vectors into a fresh network's embeddings, in place; say of how many words.
+    """Put vectors into a fresh network's embeddings, in place; return a summary of the counts.
 
-    `source` is the model.safetensors of an LM of the same tokenizer. Words that stand `least` times or
-    more among `tokens` (n,), the training text, have its vectors: those that words are read by, and
-    those that they are predicted by. The rest have the mean of their
-    `neighbours` nearest by `similarity`, if `made`, else what was drawn, as have words that nothing
-    is near to. Without `output` words are predicted by what was drawn.
+    `source` is the model.safetensors of an LM with the same tokenizer. Words that occur at least
+    `least` times in `tokens` (n,), the training text, get its input and output vectors. With
+    `made`, the others get the mean over their `neighbours` nearest words by `similarity`; without
+    it, or without near words, they keep their drawn vectors. Without `output`, output vectors stay
+    as drawn.
 
-    Raises InputError where the source's vectors are of another width.
+    Raises InputError if the source's vectors have another width.
     """
     settings = DEFAULTS | dict(settings)
     words = _entries(tokenizer)
@@ -45,25 +45,25 @@ def put(
     frequent = [word for word, number in words.items() if counts[number] >= settings["least"]]
     if not frequent:
         raise InputError(
-            f"no word stands {settings['least']} times in the training text, so that none begins with "
+            f"no word occurs {settings['least']} times in the training text, so none begins with "
             f"a vector of {source}; lower `least`"
         )
     places = [words[word] for word in frequent]
     weights = [matrix[places] for matrix in matrices]
     rare = words.keys() - set(frequent) if settings["made"] else ()
     index, side_by_side = Index(frequent), np.concatenate(weights, 1)
-    found = {
+    composed = {
         words[word]: vector
         for word in sorted(rare)
         if (
-            vector := made(
+            vector := compose_vector(
                 word.lower(), index, side_by_side, settings["similarity"], settings["neighbours"]
             )
         )
         is not None
     }
-    places += list(found)
-    side_by_side = np.concatenate([side_by_side, *(v[None] for v in found.values())])
+    places += list(composed)
+    side_by_side = np.concatenate([side_by_side, *(v[None] for v in composed.values())])
     embeddings = [model.get_input_embeddings().weight, model.get_output_embeddings().weight]
     free = [embeddings[0].shape[1], embeddings[1].shape[1] - _constant(model)]
     widths = [matrix.shape[1] for matrix in matrices]
@@ -78,22 +78,22 @@ def put(
         embedding[places, : part.shape[1]] = torch.from_numpy(part).to(embedding)
     left = len(words) - len(places)
     return (
-        f"{len(frequent):,} words begin with a vector of {source}, {len(found):,} with one made of "
-        f"words written alike, {left:,} as drawn"
+        f"{len(frequent):,} words begin with a vector of {source}, {len(composed):,} with one composed of "
+        f"similarly spelled words, {left:,} as drawn"
     )
 
 
 def _counts(tokens: np.ndarray, size: int) -> np.ndarray:
-    """Return how often each entry stands in a text, which is read in pieces."""
-    found = np.zeros(size, np.int64)
+    """Return how often each entry occurs in a text, which is read in pieces."""
+    counts = np.zeros(size, np.int64)
     for first in range(0, len(tokens), AT_ONCE):
-        own = np.bincount(tokens[first : first + AT_ONCE], minlength=size)
-        found += own[:size]
-    return found
+        of_piece = np.bincount(tokens[first : first + AT_ONCE], minlength=size)
+        counts += of_piece[:size]
+    return counts
 
 
 def _entries(tokenizer: str | Path) -> dict[str, int]:
-    """Return word → id of a tokenizer of words, without the entries that are no words."""
+    """Return the ids of a word tokenizer's entries, without those that are not words."""
     from tokenizers import Tokenizer
 
     opened = Tokenizer.from_file(str(tokenizer))
@@ -104,14 +104,14 @@ def _entries(tokenizer: str | Path) -> dict[str, int]:
 
 
 def _given(source: Path, output: bool) -> list[np.ndarray]:
-    """Return an LM's vectors that words are read by and, with `output`, those that predict them."""
+    """Return an LM's input vectors and, with `output`, its output vectors."""
     from recency.networks.checkpoints import load
 
     model = load(source.parent)
     predicted = model.get_output_embeddings().weight
-    own = predicted[:, : predicted.shape[1] - _constant(model)]
-    given = [model.get_input_embeddings().weight, own]
-    return [each.float().numpy() for each in given[: 1 + output]]
+    variable = predicted[:, : predicted.shape[1] - _constant(model)]
+    given = [model.get_input_embeddings().weight, variable]
+    return [vectors.float().numpy() for vectors in given[: 1 + output]]
 
 
 def _constant(model: PreTrainedModel) -> int:

@@ -1,7 +1,7 @@
-"""The state of an unfinished training: where it is, and by what it was trained, read without PyTorch.
+"""The state of an unfinished training: its progress and specification, read without PyTorch.
 
-By other code a training does not go on, unless who runs it declares that this alters nothing: a file beside the
-state then names the code that began it and that by which it goes on, and stays.
+A training does not resume with changed code unless the user declares that the change has no effect.
+A file next to the state then names both versions of the code, and is kept.
 """
 
 import json
@@ -14,13 +14,13 @@ from pathlib import Path
 from recency.files import atomic
 
 
-def place(folder: Path) -> Path:
-    """Return where the state of a training lies that ends in `folder`."""
+def state_path(folder: Path) -> Path:
+    """Return the path of the state of a training that writes to `folder`."""
     return folder.with_name(f".{folder.name}.state.pt")
 
 
 def unfinished(path: Path) -> dict | None:
-    """Return the specification of an unfinished training's state; None of a finished or a damaged one."""
+    """Return the specification of an unfinished training's state; None if finished or damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             name = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
@@ -28,7 +28,7 @@ def unfinished(path: Path) -> dict | None:
             specification = json.loads(_behind("specification", words))
             return None if _behind("optimizer", words) == "NONE" else specification
     except (OSError, StopIteration, ValueError, zipfile.BadZipFile, pickle.UnpicklingError):
-        return None  # the job that opens it says what is wrong
+        return None  # the job that opens it reports the problem
 
 
 def difference(old: object, new: object, where: str = "") -> list[str]:
@@ -41,56 +41,56 @@ def difference(old: object, new: object, where: str = "") -> list[str]:
     return [] if old == new else [f"{where}: {old!r} in the state, {new!r} now"]
 
 
-def of_code_alone(lines: Iterable[str]) -> bool:
-    """Say whether `difference` of two specifications is of nothing but their code."""
+def differ_in_code_only(lines: Iterable[str]) -> bool:
+    """Return whether two specifications differ only in their code, given their `difference`."""
     return all(line.startswith("code.") for line in lines)
 
 
 def declare(path: Path, code: Mapping[str, str]) -> None:
-    """Have an unfinished training go on by other code, module → fingerprint, that is said to alter nothing.
+    """Declare that an unfinished training may resume with `code`, module → fingerprint.
 
-    Earlier declarations stay if the state was saved by the code that they led to.
+    Earlier declarations are kept if they led to the code that saved the state.
     """
     begun_by = unfinished(path).get("code", {})
-    found = _declarations(path)
-    last = found["resumed"][-1:]
-    earlier = found["resumed"] if last and last[0]["goes_on_by"] == begun_by else []
-    _write(path, found | {"resumed": [*earlier, _change(begun_by, code)]})
+    declarations = _declarations(path)
+    last = declarations["resumed"][-1:]
+    earlier = declarations["resumed"] if last and last[0]["goes_on_by"] == begun_by else []
+    _write(path, declarations | {"resumed": [*earlier, _change(begun_by, code)]})
 
 
-def declared(path: Path, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Say whether a training that the code `before` began was declared to go on by `now`."""
+def is_declared(path: Path, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Return whether a training begun with the code `before` was declared to resume with `now`."""
     last = _declarations(path)["resumed"][-1:]
-    return [{**each, "step": None} for each in last] == [_change(before, now) | {"step": None}]
+    return [{**change, "step": None} for change in last] == [_change(before, now) | {"step": None}]
 
 
-def declare_again(path: Path, modules: Iterable[str]) -> None:
-    """Note that a finished training is done again since these modules changed."""
-    found, modules = _declarations(path), sorted(modules)
-    if modules not in found["retrained"]:
-        _write(path, found | {"retrained": [*found["retrained"], modules]})
+def declare_retraining(path: Path, modules: Iterable[str]) -> None:
+    """Record that a finished training is repeated because these modules changed."""
+    declarations, modules = _declarations(path), sorted(modules)
+    if modules not in declarations["retrained"]:
+        _write(path, declarations | {"retrained": [*declarations["retrained"], modules]})
 
 
 def changes(path: Path, done: int) -> dict:
-    """Return the changes of code that were declared for a training that goes on after step `done`.
+    """Return the declared changes of code for a training that resumes after step `done`.
 
-    `resumed` are the two codes of each change, module → fingerprint, and the step after which it was
-    made; `retrained` are the modules for whose change the training was done again. A training that
-    begins anew has no `resumed`.
+    `resumed` has for each change the two versions of the code, module → fingerprint, and the step
+    after which it was made; `retrained` lists the modules whose change caused the training to be
+    repeated. A training that starts from the beginning has no `resumed`.
     """
-    found = _declarations(path)
-    resumed = [{"step": done} | each for each in found["resumed"]] if done else []
-    if resumed != found["resumed"]:
-        _write(path, found | {"resumed": resumed})
-    return {key: value for key, value in (found | {"resumed": resumed}).items() if value}
+    declarations = _declarations(path)
+    resumed = [{"step": done} | change for change in declarations["resumed"]] if done else []
+    if resumed != declarations["resumed"]:
+        _write(path, declarations | {"resumed": resumed})
+    return {key: value for key, value in (declarations | {"resumed": resumed}).items() if value}
 
 
 def _declarations(path: Path) -> dict[str, list]:
-    """Read what was declared of a training; older versions wrote one change by itself."""
+    """Read the declarations of a training; older versions wrote a single change."""
     file = _declaration(path)
-    found = json.loads(file.read_text()) if file.exists() else {}
-    found = {"resumed": [found]} if "begun_by" in found else found
-    return {"resumed": [], "retrained": []} | found
+    stored = json.loads(file.read_text()) if file.exists() else {}
+    stored = {"resumed": [stored]} if "begun_by" in stored else stored
+    return {"resumed": [], "retrained": []} | stored
 
 
 def _write(path: Path, declarations: Mapping[str, list]) -> None:
@@ -107,13 +107,13 @@ def _change(before: Mapping[str, str], now: Mapping[str, str]) -> dict:
 
 
 def _words(pickled: bytes):
-    """Yield what a pickle puts together, in its order: texts, and the names of its operations; none is run."""
+    """Yield a pickle's texts and names of operations in order, without running any."""
     for operation, argument, _ in pickletools.genops(pickled):
         if "PUT" not in operation.name and operation.name != "MEMOIZE":
             yield argument if operation.name.endswith("UNICODE") else operation.name
 
 
 def _behind(key: str, words) -> str:
-    """Return what comes next behind a text."""
+    """Return the item that follows a text."""
     next(word for word in words if word == key)
     return next(words)

@@ -1,4 +1,4 @@
-"""A training that is told to end saves its state first: by a cluster, a shutdown, Ctrl-C, a closed terminal."""
+"""Save a training's state when a signal stops it (cluster, shutdown, Ctrl-C, closed terminal)."""
 
 import signal
 import sys
@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-#: Seconds for which the other devices of a training live on, since the first waits for what they share.
+#: Seconds that other devices of a training stay alive, since the first waits for their gradients.
 GRACE = 20
 
 
 class Stopped(Exception):
-    """A training was told to end; no weight has changed since its last whole step."""
+    """A training was told to stop; no weight has changed since its last complete step."""
 
 
 class Stop:
-    """Whether this process was told to end, and by which signal."""
+    """Whether this process was told to stop, and by which signal."""
 
     def __init__(self):
         self.by = ""
 
     def check(self) -> None:
-        """Raise Stopped if it was; called where a step has changed no weight yet."""
+        """Raise Stopped if so; called before a step has changed any weight."""
         if self.by:
             raise Stopped(self.by)
 
@@ -32,10 +32,10 @@ class Stop:
 
 
 @contextmanager
-def asked(rank: int = 0) -> Iterator[Stop]:
-    """Note the signals that end a process instead of ending; the first device alone (`rank` 0) acts on them.
+def catch_signals(rank: int = 0) -> Iterator[Stop]:
+    """Record the signals that would end a process; only the first device (`rank` 0) acts on them.
 
-    A training that was asked while its last step was under way ends by itself.
+    A training that is signalled during its last step ends normally.
     """
     stop = Stop()
 
@@ -48,8 +48,8 @@ def asked(rank: int = 0) -> Iterator[Stop]:
 
 
 @contextmanager
-def passed_on(processes: list) -> Iterator[None]:
-    """Hand the signals that end a process on to `processes`, which end it when they have ended."""
+def forward_signals(processes: list) -> Iterator[None]:
+    """Forward the signals that would end a process to `processes`; it ends after they have."""
 
     def hand_on(number: int, frame: FrameType | None) -> None:
         for process in processes:

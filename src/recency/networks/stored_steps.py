@@ -1,7 +1,7 @@
-"""Checkpoints that a training keeps on its way: each a whole model, its digest in training.csv.
+"""Checkpoints kept during a training: each a whole model, with its digest in training.csv.
 
-training.csv is an output of the rule `train`, so that what it lists of a training is of that
-training: a folder of another one, or one that was changed, is refused where it is asked for.
+training.csv is an output of the rule `train`, so its list belongs to that training: a folder of
+another training, or one that was changed, is refused when it is used.
 """
 
 import csv
@@ -16,12 +16,12 @@ WEIGHTS = "model.safetensors"
 
 
 def folder(lm: Path, step: int) -> Path:
-    """Return where the training whose folder is `lm` keeps its weights after a step."""
+    """Return the folder of a training's checkpoint after a step; `lm` is the training's folder."""
     return lm / "checkpoints" / f"step{step}"
 
 
 def keep(write: Callable[[Path], None], lm: Path, step: int) -> str:
-    """Have `write` fill the folder of a step, whole or not at all; return its weights' SHA-256."""
+    """Have `write` fill the folder of a step atomically; return the SHA-256 of its weights."""
     whole = folder(lm, step)
     part = whole.with_name(f".{whole.name}.part")
     for old in (part, whole):
@@ -32,13 +32,13 @@ def keep(write: Callable[[Path], None], lm: Path, step: int) -> str:
     return sha256(whole / WEIGHTS)
 
 
-def resumed(lm: Path, kept: Mapping[int, str], state: Path) -> None:
-    """Make sure that a training that goes on has what it kept, and drop what it did not keep.
+def check_kept(lm: Path, kept: Mapping[int, str], state: Path) -> None:
+    """Check that a resumed training has the checkpoints of its state, and delete any others.
 
-    `kept` are steps and digests that its state names. Raises InputError where one is gone.
+    `kept` maps steps to digests, from the state. Raises InputError if one is missing or changed.
     """
-    for step, known in kept.items():
-        if not _is(folder(lm, step) / WEIGHTS, known):
+    for step, digest in kept.items():
+        if not _has_digest(folder(lm, step) / WEIGHTS, digest):
             raise InputError(
                 f"{folder(lm, step)} is not as the training kept it, which would go on after it; put it "
                 f"back, or delete {state} to train from the start"
@@ -49,7 +49,7 @@ def resumed(lm: Path, kept: Mapping[int, str], state: Path) -> None:
 
 
 def listed(losses: Path) -> dict[int, str]:
-    """Return step → digest of the checkpoints that a training.csv names."""
+    """Return step → digest of the checkpoints listed in a training.csv."""
     with losses.open(encoding="utf-8", newline="") as table:
         return {
             int(row["step"]): row["checkpoint"]
@@ -58,29 +58,29 @@ def listed(losses: Path) -> dict[int, str]:
         }
 
 
-def take(losses: str | Path, out: str | Path, *, lm: str, of: str, step: int) -> None:
-    """Make the LM `lm` of what the training of `of` kept after `step`; `out` is its config.json.
+def copy_checkpoint(losses: str | Path, out: str | Path, *, lm: str, of: str, step: int) -> None:
+    """Copy the checkpoint of the LM `of` after `step` as LM `lm`; `out` is its config.json.
 
-    The weights are those that training.csv (`losses`) has the digest of; what else a model's folder
-    holds is the trained one's. Raises InputError where the training kept no such step, or its
-    folder is gone or is not as it was kept.
+    The weights must have the digest in training.csv (`losses`); the other files are those of the
+    trained model. Raises InputError if the training kept no such step, or its folder is missing or
+    changed.
     """
     losses, out = Path(losses), Path(out)
-    known, weights = listed(losses), folder(losses.parent, step) / WEIGHTS
-    again = f"delete {losses} to train {of} anew"
-    if step not in known:
-        has = f"it kept {', '.join(map(str, known))}" if known else "it kept none"
+    digests, weights = listed(losses), folder(losses.parent, step) / WEIGHTS
+    again = f"delete {losses} to train {of} again"
+    if step not in digests:
+        has = f"it kept {', '.join(map(str, digests))}" if digests else "it kept none"
         raise InputError(f"lms → {lm}: the training of {of} kept no step {step} ({has}); {again}")
-    if not _is(weights, known[step]):
+    if not _has_digest(weights, digests[step]):
         what = "is not as the training kept it" if weights.exists() else "is gone"
         raise InputError(f"lms → {lm}: {weights} {what}; put it back, or {again}")
-    # Copies: of files with several names, whoever dates one dates all, for Snakemake too.
-    beside = [*losses.parent.glob("*.json"), *losses.parent.glob("passages-*.npy")]
-    for file in [weights, *sorted(beside)]:
+    # Copies, not links: a link's modification time, which Snakemake compares, is shared.
+    others = [*losses.parent.glob("*.json"), *losses.parent.glob("passages-*.npy")]
+    for file in [weights, *sorted(others)]:
         with atomic(out.with_name(file.name)) as path:
             shutil.copyfile(file, path)
 
 
-def _is(path: Path, known: str) -> bool:
-    """Say whether a file is there and has a digest."""
-    return path.is_file() and sha256(path) == known
+def _has_digest(path: Path, digest: str) -> bool:
+    """Return whether a file exists and has this digest."""
+    return path.is_file() and sha256(path) == digest

@@ -1,4 +1,4 @@
-"""The token stream that a language model is trained on, read from a memory-mapped file."""
+"""The token stream that a language model is trained on, from a memory-mapped file."""
 
 import json
 from collections.abc import Sequence
@@ -9,39 +9,39 @@ import torch
 
 from recency.errors import InputError
 
-#: Places of the text that validation tokens are taken from, evenly spaced.
+#: Number of evenly spaced positions that validation text is taken from.
 PLACES = 8
 
 
 def stretches(tokens: np.ndarray, wanted: int, end: int | None) -> list[tuple[int, int]]:
-    """Return first and last (exclusive) tokens of PLACES stretches, together about `wanted` tokens.
+    """Return first and last (exclusive) tokens of PLACES stretches, about `wanted` tokens in all.
 
-    They begin with a document and end with one, of which `end` is the last token, or in the midst of
-    one that is longer than the stretch by half.
+    They begin and end at document boundaries (`end` is a document's last token), or within a
+    document that is longer than the stretch by half.
     """
-    size, total, found = -(-wanted // PLACES), len(tokens), []
+    size, total, bounds = -(-wanted // PLACES), len(tokens), []
 
-    def after_end(place: int, reach: int) -> int:
+    def after_end(position: int, reach: int) -> int:
         if end is None:
-            return place
-        ends = np.flatnonzero(tokens[max(place - 1, 0) : place + reach] == end)
-        return max(place - 1, 0) + int(ends[0]) + 1 if len(ends) else place
+            return position
+        ends = np.flatnonzero(tokens[max(position - 1, 0) : position + reach] == end)
+        return max(position - 1, 0) + int(ends[0]) + 1 if len(ends) else position
 
-    for place in range(PLACES):
-        start = after_end(place * total // PLACES, size) if place else 0
-        found.append((start, min(after_end(start + size, size // 2), total)))
-    return found
+    for number in range(PLACES):
+        start = after_end(number * total // PLACES, size) if number else 0
+        bounds.append((start, min(after_end(start + size, size // 2), total)))
+    return bounds
 
 
 class TokenStream:
-    """Rows of `length` + 1 tokens, end to end, in the file's order or shuffled anew each epoch.
+    """Rows of `length` + 1 tokens, in the file's order or shuffled in each epoch.
 
-    Row r of step n is row n·batch + r of the order; after the last row it starts over. As in
+    Row r of step n is row n·batch + r of the order, which restarts after its last row. As in
     Pythia, rows do not overlap: the last target of one row is not the first input of the next.
 
-    Of `validation` tokens, taken from PLACES evenly spaced places of the text (`stretches`), nothing
-    is trained on: rows that have a token of a stretch are left out of the order. Or validation rows
-    are those of another file of tokens, `held_out`.
+    Rows that overlap the `validation` tokens, taken from PLACES stretches of the text
+    (`stretches`), are excluded from training. Alternatively, validation rows come from another file
+    of tokens, `held_out`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class TokenStream:
                 f"{tokens}: {len(self.tokens):,} tokens do not fill one row of {length + 1:,}; "
                 "give the corpus more text, or the recipe a smaller `sequence_length`"
             )
-        self._kept = None  # place in the order → row of the file, where some are left out
+        self._kept = None  # position in the order → row of the file, if some are excluded
         self.validation = np.zeros(0, np.int64)  # first tokens of the validation rows
         self._validation_tokens = self.tokens
         if held_out:
@@ -75,18 +75,18 @@ class TokenStream:
         self._epoch, self._permutation = -1, None
 
     def _row(self, number: int) -> int:
-        """Return the place in the file of the order's row `number`."""
-        epoch, place = divmod(number, self.rows)
+        """Return the row in the file of the order's row `number`."""
+        epoch, position = divmod(number, self.rows)
         if self.order == "sequential":
-            return place if self._kept is None else int(self._kept[place])
+            return position if self._kept is None else int(self._kept[position])
         if epoch != self._epoch:
             generator = np.random.default_rng([self.seed, epoch])
             self._epoch, self._permutation = epoch, generator.permutation(self.rows)
-        place = int(self._permutation[place])
-        return place if self._kept is None else int(self._kept[place])
+        position = int(self._permutation[position])
+        return position if self._kept is None else int(self._kept[position])
 
     def _hold_out(self, wanted: int, end: int | None, tokens: Path) -> None:
-        """Lay out the validation rows, and leave the rows that touch a stretch out of the order."""
+        """Select the validation rows, and exclude rows that overlap a stretch from the order."""
         width = self.length + 1
         kept, validation = np.ones(self.rows, bool), []
         for start, stop in stretches(self.tokens, wanted, end):
@@ -108,13 +108,13 @@ class TokenStream:
         return self._read([self._row(number) * width for number in range(first, first + count)])
 
     def validation_batch(self, first: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return inputs and targets of the validation rows from `first` on, `count` at most."""
+        """Return inputs and targets of at most `count` validation rows from `first` on."""
         return self._read(self.validation[first : first + count], self._validation_tokens)
 
     def _read(
         self, starts: Sequence[int], tokens: np.ndarray | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the rows that begin at these tokens, without their last and without their first."""
+        """Return the rows that begin at these tokens, as inputs and targets shifted by one."""
         tokens = self.tokens if tokens is None else tokens
         rows = [tokens[start : start + self.length + 1] for start in starts]
         rows = torch.from_numpy(np.stack(rows).astype(np.int64))

@@ -1,4 +1,4 @@
-"""How alike two words are as strings: the similarities S that weigh neighbours (chapter 5 of the thesis)."""
+"""String similarities of two words, which weigh neighbours (chapter 5 of the thesis)."""
 
 import math
 from collections import Counter
@@ -10,16 +10,16 @@ PREFIX, SCALE = 4, 0.1  # of Jaro-Winkler
 
 
 def jaccard(a: str, b: str) -> float:
-    """Return the share of characters that both words have."""
+    """Return the Jaccard index of the words' character sets."""
     return len(set(a) & set(b)) / len(set(a) | set(b))
 
 
 def jaro(a: str, b: str) -> float:
-    """Return Jaro's (1989) similarity: characters that match within half of the longer word, in order."""
+    """Return Jaro's (1989) similarity, from characters that match nearby and in order."""
     reach = max(0, max(len(a), len(b)) // 2 - 1)
     free, matched = [True] * len(b), []
-    for place, character in enumerate(a):
-        for other in range(max(0, place - reach), min(len(b), place + reach + 1)):
+    for index, character in enumerate(a):
+        for other in range(max(0, index - reach), min(len(b), index + reach + 1)):
             if free[other] and b[other] == character:
                 free[other] = False
                 matched.append(character)
@@ -33,7 +33,7 @@ def jaro(a: str, b: str) -> float:
 
 
 def jaro_winkler(a: str, b: str) -> float:
-    """Return Winkler's (1990): Jaro's, raised by the characters that both begin with, four at most."""
+    """Return Winkler's (1990) similarity: Jaro's, raised by a common prefix of up to four."""
     same = 0
     while same < min(PREFIX, len(a), len(b)) and a[same] == b[same]:
         same += 1
@@ -42,19 +42,21 @@ def jaro_winkler(a: str, b: str) -> float:
 
 
 def most_frequent(a: str, b: str) -> float:
-    """Return the share of both words that their most frequent characters are which they share (Seker 2014)."""
-    own, other = (dict(Counter(word).most_common(FREQUENT)) for word in (a, b))
-    return sum(own[each] + other[each] for each in own.keys() & other.keys()) / (len(a) + len(b))
+    """Return the share of both words covered by common most frequent characters (Seker 2014)."""
+    counts, other = (dict(Counter(word).most_common(FREQUENT)) for word in (a, b))
+    return sum(
+        counts[character] + other[character] for character in counts.keys() & other.keys()
+    ) / (len(a) + len(b))
 
 
 def subsequences(a: str, b: str) -> float:
-    """Return the subsequence kernel (Lodhi et al. 2002), 1 of a word with itself."""
+    """Return the normalised subsequence kernel (Lodhi et al. 2002); 1 for identical words."""
     whole = math.sqrt(_kernel(a, a) * _kernel(b, b))
     return _kernel(a, b) / whole if whole else float(a == b)
 
 
 def _kernel(a: str, b: str) -> float:
-    """Return Σ over subsequences of LENGTH of both words of DECAY^(spans), by Lodhi's recursion."""
+    """Return Σ DECAY^(spans) over common subsequences of LENGTH, by Lodhi's recursion."""
     before = [[1.0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for _ in range(LENGTH - 1):
         table = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]
@@ -70,19 +72,19 @@ def _kernel(a: str, b: str) -> float:
 
 
 def trigrams(word: str) -> set[str]:
-    """Return a word's trigrams, with a mark at each end."""
+    """Return a word's trigrams, with boundary marks."""
     marked = f"^{word}$"
-    return {marked[place : place + 3] for place in range(max(1, len(marked) - 2))}
+    return {marked[first : first + 3] for first in range(max(1, len(marked) - 2))}
 
 
 def tversky(a: str, b: str) -> float:
-    """Return Tversky's (1977) index of the words' trigrams, both words' own counted half."""
-    own, other = trigrams(a), trigrams(b)
-    both = len(own & other)
-    return both / (both + len(own - other) / 2 + len(other - own) / 2)
+    """Return Tversky's (1977) index of the words' trigrams, with both weights 1/2."""
+    of_a, other = trigrams(a), trigrams(b)
+    both = len(of_a & other)
+    return both / (both + len(of_a - other) / 2 + len(other - of_a) / 2)
 
 
-#: As the thesis's tables call them.
+#: By their names in the thesis's tables.
 SIMILARITIES: dict[str, Callable[[str, str], float]] = {
     "ji": jaccard,
     "jaro": jaro,

@@ -1,4 +1,4 @@
-"""SWordSS: vectors of rare words, from those of words that are written like them (chapter 5 of the thesis)."""
+"""SWordSS: vectors of rare words from similarly spelled words (chapter 5 of the thesis)."""
 
 import math
 from collections import Counter, defaultdict
@@ -10,10 +10,10 @@ from recency.networks.string_similarity import SIMILARITIES, trigrams
 
 
 class Index:
-    """Words by their trigrams; what is found for a word are those that share most, rare trigrams counting more.
+    """An index of words by trigrams: finds words that share most, weighting rare trigrams more.
 
-    The thesis took Lucene's order, which depends on its version; here it is tf-idf with the square
-    root of a word's number of trigrams for its length, ties in the vocabulary's order.
+    The thesis used Lucene's ranking, which depends on its version. Here it is tf-idf, with the
+    square root of a word's number of trigrams as its length, and ties in vocabulary order.
     """
 
     def __init__(self, words: Sequence[str]):
@@ -21,26 +21,28 @@ class Index:
         self.having: dict[str, list[int]] = defaultdict(list)
         self.lengths = []
         for number, word in enumerate(self.words):
-            own = trigrams(word)
-            self.lengths.append(math.sqrt(len(own)))
-            for each in own:
-                self.having[each].append(number)
+            of_word = trigrams(word)
+            self.lengths.append(math.sqrt(len(of_word)))
+            for trigram in of_word:
+                self.having[trigram].append(number)
 
     def nearest(self, word: str, count: int) -> list[int]:
-        """Return the numbers of at most `count` words, the best first."""
+        """Return the indices of at most `count` words, the best first."""
         scores: Counter[int] = Counter()
-        for each in trigrams(word):
-            having = self.having.get(each, ())
+        for trigram in trigrams(word):
+            having = self.having.get(trigram, ())
             weight = (1 + math.log(len(self.words) / (1 + len(having)))) ** 2
             for number in having:
                 scores[number] += weight
         return sorted(scores, key=lambda n: (-scores[n] / self.lengths[n], n))[:count]
 
 
-def made(
+def compose_vector(
     word: str, index: Index, matrix: np.ndarray, similarity: str, count: int
 ) -> np.ndarray | None:
-    """Return v = Σ S(word, w) v_w / Σ S(word, w) over the `count` nearest words w; None where none is near."""
+    """Return v = Σ S(word, w) v_w / Σ S(word, w) over the `count` nearest words w, or None."""
     near = index.nearest(word, count)
-    weights = np.array([SIMILARITIES[similarity](word, index.words[each]) for each in near])
+    weights = np.array(
+        [SIMILARITIES[similarity](word, index.words[neighbour]) for neighbour in near]
+    )
     return weights @ matrix[near] / weights.sum() if weights.sum() > 0 else None

@@ -1,4 +1,4 @@
-"""Rule train: train one language model on a token stream, resuming where a killed job was."""
+"""Rule train: train a language model on a token stream, resuming after a killed job."""
 
 import json
 import math
@@ -19,16 +19,16 @@ from recency.files import sha256
 from recency.networks import states, stopping, stored_steps
 from recency.progress import progress
 
-LOOK_EVERY = 10.0  # seconds between looks at the losses, for which a GPU has to wait
-TIME_TO_SAVE = 0.05  # of a job's time, at most …
-SAVE_EVERY = 600.0  # … but no state is older than this many seconds and a step
-EXPLODED = 10.0  # times the loss of guessing every word alike: a training that went astray …
-ASTRAY, LONG = 1.5, 200  # … and so many times that loss as the mean of so many steps
+LOOK_EVERY = 10.0  # seconds between reads of the losses, which block a GPU
+TIME_TO_SAVE = 0.05  # largest share of a job's time that is spent saving …
+SAVE_EVERY = 600.0  # … unless the last state is older than this many seconds and a step
+EXPLODED = 10.0  # a loss that exceeds uniform guessing by this factor has diverged …
+DIVERGED, LONG = 1.5, 200  # … and so has the mean of 200 steps at 1.5 times uniform guessing
 
 
 @dataclass(frozen=True)
 class Job:
-    """What `main` was asked for; `device` is cpu or cuda."""
+    """The arguments of `main`; `device` is cpu or cuda."""
 
     tokens: Path
     info: Path
@@ -66,15 +66,15 @@ def main(
 ) -> None:
     """Train `lm` and write a folder that `recency.load` opens, with the losses in `training.csv`.
 
-    `out` is the folder's config.json. The state of a job is kept beside the folder, with the whole
-    specification inside; that of an unfinished job of another specification is refused. Checkpoints
-    at the recipe's steps are kept in `checkpoints/step<n>`, whole models, with their digests in
-    `training.csv` (recency.networks.stored_steps). On several GPUs of this machine each step's sequences are
-    shared. `code` is module → fingerprint of
-    what trains, and part of the specification. The losses are written as they come, and with
-    `tensorboard` as its files too, into the folder's `tensorboard/`. `held_out` are the tokens of the
-    corpus that the recipe's `validation` names, if it names one; `vectors` those that its `vectors`
-    names, which words begin with (recency.networks.start).
+    `out` is the folder's config.json. A job's state is kept next to the folder, with the whole
+    specification; an unfinished state of another specification is refused. Checkpoints at the
+    recipe's steps are kept in `checkpoints/step<n>` as whole models, with their digests in
+    `training.csv` (recency.networks.stored_steps). Several GPUs of this machine share each step's
+    sequences. `code` maps the modules used in training to fingerprints, and is part of the
+    specification. The losses are written during training, with `tensorboard` also into the folder's
+    `tensorboard/`. `held_out` are the tokens of the corpus that the recipe's `validation` names,
+    and `vectors` the weights that its `vectors` names, for initial word vectors
+    (recency.networks.start).
     """
     import torch
 
@@ -92,7 +92,7 @@ def main(
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     try:
         devices = torch.multiprocessing.spawn(_train, (gpus, job), nprocs=gpus, join=False)
-        with stopping.passed_on(devices.processes):
+        with stopping.forward_signals(devices.processes):
             while not devices.join():
                 pass
     except torch.multiprocessing.ProcessRaisedException as error:
@@ -101,11 +101,11 @@ def main(
 
 
 def _train(rank: int, world: int, job: Job) -> None:
-    """Train on one device of `world`; the first one alone saves and speaks."""
+    """Train on one device of `world`; only the first one saves and prints."""
     import torch
 
     from recency.networks import architectures, start, training
-    from recency.networks.schedule import finished
+    from recency.networks.schedule import is_finished
 
     device = _prepare(rank, world, job)
     folder, recipe = job.out.parent, job.recipe
@@ -116,14 +116,16 @@ def _train(rank: int, world: int, job: Job) -> None:
     specification = _specification(job, recipe)
     model = architectures.new(job.architecture, job.bias, stream.vocabulary, job.seed)
     if job.vectors:
-        said = start.put(model, job.vectors, job.tokenizer, _tokens(job), recipe["vectors"])
-        print(said, file=sys.stderr)
+        summary = start.initialise_vectors(
+            model, job.vectors, job.tokenizer, _tokens(job), recipe["vectors"]
+        )
+        print(summary, file=sys.stderr)
     run = kind(model, stream, recipe, device, rank, world)
-    state, named = states.place(folder), _named(job)
+    state, named = states.state_path(folder), _special_tokens(job)
     done, curve = training.resume(state, specification, run)
     run.validation = curve.validation
     if rank == 0:
-        stored_steps.resumed(folder, curve.kept, state)
+        stored_steps.check_kept(folder, curve.kept, state)
         setattr(
             model.config, history.KEY, _history(job, specification, states.changes(state, done))
         )
@@ -133,30 +135,30 @@ def _train(rank: int, world: int, job: Job) -> None:
     shown.update(done * tokens_per_step)
     events = _events(folder, done) if job.tensorboard and rank == 0 else None
     saved = looked = time.monotonic()
-    cost = 0.0  # of the last state, seconds
-    unread = []  # reading a loss waits for the device
-    ended = finished(recipe, done, curve.validation)
+    cost = 0.0  # seconds to save the last state
+    unread = []  # losses on the device, since reading one blocks it
+    ended = is_finished(recipe, done, curve.validation)
 
     def read(step: int) -> None:
-        """Read the losses up to `step` off the device, and write them."""
+        """Read the losses up to `step` from the device, and write them."""
         nonlocal unread
         curve.losses += torch.stack(unread).tolist() if unread else []
         unread = []
-        if said := _astray(curve.losses, math.log(stream.vocabulary), state, done):
-            raise InputError(f"train {job.lm}: {said}")
+        if problem := _divergence(curve.losses, math.log(stream.vocabulary), state, done):
+            raise InputError(f"train {job.lm}: {problem}")
         if rank == 0:
             curve.write(folder / "training.csv", tokens_per_step)
             if events:
                 events(curve, tokens_per_step)
 
-    with stopping.asked(rank) as stop:
+    with stopping.catch_signals(rank) as stop:
         for step in range(done + 1, steps + 1):
             if ended:
                 break
 
             def report(sequences: int, before: int = (step - 1) * tokens_per_step) -> None:
                 stop.check()
-                if device == "cpu" and rank == 0:  # on a GPU what is begun is not what is done
+                if device == "cpu" and rank == 0:  # a GPU runs asynchronously
                     shown.update(before + sequences * recipe["sequence_length"])
 
             try:
@@ -166,16 +168,16 @@ def _train(rank: int, world: int, job: Job) -> None:
                 training.save(state, specification, run, step - 1, curve)
                 raise InputError(
                     f"train {job.lm}: ended by {signal} after step {step - 1} of {steps}; its state is saved, "
-                    "and the same command goes on from there"
+                    "and the same command resumes from there"
                 ) from None
             keeps = step in recipe["checkpoints"]
             if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
                 curve.validation[step] = run.validation_loss()
                 _expect(shown, recipe, curve, tokens_per_step)
-            if keeps and rank == 0:  # before the state that says so
+            if keeps and rank == 0:  # before the state that lists it
                 save = partial(_save_model, model, job, named)
                 curve.kept[step] = stored_steps.keep(save, folder, step)
-            ended = finished(recipe, step, curve.validation)
+            ended = is_finished(recipe, step, curve.validation)
             if time.monotonic() - looked >= LOOK_EVERY or ended:
                 read(step)
                 if rank == 0:
@@ -195,7 +197,7 @@ def _train(rank: int, world: int, job: Job) -> None:
 
 
 def _expect(shown: progress, recipe: dict, curve, tokens_per_step: int) -> None:
-    """Have the progress count to the end that a training has, as far as its validation tells."""
+    """Set the progress total to the training's last step, as far as it is known."""
     from recency.networks.schedule import last_step
 
     last, shown.at_most = last_step(recipe, curve.validation)
@@ -223,7 +225,7 @@ def _prepare(rank: int, world: int, job: Job) -> str:
 
 
 def _specification(job: Job, recipe: dict) -> dict:
-    """Return all that the weights depend on, but for the device."""
+    """Return everything that the weights depend on, except the device."""
     return {
         "architecture": job.architecture,
         "bias": job.bias,
@@ -237,7 +239,7 @@ def _specification(job: Job, recipe: dict) -> dict:
 
 
 def _history(job: Job, specification: dict, changes: dict) -> dict:
-    """Return what the network is made from."""
+    """Return the provenance of the network."""
     files = job.out.parent, job.tokens, job.info
     return history.of_training(*files, specification, changes, job.held_out, job.vectors)
 
@@ -250,7 +252,7 @@ def _tokens(job: Job):
 
 
 def _events(folder: Path, done: int) -> Callable:
-    """Return what adds the losses after step `done` to TensorBoard's files."""
+    """Return a function that adds the losses after step `done` to TensorBoard's files."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -274,7 +276,7 @@ def _events(folder: Path, done: int) -> Callable:
 
 
 def _save_model(model, job: Job, named: Mapping[str, str], folder: Path) -> None:
-    """Write the network and its tokenizer as a folder that transformers knows."""
+    """Write the network and its tokenizer as a transformers folder."""
     from transformers import PreTrainedTokenizerFast
 
     model.save_pretrained(folder)
@@ -283,10 +285,10 @@ def _save_model(model, job: Job, named: Mapping[str, str], folder: Path) -> None
     shutil.copyfile(job.tokenizer, folder / "tokenizer.json")
 
 
-def _named(job: Job) -> dict[str, str]:
-    """Return the tokenizer's names of the token that ends a text, and begins the next.
+def _special_tokens(job: Job) -> dict[str, str]:
+    """Return the special tokens of the tokenizer: the one that ends a text and begins the next.
 
-    Of a masked LM they are RoBERTa's.
+    For a masked LM they are RoBERTa's.
     """
     from tokenizers import Tokenizer
 
@@ -305,7 +307,7 @@ def _named(job: Job) -> dict[str, str]:
 
 
 def _with_steps(recipe: dict, rows: int) -> dict:
-    """Turn `epochs` into steps; the last step of the last epoch may begin another."""
+    """Convert `epochs` to steps; the last step of the last epoch may reach into another."""
     epoch = math.ceil(rows / recipe["batch_sequences"])
     if recipe.get("validation", {}).get("every") == "epoch":
         recipe = recipe | {"validation": recipe["validation"] | {"every": epoch}}
@@ -316,7 +318,7 @@ def _with_steps(recipe: dict, rows: int) -> dict:
 
 
 def _objective(recipe: dict) -> tuple[type, Callable]:
-    """Return what trains by a recipe, and what reads the text for it."""
+    """Return a recipe's training class, and the function that reads its text."""
     from recency.networks import (
         carried,
         lossy_rows,
@@ -336,7 +338,7 @@ def _objective(recipe: dict) -> tuple[type, Callable]:
 
 
 def _rows(job: Job, recipe: dict):
-    """Return the rows of tokens that a network of attention is trained on."""
+    """Return the rows of tokens for a causal attention network."""
     from recency.networks.stream import TokenStream
 
     wanted = recipe.get("validation", {}).get("tokens", 0)
@@ -344,10 +346,10 @@ def _rows(job: Job, recipe: dict):
     return TokenStream(job.tokens, job.info, length, order, job.seed, wanted, job.held_out)
 
 
-def _astray(losses: list[float], guessing: float, state: Path, saved: int) -> str:
-    """Say where a loss ceased to be a number, or grew beyond all sense, and what is left.
+def _divergence(losses: list[float], guessing: float, state: Path, saved: int) -> str:
+    """Return a message if a loss is not finite or has diverged; else "".
 
-    `guessing` is the loss of guessing every entry of the vocabulary alike, which a training begins with.
+    `guessing` is the loss of a uniform distribution over the vocabulary, at which training starts.
     """
     bad = next((n for n, loss in enumerate(losses, 1) if not loss <= EXPLODED * guessing), 0)
     if bad:
@@ -357,25 +359,25 @@ def _astray(losses: list[float], guessing: float, state: Path, saved: int) -> st
             "use `precision: fp32`"
         )
     mean = math.fsum(losses[-LONG:]) / LONG if len(losses) >= LONG else 0.0
-    if mean > ASTRAY * guessing:
+    if mean > DIVERGED * guessing:
         return (
             f"the loss is {mean:.4g} in the mean of steps {len(losses) - LONG + 1} to {len(losses)}, where "
-            f"guessing every word alike has {guessing:.4g}. Lower the recipe's `learning_rate`"
+            f"guessing uniformly has {guessing:.4g}. Lower the recipe's `learning_rate`"
         )
     return ""
 
 
 def _device(wanted: str, gpus: int) -> str:
-    """Return the device a job trains on: `auto` is a GPU where there is one."""
+    """Return the device that a job trains on: `auto` is a GPU if there are enough."""
     import torch
 
-    found = torch.cuda.device_count()
-    if wanted == "cuda" and found < gpus:
+    available = torch.cuda.device_count()
+    if wanted == "cuda" and available < gpus:
         raise InputError(
             f"the recipe has `device: cuda` and asks for {gpus} GPU(s), but PyTorch sees "
-            f"{found or 'no GPU'} here; run on a machine that has them, or choose a scale made for a CPU"
+            f"{available or 'no GPU'} here; run on a machine that has them, or choose a scale made for a CPU"
         )
-    device = ("cuda" if found >= gpus else "cpu") if wanted == "auto" else wanted
+    device = ("cuda" if available >= gpus else "cpu") if wanted == "auto" else wanted
     headers = Path(sysconfig.get_path("include"), "Python.h")
     if device == "cuda" and not headers.exists():
         raise InputError(

@@ -1,4 +1,4 @@
-"""One optimiser step of the paper's recipe, and the state that lets a killed job go on."""
+"""One optimiser step of the paper's recipe, and the state from which a killed job resumes."""
 
 import contextlib
 import csv
@@ -18,15 +18,15 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.networks import linear, states
 from recency.networks.loss import cross_entropy_sum
-from recency.networks.schedule import finished, learning_rate
+from recency.networks.schedule import is_finished, learning_rate
 from recency.networks.stream import TokenStream
 
 
 @dataclass
 class Curve:
-    """Mean losses of a training, nats: of each step, and by step on the validation rows.
+    """Mean training losses in nats by step, and validation losses by step.
 
-    `kept` are the steps whose weights were kept, with their digests.
+    `kept` maps the steps with checkpoints to their digests.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -34,9 +34,9 @@ class Curve:
     kept: dict[int, str] = field(default_factory=dict)
 
     def write(self, path: Path, tokens_per_step: int) -> None:
-        """Write step, tokens, loss_nats, of the validation nats and perplexity, and checkpoint.
+        """Write step, tokens, loss_nats, the validation's nats and perplexity, and checkpoint.
 
-        What there is none of at a step is empty.
+        Cells without a value are empty.
         """
         columns = ["step", "tokens", "loss_nats", "validation_nats", "validation_perplexity"]
         with atomic(path) as part, part.open("w", newline="") as file:
@@ -52,10 +52,10 @@ class Curve:
 
 
 def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.Optimizer:
-    """AdamW, or SGD; weight decay on matrices alone, or on `all` as the recipe's `decayed` says.
+    """Return AdamW or SGD, with weight decay on matrices, or on `all` by the recipe's `decayed`.
 
-    Biases, LayerNorms, learned weights of an attention bias and what a memory fades by (`undecayed` of
-    its form) are no matrices.
+    Biases, LayerNorms, learned weights of an attention bias and decay parameters of a memory
+    (`undecayed` of its form) do not count as matrices.
     """
     everything = recipe.get("decayed") == "all"
     left_out = {
@@ -75,10 +75,10 @@ def optimizer(model: PreTrainedModel, recipe: dict) -> torch.optim.Optimizer:
 
 
 class Training:
-    """A model, its optimiser and its token stream, on one device of `world` that share each step.
+    """A model, its optimiser and its token stream, on one of `world` devices that share each step.
 
-    On a GPU the network is compiled and nothing in a step waits for the device. The first step
-    asks whether the compiled network computes what the plain one does.
+    On a GPU the network is compiled, and a step does not wait for the device. The first step checks
+    that the compiled network equals the plain one.
     """
 
     def __init__(
@@ -95,28 +95,28 @@ class Training:
         self.rank, self.world = rank, world
         self.optimizer = optimizer(model, recipe)
         self.validation: dict[int, float] = {}  # step → nats, on which a schedule may depend
-        self.carried = None  # what a recurrent network remembers from step to step
+        self.carried = None  # a recurrent network's state between steps
         self.network = model.base_model
         self.unchecked = compiled = device != "cpu" if compiled is None else compiled
         modules = [module for module in biased.attention_modules(model) if module.is_causal]
         plain = modules and not any(hasattr(m, "recency_bias") for m in model.modules())
-        # The mask of this bias is free when compiled; on a CPU its attention is by blocks.
+        # The mask of this bias is free when compiled; on a CPU it selects attention by blocks.
         if plain and (compiled or _by_blocks(model, recipe["sequence_length"])):
             biased.attach(model, {"form": "none"})
         if device == "cpu" and not compiled:
             linear.by_onednn(model)
         if compiled:
             length = recipe["sequence_length"]
-            for module in modules:  # made before, not while, compiling
+            for module in modules:  # built before compiling
                 biased.visible_blocks(module.recency_bias.reach, length, length, model.device)
             self.network = torch.compile(model.base_model, dynamic=False)
 
     def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
         """Do step `number` (from 1) and return its mean loss in nats, left on the device.
 
-        The step's sequences are dealt out to the devices a micro-batch at a time; gradients are
-        summed over all of them, so that their number changes a result by rounding alone. `report`
-        gets the number of sequences begun before each micro-batch.
+        The step's sequences are distributed over the devices by micro-batches, and gradients are
+        summed, so that the number of devices changes results only by rounding. `report` gets the
+        number of sequences begun before each micro-batch.
         """
         self.model.train()
         self._seed_dropout(number)
@@ -158,17 +158,19 @@ class Training:
         return (total[0] / total[1]).item()
 
     def _update(self) -> None:
-        """Clip the gradients, if the recipe does, and take the optimiser's step."""
+        """Clip the gradients, if the recipe says so, and take the optimiser's step."""
         if self.recipe["clip"] is not None:
             self._clip(self.recipe["clip"])
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
     def _clip(self, most: float) -> None:
-        """Scale the gradients to a norm of at most `most`; on a CPU pass over those beyond it alone."""
-        parameters = [each for each in self.model.parameters() if each.grad is not None]
-        norm = torch.nn.utils.get_total_norm([each.grad for each in parameters])
-        if self.device != "cpu" or not norm + 1e-6 <= most:  # 1e-6 as PyTorch has it
+        """Scale the gradients to a norm of at most `most`; a CPU skips this below it."""
+        parameters = [
+            parameter for parameter in self.model.parameters() if parameter.grad is not None
+        ]
+        norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in parameters])
+        if self.device != "cpu" or not norm + 1e-6 <= most:  # 1e-6 as in PyTorch
             torch.nn.utils.clip_grads_with_norm_(parameters, most, norm)
 
     def targets_in(self, first: int, sequences: int) -> int:
@@ -189,9 +191,9 @@ class Training:
         return torch.autocast(kind, torch.bfloat16) if bf16 else contextlib.nullcontext()
 
     def _check_compiled(self, inputs: torch.Tensor) -> None:
-        """Raise RuntimeError if the compiled network gives other states than the plain one.
+        """Raise RuntimeError if the compiled network's states differ from the plain one's.
 
-        Of a bias that is learned, its gradients are compared as well: the kernel computes them.
+        For a learned bias its gradients, which the kernel computes, are compared as well.
         """
         self.unchecked = False
         config, chosen = self.model.config, self.model.config._attn_implementation
@@ -215,7 +217,7 @@ class Training:
         self.model.train()
         pairs = zip(got, plain, strict=True)
         errors = [((a - b).norm() / b.norm().clamp(min=1e-30)).item() for a, b in pairs]
-        # In bfloat16 small gradients are coarse; a wrong one differs by its whole size.
+        # In bfloat16 small gradients are coarse; a wrong one differs by its full magnitude.
         for number, error in enumerate(errors):
             part, most = ("gradients", 0.3) if number else ("states", 0.03)
             if not error < most:
@@ -232,13 +234,13 @@ class Training:
         return tokens.pin_memory().to(self.device, non_blocking=True)
 
     def _seed_dropout(self, number: int) -> None:
-        """Seed what a step draws, so that it draws the same after a resume."""
+        """Seed a step's dropout, so that it is the same after a resume."""
         numbers = torch.Generator().manual_seed(self.stream.seed)
         offset = torch.randint(2**40, (1,), generator=numbers).item()
         torch.manual_seed(offset + number * self.world + self.rank)
 
     def _gradients(self) -> list[torch.Tensor]:
-        """Return every parameter's gradient; a device without sequences of its own has zeros."""
+        """Return every parameter's gradient; a device without sequences has zeros."""
         for parameter in self.model.parameters():
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
@@ -246,7 +248,7 @@ class Training:
 
 
 def _by_blocks(model: PreTrainedModel, length: int) -> bool:
-    """Say whether recency.attention.blocks takes causal attention without a bias on a CPU.
+    """Return whether recency.attention.blocks computes unbiased causal attention on a CPU.
 
     It is faster than PyTorch's own, by a fifth of a step in bf16, but has no dropout.
     """
@@ -261,9 +263,9 @@ def save(
     done: int,
     curve: Curve,
 ) -> None:
-    """Write the state whole; the one before stays until then. The last needs no optimiser."""
-    ended = finished(specification["recipe"], done, curve.validation)
-    # Into an open file: given a path, torch does not say that the disk is full.
+    """Write the state atomically; the final one needs no optimiser."""
+    ended = is_finished(specification["recipe"], done, curve.validation)
+    # Into an open file: given a path, torch does not report a full disk.
     with atomic(path) as temporary, temporary.open("wb") as file:
         torch.save(
             {
@@ -281,11 +283,12 @@ def save(
 
 
 def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
-    """Load a state if there is one; return the steps done and their losses.
+    """Load a state if there is one; return the number of steps done and their losses.
 
-    A finished training keeps its state, for a job whose outputs were lost after it; of another
-    specification it is passed over. An unfinished one of another specification raises InputError
-    with the difference, unless that is of code alone, and declared to alter nothing (recency.networks.states).
+    A finished training keeps its state for a job whose outputs were lost; it is ignored if its
+    specification differs. An unfinished state of another specification raises InputError with the
+    difference, unless only code differs and the change was declared to have no effect
+    (recency.networks.states).
     """
     if not path.exists():
         return 0, Curve()
@@ -296,13 +299,15 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
             return 0, Curve()
         lines = states.difference(made_for, specification)
         codes = made_for.get("code", {}), specification["code"]
-        if not (states.of_code_alone(lines) and states.declared(path, *codes)):
+        if not (states.differ_in_code_only(lines) and states.is_declared(path, *codes)):
             raise InputError(
                 f"{path} is the state of a training run of another specification:\n"
                 + "\n".join(f"  {line}" for line in lines)
                 + "\nDelete the file to train from the start, or set the config back to go on."
             )
-        print(f"{path}: goes on by other code, as declared:", *lines, sep="\n  ", file=sys.stderr)
+        print(
+            f"{path}: resumes with changed code, as declared:", *lines, sep="\n  ", file=sys.stderr
+        )
     run.model.load_state_dict(state["model"])
     if state["optimizer"] is not None:
         run.optimizer.load_state_dict(state["optimizer"])

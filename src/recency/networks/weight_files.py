@@ -1,38 +1,38 @@
-"""The files with a checkpoint's weights, and whether they are those whose checksums are stated."""
+"""The files with a checkpoint's weights, and the verification of their checksums."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from recency.errors import InputError, first_line
 from recency.files import sha256
-from recency.networks.hub import place
+from recency.networks.hub import locate
 
 SAFE = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-#: Endings of files with weights.
+#: Suffixes of files with weights.
 _ENDINGS = (".safetensors", ".bin", ".gguf")
 
 
 def verify(
     source: str | Path, expected: str | Mapping[str, str], allow_pickle: bool = False
 ) -> None:
-    """Refuse a checkpoint whose weights have other checksums than those stated.
+    """Raise InputError for a checkpoint whose weights differ from the stated checksums.
 
     Parameters
     ----------
     source : str or Path
-        The checkpoint as `recency.networks.hub.place` takes it; files of the Hub are downloaded.
+        The checkpoint, as for `recency.networks.hub.locate`; files of the Hub are downloaded.
     expected : str or Mapping
-        SHA-256 of its one file of weights, or file → SHA-256 where there are several.
+        SHA-256 of its single file of weights, or file → SHA-256 for several.
     allow_pickle : bool
-        Whether the one file may be pytorch_model.bin.
+        Whether the single file may be pytorch_model.bin.
 
     Raises
     ------
     InputError
-        Names the file with both checksums, or a file that is not there or has no checksum.
+        Names the file with both checksums, or a file that is missing or has no checksum.
     """
-    name, within = place(source)
+    name, within = locate(source)
     folder = Path(name)
     if isinstance(expected, str):
         file = within.get("gguf_file") or SAFE[0]
@@ -61,15 +61,15 @@ def verify(
 
 
 def _of_hub(source: str | Path, file: str) -> Path:
-    """Return the copy here of a file of the Hub; raise InputError where it cannot be had."""
+    """Return the local copy of a Hub file; raise InputError if it cannot be downloaded."""
     from transformers.utils import cached_file
 
-    name, within = place(source)
+    name, within = locate(source)
     within.pop("gguf_file", None)
     try:
         return Path(cached_file(name, file, **within))
     except OSError as error:
         raise InputError(
-            f"checkpoint {str(source)!r}: {file}, whose sha256 is stated, could not be had: "
+            f"checkpoint {str(source)!r}: {file}, whose sha256 is stated, could not be downloaded: "
             f"{first_line(error)}"
         ) from error

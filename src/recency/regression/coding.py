@@ -1,6 +1,6 @@
-"""How the terms of a formula become columns, fixed by the fit partition: log(x), poly(x, 2), levels.
+"""Code the terms of a formula as columns, fixed by the fit partition: log(x), poly(x, 2), factors.
 
-A term that is a numeric column, and `pos`, need nothing of this and have no entry here.
+A term that is a numeric column, and `pos`, have no entry here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,30 +19,30 @@ from recency.mixed.polynomials import Basis, basis_of
 from recency.regression import delay_terms
 from recency.regression import predictor_names as names
 from recency.regression.kernels import KERNELS, named
-from recency.regression.texts import Texts, mangled, plain, word_values
+from recency.regression.texts import Texts, as_identifier, plain, word_values
 
 SUMMED = ("surprisal", "corrected", "unigram", "length", "given_length")
-"""What adds up over a region: its surprisal is exactly the sum of its words'. Of next_… the region has
-its last word's; of all else, position and previous_… among it, its first word's."""
+"""Measures that are summed over a region of words. next_… has the value of the region's last word;
+all others, position and previous_… among them, that of its first."""
 Values = Callable[[str], np.ndarray]
-"""Gives a column of the data (n,) by its name."""
+"""Returns a column of the data (n,) by its name."""
 
 
 @dataclass(frozen=True)
 class Coding:
-    """What a fit keeps of its terms, so that other partitions get the same columns.
+    """The coding of a fit's terms, stored so that other partitions get the same columns.
 
-    `columns`: column → `term`, and what belongs to it of `level` (the column is its indicator),
-    `mean` and `sd` (of scale), `degree`, `alpha` and `norm2` (of poly), `lags` (weights of the words
-    before), `kernel` and its `parameters`. `spans`: term → columns.
+    `columns` maps each column to its `term` and those of these that apply: `level` (the column is
+    its indicator), `mean` and `sd` (scale), `degree`, `alpha` and `norm2` (poly), `lags` (weights
+    of the preceding words), `kernel` and its `parameters`. `spans` maps each term to its columns.
     """
 
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     spans: Mapping[str, Sequence[str]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
-    """the dataset's own columns: a row that lacks one is left out"""
+    """the dataset's own columns; rows that lack a value in one are dropped"""
     groups: tuple[str, ...] = ()
-    """grouping factors, some of them known without this"""
+    """grouping factors, also those that every dataset has"""
 
     @property
     def categorical(self) -> dict[str, list[str]]:
@@ -50,27 +50,27 @@ class Coding:
         return {t: list(c) for t, c in self.spans.items() if "level" in self.columns[c[0]]}
 
     def reads(self, predictors: Iterable[str]) -> set[str]:
-        """Return the columns of the data that are needed for these predictors."""
+        """Return the columns of the data that these predictors need."""
         terms = [self.columns[p]["term"] if p in self.columns else p for p in predictors]
         return {v for t in terms for v in names.variables(t)} | {*self.needs, *self.groups}
 
 
-NOTHING = Coding()
+NO_CODING = Coding()
 
 
-def recorded(fit: Mapping[str, Any]) -> Coding:
-    """Return the coding that a fit's JSON file has."""
+def coding_from_record(fit: Mapping[str, Any]) -> Coding:
+    """Return the coding stored in a fit's JSON file."""
     groups = tuple(names.split_groups(fit["random"]))
     return Coding(fit.get("columns", {}), {}, tuple(fit.get("needs", ())), groups)
 
 
 def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLike) -> Coding:
-    """Find how the terms of `formula` are coded, from the fit partition at `path`.
+    """Return the coding of the terms of `formula`, from the fit partition at `path`.
 
-    `full` is the full model's formula: its columns are what a row must have, so that full and base
-    are fitted to the same rows.
+    `full` is the full model's formula. Rows must have all of its columns, so that the full and the
+    base model are fitted to the same rows.
     """
-    needs, groups = tuple(names.own(full)), tuple(names.grouping(full))
+    needs, groups = tuple(names.dataset_columns(full)), tuple(names.grouping(full))
     rows = Coding(needs=needs, groups=groups)
     expressions = {term: read(term) for term in formula.predictors}
     asked = {term: e for term, e in expressions.items() if e.kind != "name" or e.value in needs}
@@ -80,35 +80,35 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     reads = {name for e in asked.values() for name in names.inputs(e)}
     wanted = reads | set(needs) | set(groups) | {"word_id", "span"}
     there = [name for name in pq.read_schema(path).names if name in wanted]
-    frame, _ = complete(pd.read_parquet(path, columns=there), texts, rows, path)
+    frame, _ = drop_incomplete(pd.read_parquet(path, columns=there), texts, rows, path)
     if frame.empty:
-        return rows  # read_rows() says so
+        return rows  # read_rows() reports it
     counted: dict[str, pd.Series] = {}
     for term, expression in asked.items():
         kind = _kind(expression, frame, texts, path)
         if kind is not None:
-            found = _argument(term, expression, kind, frame, texts, path)
-            counted[term] = pd.Series(found).value_counts()
+            values = _argument(term, expression, kind, frame, texts, path)
+            counted[term] = pd.Series(values).value_counts()
     columns: dict[str, dict[str, Any]] = {}
     spans = {}
     for term, expression in asked.items():
         if term in counted:
-            made = _coded(term, expression, counted[term])
+            of_term = _coded(term, expression, counted[term])
         elif (delay := delay_terms.delay_of(term)) is not None:
-            made = _delayed(term, delay)
+            of_term = _delayed(term, delay)
         elif expression.kind == "name":
             continue  # a number as it is
         else:
-            made = {f"`{term.replace('`', '')}`": {"term": term}}
-        columns |= made
-        spans[term] = list(made)
+            of_term = {f"`{term.replace('`', '')}`": {"term": term}}
+        columns |= of_term
+        spans[term] = list(of_term)
     return Coding(columns, spans, needs, groups)
 
 
-def complete(
+def drop_incomplete(
     frame: pd.DataFrame, texts: Texts, coding: Coding, path: str | PathLike
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return the rows that lack none of the columns needed; how many lack which, and `rows` in all."""
+    """Return the rows without missing values, and the number missing by column and of `rows`."""
     lacking = {name: pd.isna(raw(name, frame, texts, path)) for name in coding.needs}
     counts = {name: int(mask.sum()) for name, mask in lacking.items() if mask.any()}
     if not counts:
@@ -122,11 +122,11 @@ def complete(
 
 
 def raw(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> np.ndarray:
-    """Return a column of the data (n,) for the rows of `frame`: of words, of an LM, or its own."""
+    """Return a column (n,) for the rows of `frame`: of the words, an LM, or the observations."""
     values = word_values(texts, name)
     parts = names.split(name)
     if values is not None:
-        return of_span(parts.stem if not parts.shift else name, values, frame)
+        return values_over_span(parts.stem if not parts.shift else name, values, frame)
     if name in frame:
         return plain(frame[name])
     if name in names.EXTRA:
@@ -140,10 +140,10 @@ def raw(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> n
     )
 
 
-def of_span(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
-    """Give a predictor (n,) of responses: of their words `word_id`, or over `span` words from there.
+def values_over_span(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+    """Return a predictor (n,) of responses: at the word `word_id`, or over a region of `span` words.
 
-    `values` (W,) are those of all words in reading order; NaN in a region makes its sum NaN.
+    `values` (W,) are those of all words in reading order; a NaN in a region makes its sum NaN.
     """
     word = frame["word_id"].to_numpy()
     if "span" not in frame:
@@ -161,7 +161,7 @@ def of_span(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
 
 
 def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:
-    """Return a column (n,) as it was coded for the fit; `values` gives the data's columns."""
+    """Return a column (n,) with the fit's coding; `values` returns columns of the data."""
     expression = read(spec["term"])
     if "lags" in spec:
         return sum(
@@ -173,17 +173,17 @@ def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:
         inner = expression.parts[0] if expression.kind == "call" else expression
         return (_levels(values(inner.value)) == spec["level"]).astype(np.float64)
     inner = expression.parts[0] if "alpha" in spec or "sd" in spec else expression
-    found = _finite(spec["term"], inner, values)
+    x = _finite(spec["term"], inner, values)
     if "alpha" in spec:
         basis = Basis(tuple(spec["alpha"]), tuple(spec["norm2"]))
-        return basis.values(found)[:, spec["degree"] - 1]
-    return (found - spec["mean"]) / spec["sd"] if "sd" in spec else found
+        return basis.values(x)[:, spec["degree"] - 1]
+    return (x - spec["mean"]) / spec["sd"] if "sd" in spec else x
 
 
 def _delayed(
     term: str, delay: delay_terms.Lags | delay_terms.Deconvolution
 ) -> dict[str, dict[str, Any]]:
-    """Return a delayed effect's columns; of a kernel with parameters that are yet to be estimated."""
+    """Return a delayed effect's columns; a kernel has starting values as its parameters."""
     if isinstance(delay, delay_terms.Lags):
         return delay_terms.lag_columns(term, delay)
     first = named(delay.kernel, KERNELS[delay.kernel].starts[0])
@@ -192,7 +192,7 @@ def _delayed(
 
 
 def _is_text(expression: Expression, texts: Texts) -> bool:
-    """Say whether a term is a word's column of names, but for those known to texts."""
+    """Return whether a term is a text column of the words other than `texts`' categories."""
     if expression.kind != "name" or expression.value in (*texts.predictors, *texts.categories):
         return False
     values = word_values(texts, expression.value)
@@ -202,7 +202,7 @@ def _is_text(expression: Expression, texts: Texts) -> bool:
 def _kind(
     expression: Expression, frame: pd.DataFrame, texts: Texts, path: str | PathLike
 ) -> str | None:
-    """Say what must be known of a term's values: their `levels`, `numbers` for statistics, or not."""
+    """Return the values that a term's coding depends on: its `levels`, its `numbers`, or None."""
     if expression.kind == "call" and expression.value in CODINGS:
         return "levels" if expression.value == "factor" else "numbers"
     if expression.kind != "name":
@@ -225,7 +225,7 @@ def _argument(
 
 
 def _coded(term: str, expression: Expression, counts: pd.Series) -> dict[str, dict[str, Any]]:
-    """Code a term by its values' counts in the fit partition."""
+    """Code a term from the counts of its values in the fit partition."""
     counts = counts.sort_index()
     if expression.kind == "call" and expression.value == "poly":
         degree = int(expression.parts[1].value)
@@ -242,12 +242,14 @@ def _coded(term: str, expression: Expression, counts: pd.Series) -> dict[str, di
             raise InputError(f"{term}: its values are all the same")
         return {f"`{term.replace('`', '')}`": {"term": term, "mean": mean, "sd": sd}}
     name = expression.parts[0].value if expression.kind == "call" else expression.value
-    found = {f"{name}_{mangled(level)}": {"term": term, "level": level} for level in counts.index}
-    if len(found) < len(counts):
-        raise InputError(f"{name}: some of its levels differ in signs alone; rename them")
-    if len(found) < 2:
+    specs = {
+        f"{name}_{as_identifier(level)}": {"term": term, "level": level} for level in counts.index
+    }
+    if len(specs) < len(counts):
+        raise InputError(f"{name}: some of its levels differ only in punctuation; rename them")
+    if len(specs) < 2:
         raise InputError(f"{name} has one level, {counts.index[0]!r}: it can have no effect")
-    return found
+    return specs
 
 
 def _levels(values: np.ndarray) -> np.ndarray:
@@ -257,18 +259,18 @@ def _levels(values: np.ndarray) -> np.ndarray:
 
 
 def _finite(term: str, expression: Expression, values: Values) -> np.ndarray:
-    """Evaluate an expression (n,); an InputError names the first row where it is not finite."""
+    """Evaluate an expression (n,); raise an InputError at the first row where it is not finite."""
     columns = {name: values(name) for name in names.inputs(expression)}
     for name, of_column in columns.items():
         if of_column.dtype == object:
             raise InputError(f"{term}: {name} has names such as {of_column[0]!r}, not numbers")
     n = len(next(iter(columns.values()))) if columns else 1
-    found = np.broadcast_to(evaluate(expression, columns), (n,)).astype(np.float64)
-    odd = np.flatnonzero(~np.isfinite(found))
+    result = np.broadcast_to(evaluate(expression, columns), (n,)).astype(np.float64)
+    odd = np.flatnonzero(~np.isfinite(result))
     if len(odd):
         shown = ", ".join(f"{name} {of_column[odd[0]]:g}" for name, of_column in columns.items())
         raise InputError(
-            f"{term} is {found[odd[0]]} where {shown} ({len(odd):,} such rows); filter them out or "
+            f"{term} is {result[odd[0]]} where {shown} ({len(odd):,} such rows); filter them out or "
             "change the formula"
         )
-    return found
+    return result

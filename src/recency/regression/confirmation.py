@@ -1,10 +1,10 @@
-"""Which fits lme4 confirms: those of a share of the LMs, drawn by their names.
+"""Select the fits that lme4 confirms: those of a random share of the LMs.
 
-The figures of a fit that is searched on cross-products are our own. lme4 sets up the fits that are
-drawn, evaluates its deviance at theta and reports them itself; the two are compared
-(recency.mixed.fitting.confirmed). All fits of a model of an LM are drawn or none, so that R starts in few
-jobs; the name alone decides, so that a further LM or corpus changes no other fit. What all LMs are
-compared with is always confirmed.
+Fits that are searched on cross-products are computed by this package. For the selected ones, lme4
+evaluates its deviance at theta and reports its own figures, and the two are compared
+(recency.mixed.fitting.confirm_by_lme4). An LM's fits of a model are selected together, so that R starts
+in few jobs. The selection depends on names only, so that adding an LM or corpus changes no other
+fit. The fits that all LMs are compared with are always confirmed.
 """
 
 import hashlib
@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 SHARE = 0.1
-"""Of the LMs, where a design has no `confirm`."""
+"""Share of the LMs that are confirmed, unless a design sets `confirm`."""
 ROWS = 2_000_000
-"""Up to which lme4 is asked: it holds them all, in nearly 2 kB a row."""
+"""Number of rows up to which lme4 is used: it needs nearly 2 kB of memory per row."""
 NO_LM = "none"
-"""What stands for the LM in the name of a fit that all LMs share."""
+"""The LM's name in a fit that all LMs share."""
 
 
-def drawn(design: Mapping[str, Any], lm: str, model: str, *names: object) -> bool:
-    """Say whether lme4 confirms an LM's fits of a model; `names` are what else sets them apart."""
+def is_confirmed(design: Mapping[str, Any], lm: str, model: str, *names: object) -> bool:
+    """Return whether lme4 confirms an LM's fits of a model; `names` identify the fit further."""
     share = design.get("confirm", SHARE)
     if lm == NO_LM and share > 0:
         return True

@@ -1,4 +1,4 @@
-"""Which models the endpoints of ΔLogLik cover (recency.endpoints)."""
+"""Check which models the endpoints of ΔLogLik cover (recency.endpoints)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from recency.regression.designs import is_mixed, read
 
 
 class NotCrossed(InputError):
-    """A model or data that the crossed bootstrap does not cover; the message says why."""
+    """A model or data that the crossed bootstrap does not cover; the message gives the reason."""
 
 
 def factors_of(
@@ -20,12 +20,14 @@ def factors_of(
     what: str = "the crossed bootstrap",
     way_out: str = "; set `bootstrap: given_fits` in the experiment",
 ) -> tuple[Factor, Factor | None]:
-    """Return the factor of subjects and the other one of a model that `what` covers.
+    """Return the factor of subjects and, if there is one, the other factor of a model.
+
+    `what` names the method that the factors are for, in messages.
 
     Raises
     ------
     NotCrossed
-        Where there is no by-subject effect, a third grouping factor, or a nested one.
+        If there is no by-subject effect, a third grouping factor, or a nested one.
     """
     start = f"formula '{formula}': {what}"
     third = f"{start} resamples subjects, and covers no third grouping factor{way_out}"
@@ -46,8 +48,8 @@ def factors_of(
     return subject, next(iter(factors.values()), None)
 
 
-def why_not_crossed(design: Mapping[str, Any]) -> str:
-    """Say why the crossed bootstrap does not cover a design; "" where it does."""
+def reason_not_crossed(design: Mapping[str, Any]) -> str:
+    """Return why the crossed bootstrap does not cover a design; "" if it does."""
     if not is_mixed(design):
         return f"{_kind(design)}, is no linear mixed model, which the crossed bootstrap refits"
     try:
@@ -55,17 +57,17 @@ def why_not_crossed(design: Mapping[str, Any]) -> str:
     except NotCrossed as error:
         return str(error).partition("; set `bootstrap")[0]
     except InputError:
-        return ""  # the formula itself is wrong, which is reported elsewhere
+        return ""  # an invalid formula is reported elsewhere
     return ""
 
 
 def is_crossed_by_default(design: Mapping[str, Any]) -> bool:
-    """Whether a design's second grouping factor is known to be the sentence, or a text of sentences.
+    """Return whether a design's second grouping factor, if any, is the sentence or the item.
 
-    Whether another one is crossed with sentences only its data tell: there `endpoint: crossed` has to
-    be stated.
+    Only the data show whether another factor is crossed with sentences, so `endpoint: crossed` must
+    be set explicitly there.
     """
-    if why_not_crossed(design):
+    if reason_not_crossed(design):
         return False
     try:
         _, other = factors_of(read(design))
@@ -75,11 +77,11 @@ def is_crossed_by_default(design: Mapping[str, Any]) -> bool:
 
 
 def problems(design: Mapping[str, Any], endpoint: str) -> str:
-    """Say why a design has no such endpoint; "" where it has."""
+    """Return why a design does not have an endpoint; "" if it has."""
     if endpoint == CROSSED:
-        return why_not_crossed(design)
-    known = ENDPOINTS.get(endpoint)  # an unknown one is reported elsewhere
-    if known is None or not known.mixed or is_mixed(design):
+        return reason_not_crossed(design)
+    covered = ENDPOINTS.get(endpoint)  # an unknown one is reported elsewhere
+    if covered is None or not covered.mixed or is_mixed(design):
         return ""
     return (
         f"{_kind(design)}, has no such likelihood: it is of linear mixed models; write "

@@ -1,14 +1,15 @@
 """The crossed bootstrap: log-likelihood of subjects and sentences that a fit has not seen.
 
-Each draw resamples subjects and sentences jointly, with replacement, refits the model to the rows of
-the drawn subjects on the drawn sentences, and scores the rows of the subjects that were not drawn on
-the sentences that were not drawn: their marginal log-likelihood, which integrates the effects of new
-subjects and new sentences out. The score of a cell (a subject's rows of a sentence) is its mean over
-the draws that have left out both: the leave-one-out bootstrap of Efron & Tibshirani (1997), crossed.
+Each draw resamples subjects and sentences jointly, with replacement, refits the model to the rows
+of the drawn subjects on the drawn sentences, and scores the rows of subjects that were not drawn on
+sentences that were not drawn. Their score is the marginal log-likelihood, with the effects of new
+subjects and new sentences integrated out. The score of a cell (a subject's rows of a sentence) is
+its mean over the draws that leave out both: the leave-one-out bootstrap of Efron & Tibshirani
+(1997), crossed.
 
-The scores of cells are what intervals are made of (recency.stats.crossed_samples). A model without a factor
-of sentences is scored in the same way; where the second factor is larger than a sentence, such as the
-text, its levels are resampled instead.
+Intervals are computed from the scores of cells (recency.stats.crossed_samples). Models without a
+factor of sentences are scored in the same way. If the second factor is larger than a sentence, such
+as the text, its levels are resampled instead.
 
 References
 ----------
@@ -35,14 +36,14 @@ from recency.progress import progress
 from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared
 from recency.regression.inputs import Inputs, read_data
-from recency.regression.predictors import Rows, together
+from recency.regression.predictors import Rows, concatenate_rows
 
 FEWEST = 8
-"""Subjects or sentences below which nothing is resampled."""
+"""Smallest number of subjects or sentences that is resampled."""
 ENOUGH = 1e-4
-"""Expected gain of a step, in the deviance, below which a refit ends."""
+"""A refit stops when the expected decrease of the deviance is below this."""
 FAILED = 0.1
-"""Share of draws without a finite likelihood above which there are no scores."""
+"""Largest share of draws that may lack a finite likelihood."""
 COLUMNS = ("subject", "unit", "n", "loglik")
 
 
@@ -59,12 +60,11 @@ def main(
 ) -> None:
     """Score a model of a design by the crossed bootstrap; write `scores` as Parquet.
 
-    Files and design are as for recency.regression.fit.main. The partitions fit and exploratory are
-    taken together; the held-out one has no part in it. Models of one `dataset` and `seed` have the
-    same draws.
+    Files and design are as for recency.regression.fit.main. The fit and exploratory partitions are
+    pooled; the held-out one is not used. Models of the same `dataset` and `seed` share their draws.
     """
     data = read_data(inputs, design, model)
-    rows = together([part for part in (data.fit, data.exploratory) if part is not None])
+    rows = concatenate_rows([part for part in (data.fit, data.exploratory) if part is not None])
     formula, scaling, _ = prepared(data.formula, data.texts, rows, data.coding)
     predictors = scaled(rows.predictors, scaling)
     label = f"{lm}, {model}: crossed bootstrap"
@@ -75,7 +75,7 @@ def main(
 
 @dataclass
 class _Axis:
-    """One axis of the cells: a grouping factor or none, and the units that are resampled."""
+    """One axis of the cells: a grouping factor, if any, and the units that are resampled."""
 
     factor: Factor | None
     codes: np.ndarray
@@ -100,7 +100,7 @@ def scores(
     name: str = "",
     label: str = "",
 ) -> pd.DataFrame:
-    """Return the score of each cell by fits that have seen neither its subject nor its sentence.
+    """Return the score of each cell, by fits that have seen neither its subject nor its sentence.
 
     Parameters
     ----------
@@ -113,20 +113,20 @@ def scores(
     draws
         Number of bootstrap draws.
     seed, name
-        Of the draws: models of the same dataset `name` have the same ones.
+        Seed of the draws: models of the same dataset `name` share them.
     label
-        What the progress calls the model.
+        Name of the model in the progress display.
 
     Returns
     -------
     pandas.DataFrame
-        A row per cell: subject, unit (a sentence's id, or the level of the formula's larger factor),
-        n (observations) and loglik (their log-likelihood, natural logarithm).
+        A row per cell: subject, unit (a sentence's id, or the level of the formula's larger
+        factor), n (observations) and loglik (their log-likelihood, natural logarithm).
 
     Raises
     ------
     NotCrossed
-        Where the model or the data are not covered.
+        If the model or the data are not covered.
     """
     subject, other = factors_of(formula)
     axes = [_subjects(subject, rows), _sentences(other, rows, formula)]
@@ -152,13 +152,13 @@ def scores(
     where_a, where_b = np.nonzero(n)
     with np.errstate(invalid="ignore"):
         mean = (total / seen)[where_a, where_b]
-    found = {
+    by_column = {
         "n": n[where_a, where_b].astype(np.int32),
         "loglik": mean,
         ("subject", "unit")[first]: np.array(a.names)[where_a],
         ("subject", "unit")[second]: np.array(b.names)[where_b],
     }
-    frame = pd.DataFrame({column: found[column] for column in COLUMNS})
+    frame = pd.DataFrame({column: by_column[column] for column in COLUMNS})
     if not np.isfinite(frame.loglik).all():
         raise NotCrossed(
             f"{label or formula}: some subject's sentence was left out by none of {draws} draws; ask "
@@ -170,7 +170,7 @@ def scores(
 def _scored(
     cells: Cells, axes: tuple[_Axis, _Axis], draws: int, seed: tuple[int, str], label: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum of the scores of each pair of units over the draws, and the number of these."""
+    """Return each pair of units' sum of scores over the draws, and its number of draws."""
     (a, b), seeds = axes, _seeds(axes, seed)
     try:
         start = cells.warm_start()
@@ -180,7 +180,8 @@ def _scored(
     shown, failed = progress(draws, label, "draws"), 0
     for number in range(draws):
         times = [
-            resampled(axis.names, (*own, number)) for axis, own in zip(axes, seeds, strict=True)
+            resampled(axis.names, (*of_axis, number))
+            for axis, of_axis in zip(axes, seeds, strict=True)
         ]
         inside = times[0][a.unit], times[1][b.unit]
         outside = (inside[0] == 0).astype(int), (inside[1] == 0).astype(int)
@@ -203,9 +204,9 @@ def _scored(
 
 
 def resampled(names: list[str], seed: tuple[int, str, int]) -> np.ndarray:
-    """Return how often each unit occurs in a draw, (units,): as many as there are, with replacement.
+    """Return how often each unit occurs in a draw with replacement, (units,).
 
-    The units' names are part of the seed: models of the same observations have the same draws.
+    The units' names are part of the seed: models of the same observations share their draws.
     """
     number, dataset, draw = seed
     stream = [number, zlib.crc32(dataset.encode()), zlib.crc32("\t".join(names).encode()), draw]
@@ -214,7 +215,7 @@ def resampled(names: list[str], seed: tuple[int, str, int]) -> np.ndarray:
 
 
 def _seeds(axes: tuple[_Axis, _Axis], seed: tuple[int, str]) -> list[tuple[int, str]]:
-    """Return the seed of each axis: subjects and sentences of the same names have different draws."""
+    """Return the seed of each axis; they differ if subjects and sentences have the same names."""
     if axes[0].names != axes[1].names:
         return [seed, seed]
     is_subject = [axis.factor is not None and axis.factor.group == "subject" for axis in axes]
@@ -232,12 +233,12 @@ def score(cells: Cells, fit: Fit, outside: tuple[np.ndarray, np.ndarray]) -> np.
 
 
 def _by_unit(values: np.ndarray, a: _Axis, b: _Axis) -> np.ndarray:
-    """Sum values (G, H) of pairs of levels to pairs of units."""
+    """Sum values of pairs of levels (G, H) over pairs of units."""
     if len(a.names) == len(a.unit) and len(b.names) == len(b.unit):
         return values
-    found = np.zeros((len(a.names), len(b.names)))
-    np.add.at(found, (a.unit[:, None], b.unit), values)
-    return found
+    sums = np.zeros((len(a.names), len(b.names)))
+    np.add.at(sums, (a.unit[:, None], b.unit), values)
+    return sums
 
 
 def _subjects(factor: Factor, rows: Rows) -> _Axis:
@@ -246,7 +247,7 @@ def _subjects(factor: Factor, rows: Rows) -> _Axis:
 
 
 def _sentences(factor: Factor | None, rows: Rows, formula: Formula) -> _Axis:
-    """Return the axis of sentences, or of a larger factor in which they are nested."""
+    """Return the axis of sentences, or of a larger factor that they are nested in."""
     sentence = rows.groups["sentence"]
     if factor is None or factor.group == "sentence":
         return _Axis(factor, sentence.codes, np.arange(len(sentence.names)), sentence.names)

@@ -1,10 +1,10 @@
 """Continuous-time deconvolution: predictors convolved with a kernel whose parameters are estimated.
 
-With onsets t_j of the words that a subject has read of an item, the column of a response to word i is
-c_i = sum of k(t_i - t_j) (x_j - mean) over the words j up to i, k a density of delays
-(recency.regression.kernels); with 1 in place of x_j it is the rate of words.
-For given parameters of k it is a column as any other, so that these are estimated by profile
-likelihood: each evaluation fits the whole mixed model.
+A subject has read words of an item at onsets t_j. The column of a response to word i is c_i = sum
+of k(t_i - t_j) (x_j - mean) over the words j up to i, where k is a density of delays
+(recency.regression.kernels); with 1 in place of x_j it is the rate of words. For given parameters
+of k the column is like any other, so the parameters are estimated by profile likelihood: each
+evaluation fits the whole mixed model.
 
 References
 ----------
@@ -33,18 +33,18 @@ from recency.regression.readings import Readings, impulses_of, readings_of
 from recency.regression.texts import Texts
 
 STEP = 0.02
-"""Of the logarithms of a kernel's parameters, in differences of the profile likelihood."""
+"""Step in the log parameters of a kernel, for differences of the profile likelihood."""
 CLIMBS = 2
-"""Of each kernel's starts, how many are climbed from."""
+"""Number of starts per kernel that a climb begins from: the best ones."""
 FLAT = 0.05
-"""Observed information of a logarithm below which it is not identified: a factor of 90 either way."""
+"""Observed information of a log parameter below which it is not identified (a factor of 90)."""
 AT_BOUND = 0.01
-"""Distance of such a logarithm from a bound below which the parameter is at the bound."""
+"""Distance of a log parameter from its bound below which it counts as being there."""
 
 
 @dataclass
 class _Term:
-    """A column with a kernel: its impulses, and where its parameters are among all."""
+    """A column with a kernel: its impulses, and the slice of its parameters among all."""
 
     column: str
     kernel: str
@@ -63,22 +63,22 @@ class _Term:
         return float(self.readings.convolved(ones, self.at, self.kernel, values).mean())
 
 
-def profiled(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Coding:
-    """Estimate the parameters of a formula's kernels; the rows get the columns that these make.
+def estimate_kernels(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Coding:
+    """Estimate the parameters of a formula's kernels, and add their columns to the rows.
 
     Parameters
     ----------
     formula
         A linear mixed model.
     texts, rows, coding
-        The words, the observations that are fitted, and how their columns are made.
+        The words, the observations that are fitted, and the coding of their columns.
 
     Returns
     -------
     Coding
-        With, for each column of a kernel, `parameters` by name, `joint`, the covariance of the
-        coefficient (response x s per unit of the predictor) and the logarithms of the parameters,
-        `exposure` with its gradient by these, and a `note` where one is at its bound.
+        With, for each column of a kernel: `parameters` by name; `joint`, the covariance of the
+        coefficient (response x s per unit of the predictor) and the log parameters; `exposure` and
+        its gradient by the log parameters; and a `note` if a parameter is at its bound.
     """
     terms = _terms(texts, rows, coding)
     if not terms:
@@ -90,7 +90,7 @@ def profiled(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Codi
     others = scaled(rows.predictors, scaling)
 
     def fitted(logs: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the log-likelihood, and coefficient and standard error of each column."""
+        """Return the log-likelihood, and each column's coefficient and standard error."""
         columns = {term.column: term.convolved(logs) for term in terms}
         by = scaling_of(columns)
         predictors = others | scaled(columns, by)
@@ -107,24 +107,24 @@ def profiled(formula: Formula, texts: Texts, rows: Rows, coding: Coding) -> Codi
         sds = np.array([by[name]["sd"] for name in columns])
         return result.summary.loglik, *(np.array(pairs) / sds[:, None]).T
 
-    logs = _maximised(lambda at: fitted(at)[0], [kernel.starts for kernel in kernels], bounds)
+    logs = _maximise(lambda at: fitted(at)[0], [kernel.starts for kernel in kernels], bounds)
     uncertainty = _uncertainty(fitted, logs, bounds)
     for term in terms:
         rows.predictors[term.column] = term.convolved(logs)
-    more = {t.column: _described(t, logs, bounds, *uncertainty, k) for k, t in enumerate(terms)}
+    more = {t.column: _kernel_record(t, logs, bounds, *uncertainty, k) for k, t in enumerate(terms)}
     columns = {name: {**spec, **more.get(name, {})} for name, spec in coding.columns.items()}
     return replace(coding, columns=columns)
 
 
 def _terms(texts: Texts, rows: Rows, coding: Coding) -> list[_Term]:
-    subject, found, first = rows.groups["subject"], [], 0
+    subject, terms, first = rows.groups["subject"], [], 0
     named_subjects = np.array(subject.names, dtype=object)[subject.codes]
     for column, spec in coding.columns.items():
         if "kernel" in spec and column in rows.predictors:
             readings = readings_of(texts, spec["term"])
             at = readings.places(named_subjects, rows.word)
             after = first + len(KERNELS[spec["kernel"]].parameters)
-            found.append(
+            terms.append(
                 _Term(
                     column,
                     spec["kernel"],
@@ -135,40 +135,41 @@ def _terms(texts: Texts, rows: Rows, coding: Coding) -> list[_Term]:
                 )
             )
             first = after
-    return found
+    return terms
 
 
-def _maximised(
+def _maximise(
     loglik: Callable[[np.ndarray], float], starts: Sequence[Sequence], bounds: np.ndarray
 ) -> np.ndarray:
-    """Return the logarithms of all kernels' parameters at the maximum.
+    """Return the log parameters of all kernels that maximise the log-likelihood.
 
-    A profile may have several maxima, and a plateau where a kernel is too narrow or too wide for the
-    words. So each kernel's starts are tried in turn, and the best few climbed from; of several kernels
-    once more in the end, from starts that are better than where the others led.
+    The profile may have several maxima, and plateaus where a kernel is much narrower or wider than
+    the intervals between words. Each kernel's starts are therefore evaluated in turn, and the best
+    ones climbed from. With several kernels this is repeated once, from starts that improve on the
+    maximum so far.
     """
-    best = np.log(np.concatenate([each[0] for each in starts]))
+    best = np.log(np.concatenate([of_one[0] for of_one in starts]))
     value = loglik(best)
-    ends = np.cumsum([0, *(len(each[0]) for each in starts)])
+    ends = np.cumsum([0, *(len(of_one[0]) for of_one in starts)])
     for number in range(2 if len(starts) > 1 else 1):
         for of_kernel, low, high in zip(starts, ends, ends[1:], strict=False):
             tried = np.repeat(best[None], len(of_kernel), 0)
             tried[:, low:high] = np.log(of_kernel)
             values = np.array([loglik(logs) for logs in tried])
-            for place in np.argsort(-values)[:CLIMBS]:
-                if number and values[place] < value:
+            for row in np.argsort(-values)[:CLIMBS]:
+                if number and values[row] < value:
                     break
-                found = _climbed(loglik, tried[place], values[place], bounds)
-                if (reached := loglik(found)) > value:
-                    best, value = found, reached
+                climbed = _climb(loglik, tried[row], values[row], bounds)
+                if (reached := loglik(climbed)) > value:
+                    best, value = climbed, reached
     return best
 
 
-def _climbed(
+def _climb(
     loglik: Callable[[np.ndarray], float], start: np.ndarray, value: float, bounds: np.ndarray
 ) -> np.ndarray:
     options = {"eps": 1e-3, "ftol": 1e-8, "gtol": 1e-2, "maxiter": 200}
-    # The objective is near 0, so that tolerances are nats.
+    # The objective is shifted to be near 0, so that tolerances are in nats.
     best = minimize(
         lambda logs: value - loglik(logs), start, method="L-BFGS-B", bounds=bounds, options=options
     )
@@ -178,10 +179,10 @@ def _climbed(
 def _uncertainty(
     fitted: Callable, logs: np.ndarray, bounds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Return the covariance of the logarithms, and of each coefficient its gradient, value and se.
+    """Return the covariance of the log parameters, and each coefficient's gradient, value and se.
 
-    It is given parameters at a bound, and given directions in which the profile is flat: whether there
-    are such is the last.
+    Parameters at a bound, and directions in which the profile is flat, are treated as known; the
+    last value is whether there are flat directions.
     """
     p = len(logs)
     free = np.flatnonzero(
@@ -216,7 +217,7 @@ def _uncertainty(
     return covariance, gradient, values, se, is_flat
 
 
-def _described(
+def _kernel_record(
     term: _Term,
     logs: np.ndarray,
     bounds: np.ndarray,
@@ -227,25 +228,25 @@ def _described(
     is_flat: bool,
     number: int,
 ) -> dict[str, Any]:
-    """Return what a column's record has of its kernel."""
-    own, of_all = term.where, covariance @ gradient[:, number]
-    joint = np.empty((1 + own.stop - own.start,) * 2)
+    """Return the record of a column's kernel."""
+    chosen, of_all = term.where, covariance @ gradient[:, number]
+    joint = np.empty((1 + chosen.stop - chosen.start,) * 2)
     joint[0, 0] = se[number] ** 2 + gradient[:, number] @ of_all
-    joint[0, 1:] = joint[1:, 0] = of_all[own]
-    joint[1:, 1:] = covariance[own, own]
+    joint[0, 1:] = joint[1:, 0] = of_all[chosen]
+    joint[1:, 1:] = covariance[chosen, chosen]
     slopes = []
-    for k in range(own.start, own.stop):
+    for k in range(chosen.start, chosen.stop):
         step = np.zeros(len(logs))
         step[k] = STEP
         slopes.append((term.exposure(logs + step) - term.exposure(logs - step)) / (2 * STEP))
     about = {
-        "parameters": named(term.kernel, np.exp(logs[own])),
+        "parameters": named(term.kernel, np.exp(logs[chosen])),
         "joint": joint.tolist(),
         "exposure": term.exposure(logs),
         "exposure_gradient": slopes,
-        "reach_s": KERNELS[term.kernel].reach(0.01, *np.exp(logs[own])),
+        "reach_s": KERNELS[term.kernel].reach(0.01, *np.exp(logs[chosen])),
     }
-    ends = np.abs(logs[own, None] - bounds[own]).min(1) <= AT_BOUND + STEP
+    ends = np.abs(logs[chosen, None] - bounds[chosen]).min(1) <= AT_BOUND + STEP
     names_ = KERNELS[term.kernel].parameters
     notes = [f"{name} is at its bound" for name, end in zip(names_, ends, strict=True) if end]
     if is_flat:

@@ -1,6 +1,6 @@
 """Terms of delayed effects: lags(surprisal, 4) and deconvolve(surprisal, kernel = gamma).
 
-Nothing here reads data, so that formulas can be checked before anything runs.
+This module reads no data, so that formulas are checked before anything runs.
 """
 
 import math
@@ -16,16 +16,16 @@ from recency.names import nearest
 from recency.regression.kernels import KERNELS
 
 MOST = 40
-"""Words before, at most."""
+"""Largest lag, in words."""
 LAGS = "write lags(surprisal, 4), or lags(surprisal, 4, df = 3)"
 DECONVOLVE = f"write deconvolve(surprisal, kernel = {' or '.join(KERNELS)})"
 
 
 @dataclass(frozen=True)
 class Lags:
-    """Effects of a word and of the `most` words before it, as a linear spline over lags.
+    """Effects of a word and of the `most` preceding words, as a linear spline over lags.
 
-    A linear spline is local: a sharp drop after lag 0 leaves no waves at longer lags.
+    A linear spline is local: a sharp drop after lag 0 causes no oscillation at longer lags.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Lags:
 
     @cached_property
     def knots(self) -> np.ndarray:
-        """The lags (df,) at which the function is free: dense where lags are short."""
+        """The lags (df,) of the knots, denser at short lags."""
         spaced = np.expm1(np.linspace(0, np.log1p(self.most), self.df)).round().astype(int)
         for k in range(1, self.df):
             spaced[k] = min(max(spaced[k], spaced[k - 1] + 1), self.most - (self.df - 1 - k))
@@ -58,19 +58,19 @@ class Lags:
 
 @dataclass(frozen=True)
 class Deconvolution:
-    """Effects of all words read so far, by the time since their onset; of each alike if inner is 1."""
+    """Effects of all words read so far by the time since their onset; inner is 1 for their rate."""
 
     inner: Expression
     kernel: str
 
 
 def delay_of(term: str) -> Lags | Deconvolution | None:
-    """Read a term of a formula; None where it is no delayed effect.
+    """Read a term of a formula; return None if it is no delayed effect.
 
     Raises
     ------
     InputError
-        Where its arguments are wrong.
+        If its arguments are wrong.
     """
     expression = read(term)
     if expression.kind != "call" or expression.value not in DELAYS:
@@ -93,21 +93,21 @@ def delay_of(term: str) -> Lags | Deconvolution | None:
 def _lags(term: str, inner: Expression, numbers: list[str], options: Mapping[str, str]) -> Lags:
     if len(numbers) != 1 or set(options) - {"df"}:
         raise InputError(f"{term}: {LAGS}")
-    most = _whole(term, "the largest lag", numbers[0], 1, MOST)
-    # The default has its knots at about 0, 1, 2, 4, 8 …
+    most = _whole_number(term, "the largest lag", numbers[0], 1, MOST)
+    # The default knots are at about 0, 1, 2, 4, 8 …
     given = options.get("df", str(min(most + 1, 2 + math.ceil(math.log2(most)))))
-    return Lags(inner, most, _whole(term, "df", given, 2, most + 1))
+    return Lags(inner, most, _whole_number(term, "df", given, 2, most + 1))
 
 
-def _whole(term: str, what: str, text: str, least: int, most: int) -> int:
+def _whole_number(term: str, what: str, text: str, least: int, most: int) -> int:
     if not text.isdigit() or not least <= int(text) <= most:
         raise InputError(f"{term}: {what} is {text}, and is a whole number from {least} to {most}")
     return int(text)
 
 
 def _calls(expression: Expression) -> set[str]:
-    own = {expression.value} if expression.kind == "call" else set()
-    return own.union(*map(_calls, expression.parts))
+    called = {expression.value} if expression.kind == "call" else set()
+    return called.union(*map(_calls, expression.parts))
 
 
 def kernels(predictors: Iterable[str]) -> list[str]:
@@ -116,7 +116,7 @@ def kernels(predictors: Iterable[str]) -> list[str]:
 
 
 def lag_columns(term: str, lags: Lags) -> dict[str, dict]:
-    """Return the columns of a lag function, one a knot: its sum of the predictor over lags."""
+    """Return the columns of a lag function: for each knot, weights of the predictor's lags."""
     stem = term.replace("`", "")
     return {
         f"`{stem}{knot}`": {"term": term, "lags": weights.tolist()}
@@ -125,6 +125,6 @@ def lag_columns(term: str, lags: Lags) -> dict[str, dict]:
 
 
 def predictor_of(term: str) -> str:
-    """Return the predictor of a delayed effect, as formulas write it; `rate` of deconvolve(1, …)."""
+    """Return the predictor of a delayed effect as in formulas; `rate` for deconvolve(1, …)."""
     inner = written(read(term).parts[0]).replace("`", "")
     return "rate" if inner == "1" else inner

@@ -1,4 +1,4 @@
-"""Designs of the config: the formula of a regression, all its names checked."""
+"""Designs of the config: the formula of a regression, with all its names checked."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -27,24 +27,24 @@ CHOICES = {
     "controls": ("own", "spillover"),
 }
 SPILLED = ("length", "unigram")
-"""The controls of which `controls: spillover` has the word before as well."""
+"""Controls that `controls: spillover` also adds for the preceding word."""
 SPILLOVER = ("item", "sentence")
-"""What a word before or after another one must share with it; the first unless a design says so."""
+"""Units within which the preceding or following word is looked up; the first is the default."""
 
 
 def bases(design: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a design's base lacks: that of its ranking first, then the one beside it, if any."""
+    """Return a design's kinds of base: the one of its ranking first, then the second one if any."""
     named = design["base"]
     return (named,) if isinstance(named, str) else tuple(named)
 
 
 def with_one_base(design: Mapping[str, Any], lm: bool) -> Mapping[str, Any]:
-    """Return a design that has several bases with one: an LM's own, or, without an LM, the shared one."""
+    """Return a design with one base: of several, the LM's own, or the shared one without an LM."""
     return design if len(bases(design)) == 1 else {**design, "base": "fixed" if lm else "all"}
 
 
 def with_response(design: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a design whose response is the logarithm where its family is lognormal."""
+    """Return a design with a logarithmic response if its family is lognormal."""
     if design.get("family") != LOGNORMAL:
         return design
     return {**design, "response": "log"}
@@ -53,19 +53,19 @@ def with_response(design: Mapping[str, Any]) -> Mapping[str, Any]:
 def kind_of_base(
     design: Mapping[str, Any], columns: Mapping[str, Collection[str]] | None = None
 ) -> str:
-    """Return the base that a design of one base has: `all` where both come to one formula.
+    """Return the kind of a design's base: `all` if both kinds give the same formula.
 
-    They do where nothing of the LM varies by subject.
+    They do if no effect of the LM varies by subject.
     """
     formula = read(design)
     interest = [term_of(text) for text in design["of_interest"]]
-    of_lm = names.of_its_lm(formula, columns or {})
+    of_lm = names.lm_columns(formula, columns or {})
     fixed, shared = base_of(formula, interest, False, ()), base_of(formula, interest, True, of_lm)
     return "all" if str(fixed) == str(shared) else bases(design)[0]
 
 
 def parse(text: str, mixed: bool = True) -> Formula:
-    """Read a formula of times or amplitudes; a mixed model has random terms, any other none."""
+    """Read a formula of times or amplitudes; only a mixed model has, and needs, random terms."""
     formula = formulas.parse(names.quoted(text))
     _check_response(formula.response, text)
     if mixed and not formula.random:
@@ -75,7 +75,7 @@ def parse(text: str, mixed: bool = True) -> Formula:
         )
     if formula.random and not mixed:
         raise InputError(
-            f"formula {text!r} has a random term, and `engine: ols` knows none; leave "
+            f"formula {text!r} has a random term, and `engine: ols` supports none; leave "
             f"{formula.random[0]} out or take the engine cross_products"
         )
     return formula
@@ -91,12 +91,12 @@ def _check_response(response: str, text: str) -> None:
 
 
 def read(design: Mapping[str, Any]) -> Formula | Additive:
-    """Read a design's formula; its names may be any."""
+    """Read a design's formula, without checking its names."""
     if design["engine"] == "gam":
         if design.get("controls") == "spillover":
             raise InputError(
                 f"formula {design['formula']!r} is of `engine: gam`, whose smooths of the word before "
-                "stand in the formula itself; leave `controls` out"
+                "are in the formula itself; leave `controls` out"
             )
         formula = additive.parse(design["formula"], names.GROUPS)
         _check_response(formula.response, design["formula"])
@@ -107,26 +107,26 @@ def read(design: Mapping[str, Any]) -> Formula | Additive:
         formula = replace(formula, scale=_scale(design["sigma"]))
     _check_delays(formula, design)
     if (function := design.get("linking", "linear")) != "linear":
-        formula = linked(formula, design["of_interest"], function)
-    return spilled(formula) if design.get("controls") == "spillover" else formula
+        formula = apply_linking(formula, design["of_interest"], function)
+    return add_spillover(formula) if design.get("controls") == "spillover" else formula
 
 
-def linked(formula: Formula, of_interest: Collection[str], function: float | str) -> Formula:
-    """Return a formula in which the effects of interest have another linking function.
+def apply_linking(formula: Formula, of_interest: Collection[str], function: float | str) -> Formula:
+    """Return a formula in which the effects of interest have a nonlinear linking function.
 
     Parameters
     ----------
     formula
         The formula with linear effects.
     of_interest
-        The predictors whose effects change, in fixed and random terms; each a name.
+        The predictors whose effects change, in fixed and random terms.
     function
         `log`, for log(1 + x), or the power k of x^k.
 
     Raises
     ------
     InputError
-        Where an effect of interest is no plain predictor.
+        If one of these predictors is not a plain one.
     """
     terms = {}
     for name in of_interest:
@@ -136,18 +136,18 @@ def linked(formula: Formula, of_interest: Collection[str], function: float | str
                 f"'{formula}'; write its function in the formula and leave linking out"
             )
         terms[name] = [f"log1p({name})" if function == "log" else f"I({name}^{function:g})"]
-    return formulas.expanded(formula, terms)
+    return formulas.replace_predictors(formula, terms)
 
 
 def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a design of `linking: smooth` as an additive model; any other as it is.
+    """Return a design with `linking: smooth` as an additive model; any other design unchanged.
 
-    The controls of `controls: spillover` are in its formula.
+    The controls of `controls: spillover` are added to its formula.
 
     Raises
     ------
     InputError
-        Where the formula cannot be read, or is of no mixed model.
+        If the formula cannot be read or has smooths already.
     """
     if design.get("linking") != "smooth":
         return design
@@ -157,12 +157,12 @@ def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
         raise InputError(
             f"formula {design['formula']!r} has smooths already; leave linking 'smooth' out"
         )
-    text = str(additive.smoothed(formula, design["of_interest"], names.GROUPS))
+    text = str(additive.with_smooths(formula, design["of_interest"], names.GROUPS))
     return {k: v for k, v in plain.items() if k != "controls"} | {"engine": "gam", "formula": text}
 
 
 def _check_delays(formula: Formula | Additive, design: Mapping[str, Any]) -> None:
-    """Raise an InputError where a delayed effect is wrong, or of an engine that has none."""
+    """Raise an InputError if a delayed effect is invalid, or its engine does not cover it."""
     delayed = [term for term in formula.predictors if delay_terms.delay_of(term) is not None]
     if delayed and design["engine"] == "gam":
         raise InputError(
@@ -174,7 +174,7 @@ def _check_delays(formula: Formula | Additive, design: Mapping[str, Any]) -> Non
 
 
 def _scale(text: str) -> Formula:
-    """Read the formula of the log of sigma, `~ surprisal + (1 | subject)`."""
+    """Read the formula of log sigma, `~ surprisal + (1 | subject)`."""
     if not text.lstrip().startswith("~"):
         raise InputError(
             f"design: sigma is {text!r} and must begin with '~', as '~ surprisal + (1 | subject)'"
@@ -182,13 +182,13 @@ def _scale(text: str) -> Formula:
     return formulas.parse(names.quoted(f"sigma {text.strip()}"))
 
 
-def spilled(formula: Formula) -> Formula:
-    """Return a formula with length and unigram surprisal of the word before, where the word's are."""
+def add_spillover(formula: Formula) -> Formula:
+    """Add length and unigram surprisal of the preceding word to a formula that has the word's."""
     more = [f"previous_{name}" for name in SPILLED if name in formula.fixed]
     if not more:
         raise InputError(
             f"formula '{formula}': `controls: spillover` adds previous_length and previous_unigram "
-            "beside length and unigram, and it has neither as a term; leave `controls` out"
+            "to length and unigram, and it has neither as a term; leave `controls` out"
         )
     last = formula.fixed.index(next(c for c in reversed(formula.fixed) if c in SPILLED)) + 1
     new = [name for name in more if name not in formula.fixed]
@@ -199,18 +199,18 @@ def formula_of(
     design: Mapping[str, Any],
     model: str,
     columns: Mapping[str, Collection[str]] | None = None,
-    beside: str | None = None,
+    second_lm: str | None = None,
 ) -> Formula | Additive:
-    """Return the formula of a model, all its names checked.
+    """Return the formula of a model, with all its names checked.
 
-    It is the full one, the base, or, of an additive model, the one with lines in place of smooths.
-    `columns` are the dataset's own, of `words` and of `responses`. The base lacks what is of
-    interest and, where all LMs share it (`base: all`), everything else that the LM gives. With
-    `beside`, another LM, the full model has its terms too.
+    `model` is `full`, `base` or, for additive models, `linear`, with lines in place of smooths.
+    `columns` are the dataset's columns of `words` and of `responses`. The base omits the effects of
+    interest and, if all LMs share it (`base: all`), all other columns of the LM. With `second_lm`,
+    another LM, the full model has its terms too.
     """
     for key, choices in (*CHOICES.items(), ("spillover", SPILLOVER)):
         given = bases(design) if key == "base" else (design.get(key, choices[0]),)
-        if odd := [each for each in given if each not in choices]:
+        if odd := [value for value in given if value not in choices]:
             raise InputError(f"design: {key} is {odd[0]!r} and must be one of {', '.join(choices)}")
     models = ("full", "base", *(("linear",) if design["engine"] == "gam" else ()))
     if model not in models:
@@ -224,7 +224,7 @@ def formula_of(
         )
     columns = columns or {}
     names.check(formula, columns)
-    of_lm = names.of_its_lm(formula, columns)
+    of_lm = names.lm_columns(formula, columns)
     shared = bases(design)[0] == "all"
     interest = [term_of(text) for text in design["of_interest"]]
     base = base_of(formula, interest, shared, of_lm if shared else ())
@@ -232,20 +232,20 @@ def formula_of(
         return base
     if isinstance(formula, Additive):
         return additive.linear(formula, interest) if model == "linear" else formula
-    return names.with_lm(formula, of_lm, beside) if beside is not None else formula
+    return names.add_lm(formula, of_lm, second_lm) if second_lm is not None else formula
 
 
 def base_of(
     formula: Formula | Additive, interest: Collection[str], slopes: bool, of_lm: Collection[str]
 ) -> Formula | Additive:
-    """Return a formula without what is of interest, random slopes of it if `slopes`, and `of_lm`."""
+    """Return a formula without effects of interest (with `slopes`, their slopes too) and `of_lm`."""
     if isinstance(formula, Additive):
         return additive.without(formula, {*interest, *of_lm}, slopes)
     return without(formula, interest, slopes, of_lm)
 
 
 def term_of(text: str) -> str:
-    """Write a name or term of `of_interest` as formulas write it."""
+    """Write a name or term of `of_interest` in the notation of formulas."""
     reader = formulas.Reader(names.quoted(text))
     parts = [written(reader.expression())]
     while reader.next == ":":
@@ -256,10 +256,10 @@ def term_of(text: str) -> str:
     return ":".join(parts)
 
 
-def columns_there(
+def column_names(
     words: str | PathLike, observations: str | PathLike | None
 ) -> dict[str, list[str]]:
-    """Return the columns of two Parquet files; none of one that is not there."""
+    """Return the columns of two Parquet files; a missing file has none."""
     import pyarrow.parquet as pq
 
     files = {"words": words, "responses": observations}
@@ -270,14 +270,14 @@ def columns_there(
 
 
 def check_model(design: Mapping[str, Any], formula: Formula | Additive) -> None:
-    """Raise an InputError unless family, engine, response and priors go together."""
+    """Raise an InputError if family, engine, response and priors are incompatible."""
     check_family(design, formula.response)
     if "priors" in design and isinstance(formula, Formula):
         brms_model.check_priors(design["priors"], formula)
 
 
 def check_family(design: Mapping[str, Any], response: str) -> None:
-    """Raise an InputError unless family, engine and response go together."""
+    """Raise an InputError if family, engine and response are incompatible."""
     family = design.get("family", GAUSSIAN)
     if family not in (there := families.names()):
         raise InputError(f"design: family is {nearest(family, there)}")
@@ -295,19 +295,19 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
         raise InputError("design: events have no logarithm; set `response: raw`")
     if response == "amplitude_uv" and families.is_positive(family):
         raise InputError(
-            f"design: family {family} is of responses above 0, and amplitudes are below 0 as well"
+            f"design: family {family} needs responses above 0, and amplitudes are below 0 as well"
         )
     if family not in (GAUSSIAN, LOGNORMAL) and design["response"] == "log":
         raise InputError(
-            f"design: family {family} is of the response as measured; write `response: raw`"
+            f"design: family {family} needs the response as measured; write `response: raw`"
         )
     _check_scale(design, family)
 
 
 def _check_scale(design: Mapping[str, Any], family: str) -> None:
-    """Raise an InputError where link, shift or the formula of sigma do not go with a family."""
+    """Raise an InputError if the link, shift or formula of sigma does not fit the family."""
     if "shift" in design and family != SHIFTED:
-        raise InputError(f"design: shift is of the family {SHIFTED}, and this one is {family}")
+        raise InputError(f"design: shift needs the family {SHIFTED}, and this one is {family}")
     if "link" in design and design["link"] not in (links := families.links(family)):
         choices = f"has the links {' and '.join(links)}" if links else "has one link"
         raise InputError(f"design: link is {design['link']!r}, and family {family} {choices}")
@@ -317,7 +317,7 @@ def _check_scale(design: Mapping[str, Any], family: str) -> None:
     if design["engine"] == "brms":
         brms_model.check_family(family)
     elif named := [key for key in ("priors", "sampling") if key in design]:
-        raise InputError(f"design: {named[0]} is of `engine: brms`")
+        raise InputError(f"design: {named[0]} needs `engine: brms`")
     elif has_density(design) and design["engine"] != "cross_products":
         raise InputError(
             f"design: {_density_because(design)} is fitted by Laplace's approximation; write "
@@ -332,7 +332,7 @@ def _density_because(design: Mapping[str, Any]) -> str:
 
 
 def has_density(design: Mapping[str, Any]) -> bool:
-    """Say whether a design is fitted by Laplace's approximation."""
+    """Return whether a design is fitted by Laplace's approximation."""
     family = design.get("family", GAUSSIAN)
     if family == BINOMIAL:
         return False
@@ -340,16 +340,16 @@ def has_density(design: Mapping[str, Any]) -> bool:
 
 
 def is_mixed(design: Mapping[str, Any]) -> bool:
-    """Say whether a design is a linear mixed model, of the response or its logarithm."""
+    """Return whether a design is a linear mixed model of the response or its logarithm."""
     family = design.get("family", GAUSSIAN)
     is_linear = family in (GAUSSIAN, LOGNORMAL) and not has_density(design)
     return design["engine"] in ("cross_products", "lme4") and is_linear
 
 
 def check_mixed(design: Mapping[str, Any], what: str) -> None:
-    """Raise an InputError unless a design is a linear mixed model, which `what` alone covers."""
+    """Raise an InputError unless a design is a linear mixed model; `what` names the method."""
     if not is_mixed(design):
         raise InputError(
-            f"{what} is of linear mixed models, and the design has `engine: {design['engine']}`, "
+            f"{what} needs a linear mixed model, and the design has `engine: {design['engine']}`, "
             f"family {design.get('family', GAUSSIAN)}; take one of `engine: cross_products`"
         )

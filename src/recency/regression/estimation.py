@@ -1,4 +1,4 @@
-"""One regression fitted to the rows of a partition: the record of it that predictions are made from."""
+"""Fit one regression to the rows of a partition; return the record that predictions use."""
 
 import math
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from recency.mixed.least_squares import criteria, fit_least_squares
 from recency.mixed.recorded import scaled, scaling_of
 from recency.mixed.summary import FitSummary
 from recency.regression import categories, designs
-from recency.regression.coding import NOTHING, Coding
+from recency.regression.coding import NO_CODING, Coding
 from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
 from recency.regression.response_functions import response_functions
 from recency.regression.texts import Texts
 
 HISTOGRAM = 60
-"""Bins in which the record of an additive model counts the values of a smooth's predictor."""
+"""Number of bins for the values of a smooth's predictor in an additive model's record."""
 
 
 def estimate(
@@ -32,13 +32,13 @@ def estimate(
     texts: Texts,
     rows: Rows,
     design: Mapping[str, Any],
-    coding: Coding = NOTHING,
+    coding: Coding = NO_CODING,
     confirm: bool = True,
 ) -> tuple[dict[str, Any], FitSummary | None]:
-    """Fit a design's formula to rows with raw predictors; return its record and its figures.
+    """Fit a design's formula to rows with raw predictors; return its record and its summary.
 
-    The record is JSON's but for NumPy's numbers. A model that cannot be fitted has no figures, and
-    `converged` false with the reason in `note`. With `confirm` lme4 confirms what was searched.
+    The record is JSON except for NumPy numbers. A model that cannot be fitted has no summary, and
+    `converged` is false with the reason in `note`. With `confirm`, lme4 confirms the fit.
     """
     family = design.get("family", families.GAUSSIAN)
     check_responses(rows, family)
@@ -55,8 +55,8 @@ def estimate(
         result, more = _shifted(formula, predictors, rows, design)
     elif design["engine"] == "ols":
         summary, notes = fit_least_squares(formula, predictors, rows.y)
-        found = summary if summary.converged else None
-        result = Result(found, summary.converged, "; ".join(notes), by="least squares")
+        fitted_summary = summary if summary.converged else None
+        result = Result(fitted_summary, summary.converged, "; ".join(notes), by="least squares")
     else:
         confirm = confirm and len(rows.y) <= ROWS
         fitted = families.GAUSSIAN if family in families.LINEAR else family
@@ -80,9 +80,9 @@ def estimate(
 
 
 def prepared(
-    formula: Formula, texts: Texts, rows: Rows, coding: Coding = NOTHING
+    formula: Formula, texts: Texts, rows: Rows, coding: Coding = NO_CODING
 ) -> tuple[Formula, dict[str, dict[str, float]], dict[str, str]]:
-    """Return a formula with indicators for categories, its scaling, and the reference categories."""
+    """Return a formula with indicators for categories, its scaling, and the reference levels."""
     references = categories.references(formula, texts, rows.predictors, coding)
     formula = categories.expand(formula, texts, rows.predictors, references, coding)
     scaling = categories.unscaled(scaling_of(rows.predictors), formula, texts, coding)
@@ -92,7 +92,7 @@ def prepared(
 def _shifted(
     formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
 ) -> tuple[Result, dict[str, Any]]:
-    """Fit log(y - shift), the shift as stated or by profile likelihood."""
+    """Fit log(y - shift), with the stated shift or one estimated by profile likelihood."""
 
     def fit(z: np.ndarray, confirm: bool = False) -> Result:
         return fit_model(formula, predictors, z, rows.groups, design["engine"], confirm=confirm)
@@ -103,7 +103,7 @@ def _shifted(
 
     note, shift = "", design.get("shift")
     if shift is None:
-        shift, note = shifted.profiled(loglik, rows.y)
+        shift, note = shifted.profile_shift(loglik, rows.y)
     shifted.check(shift, rows.y)
     result = fit(np.log(rows.y - shift))
     if note:
@@ -114,7 +114,7 @@ def _shifted(
 def _bayesian(
     formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
 ) -> tuple[Result, dict[str, Any]]:
-    """Sample the posterior by brms; see recency.mixed.brms."""
+    """Sample the posterior with brms; see recency.mixed.brms."""
     result, more = brms.fit_bayesian(formula, design, predictors, rows.y, rows.groups)
     if "brms" in more:
         subject, loo = rows.groups["subject"], more["brms"]["loo"]
@@ -122,14 +122,14 @@ def _bayesian(
             {"subject": subject.names[subject.codes[i]], "word_id": int(rows.word[i]), "k": k}
             for i, k in loo["bad_k"].items()
         ]
-    # There are no information criteria of maximum likelihood.
+    # Information criteria of maximum likelihood do not apply.
     return result, more | {"aic": math.nan, "bic": math.nan}
 
 
 def _density(
     formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
 ) -> tuple[Result, dict[str, Any]]:
-    """Fit by Laplace's approximation; return the location's figures, and all else of the record."""
+    """Fit by Laplace's approximation; return the location's result and the rest of the record."""
     family = design.get("family", families.GAUSSIAN)
     name = families.GAUSSIAN if family in families.LINEAR else family
     link = design.get("link", (*families.links(family), "identity")[0])
@@ -162,16 +162,16 @@ def _density(
 
 
 def check_responses(rows: Rows, family: str) -> None:
-    """Raise an InputError where events are not 0 and 1, or all the same, or a time is not above 0."""
+    """Raise an InputError if events are not 0 and 1 or all the same, or a time is not above 0."""
     if family != families.BINOMIAL:
         if family != families.LOGNORMAL and families.is_positive(family):
             _check_positive(rows, family)
         return
-    found = set(np.unique(rows.y))
-    if not found <= {0.0, 1.0}:
-        raise InputError(f"a binomial response is 0 or 1, and one is {max(found):g}")
-    if len(found) < 2:
-        which = "every" if 1.0 in found else "no"
+    values = set(np.unique(rows.y))
+    if not values <= {0.0, 1.0}:
+        raise InputError(f"a binomial response is 0 or 1, and one is {max(values):g}")
+    if len(values) < 2:
+        which = "every" if 1.0 in values else "no"
         raise InputError(
             f"the event happens in {which} one of {len(rows.y):,} observations; do the measure's "
             "filters leave one kind alone, such as `time_ms > 0` for skipping?"
@@ -187,7 +187,7 @@ def _check_positive(rows: Rows, family: str) -> None:
             for i in first
         )
         raise InputError(
-            f"family {family} is of responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
+            f"family {family} needs responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
             f"{listed}{' …' if len(wrong) > 3 else ''}; filter such rows out (`time_ms > 0`)"
         )
 
@@ -195,7 +195,7 @@ def _check_positive(rows: Rows, family: str) -> None:
 def _additive(
     formula: Additive, texts: Texts, rows: Rows, family: str, coding: Coding
 ) -> tuple[dict[str, Any], FitSummary | None]:
-    """Fit an additive model; its predictors are not scaled, so that smooths are in their units."""
+    """Fit an additive model; predictors are not scaled, so that smooths are in their units."""
     if categorical := categories.indicators(formula, texts, coding):
         raise InputError(
             f"the formula has {min(categorical)!r}, a categorical predictor, which `engine: gam` "
@@ -215,7 +215,7 @@ def _additive(
         **figures(Result(fit.summary, converged, fit.note, by="mgcv")),
         **fit.criteria,
         "smooths": fit.smooths,
-        "predictors": {name: _described(rows.predictors[name]) for name in names},
+        "predictors": {name: _histogram(rows.predictors[name]) for name in names},
         "mgcv": fit.packed,
         "discrete": fit.discrete,
     }
@@ -224,8 +224,8 @@ def _additive(
     return record, fit.summary
 
 
-def _described(values: np.ndarray) -> dict[str, Any]:
-    """Return the mean of a predictor (n,) and how often its values are in each of HISTOGRAM bins."""
+def _histogram(values: np.ndarray) -> dict[str, Any]:
+    """Return the mean of a predictor (n,) and the histogram of its values."""
     counts, edges = np.histogram(values, HISTOGRAM)
     return {
         "mean": float(values.mean()),

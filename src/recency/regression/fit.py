@@ -1,8 +1,9 @@
-"""Fit one regression of reading times or amplitudes, with an LM's surprisal or without: one JSON file.
+"""Fit one regression of reading times or amplitudes, with or without an LM's surprisal.
 
-Theta is searched on cross-products (engine `cross_products`), whose figures are our own or, of fits
-that are confirmed, lme4's; or all is lme4's, its optimiser as well (engine `lme4`). Engine `ols` is least squares on the means over subjects, `gam` an
-additive model of mgcv, `brms` a Bayesian one of brms. The exploratory partition is scored with the fit's parameters.
+Engine `cross_products` searches theta on cross-products and computes the figures here, or has lme4
+report those of confirmed fits. Engine `lme4` uses lme4 for everything, `ols` is least squares on
+means over subjects, `gam` an additive model of mgcv, and `brms` a Bayesian model. The exploratory
+partition is scored with the fit's parameters. The result is one JSON file.
 """
 
 import json
@@ -41,25 +42,26 @@ def main(
     confirm: bool = True,
     in_sample: bool = False,
 ) -> None:
-    """Fit `design` to the partition fit, score the exploratory one, write JSON to `out`.
+    """Fit `design` to the fit partition, score the exploratory one, and write JSON to `out`.
 
-    `design` has the keys formula, of_interest, and one of designs.CHOICES for each of base,
-    engine, response and surprisal, and perhaps family. `model` is `full`, `base`, which leaves the
-    effects of interest out, or `linear`, an additive model with lines in place of their smooths.
-    Without an LM only a base without them altogether (`base: all`) can be fitted; of a design with
-    both bases an LM's file says which. A model that lme4 refuses is a result with `converged` false
-    and the reason in `note`. Where every observation is fitted, AIC and BIC are given.
-    `out_observations` gets the log-likelihoods of each exploratory observation (of each word, for
-    `ols`) as Parquet, and of each fitted one with `in_sample` or where all are fitted; see
-    `write_observations`. With `confirm` lme4 reports what was searched on cross-products (see
-    recency.regression.estimation); `figures_by` says who did.
+    `design` has the keys formula, of_interest, one of designs.CHOICES for each of base, engine,
+    response and surprisal, and optionally family. `model` is `full`; `base`, without the effects of
+    interest; or `linear`, an additive model with lines in place of their smooths. Without an LM,
+    only a base without any of its columns (`base: all`) can be fitted; for a design with both
+    bases, the LM's file decides which one is fitted. A model that lme4 refuses is a result with
+    `converged` false and the reason in `note`. If every observation is fitted, AIC and BIC are
+    given. `out_observations` gets the log-likelihoods of each exploratory observation (each word,
+    for `ols`) as Parquet, and with `in_sample`, or if all observations are fitted, of each fitted
+    one; see `write_observations`. With `confirm`, lme4 reports fits that were searched on
+    cross-products (see recency.regression.estimation); `figures_by` names the source of the
+    figures.
     """
     data = read_data(inputs, design, model)
     design, rows, others = data.design, data.fit, data.exploratory
     subjects = len(rows.groups["subject"].names)
     if design["engine"] == "ols":
         rows, others = word_means(rows), others and word_means(others)
-    found, summary = estimate(data.formula, data.texts, rows, design, data.coding, confirm)
+    figures, summary = estimate(data.formula, data.texts, rows, design, data.coding, confirm)
     record = {
         "lm": lm,
         "model": model,
@@ -72,14 +74,14 @@ def main(
             "subjects": subjects,
             "sentences": len(rows.groups["sentence"].names),
         },
-        **found,
+        **figures,
     }
-    record |= made_of(data.coding, record["scaling"], {"fit": rows, "exploratory": others})
+    record |= coding_record(data.coding, record["scaling"], {"fit": rows, "exploratory": others})
     record |= {key: design[key] for key in ("spillover",) if key in design}
     record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
-    record |= {"beside": inputs.beside} if inputs.beside is not None else {}
+    record |= {"beside": inputs.second_lm} if inputs.second_lm is not None else {}
     if summary and others is None and "aic" not in record:
-        of_kernels = sum(len(each.get("parameters", ())) for each in record.get("delays", ()))
+        of_kernels = sum(len(delay.get("parameters", ())) for delay in record.get("delays", ()))
         record |= criteria(summary, len(rows.y), families.of(record), of_kernels)
     held_out = held_out_parts(summary, record, others) if summary and others else None
     record["loglik"] = log_likelihoods(summary, record, rows, held_out)
@@ -93,10 +95,10 @@ def main(
         path.write_text(text + "\n")
 
 
-def made_of(
+def coding_record(
     coding: Coding, scaling: Mapping[str, Any], partitions: Mapping[str, Rows | None]
 ) -> dict[str, Any]:
-    """Return what else predictions need to make the columns, and the rows that were left out."""
+    """Return the coding that predictions need, and the number of rows dropped by partition."""
     more = {
         "columns": {name: dict(coding.columns[name]) for name in coding.columns if name in scaling},
         "needs": list(coding.needs),
@@ -114,7 +116,7 @@ def write_observations(
     fit: Rows | None = None,
     fitted: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write the parts (n,) of the log-likelihoods of each row.
+    """Write each row's part (n,) of the log-likelihoods.
 
     Columns: subject, sentence, word_id, loglik (conditional; null without a fit), and
     `loglik_<name>` for the other likelihoods. With `fitted`, the parts of the fitted rows, these
@@ -125,7 +127,7 @@ def write_observations(
         tables.append(_observations(exploratory, parts, "conditional"))
     if fit is not None and fitted is not None:
         tables.append(_observations(fit, fitted, IN_SAMPLE).assign(partition="fit"))
-        tables[:-1] = [each.assign(partition="exploratory") for each in tables[:-1]]
+        tables[:-1] = [part.assign(partition="exploratory") for part in tables[:-1]]
     table = pd.concat(tables, ignore_index=True)
     for name in ("subject", "partition"):
         if name in table:
@@ -135,7 +137,7 @@ def write_observations(
 
 
 def _observations(rows: Rows, parts: Mapping[str, np.ndarray] | None, first: str) -> pd.DataFrame:
-    """Return the rows' subject, sentence, word_id, and parts; the `first` one is null without a fit."""
+    """Return the rows' subject, sentence, word_id and parts; `first` is null without a fit."""
     subject, sentence = rows.groups["subject"], rows.groups["sentence"]
     columns = {
         "subject": pd.Categorical.from_codes(subject.codes, subject.names),
@@ -148,7 +150,7 @@ def _observations(rows: Rows, parts: Mapping[str, np.ndarray] | None, first: str
 
 
 def plain(value: Any) -> Any:
-    """Return a record as JSON takes it: NumPy's numbers as Python's, NaN as null."""
+    """Convert a record for JSON: NumPy numbers to Python numbers, NaN to null."""
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

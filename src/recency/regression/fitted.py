@@ -1,4 +1,4 @@
-"""The data frame that a regression was fitted to, as a table for others."""
+"""Export the data frame that a regression was fitted to."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -14,7 +14,7 @@ from recency.regression.inputs import Inputs
 from recency.regression.predictors import Rows
 
 RAW = "_raw"
-"""Behind the name of a predictor as it is in the data, before it was centred and scaled."""
+"""Suffix of a predictor's name before centring and scaling."""
 
 
 def main(
@@ -23,7 +23,7 @@ def main(
     out: str | PathLike,
     out_csv: str | PathLike,
 ) -> None:
-    """Write the rows of the partition fit that the model in the JSON file `regression` was fitted to."""
+    """Write the rows that the model in the JSON file `regression` was fitted to."""
     record = prediction.read_fit(regression)
     rows = prediction.rows_for(record, inputs.fit, inputs.texts(record))
     if len(rows.y) != record["n"]["fit"]:
@@ -39,18 +39,21 @@ def main(
 
 
 def data_frame(record: Mapping, rows: Rows) -> pd.DataFrame:
-    """Return rows as the model had them: word_id, groups, the response, predictors, and these raw.
+    """Return the model's rows: word_id, groups, the response, scaled predictors, raw predictors.
 
-    The columns are called as in the record's formula, so that lmer() takes it with this table (which
-    R reads by check.names = FALSE); a logarithm of a time is called log_time_ms. Of least squares on subject means a row is a word.
+    The columns are named as in the record's formula, so that lmer() accepts it with this table
+    (read with check.names = FALSE in R); the logarithm of a time is called log_time_ms. With least
+    squares on subject means a row is a word.
     """
     observed = prediction.observed(record)
     response = f"log_{observed}" if record["response"] == "log" else observed
     columns: dict[str, np.ndarray | pd.Categorical] = {"word_id": rows.word.astype(np.int32)}
     for name, group in rows.groups.items():
-        columns[name] = pd.Categorical.from_codes(group.codes, [str(each) for each in group.names])
+        columns[name] = pd.Categorical.from_codes(
+            group.codes, [str(level) for level in group.names]
+        )
     columns[response] = rows.y
-    found = scaled(rows.predictors, record["scaling"])
-    columns |= {name.strip("`"): values for name, values in found.items()}
-    columns |= {name.strip("`") + RAW: rows.predictors[name] for name in found}
+    predictors = scaled(rows.predictors, record["scaling"])
+    columns |= {name.strip("`"): values for name, values in predictors.items()}
+    columns |= {name.strip("`") + RAW: rows.predictors[name] for name in predictors}
     return pd.DataFrame(columns)

@@ -1,8 +1,8 @@
-"""Cross-validation of one regression: every fold's observations scored by a fit to all the others.
+"""Cross-validation of one regression: each fold is scored by a fit to all the others.
 
-A fold holds whole subjects, sentences or items, so that their random effects are unknown to the fit
-that scores them: they add to the variance of what is predicted, are at 0, or, in the marginal
-log-likelihood, drawn anew for all of a fold's levels at once.
+A fold holds whole subjects, sentences or items, so the fit that scores them does not know their
+random effects. `predictive` adds their variance to the residual variance, `at_zero` sets them to 0,
+and `marginal` integrates them out jointly for all levels of the fold.
 """
 
 import json
@@ -18,13 +18,13 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.mixed.levels import Levels
 from recency.progress import progress
-from recency.regression.confirmation import drawn
+from recency.regression.confirmation import is_confirmed
 from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
 from recency.regression.fit import plain
 from recency.regression.inputs import Inputs, read_data
 from recency.regression.log_likelihoods import contributions, marginal, predictive
-from recency.regression.predictors import subset, together, word_means
+from recency.regression.predictors import concatenate_rows, subset, word_means
 
 BY = ("subject", "sentence", "item")
 
@@ -43,23 +43,22 @@ def main(
 ) -> None:
     """Fit `design` without each fold in turn and score that fold; write JSON and Parquet.
 
-    The partitions fit and exploratory are taken together. `by` is one of BY; see
-    `assigned` for the folds. JSON: n, the sums `predictive`, `at_zero` and `marginal` of
-    log-likelihoods (natural logarithm; null where a fold has no fit), converged, note and `fits`, one
-    a fold. Parquet: subject, sentence, word_id, fold, loglik (recency.regression.likelihoods'
-    `predictive`) and loglik_at_zero (unseen effects at 0) of every observation (of every word, for
-    `engine: ols`).
+    The fit and exploratory partitions are pooled. `by` is one of BY; see `assigned` for the folds.
+    JSON: n, the sums `predictive`, `at_zero` and `marginal` of log-likelihoods (natural logarithm;
+    null if a fold has no fit), converged, note and `fits`, one per fold. Parquet: subject,
+    sentence, word_id, fold, loglik (`predictive` in recency.regression.log_likelihoods) and
+    loglik_at_zero (unseen effects at 0) of each observation (each word, for `engine: ols`).
     """
     data = read_data(inputs, design, model)
     design, formula = data.design, data.formula
-    rows = together([part for part in (data.fit, data.exploratory) if part is not None])
+    rows = concatenate_rows([part for part in (data.fit, data.exploratory) if part is not None])
     if design["engine"] == "ols":
         if by == "subject":
             raise InputError(
                 "cross_validation: words' means over subjects have no folds by subject"
             )
         rows = word_means(rows)
-    confirm = drawn(design, lm, model, "cross-validation")
+    confirm = is_confirmed(design, lm, model, "cross-validation")
     fold = assigned(rows.groups[by], folds, seed, by)
     loglik, at_zero = np.full((2, len(rows.y)), np.nan)
     fits: list[dict[str, Any]] = []
@@ -86,7 +85,7 @@ def main(
                 "note": record["note"],
             }
         )
-        shown.update(sum(each["n"] for each in fits))
+        shown.update(sum(one_fit["n"] for one_fit in fits))
     result = {
         "lm": lm,
         "model": model,
@@ -99,9 +98,9 @@ def main(
         "n": len(rows.y),
         "predictive": float(loglik.sum()),
         "at_zero": float(at_zero.sum()),
-        "marginal": sum(each["marginal"] for each in fits),
-        "converged": all(each["converged"] for each in fits),
-        "note": "; ".join(dict.fromkeys(each["note"] for each in fits if each["note"])),
+        "marginal": sum(one_fit["marginal"] for one_fit in fits),
+        "converged": all(one_fit["converged"] for one_fit in fits),
+        "note": "; ".join(dict.fromkeys(one_fit["note"] for one_fit in fits if one_fit["note"])),
         "fits": fits,
     }
     with atomic(out) as path:
@@ -122,15 +121,15 @@ def main(
 
 
 def unit(design: Mapping[str, Any], response: str) -> str:
-    """Name what a design models: time_ms, log time_ms, amplitude_uv or event."""
+    """Return the response that a design models: time_ms, log time_ms, amplitude_uv or event."""
     return response if design["response"] == "raw" else f"log {response}"
 
 
 def assigned(group: Levels, folds: int, seed: int, by: str = "group") -> np.ndarray:
-    """Return each row's fold (n,), from 0: whole levels, drawn by `seed`, as many to each fold.
+    """Return each row's fold (n,), from 0: whole levels, drawn with `seed` in folds of equal size.
 
-    The draw is of the levels in their natural order, so that it is the same for every LM. Raises an
-    InputError where there are fewer levels than folds.
+    The levels are drawn in their natural order, so that the folds are the same for every LM. Raises
+    an InputError if there are fewer levels than folds.
     """
     many = len(group.names)
     if many < folds:

@@ -1,4 +1,4 @@
-"""Kernels of continuous-time deconvolution: densities of the delay of an effect, in seconds.
+"""Kernels of continuous-time deconvolution: densities of an effect's delay in seconds.
 
 References
 ----------
@@ -12,23 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 
 TAIL = 1e-9
-"""Mass of a kernel beyond which words count for nothing."""
+"""Mass in the tail of a kernel that is neglected."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A density of delays, with positive parameters that are estimated as logarithms.
+    """A density of delays with positive parameters, which are estimated as logarithms.
 
     Attributes
     ----------
     parameters
-        Their names, with their unit.
+        Names of the parameters, with their unit.
     starts
-        Values from which the search starts, a row each.
+        Starting values of the search, one tuple per start.
     bounds
-        The least and the largest value of each parameter.
+        Smallest and largest value of each parameter.
     density
-        The density (1/s) of delays (s) of 0 and more, given the parameters.
+        The density (1/s) of delays (s) of at least 0, given the parameters.
     reach
         The delay (s) beyond which a share of the mass lies, given the share and the parameters.
     """
@@ -47,7 +47,7 @@ def exponential(delay: np.ndarray, mean: float) -> np.ndarray:
 
 def gamma(delay: np.ndarray, shape: float, mean: float) -> np.ndarray:
     """Return the gamma density of delays (s) with a shape and a mean (s); 0 at 0 above shape 1."""
-    from scipy.special import gammaln, xlogy  # the config is checked without SciPy
+    from scipy.special import gammaln, xlogy  # here, since the config is checked without SciPy
 
     scale = mean / shape
     log = xlogy(shape - 1, delay) - delay / scale - gammaln(shape) - shape * np.log(scale)
@@ -55,7 +55,7 @@ def gamma(delay: np.ndarray, shape: float, mean: float) -> np.ndarray:
 
 
 def shifted_gamma(delay: np.ndarray, shape: float, mean: float, shift: float) -> np.ndarray:
-    """Return the density of a gamma variable minus `shift` (s), given that it is not below 0."""
+    """Return the density of a gamma variable minus `shift` (s), given that the result is ≥ 0."""
     from scipy.special import gammaincc
 
     mass = gammaincc(shape, shift * shape / mean)

@@ -1,8 +1,8 @@
 """Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
 
-recency.regression.likelihoods has those of the exploratory partition, and recency.mixed.likelihood
-defines those of mixed models. Models without random effects have one likelihood by all of these names,
-events the conditional one alone.
+recency.regression.likelihoods lists those of the exploratory partition, and
+recency.mixed.likelihood defines those of mixed models. Without random effects all of them are
+equal; models of events have only the conditional one.
 """
 
 import math
@@ -26,7 +26,7 @@ from recency.regression.predictors import Rows
 
 
 def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
-    """Return the log-likelihood (n,) of each row given the random effects, new levels at 0."""
+    """Return the log-likelihood (n,) of each row given the random effects; new levels have 0."""
     if families.of(record) == families.BINOMIAL:
         return families.bernoulli(rows.y, linear_predictor(record, rows))
     z, jacobian = families.transformed(record, rows.y)
@@ -36,12 +36,12 @@ def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
 
 
 def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
-    """Return the log density (n,) that the fit predicts for each row by itself.
+    """Return the log predictive density (n,) of each row.
 
-    As `contributions`, but the variance of a row's unseen effects is added to sigma squared: with
-    them at 0 and nothing said of how far they may be from it, the density of a new subject's times
-    is far too narrow, and a model whose other parts happen to follow the subject seems better.
-    Events and skewed responses have no such closed form; of these it is `contributions`.
+    Unlike `contributions`, the variance of a row's unseen effects is added to sigma squared. With
+    those effects at 0 the density of a new subject's times would be far too narrow, and favour a
+    model whose other terms happen to follow the subject. Events and skewed responses have no such
+    closed form; for these it equals `contributions`.
     """
     if not families.is_linear(record):
         return contributions(record, rows)
@@ -51,7 +51,7 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
         group = joined(name, rows.groups)
         unseen = np.array([level not in record["ranef"][name] for level in group.names])
         sd = np.array(spread["sd"])
-        # The correlation beside a zero sd is undefined and counts for nothing.
+        # The correlation with a zero-sd effect is undefined and has no weight.
         S = sd[:, None] * np.nan_to_num(np.array(spread["correlation"], dtype=float)) * sd
         Z = np.column_stack([column(term, predictors, n) for term in spread["terms"]])
         variance += unseen[group.codes] * np.einsum("ni,ij,nj->n", Z, S, Z)
@@ -62,7 +62,7 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Scored:
-    """Rows of a response, not an event, under the record of a fit."""
+    """Rows of a response that is not an event, under the record of a fit."""
 
     record: Mapping[str, Any]
     rows: Rows
@@ -71,12 +71,12 @@ class Scored:
 
     @cached_property
     def transformed(self) -> tuple[np.ndarray, np.ndarray]:
-        """The response that the model is of, and the log of the Jacobian, (n,) each."""
+        """The transformed response of the model, and the log of the Jacobian, (n,) each."""
         return families.transformed(self.record, self.rows.y)
 
     @cached_property
     def residuals(self) -> np.ndarray:
-        """Those of a linear model's predictions without random effects (n,)."""
+        """Residuals (n,) of a linear model's predictions without random effects."""
         fixed = fixed_effects(self.record, self.predictors, len(self.rows.y))
         return self.transformed[0] - fixed
 
@@ -90,9 +90,9 @@ class Scored:
         return likelihood.independent(self.residuals, self.record["sigma"]) + jacobian
 
     def marginal(self, integrated: Collection[str] | None = None) -> np.ndarray:
-        """Return the parts (n,) of the log-likelihood, these groups' effects integrated out.
+        """Return the parts (n,) of the log-likelihood with these groups' effects integrated out.
 
-        It is exact for linear models, and Laplace's approximation for others.
+        Exact for linear models; Laplace's approximation for others.
         """
         z, jacobian = self.transformed
         given = self.record, self.predictors, self.rows.groups
@@ -101,15 +101,15 @@ class Scored:
         return likelihood.marginal(self.residuals, *given, integrated) + jacobian
 
 
-def _computed(name: str, scored: Scored) -> np.ndarray | None:
-    """Return the parts (n,) of the rows by a likelihood; None where a model has none."""
+def _compute(name: str, scored: Scored) -> np.ndarray | None:
+    """Return each row's part (n,) of a likelihood; None if the model has no such likelihood."""
     return plugins.load("recency.regression.likelihoods", name).parts(scored)
 
 
 def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
-    """Return the parts (n,) of each likelihood, by its name in HELD_OUT; of some `<name>_rescaled`.
+    """Return the parts (n,) of each likelihood by its name in HELD_OUT, and as `<name>_rescaled`.
 
-    Of events there are the conditional parts alone, of additive models none of the script's.
+    Models of events have only the conditional parts; additive models lack those of Modelblocks.
     """
     if families.of(record) == families.BINOMIAL:
         return {"conditional": contributions(record, rows)}
@@ -120,20 +120,21 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
             "smaller `shift` in the design, or filter such rows out"
         )
     scored = Scored(record, rows, scaled(rows.predictors, record["scaling"]))
-    found = {name: _computed(name, scored) for name in HELD_OUT}
+    by_name = {name: _compute(name, scored) for name in HELD_OUT}
     if "mgcv" not in record:
         scored = replace(scored, predictors=scaled(rows.predictors, _rescaled(record, rows)))
         names = [name for name in HELD_OUT if ENDPOINTS[name].rescaled]
-        found |= {f"{name}_rescaled": _computed(name, scored) for name in names}
-    return {name: values for name, values in found.items() if values is not None}
+        by_name |= {f"{name}_rescaled": _compute(name, scored) for name in names}
+    return {name: values for name, values in by_name.items() if values is not None}
 
 
 def held_out_parts(
     summary: FitSummary, record: Mapping[str, Any], rows: Rows
 ) -> dict[str, np.ndarray]:
-    """Return the `parts` of rows under a fit; of draws, the log predictive density alone.
+    """Return the `parts` of rows under a fit; for posterior draws, the log predictive density only.
 
-    That is the log of the mean density over draws, new levels' effects drawn from their distribution.
+    It is the log of the mean density over draws, with new levels' effects drawn from their
+    distribution.
     """
     if summary.predictive is None:
         return parts(record, rows)
@@ -142,16 +143,18 @@ def held_out_parts(
 
 
 def _rescaled(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
-    """Return the scaling of these rows; what the fit does not scale, such as indicators, stays."""
-    own = scaling_of({name: rows.predictors[name] for name in record["scaling"]})
+    """Return the scaling of these rows; predictors that the fit does not scale stay unscaled."""
+    rescaled = scaling_of({name: rows.predictors[name] for name in record["scaling"]})
     kept = {"mean": 0.0, "sd": 1.0}
-    return {name: by if dict(by) == kept else own[name] for name, by in record["scaling"].items()}
+    return {
+        name: by if dict(by) == kept else rescaled[name] for name, by in record["scaling"].items()
+    }
 
 
 def marginal(record: Mapping[str, Any], rows: Rows) -> float:
-    """Return the log-likelihood of rows whose random effects are integrated out.
+    """Return the log-likelihood of rows with their random effects integrated out.
 
-    NaN for events, of which it is an integral that has no closed form.
+    NaN for events, where the integral has no closed form.
     """
     if families.of(record) == families.BINOMIAL:
         return math.nan
@@ -161,18 +164,18 @@ def marginal(record: Mapping[str, Any], rows: Rows) -> float:
 def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return the parts (n,) of the maximised log-likelihood of the rows that were fitted.
 
-    They sum to `summary.loglik`. Of mixed models they are those of the marginal likelihood, of least
-    squares the rows' own. Laplace's approximation (events) and mgcv's likelihood are no sums over
-    rows: there each row has its conditional part and an equal share of the rest. Of a Bayesian
-    model they are elpd by PSIS-LOO.
+    They sum to `summary.loglik`: parts of the marginal likelihood for mixed models, and each row's
+    log-likelihood for least squares. Laplace's approximation (events) and mgcv's likelihood are not
+    sums over rows, so each row has its conditional part and an equal share of the remainder. For
+    Bayesian models the parts are elpd by PSIS-LOO.
     """
     if summary.predictive is not None:
         return summary.predictive.fitted
     if families.of(record) == families.BINOMIAL or "mgcv" in record:
-        found = contributions(record, rows)
+        values = contributions(record, rows)
     else:
-        found = Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal()
-    return found + (summary.loglik - found.sum()) / len(found)
+        values = Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal()
+    return values + (summary.loglik - values.sum()) / len(values)
 
 
 def log_likelihoods(
@@ -181,31 +184,31 @@ def log_likelihoods(
     rows: Rows,
     held_out: Mapping[str, np.ndarray] | None,
 ) -> dict[str, float]:
-    """Return log-likelihoods of both partitions; NaN without a fit or the rows.
+    """Return log-likelihoods of both partitions; NaN if the fit or the rows are missing.
 
     Parameters
     ----------
     summary, record
-        The fit; `summary` is None where there is none.
+        The fit; `summary` is None if there is none.
     rows
-        Those that were fitted.
+        The rows that were fitted.
     held_out
-        The `parts` of the exploratory partition; None where there is none.
+        The `parts` of the exploratory partition; None if there is none.
 
     Returns
     -------
     dict
-        `fit`, the maximised likelihood, marginal; `fit_conditional`; and the sums of `parts`:
+        `fit`, the maximised marginal likelihood; `fit_conditional`; and the sums of `parts`:
         `exploratory` for the conditional one, `exploratory_<name>` for the others.
     """
     names = ("fit", "fit_conditional", "exploratory", "exploratory_marginal")
-    found = dict.fromkeys(names, math.nan)
+    sums = dict.fromkeys(names, math.nan)
     if summary is None:
-        return found
+        return sums
     fitted = float(contributions(record, rows).sum())
-    found |= {"fit": summary.loglik, "fit_conditional": fitted}
+    sums |= {"fit": summary.loglik, "fit_conditional": fitted}
     for name, values in (held_out or {}).items():
-        found["exploratory" if name == "conditional" else f"exploratory_{name}"] = float(
+        sums["exploratory" if name == "conditional" else f"exploratory_{name}"] = float(
             values.sum()
         )
-    return found
+    return sums

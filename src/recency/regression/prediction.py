@@ -1,4 +1,4 @@
-"""Predictions of a fitted model, from its JSON file alone."""
+"""Predictions of a fitted model from its JSON file."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -11,16 +11,16 @@ from scipy.special import expit
 
 from recency.mixed import density_record, families, mgcv
 from recency.mixed.recorded import fixed_part, random_part, scaled
-from recency.regression.coding import recorded
+from recency.regression.coding import coding_from_record
 from recency.regression.predictors import Rows, read_rows, word_means
 from recency.regression.texts import Texts
 
 
 def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
-    """Predict the response (n,) of rows with raw predictors: fixed and random effects.
+    """Predict the response (n,) of rows with raw predictors, from fixed and random effects.
 
-    Of events this is their probability, of skewed responses the mean; of the family lognormal, the
-    mean of the logarithm.
+    For events this is their probability, for skewed responses the mean, and for the lognormal
+    family the mean of the logarithm.
     """
     if "density" in fit:
         eta = all_predictors(fit, rows)
@@ -41,7 +41,7 @@ def all_predictors(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
 
 
 def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
-    """Return the sum of fixed and random effects (n,): of events, their log odds."""
+    """Return the sum of fixed and random effects (n,), which for events is their log odds."""
     predictors = scaled(rows.predictors, fit["scaling"])
     n = len(rows.y)
     return fixed_effects(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
@@ -50,7 +50,7 @@ def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
 def fixed_effects(
     fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int
 ) -> np.ndarray:
-    """Return the part (n,) without random effects, of predictors scaled as they were for the fit."""
+    """Return the part (n,) without random effects, for predictors with the fit's scaling."""
     if "mgcv" in fit:
         return mgcv.fixed_part(fit["mgcv"], predictors, n)
     return fixed_part(fit, predictors, n)
@@ -62,7 +62,7 @@ def read_fit(path: str | PathLike) -> dict[str, Any]:
 
 
 def observed(fit: Mapping[str, Any]) -> str:
-    """Return the observations' column that a model predicts: the left side of its formula."""
+    """Return the column of the observations that a model predicts: its formula's left side."""
     return fit.get("formula", "time_ms ~ 1").partition("~")[0].strip()
 
 
@@ -72,10 +72,12 @@ def rows_for(
     texts: Texts,
     also: Collection[str] = (),
 ) -> Rows:
-    """Read the observations with the predictors and the response that the model has, and `also`.
+    """Read the observations with the model's predictors and response, and the columns `also`.
 
-    For least squares on subject means the rows are words.
+    With least squares on subject means the rows are words.
     """
     names = list(dict.fromkeys([*fit["scaling"], *also]))
-    rows = read_rows(observations, texts, names, fit["response"], observed(fit), recorded(fit))
+    rows = read_rows(
+        observations, texts, names, fit["response"], observed(fit), coding_from_record(fit)
+    )
     return word_means(rows) if fit.get("engine") == "ols" else rows

@@ -1,6 +1,6 @@
 """Names of predictors in a design's formula: previous2_surprisal, next_length, surprisal[Pythia].
 
-Nothing here reads data, so that formulas can be checked before anything runs.
+This module reads no data, so that formulas are checked before anything runs.
 """
 
 import functools
@@ -26,18 +26,18 @@ PREDICTORS = (
     "previous_fixated",
 )
 EXTRA = ("foil_length", "given_length", "log_frequency")
-"""Numbers that a dataset's words may have beside those, as columns of their own: the length of a
-maze's other choice, and the length and log frequency that a corpus's authors took."""
+"""Further numeric columns that a dataset's words may have: the length of a maze's other choice,
+and length and log frequency as a corpus's authors measured them."""
 CATEGORICAL = ("pos",)
-"""Names that a dataset's words may have, such as parts of speech, one column each."""
+"""Categorical columns that a dataset's words may have, such as parts of speech."""
 GROUPS = ("subject", "sentence", "item")
 WORDS = ("word", "word_id", "space_after")
-"""What every dataset's words have beside those."""
+"""Columns that every dataset's words have."""
 
 ALWAYS = ("surprisal", "corrected", "tokens", "context_tokens")
-"""Those that every LM gives."""
+"""Measures that every LM provides."""
 OF_FOILS = "foil_surprisal"
-"""What LMs that score words give of a dataset whose words have a `foil`."""
+"""Measure of LMs that score words, for datasets whose words have a `foil`."""
 _UNIT = r"_(?:bits|nats)\d?"
 _SHIFT = re.compile(r"(previous|next)([2-9]|[1-9]\d+)?_(?=.)")
 _OF_LM = re.compile(r"([^\W\d_][\w.]*)\[([^][`]*)\]")
@@ -45,7 +45,7 @@ _OF_LM = re.compile(r"([^\W\d_][\w.]*)\[([^][`]*)\]")
 
 @dataclass(frozen=True)
 class Name:
-    """A name taken apart: what it is a value of, how many words on (before: < 0), whose LM's."""
+    """A parsed name: its stem, its shift in words (negative: preceding), and its LM."""
 
     stem: str
     shift: int = 0
@@ -53,66 +53,66 @@ class Name:
 
     @property
     def of_lm(self) -> bool:
-        """Whether a language model gives it."""
+        """Whether a language model provides it."""
         return self.lm is not None or is_measure(self.stem)
 
 
 def is_measure(stem: str) -> bool:
-    """Return whether a language model gives a column of a word (contract 3), with unit or without."""
+    """Return whether a stem is an LM's measure of a word (contract 3), with or without a unit."""
     return _measure_pattern(measures.regex()).fullmatch(stem) is not None
 
 
 @functools.cache
 def _measure_pattern(others: str) -> re.Pattern:
-    """Return the pattern of such columns, `others` being that of the measures that can be asked for."""
+    """Return the pattern of such measures; `others` is that of the optional measures."""
     given = rf"surprisal(?:_context_\d+)?|corrected|{others}|foil_surprisal|tokens|context_tokens"
     return re.compile(rf"(?:{given})(?:{_UNIT})?")
 
 
 def examples() -> list[str]:
-    """Return examples of these columns, which a mistyped name is compared with."""
+    """Return examples of LM measures, for suggestions when a name is mistyped."""
     given = ("surprisal_context_1", "corrected", "foil_surprisal", "tokens", "context_tokens")
     return ["surprisal", *measures.examples(), *given]
 
 
 @functools.cache
 def split(name: str) -> Name:
-    """Take a name apart: `previous2_surprisal[Pythia]` is surprisal, -2, Pythia.
+    """Parse a name: `previous2_surprisal[Pythia]` has stem surprisal, shift -2, LM Pythia.
 
-    Of `previous_surprisal_context_2` the stem is what stands after the first prefix.
+    Only the first prefix is removed from the stem, as in `previous_surprisal_context_2`.
     """
     match = _OF_LM.fullmatch(name)
     name, lm = match.groups() if match else (name, None)
-    if found := _SHIFT.match(name):
-        words = int(found[2] or 1)
-        return Name(name[found.end() :], -words if found[1] == "previous" else words, lm)
+    if prefix := _SHIFT.match(name):
+        words = int(prefix[2] or 1)
+        return Name(name[prefix.end() :], -words if prefix[1] == "previous" else words, lm)
     return Name(name, 0, lm)
 
 
 def quoted(text: str) -> str:
-    """Put names with an LM, `surprisal[Pythia]`, in backticks, as R needs them."""
+    """Put names with an LM, such as `surprisal[Pythia]`, in backticks, as R needs them."""
     pieces = re.split(r"(`[^`]*`)", text)
-    for place in range(0, len(pieces), 2):
-        pieces[place] = _OF_LM.sub(lambda m: f"`{m[1]}[{m[2].strip()}]`", pieces[place])
+    for number in range(0, len(pieces), 2):
+        pieces[number] = _OF_LM.sub(lambda m: f"`{m[1]}[{m[2].strip()}]`", pieces[number])
     return "".join(pieces)
 
 
 def variables(term: str) -> list[str]:
-    """Return the columns of the data that a factor of a term is made of."""
+    """Return the columns of the data that a factor of a term needs."""
     return inputs(read(term))
 
 
 def inputs(expression: Expression) -> list[str]:
-    """Return the columns of the data that an expression needs; of lags() those of words before."""
-    found = columns_of(expression)
+    """Return the columns of the data that an expression needs, with preceding words' for lags()."""
+    columns = columns_of(expression)
     if expression.kind == "call" and expression.value == "lags":
         words = [int(p.value) for p in expression.parts[1:] if p.kind == "number"]
-        found = [shifted(name, -lag) for lag in range(sum(words) + 1) for name in found]
-    return list(dict.fromkeys(found))
+        columns = [shifted(name, -lag) for lag in range(sum(words) + 1) for name in columns]
+    return list(dict.fromkeys(columns))
 
 
 def shifted(name: str, words: int) -> str:
-    """Return the name of a column some words on (before: < 0): `previous2_surprisal`."""
+    """Return the name of a column shifted by `words` (negative: back): `previous2_surprisal`."""
     if not words:
         return name
     parts = split(name)
@@ -123,7 +123,7 @@ def shifted(name: str, words: int) -> str:
 
 
 def before(expression: Expression, lag: int) -> Expression:
-    """Return an expression of the word `lag` words before."""
+    """Return an expression for the word `lag` words earlier."""
     if expression.kind == "name":
         return Expression("name", shifted(expression.value, -lag))
     return replace(expression, parts=tuple(before(part, lag) for part in expression.parts))
@@ -131,12 +131,12 @@ def before(expression: Expression, lag: int) -> Expression:
 
 @functools.cache
 def used(formula: Formula) -> tuple[str, ...]:
-    """Return the columns of the data that a formula's predictors are made of."""
+    """Return the columns of the data that a formula's predictors need."""
     return tuple(dict.fromkeys(n for term in formula.predictors for n in variables(term)))
 
 
 def grouping(formula: Formula) -> list[str]:
-    """Return the columns of the data that a formula's grouping factors are."""
+    """Return the columns of the data that are a formula's grouping factors."""
     return [name.strip("`") for name in formula.groups]
 
 
@@ -146,34 +146,34 @@ def lms(formula: Formula) -> list[str]:
     return list(dict.fromkeys(lm for lm in named if lm is not None))
 
 
-def of_own_lm(name: str) -> bool:
-    """Say whether a name is of the LM that a regression is fitted for, and names none."""
+def is_of_fitted_lm(name: str) -> bool:
+    """Return whether a name is a measure without an LM, that is of the regression's own LM."""
     parts = split(name)
     return parts.of_lm and parts.lm is None
 
 
-def own(formula: Formula) -> list[str]:
-    """Return a formula's columns that neither the workflow nor an LM makes: the dataset's own."""
-    known = {*PREDICTORS, *EXTRA, *CATEGORICAL, *GROUPS}
+def dataset_columns(formula: Formula) -> list[str]:
+    """Return a formula's columns that come with the dataset, not from the workflow or an LM."""
+    standard = {*PREDICTORS, *EXTRA, *CATEGORICAL, *GROUPS}
     names = [*used(formula), *grouping(formula)]
     stems = {name: split(name) for name in names}
-    found = [n for n, parts in stems.items() if not parts.of_lm and n not in known]
-    return [n for n in found if stems[n].stem not in {*PREDICTORS, *WORDS, *GROUPS}]
+    unlisted = [n for n, parts in stems.items() if not parts.of_lm and n not in standard]
+    return [n for n in unlisted if stems[n].stem not in {*PREDICTORS, *WORDS, *GROUPS}]
 
 
-def of_its_lm(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the columns that the LM gives that a regression is fitted for.
+def lm_columns(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the columns that come from the regression's own LM.
 
-    What the dataset's own `columns` have of that name is the dataset's.
+    A name among the dataset's own `columns` is the dataset's.
     """
-    own = {*columns.get("words", ()), *columns.get("responses", ())}
-    return [name for name in used(formula) if of_own_lm(name) and name not in own]
+    of_dataset = {*columns.get("words", ()), *columns.get("responses", ())}
+    return [name for name in used(formula) if is_of_fitted_lm(name) and name not in of_dataset]
 
 
-def with_lm(formula: Formula, of_lm: Collection[str], lm: str) -> Formula:
-    """Put beside each term of the columns `of_lm` the same one of another LM: `surprisal[lm]`.
+def add_lm(formula: Formula, of_lm: Collection[str], lm: str) -> Formula:
+    """Add for each term of the columns `of_lm` the same term of another LM: `surprisal[lm]`.
 
-    Fixed and random terms alike, so that both LMs' own regressions are nested in this one.
+    Fixed and random terms are both added, so that each LM's own regression is nested in this one.
     """
 
     def changed(part: Expression) -> Expression:
@@ -191,12 +191,12 @@ def with_lm(formula: Formula, of_lm: Collection[str], lm: str) -> Formula:
 
 
 def measure_of(stem: str) -> str:
-    """Return what a column of an LM is called without its unit."""
+    """Return the name of an LM's column without its unit."""
     return re.sub(rf"{_UNIT}(?=_|$)", "", stem)
 
 
 def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
-    """Raise an InputError at the first name in `formula` that nothing has.
+    """Raise an InputError at the first name in `formula` that does not exist.
 
     `columns` are those of the `words` and of the `responses`, as far as they are known.
     """
@@ -205,52 +205,52 @@ def check(formula: Formula, columns: Mapping[str, Collection[str]]) -> None:
 
 
 def misplaced(formula: Formula) -> list[str]:
-    """List a response among its predictors, and grouping factors that are fixed effects or slopes."""
-    found = []
+    """List problems: the response among predictors, and grouping factors as effects or slopes."""
+    problems = []
     if formula.response in {split(name).stem for name in used(formula)}:
-        found.append(f"the response, {formula.response}, is among its predictors; take it out")
+        problems.append(f"the response, {formula.response}, is among its predictors; take it out")
     if "subject" in {name for column in formula.fixed for name in factors(column)}:
-        found.append(
+        problems.append(
             "'subject' is a grouping factor; write (1 | subject), or factor(subject) for a fixed "
             "effect of each subject"
         )
     for term in getattr(formula, "random", ()):
         slopes = {name for column in term.columns for name in factors(column)}
         grouping = slopes & {*GROUPS, *split_groups([term.group])}
-        found += [
+        problems += [
             f"{name!r} is a grouping factor and cannot be a slope by {term.group}; write (1 | {name})"
             for name in sorted(grouping)
         ]
-    return found
+    return problems
 
 
 def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[str]:
-    """Say of each name in `formula` that nothing has what it is, and which known one is nearest.
+    """Describe each name in `formula` that does not exist, with the nearest known name.
 
-    `columns` may have `perhaps`, too: names that are taken, but suggested for no other.
+    `columns` may have `perhaps` too: names that are accepted but never suggested.
     """
     of_words = {*WORDS, *CATEGORICAL, *EXTRA, *columns.get("words", ())}
-    own = {*of_words, *GROUPS, *columns.get("responses", ())}
+    of_dataset = {*of_words, *GROUPS, *columns.get("responses", ())}
     perhaps = set(columns.get("perhaps", ()))
-    found = []
-    for kind, names, known in (
-        ("predictor", used(formula), {*PREDICTORS, *own}),
-        ("grouping variable", grouping(formula), own),
+    problems = []
+    for kind, names, allowed in (
+        ("predictor", used(formula), {*PREDICTORS, *of_dataset}),
+        ("grouping variable", grouping(formula), of_dataset),
     ):
         shiftable = {*PREDICTORS[:4], *of_words}
         wrong: dict[tuple[str, str | None], str] = {}
         for name in names:
             parts = split(name)
-            if problem := _unknown(name, known, shiftable, perhaps):
-                wrong.setdefault((parts.stem, parts.lm), problem)  # once, of lags() too
-        found += [f"no {kind} is called {problem}" for problem in wrong.values()]
-    return list(dict.fromkeys(found))
+            if problem := _unknown(name, allowed, shiftable, perhaps):
+                wrong.setdefault((parts.stem, parts.lm), problem)  # once for all lags
+        problems += [f"no {kind} is called {problem}" for problem in wrong.values()]
+    return list(dict.fromkeys(problems))
 
 
 def _unknown(
     name: str, known: Collection[str], of_words: Collection[str], perhaps: Collection[str]
 ) -> str:
-    """Say what is wrong with a name; nothing where it is known."""
+    """Describe the problem with a name; return "" if it is known."""
     parts = split(name)
     if parts.lm is not None:
         if is_measure(parts.stem):
@@ -273,5 +273,5 @@ def _unknown(
 
 
 def split_groups(groups: Collection[str]) -> list[str]:
-    """Return the columns that grouping factors such as `a:b` are made of."""
+    """Return the columns that grouping factors such as `a:b` consist of."""
     return list(dict.fromkeys(name.strip("`") for g in groups for name in split_product(g)))

@@ -1,4 +1,4 @@
-"""The observations of a regression: response, predictors of the words and of the observations."""
+"""The observations of a regression: the response, and predictors of words and observations."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from recency.errors import InputError
 from recency.mixed.levels import Levels, levels
 from recency.reading.response_names import EVENT, RESPONSES
-from recency.regression.coding import NOTHING, Coding, coded, complete, raw
+from recency.regression.coding import NO_CODING, Coding, coded, drop_incomplete, raw
 from recency.regression.predictor_names import EXTRA, GROUPS
 from recency.regression.readings import kernel_column
 from recency.regression.texts import Texts
@@ -22,7 +22,7 @@ from recency.regression.texts import Texts
 class Rows:
     """The observations of one partition: raw predictors (n,), response y (n,), groups, word_id.
 
-    `dropped` counts the rows that were left out for want of a value: in all, and by column.
+    `dropped` counts the rows that were dropped because of a missing value, in all and by column.
     """
 
     predictors: dict[str, np.ndarray]
@@ -38,19 +38,19 @@ def read_rows(
     names: Collection[str],
     response: str = "raw",
     observed: str = RESPONSES[0],
-    coding: Coding = NOTHING,
+    coding: Coding = NO_CODING,
 ) -> Rows:
-    """Read a partition's observations with the predictors `names`, as `coding` makes some of them.
+    """Read a partition's observations with the predictors `names`, some of them coded by `coding`.
 
     `observed` is the column of the response, time_ms or amplitude_uv; `response` is `raw` for its
-    values or `log` for their natural logarithm. A row without a value in a column that `coding`
-    needs is left out, counted, and said on the standard error.
+    values or `log` for their natural logarithm. Rows without a value in a column that `coding`
+    needs are dropped, counted, and reported on standard error.
     """
     frame = pd.read_parquet(path, columns=columns_of(path, observed, coding.reads(names)))
     if frame.empty:
-        raise InputError(f"{path} has no observations; see counts.csv beside it for the filters")
+        raise InputError(f"{path} has no observations; see counts.csv in the same folder")
     n = len(frame)
-    frame, dropped = complete(frame, texts, coding, path)
+    frame, dropped = drop_incomplete(frame, texts, coding, path)
     if dropped:
         listed = ", ".join(f"{name} {count:,}" for name, count in dropped.items() if name != "rows")
         print(
@@ -69,27 +69,27 @@ def read_rows(
 def groups_of(
     frame: pd.DataFrame, texts: Texts, coding: Coding, path: str | PathLike
 ) -> dict[str, np.ndarray | pd.Series]:
-    """Return the grouping factors' values (n,): subject, sentence, item, and what a formula names."""
+    """Return the values (n,) of the grouping factors: subject, sentence, item, and a formula's."""
     word = frame["word_id"].to_numpy()
-    found = {
+    groups = {
         "subject": frame["subject"],
         "sentence": texts.sentence[word],
         "item": texts.item[word],
     }
     more = [name for name in coding.groups if name not in GROUPS]
-    return found | {name: _named(raw(name, frame, texts, path)) for name in more}
+    return groups | {name: _as_integers(raw(name, frame, texts, path)) for name in more}
 
 
-def _named(values: np.ndarray) -> np.ndarray:
-    """Write a grouping factor's numbers without the decimals that whole ones do not have."""
+def _as_integers(values: np.ndarray) -> np.ndarray:
+    """Write a grouping factor's numbers as integers if all are whole."""
     whole = values.dtype != object and bool((values == np.round(values)).all())
     return values.astype(np.int64) if whole else values
 
 
 def columns_of(path: str | PathLike, observed: str, wanted: Collection[str] = ()) -> list[str]:
-    """Return the columns that a regression reads of the observations at `path`.
+    """Return the columns that a regression reads from the observations at `path`.
 
-    Of `wanted` those that are there. Raises an InputError where they have another response than
+    `wanted` columns that do not exist are left out. Raises an InputError if the response is not
     `observed`.
     """
     there = pq.read_schema(path).names
@@ -98,7 +98,8 @@ def columns_of(path: str | PathLike, observed: str, wanted: Collection[str] = ()
         raise InputError(
             f"{path} has no column {observed}, which the design's formula has on its left side, but "
             f"{other}; times are regressed by 'time_ms ~ …', ERP amplitudes by 'amplitude_uv ~ …', "
-            "scores without a unit by 'response ~ …', events by 'event ~ …': list the measure under a design of its kind"
+            "scores without a unit by 'response ~ …', events by 'event ~ …': list the measure under "
+            "a design of its kind"
         )
     usual = ["subject", "word_id", observed, "previous_fixated"]
     usual += ["span"] if "span" in there else []
@@ -112,9 +113,9 @@ def values_of(
     response: str,
     observed: str,
     path: str | PathLike,
-    coding: Coding = NOTHING,
+    coding: Coding = NO_CODING,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return the raw predictors and the response of some of the rows of `path`."""
+    """Return the raw predictors and the response of rows of `path`."""
     y = frame[observed].to_numpy(np.float64)
     if response == "log":
         if y.min() <= 0:
@@ -125,7 +126,7 @@ def values_of(
         y = np.log(y)
 
     def values(name: str) -> np.ndarray:
-        return _there(name, frame, texts, path)
+        return _complete_column(name, frame, texts, path)
 
     predictors = {}
     for name in names:
@@ -138,8 +139,10 @@ def values_of(
     return predictors, y
 
 
-def _there(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> np.ndarray:
-    """Return a column of the data (n,), or say where and why it has no value."""
+def _complete_column(
+    name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike
+) -> np.ndarray:
+    """Return a column of the data (n,); raise an InputError if it lacks a value."""
     if name == "previous_fixated":
         missing = int(frame[name].isna().sum())
         if missing:
@@ -164,9 +167,10 @@ def _there(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -
 
 
 def word_means(rows: Rows) -> Rows:
-    """Average response and predictors of each word over the subjects; words in reading order.
+    """Average the response and the predictors of each word over subjects; words in reading order.
 
-    De Varda & Marelli (2024) regress such means; of a log response, the mean of logarithms. There is one level of `subject`.
+    De Varda & Marelli (2024) regress such means. The mean of a log response is a mean of
+    logarithms. `subject` has a single level.
     """
     word, first, codes = np.unique(rows.word, return_index=True, return_inverse=True)
     counts = np.bincount(codes)
@@ -184,7 +188,7 @@ def word_means(rows: Rows) -> Rows:
 
 
 def subset(rows: Rows, kept: np.ndarray) -> Rows:
-    """Return the rows where `kept` (n,) is true, with the levels that are among them alone."""
+    """Return the rows where `kept` (n,) is true, with only the levels that occur among them."""
     groups = {}
     for name, group in rows.groups.items():
         there, codes = np.unique(group.codes[kept], return_inverse=True)
@@ -193,8 +197,8 @@ def subset(rows: Rows, kept: np.ndarray) -> Rows:
     return Rows(predictors, rows.y[kept], groups, rows.word[kept])
 
 
-def together(parts: Sequence[Rows]) -> Rows:
-    """Put the rows of several files into one, their levels in the natural order of all."""
+def concatenate_rows(parts: Sequence[Rows]) -> Rows:
+    """Concatenate the rows of several files, with the levels in natural order."""
     if len(parts) == 1:
         return parts[0]
     groups = {}

@@ -1,8 +1,8 @@
 """Search for the structure of the random effects, as Clark et al. (2025, Section 4.4) did.
 
-Start at the maximal structure (Barr et al. 2013), drop the least predictive random slope, the one
-whose loss costs least log-likelihood on the fit partition, until the model converges. All models
-are searched on the cross-products of the maximal one; intercepts stay.
+Start at the maximal structure (Barr et al. 2013) and drop random slopes until the model converges:
+each step drops the slope whose loss costs least log-likelihood on the fit partition. All models are
+searched on the cross-products of the maximal one; intercepts stay.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ import pandas as pd
 
 from recency.figures import tables
 from recency.figures.tables import Cell, Table
-from recency.mixed.cross_products import Products, selected
+from recency.mixed.cross_products import Products, select_columns
 from recency.mixed.factors import Factor, crossed_factors
 from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
 from recency.mixed.recorded import scaled
@@ -34,7 +34,7 @@ COLUMNS = [
 
 @dataclass
 class Structure:
-    """The columns that each of two factors still has, as indices, and the model found with them."""
+    """The column indices that each of two factors still has, and the model fitted with them."""
 
     kept: tuple[tuple[int, ...], ...]
     deviance: float
@@ -53,12 +53,12 @@ def main(
     maximal: str | None = None,
     singular: bool = False,
 ) -> None:
-    """Write the path as a table (.csv, .html and .tex of `out`), one row a model that was tried.
+    """Write the path as a table (.csv, .html and .tex of `out`), one row per model that was tried.
 
-    `maximal` has the random terms to start at, such as "(1 + length | subject) + (1 | sentence)";
-    without it every fixed effect of the design varies by each of its grouping variables, subjects
-    and sentences, say. With `singular` a fit at the edge, where a variance is zero or a correlation
-    one, counts as converged too.
+    `maximal` has the random terms of the first model, such as "(1 + length | subject) + (1 |
+    sentence)". Without it every fixed effect of the design varies by each of its grouping factors.
+    With `singular`, a singular fit (a variance of zero or a correlation of one) counts as
+    converged.
     """
     designs.check_mixed(design, "the search for random effects")
     if maximal is not None:
@@ -73,8 +73,8 @@ def main(
     factors.sort(key=lambda f: -len(f.columns) * len(rows.groups[f.group].names))
     predictors = scaled(rows.predictors, scaling)
     products = products_of(formula, factors, predictors, rows.y, rows.groups)
-    path = pd.DataFrame(trail(formula, factors, products, singular), columns=COLUMNS)
-    tables.write(out, shown(path, title, singular), path)
+    path = pd.DataFrame(search_path(formula, factors, products, singular), columns=COLUMNS)
+    tables.write(out, path_table(path, title, singular), path)
 
 
 def random_of(formula: Formula, maximal: str) -> tuple[RandomTerm, ...]:
@@ -83,20 +83,20 @@ def random_of(formula: Formula, maximal: str) -> tuple[RandomTerm, ...]:
 
 
 def maximal_of(formula: Formula) -> Formula:
-    """Return the formula with every fixed effect by each of its grouping variables."""
+    """Return the formula in which every fixed effect varies by each of its grouping factors."""
     groups = dict.fromkeys(term.group for term in formula.random if ":" not in term.group)
     return replace(formula, random=tuple(RandomTerm(formula.fixed, group) for group in groups))
 
 
-def trail(
+def search_path(
     formula: Formula, factors: list[Factor], products: Products, singular: bool
 ) -> list[dict[str, Any]]:
-    """Return the rows of the path, the maximal structure first, the last chosen one the result."""
+    """Return the rows of the path; the first is the maximal structure, the last the result."""
     columns = tuple(factor.columns for factor in factors)
     everything = tuple(tuple(range(len(names))) for names in columns)
     kept = (*everything, ()) if len(everything) == 1 else everything
     start = (0.1 * np.eye(len(columns)) for columns in kept)
-    at = _structure(products, kept, _descended(products, kept, *start))
+    at = _structure(products, kept, _descend(products, kept, *start))
     rows = [_row(0, formula, factors, at, None, 0.0)]
     _log(rows[-1])
     while not at.converged or (at.singular and not singular):
@@ -105,10 +105,10 @@ def trail(
         for side, names in enumerate(columns):
             for index in at.kept[side]:
                 if names[index] != INTERCEPT and len(at.kept[side]) > 1:
-                    without = _descended(products, *_without(at, side, index))
+                    without = _descend(products, *_without(at, side, index))
                     candidates.append(((without[0] - at.deviance) / 2, side, index, without))
         if not candidates:
-            break  # intercepts alone, and they do not converge
+            break  # only intercepts are left, and the model does not converge
         candidates.sort(key=lambda candidate: candidate[:3])
         before = at.deviance
         _, side, index, without = candidates[0]
@@ -123,29 +123,31 @@ def trail(
 
 
 Point = tuple[float, np.ndarray, np.ndarray]
-"""A deviance, and La and Lb at which it was found."""
+"""A deviance, with the La and Lb that attain it."""
 
 
-def _descended(products: Products, kept: tuple, La: np.ndarray, Lb: np.ndarray) -> Point:
+def _descend(products: Products, kept: tuple, La: np.ndarray, Lb: np.ndarray) -> Point:
     free = (_free(len(columns)) for columns in kept)
-    found = search(selected(products, *kept), *free, (La, Lb))
-    return found.deviance, found.La, found.Lb
+    optimum = search(select_columns(products, *kept), *free, (La, Lb))
+    return optimum.deviance, optimum.La, optimum.Lb
 
 
 def _structure(products: Products, kept: tuple, point: Point) -> Structure:
-    """Give the verdict on a structure; only one that does not look singular is searched in full."""
+    """Return the fit of a structure; only one that does not look singular is searched in full."""
     deviance, La, Lb = point
     least = np.abs(np.concatenate([np.diagonal(La), np.diagonal(Lb)])).min()
     if least < SINGULAR:
         return Structure(kept, deviance, La, Lb, True, True)
-    found = search(selected(products, *kept), *(_free(len(columns)) for columns in kept))
-    return Structure(kept, found.deviance, found.La, found.Lb, found.converged, found.singular)
+    optimum = search(select_columns(products, *kept), *(_free(len(columns)) for columns in kept))
+    return Structure(
+        kept, optimum.deviance, optimum.La, optimum.Lb, optimum.converged, optimum.singular
+    )
 
 
 def _without(at: Structure, side: int, index: int) -> tuple[tuple, np.ndarray, np.ndarray]:
-    """Return what is kept without one column, and L with the same covariances of what is left."""
+    """Drop a column and refactor the covariance."""
     starts = [at.La, at.Lb]
-    left = [place for place, column in enumerate(at.kept[side]) if column != index]
+    left = [row for row, column in enumerate(at.kept[side]) if column != index]
     starts[side] = triangle(starts[side][left])
     return _less(at.kept, side, index), *starts
 
@@ -194,8 +196,8 @@ def _log(row: Mapping[str, Any]) -> None:
     print(f"step {row['step']}: {what}: logLik {row['loglik']:.2f}, {end}", flush=True)
 
 
-def shown(path: pd.DataFrame, title: str, singular: bool) -> Table:
-    """Return the path as a table to read: the steps, and what each one might have dropped instead."""
+def path_table(path: pd.DataFrame, title: str, singular: bool) -> Table:
+    """Return the path as a table: the steps, and the alternatives that each step rejected."""
     rows, steps = [], path[path.chosen.astype(bool)]
     for row in steps.itertuples(index=False):
         others = path[(path.step == row.step) & ~path.chosen.astype(bool)].sort_values("loss")

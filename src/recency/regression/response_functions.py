@@ -1,4 +1,4 @@
-"""The response functions of delayed effects, with standard errors: what a unit adds, by delay."""
+"""Response functions of delayed effects, with standard errors: the effect of a unit by delay."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,20 +23,21 @@ def response_functions(
     Parameters
     ----------
     coding
-        How the columns were made.
+        The coding of the columns.
     scaling
-        Of the columns.
+        The scaling of the columns.
     summary
-        The fit to scaled columns.
+        The fit to the scaled columns.
 
     Returns
     -------
     list of dict
-        term, predictor, kind (`lags` or the kernel), x (lags in words, or delays in seconds), effect
-        and se (units of the response per unit of the predictor), cumulative and cumulative_se (the
-        effect of one unit more at every word), and of kernels their parameters with se, and note.
+        term, predictor, kind (`lags` or the kernel), x (lags in words, or delays in seconds),
+        effect and se (units of the response per unit of the predictor), cumulative and
+        cumulative_se (the effect of one unit more at every word), and for kernels also parameters
+        with se, and note.
     """
-    found = []
+    functions = []
     places = {name: number for number, name in enumerate(summary.fixed)}
     by_term: dict[str, list[str]] = {}
     for column, spec in coding.columns.items():
@@ -50,10 +51,10 @@ def response_functions(
         specs = [coding.columns[column] for column in columns]
         if "lags" in specs[0]:
             covariance = summary.covariance[np.ix_(chosen, chosen)] / np.outer(sds, sds)
-            found.append(about | _of_lags(specs, values, covariance))
+            functions.append(about | _of_lags(specs, values, covariance))
         elif "joint" in specs[0]:
-            found.append(about | _of_kernel(specs[0], float(values[0])))
-    return found
+            functions.append(about | _of_kernel(specs[0], float(values[0])))
+    return functions
 
 
 def _of_lags(specs: list[Mapping], values: np.ndarray, covariance: np.ndarray) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is known of each word of a dataset: its own columns, what language models give, neighbours'."""
+"""Word-level columns of a dataset: its own, those of language models, and neighbouring words'."""
 
 import re
 from collections.abc import Mapping
@@ -17,31 +17,31 @@ from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import CATEGORICAL, EXTRA, is_measure, measure_of, split
 
 NO_WORD = "none"
-"""The level of a word's categorical column where there is no such word before or after it."""
+"""The level of a neighbouring word's categorical column if there is no such word."""
 
 
 @dataclass
 class Files:
-    """Where what a word has is read from when it is asked for, and kept then."""
+    """The files that columns are read from on demand, and the columns read so far."""
 
     words: str | PathLike
     lms: dict[str | None, str | PathLike]
-    """surprisal under each LM; None is the one that the regression is for"""
+    """surprisal under each LM; None is the LM that the regression is for"""
     variant: str = "plain"
     first_may_lack: bool = False
     onsets: str | PathLike | None = None
-    """when each word came up (recency.reading.onsets)"""
+    """onset of each word (recency.reading.onsets)"""
     readings: Any = None
-    """these, once they were read (recency.regression.readings)"""
+    """the readings (recency.regression.readings), once they have been read"""
     read: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass
 class Texts:
-    """What is known of each word (W,) in reading order: predictors, its sentence, its item.
+    """Data of each word (W,) in reading order: predictors, sentence, item.
 
     `categories` has the levels of each categorical predictor; a level's indicator is the predictor
-    `<name>_<level>`. `unit` (W,) is what words share that stand before or after one another.
+    `<name>_<level>`. `unit` (W,) is the unit within which preceding and following words are found.
     """
 
     predictors: dict[str, np.ndarray]
@@ -65,16 +65,17 @@ def read_texts(
     """Read the predictors that are properties of a word.
 
     length: characters of the word as displayed; position: in the sentence, from 1; unigram,
-    surprisal: bits; previous_*: of the word before in the same item's text, 0 for its first word,
-    whether or not that word is among the observations. Without an LM (`surprisal` is None) there is
-    no surprisal, without `unigram` none of that. `variant` is `plain` or `corrected`, for the
-    whitespace before the next word. A number of EXTRA may be missing where it is not asked for.
-    With `first_may_lack` a word may have no surprisal (nothing stands before it in a text that is
-    scored without a beginning; a table of surprisals lacks it): it is NaN, also as that of the word
-    before, but there it is 0 if it begins its item.
+    surprisal: bits; previous_*: of the preceding word in the same item, 0 for the item's first
+    word, whether or not that word is among the observations. Without an LM (`surprisal` is None)
+    there is no surprisal, and without `unigram` no unigram surprisal. `variant` is `plain` or
+    `corrected`, for the whitespace before the next word. Numbers of EXTRA may be missing where they
+    are not needed. With `first_may_lack` a word may have no surprisal, such as a text's first word
+    if the LM has no beginning-of-text token: it is NaN, also as the preceding word's, except that
+    an item's first word then counts as 0.
 
-    `others` are the files of surprisal of LMs that a formula names. With `spillover` `sentence` the
-    word before is sought in the sentence. `onsets` is for kernels. All else that words have, word_values() reads.
+    `others` are the surprisal files of the LMs that a formula names. With `spillover` `sentence`,
+    preceding words are looked up within the sentence. `onsets` is for kernels. word_values() reads
+    all other columns of words.
     """
     there = pq.read_schema(words).names
     more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
@@ -91,9 +92,11 @@ def read_texts(
         "position": frame["position"].to_numpy(np.float64),
     }
     if unigram is not None:
-        predictors["unigram"] = bits_of(unigram, "surprisal_bits", len(frame))
+        predictors["unigram"] = read_bits(unigram, "surprisal_bits", len(frame))
     if surprisal is not None:
-        predictors["surprisal"] = bits_of(surprisal, SURPRISAL[variant], len(frame), first_may_lack)
+        predictors["surprisal"] = read_bits(
+            surprisal, SURPRISAL[variant], len(frame), first_may_lack
+        )
     for name in ("length", "unigram", "surprisal"):
         if name in predictors:
             before = np.where(same_item, predictors[name], np.nan_to_num(predictors[name]))
@@ -108,7 +111,7 @@ def read_texts(
             raise InputError(
                 f"{words}: {name} is missing at word_id {word_id}; every word needs one"
             )
-        codes = levels(frame[name].map(mangled))
+        codes = levels(frame[name].map(as_identifier))
         categories[name] = codes.names
         for code, level in enumerate(codes.names):
             predictors[f"{name}_{level}"] = (codes.codes == code).astype(np.float64)
@@ -118,17 +121,17 @@ def read_texts(
     return Texts(predictors, sentence, item, categories, files, unit)
 
 
-def mangled(level: object) -> str:
-    """Write a level as part of a column's name."""
+def as_identifier(level: object) -> str:
+    """Write a level such that it can be part of a column's name."""
     return re.sub(r"\W", "_", str(level))
 
 
 def word_values(texts: Texts, name: str) -> np.ndarray | None:
-    """Return a word-level column (W,) by its name in a formula; None where words have none.
+    """Return a word-level column (W,) by its name in a formula; None if words have no such column.
 
-    Numbers are float64, NaN where missing; text is object, None where missing. `previous…_` and
-    `next…_` are of another word of the unit: where there is none a number is 0, a name NO_WORD. What
-    an LM does not give of a text's first word is 0 as that of another word.
+    Numbers are float64, NaN if missing; text is object, None if missing. `previous…_` and `next…_`
+    refer to another word of the unit; if there is none, a number is 0 and a text NO_WORD. A measure
+    that an LM lacks for a text's first word is 0 as the preceding word's.
     """
     if name in texts.predictors:
         return texts.predictors[name]
@@ -159,18 +162,18 @@ def _read(texts: Texts, name: str) -> np.ndarray | None:
 
 
 def shifted(values: np.ndarray, shift: int, unit: np.ndarray) -> np.ndarray:
-    """Return each word's value of the word `shift` places on, in the same unit; see word_values().
+    """Return the value of the word `shift` places later in the same unit (W,); see word_values().
 
-    Words of a unit stand together: values and unit (W,), in reading order.
+    The words of a unit are contiguous: values and unit (W,) are in reading order.
     """
-    place = np.arange(len(values)) + shift
-    there = (place >= 0) & (place < len(values))
-    place = np.where(there, place, 0)
-    there &= unit[place] == unit
+    index = np.arange(len(values)) + shift
+    there = (index >= 0) & (index < len(values))
+    index = np.where(there, index, 0)
+    there &= unit[index] == unit
     edge: object = NO_WORD if values.dtype == object else 0.0
-    found = values[place]
-    found[~there] = edge
-    return found
+    result = values[index]
+    result[~there] = edge
+    return result
 
 
 def _of_words(files: Files, name: str) -> np.ndarray | None:
@@ -180,7 +183,7 @@ def _of_words(files: Files, name: str) -> np.ndarray | None:
 
 
 def plain(values: pd.Series) -> np.ndarray:
-    """Return a column as float64 (true and false as 1 and 0), or as text, None where missing."""
+    """Return a column as float64 (booleans as 0 and 1) or as text, None if missing."""
     if pd.api.types.is_numeric_dtype(values):
         return values.astype("Float64").to_numpy(np.float64, na_value=np.nan)
     text = values.astype(object).where(values.notna(), None)
@@ -188,13 +191,13 @@ def plain(values: pd.Series) -> np.ndarray:
 
 
 def _of_lm(texts: Texts, stem: str, lm: str | None) -> np.ndarray | None:
-    """Read what an LM gives of each word: its surprisal, or any other column of its file."""
+    """Read an LM's column of each word: its surprisal, or any other column of its file."""
     if lm not in texts.files.lms:
         return None
     path, files = texts.files.lms[lm], texts.files
     item = texts.item
     if stem == "surprisal":
-        return bits_of(path, SURPRISAL[files.variant], len(item), files.first_may_lack)
+        return read_bits(path, SURPRISAL[files.variant], len(item), files.first_may_lack)
     there = pq.read_schema(path).names
     names = {column: measure_of(column) for column in there}
     chosen = [column for column, short in names.items() if stem in (column, short)]
@@ -210,8 +213,8 @@ def _of_lm(texts: Texts, stem: str, lm: str | None) -> np.ndarray | None:
     return values
 
 
-def bits_of(path: str | PathLike, column: str, words: int, may_lack: bool = False) -> np.ndarray:
-    """Read surprisal in bits by word_id: finite values, or with `may_lack` nulls of some words."""
+def read_bits(path: str | PathLike, column: str, words: int, may_lack: bool = False) -> np.ndarray:
+    """Read surprisal in bits by word_id; all finite, or with `may_lack` null for some words."""
     frame = pd.read_parquet(path, columns=["word_id", column])
     bits = np.full(words, np.nan)
     inside = frame["word_id"].between(0, words - 1)

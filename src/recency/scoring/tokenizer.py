@@ -6,7 +6,7 @@ from pathlib import Path
 from recency.damage import first_damaged
 from recency.errors import InputError
 from recency.networks import gguf_files
-from recency.networks.hub import place
+from recency.networks.hub import locate
 
 #: Files beside a tokenizer.json that name its special tokens, the first that does.
 _NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
@@ -36,11 +36,11 @@ def load(model: str | Path, tokenizer=None) -> tuple:
     source = model if tokenizer is None else tokenizer
     advice = "save the model's own tokenizer there (`save_pretrained`), or give it"
     try:
-        name, within = place(source)
+        name, within = locate(source)
         opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
         found = opened.backend_tokenizer
         if "gguf_file" in within:
-            gguf_files.cut_as_stated(found, gguf_files.read(source), source)
+            gguf_files.set_pre_tokenizer(found, gguf_files.read(source), source)
     except InputError:
         raise
     except Exception as error:  # tokenizers raises nothing narrower

@@ -1,4 +1,4 @@
-"""How sure a sum over observations is, when subjects or sentences are drawn anew."""
+"""Bootstrap intervals of sums over observations, resampling subjects or sentences."""
 
 import math
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ def interval(
     seed: int = 0,
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return the percentile interval of the sum of `contributions` (n,), drawing `clusters` (n,).
+    """Return the percentile interval of the sum of `contributions` (n,) over `clusters` (n,).
 
-    As many clusters as there are, are drawn with replacement, each with all of its observations.
-    NaN where there are fewer than two clusters.
+    A resample has as many clusters as there are, drawn with replacement, each with all of its
+    observations. NaN if there are fewer than two clusters.
     """
     drawn = draws(cluster_sums(contributions, clusters)[:, None], replicates, seed)
     return percentiles(drawn[:, 0], level)
@@ -32,38 +32,38 @@ def cluster_sums(contributions: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 
 
 def draws(sums: np.ndarray, replicates: int, seed: int | Sequence[int]) -> np.ndarray:
-    """Draw clusters with replacement; return the totals (replicates, k) of `sums` (clusters, k).
+    """Resample clusters; return the totals (replicates, k) of `sums` (clusters, k).
 
-    All k columns have the same draws, so a difference of columns is a paired one. NaN where there
-    are fewer than two clusters, and in a column that has one.
+    All k columns share the draws, so a difference of columns is a paired one. NaN if there are
+    fewer than two clusters, and in a column that has a NaN.
     """
     many, columns = sums.shape
     if many < 2:
         return np.full((replicates, columns), math.nan)
     finite = np.isfinite(sums).all(0)
-    known = np.where(finite, sums, 0.0)
+    finite_sums = np.where(finite, sums, 0.0)
     random = np.random.default_rng(seed)
     share = np.full(many, 1 / many)
     drawn, step = np.empty((replicates, columns)), max(1, BLOCK // many)
     for start in range(0, replicates, step):
         size = min(step, replicates - start)
-        drawn[start : start + size] = random.multinomial(many, share, size) @ known
+        drawn[start : start + size] = random.multinomial(many, share, size) @ finite_sums
     drawn[:, ~finite] = math.nan
     return drawn
 
 
-def of_few(random: np.random.Generator, many: int, replicates: int) -> np.ndarray:
-    """Draw a few things anew, such as seeds; return how much each counts, (replicates, many), 1 together.
+def resample_few(random: np.random.Generator, many: int, replicates: int) -> np.ndarray:
+    """Resample a few units, such as seeds; return their weights (replicates, many), which sum to 1.
 
-    One less is drawn than there are, with replacement: the mean of two or more then has the variance that
-    the mean of as many further ones has, where as many draws would have 1 - 1/many of it (Rao & Wu 1988).
+    Draws `many - 1` units with replacement, so that the mean has the variance of a mean over new
+    units; drawing `many` would give 1 - 1/many of it (Rao & Wu 1988).
     """
     drawn = max(1, many - 1)
     return random.multinomial(drawn, np.full(many, 1 / many), replicates) / drawn
 
 
 def percentiles(drawn: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """Return the percentile interval of drawn totals (replicates,); NaN where one is missing."""
+    """Return the percentile interval of drawn totals (replicates,); NaN if one is missing."""
     if not np.isfinite(drawn).all():
         return math.nan, math.nan
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
@@ -76,20 +76,19 @@ def largest_t(
     level: float = 0.95,
     spreads: Sequence[float] | None = None,
 ) -> float:
-    """Return how many standard errors make the intervals of all differences hold together.
+    """Return the critical value of simultaneous intervals of differences, in standard errors.
 
-    `drawn` (replicates, k) are totals of the same draws, `pairs` places of two columns. The figure
-    is the quantile of the largest |t| of the pairs in a draw (Romano & Wolf 2005): differences of
-    more standard errors than this are none by chance alone, all pairs taken together. Pairs that
-    no draw tells apart have no t; NaN where that leaves none. `spreads` are the pairs' standard
-    errors, where they are not the draws' own.
+    `drawn` (replicates, k) are totals from the same draws, and `pairs` are pairs of their columns.
+    The value is the quantile of the largest |t| over the pairs (Romano & Wolf 2005). Pairs with the
+    same total in every draw have no t; NaN if no pair has one. `spreads` are the pairs' standard
+    errors if they differ from the standard deviations of the draws.
     """
     largest = np.zeros(len(drawn))
-    for place, (a, b) in enumerate(pairs):
+    for number, (a, b) in enumerate(pairs):
         difference = drawn[:, a] - drawn[:, b]
-        spread = difference.std(ddof=1) if spreads is None else spreads[place]
+        spread = difference.std(ddof=1) if spreads is None else spreads[number]
         if np.isfinite(difference).all() and np.isfinite(spread) and spread > 0:
-            # Of few seeds the draws have no mean worth the name.
+            # With few seeds the draws may have no finite mean.
             centre = difference.mean() if spreads is None else np.median(difference)
             np.maximum(largest, np.abs(difference - centre) / spread, out=largest)
     return float(np.quantile(largest, level)) if largest.any() else math.nan

@@ -1,4 +1,4 @@
-"""Correlations over few units, such as LMs, and of correlations that share a variable."""
+"""Correlations over few units, such as LMs, and tests of two correlations that share a variable."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Correlation:
-    """A coefficient, its two-sided p, and the pairs that it is of; NaN where fewer than three."""
+    """A coefficient, its two-sided p value and the number of pairs; NaN for fewer than three."""
 
     value: float
     p: float
@@ -17,7 +17,7 @@ class Correlation:
 
 
 def correlation(a: Sequence[float], b: Sequence[float], ranks: bool = True) -> Correlation:
-    """Return Spearman's ρ, or without `ranks` Pearson's r, of the pairs that have both values."""
+    """Return Spearman's ρ, or Pearson's r without `ranks`, of the pairs that have both values."""
     from scipy import stats
 
     a, b = np.asarray(a, float), np.asarray(b, float)
@@ -25,15 +25,15 @@ def correlation(a: Sequence[float], b: Sequence[float], ranks: bool = True) -> C
     a, b = a[both], b[both]
     if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return Correlation(math.nan, math.nan, len(a))
-    found = (stats.spearmanr if ranks else stats.pearsonr)(a, b)
-    return Correlation(float(found.statistic), float(found.pvalue), len(a))
+    result = (stats.spearmanr if ranks else stats.pearsonr)(a, b)
+    return Correlation(float(result.statistic), float(result.pvalue), len(a))
 
 
 def steiger(r_ab: float, r_ac: float, r_bc: float, n: int) -> tuple[float, float]:
-    """Return t (n − 3 degrees of freedom) and its two-sided p, of r_ab − r_ac.
+    """Test whether r_ab and r_ac differ; return t (n − 3 degrees of freedom) and its two-sided p.
 
-    Williams's t for two correlations of the same a, which share their n units, as Steiger (1980,
-    equation 7) recommends it. Positive t: a goes with b more closely than with c.
+    Williams's t for two dependent correlations of the same a over the same n units, as Steiger
+    (1980, equation 7) recommends. Positive t: a correlates more with b than with c.
     """
     from scipy.stats import t as student
 

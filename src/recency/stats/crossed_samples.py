@@ -1,12 +1,12 @@
 """Intervals of sums over two crossed samples, such as subjects and sentences, and training seeds.
 
-A total is the sum of the scores of cells, pairs of a subject and a sentence, both of which are
-samples. Its variance is that of two-way clustering (Cameron, Gelbach & Miller 2011): that between
-subjects, plus that between sentences, minus that between cells, which both contain; at least the
-larger of the first two. Scores are centred by their mean per observation, so that subjects who read
-more do not vary for that. The interval is Student's, with Satterthwaite's degrees of freedom.
+A total is the sum of the scores of cells: pairs of a subject and a sentence, both of which are
+samples. Its variance is the two-way clustered one (Cameron, Gelbach & Miller 2011): the variance
+between subjects, plus that between sentences, minus that between cells, and at least the larger of
+the first two. Scores are centred by their mean per observation, so that subjects who read more do
+not vary for that reason. The interval is Student's, with Satterthwaite's degrees of freedom.
 
-What new training seeds would change is added: Student's t with S - 1 degrees of freedom times the
+Variation between training seeds is added: Student's t with S - 1 degrees of freedom times the
 standard error of the seeds' mean.
 
 References
@@ -30,7 +30,7 @@ from recency.stats.bootstrap import largest_t
 POINTS = 2_000
 """Points of a numerical integral."""
 BY = "crossed"
-"""What the intervals are by, where others are by subject or by sentence."""
+"""Value of `by` for these intervals; others are by subject or by sentence."""
 DRAWN = 20_000
 """Simulated values, where a quantile has no closed form."""
 
@@ -48,10 +48,10 @@ class Scores:
     cells
         By sample (dataset): scores less their mean per observation (subjects, sentences).
     seeds
-        By training seed, how far its total is from the mean, over sqrt(S (S - 1)); its norm is the
-        standard error of the mean over the seeds.
+        By training seed, the deviation of its total from the mean, over sqrt(S (S - 1)); the norm
+        is the standard error of the mean over the seeds.
     freedom
-        S - 1; of a difference the smaller of both, where both have several seeds.
+        S - 1; for a difference of two LMs that both have several seeds, the smaller S - 1.
     """
 
     value: float
@@ -83,26 +83,29 @@ class Scores:
         spread = sum(v**2 / df for _, *ways in parts for v, df in ways if v)
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
-    def ends(self, together: float | Mapping[str, float] | None = None) -> dict[str, float | str]:
-        """Return low, high, se and by, and with `together` low_all and high_all.
+    def ends(
+        self, critical_value: float | Mapping[str, float] | None = None
+    ) -> dict[str, float | str]:
+        """Return low, high, se and by; with `critical_value`, low_all and high_all too.
 
-        `together` is how many standard errors hold for several differences (`held_together`).
+        `critical_value` is that of simultaneous intervals, in standard errors.
         """
         se, df = self.sampling()
         by_seeds = float(np.linalg.norm(self.seeds))
         reach = half_width(se, df, by_seeds, self.freedom)
         whole = math.hypot(se, by_seeds)
-        found = {"low": self.value - reach, "high": self.value + reach, "se": whole, "by": BY}
+        row = {"low": self.value - reach, "high": self.value + reach, "se": whole, "by": BY}
         if not math.isfinite(reach):
-            found |= {"low": math.nan, "high": math.nan, "se": math.nan, "by": ""}
-        reach_all = (together or math.nan) * whole
-        return found | {"low_all": self.value - reach_all, "high_all": self.value + reach_all}
+            row |= {"low": math.nan, "high": math.nan, "se": math.nan, "by": ""}
+        reach_all = (critical_value or math.nan) * whole
+        return row | {"low_all": self.value - reach_all, "high_all": self.value + reach_all}
 
 
 def two_way(values: np.ndarray) -> tuple[float, tuple[float, int], tuple[float, int]]:
-    """Return the variance of the sum of values (subjects, sentences) whose sum is about 0.
+    """Return the two-way clustered variance of the sum of values (subjects, sentences).
 
-    With it the one-way variance and its degrees of freedom, of subjects and of sentences.
+    The values sum to about 0. Also return the one-way variance and its degrees of freedom, for
+    subjects and for sentences.
     """
     R, S = values.shape
     rows, columns = values.sum(1), values.sum(0)
@@ -116,35 +119,44 @@ def two_way(values: np.ndarray) -> tuple[float, tuple[float, int], tuple[float, 
 
 
 def half_width(se: float, df: float, by_seeds: float = 0.0, freedom: int = 0) -> float:
-    """Return half of the 95 % interval of se·T(df) + by_seeds·T(freedom), T Student's."""
+    """Return half the width of the 95 % interval of se·T(df) + by_seeds·T(freedom), T Student's."""
     from scipy import special
 
-    alone = float(special.stdtrit(min(df, 1e9), 0.975)) * se
+    of_samples = float(special.stdtrit(min(df, 1e9), 0.975)) * se
     if not freedom or not by_seeds:
-        return alone
+        return of_samples
     of_seeds = float(special.stdtrit(freedom, 0.975)) * by_seeds
-    if not math.isfinite(alone + of_seeds) or min(alone, of_seeds) <= max(alone, of_seeds) / 50:
-        return alone + of_seeds if not math.isfinite(alone + of_seeds) else max(alone, of_seeds)
+    if (
+        not math.isfinite(of_samples + of_seeds)
+        or min(of_samples, of_seeds) <= max(of_samples, of_seeds) / 50
+    ):
+        return (
+            of_samples + of_seeds
+            if not math.isfinite(of_samples + of_seeds)
+            else max(of_samples, of_seeds)
+        )
     # Averages over equally probable values of the narrower part; the other part is exact.
     from scipy.optimize import brentq
 
     (_, narrow, df_narrow), (_, wide, df_wide) = sorted(
-        [(alone, se, min(df, 1e9)), (of_seeds, by_seeds, freedom)]
+        [(of_samples, se, min(df, 1e9)), (of_seeds, by_seeds, freedom)]
     )
     values = narrow * special.stdtrit(df_narrow, (np.arange(POINTS) + 0.5) / POINTS)
 
     def excess(half: float) -> float:
         return float(special.stdtr(df_wide, (half - values) / wide).mean()) - 0.975
 
-    low, high = max(alone, of_seeds), alone + of_seeds
+    low, high = max(of_samples, of_seeds), of_samples + of_seeds
     return float(brentq(excess, 0.99 * low, 1.01 * high, rtol=1e-6))
 
 
-def held_together(totals: Sequence[Scores], pairs: Sequence[tuple[int, int]]) -> float:
-    """Return how many standard errors make all pairs' 95 % intervals hold together.
+def simultaneous_critical_value(
+    totals: Sequence[Scores], pairs: Sequence[tuple[int, int]]
+) -> float:
+    """Return the critical value of simultaneous 95 % intervals for all pairs, in standard errors.
 
-    The quantile of the largest |t| of the pairs (Romano & Wolf 2005), where subjects, sentences and
-    seeds are drawn by multipliers. NaN where no pair differs.
+    It is the quantile of the largest |t| of the pairs (Romano & Wolf 2005) in a multiplier
+    bootstrap of subjects, sentences and seeds. NaN where no pair differs.
     """
     random = np.random.default_rng(zlib.crc32(b"crossed"))
     names = dict.fromkeys(name for total in totals for name in total.cells)
@@ -153,7 +165,7 @@ def held_together(totals: Sequence[Scores], pairs: Sequence[tuple[int, int]]) ->
         tables = [total.cells[name] for total in totals]
         R, S = tables[0].shape
         rows, columns = (np.array([t.sum(axis) for t in tables]).T for axis in (1, 0))
-        # By few subjects or sentences the spread is hardly known: t, not the normal distribution.
+        # With few subjects or sentences the spread is uncertain: t, not the normal distribution.
         wide = np.sqrt((min(R, S) - 1) / random.chisquare(min(R, S) - 1, (DRAWN, 1)))
         drawn += wide * (random.standard_normal((DRAWN, R)) @ rows)
         drawn += wide * (random.standard_normal((DRAWN, S)) @ columns)
@@ -176,28 +188,28 @@ def held_together(totals: Sequence[Scores], pairs: Sequence[tuple[int, int]]) ->
 class Tables:
     """Scored cells of several LMs and responses, collected into `Scores`.
 
-    Those of a sample are laid out alike, so that its totals can be added and subtracted.
+    The cells of a sample share one layout, so that its totals can be added and subtracted.
     """
 
     frames: dict[tuple, dict[str, pd.DataFrame]] = field(default_factory=dict)
     samples: dict[tuple, str] = field(default_factory=dict)
 
     def add(self, key: tuple, sample: str, frame: pd.DataFrame, seed: str = "") -> None:
-        """Add the cells of one training: subject, sentence, n and delta_loglik."""
+        """Add the cells of one training: columns subject, sentence, n and delta_loglik."""
         self.samples[key] = sample
         self.frames.setdefault(key, {})[seed] = frame
 
     def scores(self) -> dict[tuple, Scores]:
-        """Return the scores of each key: the mean over its seeds."""
+        """Return the scores of each key, averaged over its seeds."""
         every = sorted({seed for seeds in self.frames.values() for seed in seeds})
         axes: dict[str, list[pd.Index]] = {}
         for key, seeds in self.frames.items():
             for frame in seeds.values():
-                found = [
+                names = [
                     pd.Index(frame[name].astype(str).unique()) for name in ("subject", "sentence")
                 ]
-                known = axes.setdefault(self.samples[key], found)
-                axes[self.samples[key]] = [k.union(f) for k, f in zip(known, found, strict=True)]
+                before = axes.setdefault(self.samples[key], names)
+                axes[self.samples[key]] = [k.union(f) for k, f in zip(before, names, strict=True)]
         result = {}
         for key, seeds in self.frames.items():
             rows, columns = axes[self.samples[key]]

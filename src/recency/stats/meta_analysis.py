@@ -1,10 +1,10 @@
 """Fixed- and random-effects meta-analysis of independent estimates.
 
-The computation is statsmodels' `combine_effects`. The variance between estimates, τ², is by Paule and
-Mandel (1982), which simulations prefer to that of DerSimonian and Laird where there are few estimates
-(Veroniki et al. 2016). The interval of the random-effects mean is by Hartung and Knapp, with Student's
-t, and never narrower than without their correction (Röver, Knapp & Friede 2015). The prediction
-interval, for the effect of a new study, is that of Higgins, Thompson & Spiegelhalter (2009).
+The computation is statsmodels' `combine_effects`. The variance between estimates, τ², is estimated
+by Paule and Mandel's method (1982), which simulations favour over DerSimonian and Laird's for few
+estimates (Veroniki et al. 2016). The interval of the random-effects mean is Hartung and Knapp's,
+with Student's t, and never narrower than the uncorrected one (Röver, Knapp & Friede 2015). The
+prediction interval for the effect of a new study follows Higgins, Thompson & Spiegelhalter (2009).
 
 References
 ----------
@@ -24,7 +24,7 @@ import numpy as np
 
 LEVEL = 0.95
 FEWEST_FOR_PREDICTION = 3
-"""Estimates below which there is no prediction interval."""
+"""Smallest number of estimates that has a prediction interval."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class MetaAnalysis:
     k
         Number of estimates.
     fixed, fixed_se, fixed_low, fixed_high
-        Mean weighted by precision, its standard error and 95 % interval: of these studies alone.
+        Mean weighted by precision, its standard error and 95 % interval: for these studies only.
     random, random_se, random_low, random_high
         Mean of the population of studies, its standard error and 95 % interval (Hartung-Knapp).
     p
-        Of the random-effects mean against 0, two-sided.
+        Two-sided p value of the random-effects mean against 0.
     tau2
         Variance between studies, in the squared unit.
     q, q_p
@@ -73,22 +73,22 @@ class MetaAnalysis:
 
 
 def combine(effects: Sequence[float], standard_errors: Sequence[float]) -> MetaAnalysis:
-    """Combine estimates.
+    """Combine independent estimates in a meta-analysis.
 
     Parameters
     ----------
     effects, standard_errors : sequence of float
-        Estimates and their standard errors (k,), of studies that are independent of each other.
+        Estimates and their standard errors (k,), from studies that are independent of each other.
 
     Returns
     -------
     MetaAnalysis
-        Of a single estimate both means are it, with the normal distribution's interval.
+        A single estimate is both means, with the normal distribution's interval.
 
     Raises
     ------
     ValueError
-        For no estimate, or a standard error that is not a number above 0.
+        If there is no estimate, or a standard error is not a number above 0.
     """
     from scipy import stats
 
@@ -97,7 +97,7 @@ def combine(effects: Sequence[float], standard_errors: Sequence[float]) -> MetaA
         raise ValueError(f"{effect.size} effects with {se.size} standard errors")
     if not (np.isfinite(effect).all() and np.isfinite(se).all() and (se > 0).all()):
         raise ValueError(
-            "an effect or a standard error is no number, or a standard error not above 0"
+            "an effect or a standard error is not a number, or a standard error is not above 0"
         )
     normal = float(stats.norm.ppf((1 + LEVEL) / 2))
     k, nan = len(effect), math.nan
@@ -152,7 +152,7 @@ def between_groups(groups: Sequence[MetaAnalysis]) -> tuple[float, int, float]:
     Parameters
     ----------
     groups : sequence of MetaAnalysis
-        One a group, of different studies.
+        One meta-analysis per group; no study is in two groups.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Correction of p-values where many are taken."""
+"""Correction of p values for multiple tests."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Correct p-values for their number by Holm's step-down method; NaN stays NaN, uncounted.
+    """Correct p values for their number by Holm's step-down method; NaN stays NaN, uncounted.
 
     >>> [round(value, 3) for value in holm([0.01, 0.04, float("nan"), 0.03])]
     [0.03, 0.06, nan, 0.06]

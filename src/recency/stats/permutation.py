@@ -12,14 +12,14 @@ from recency import plugins
 from recency.errors import InputError
 
 MEAN = "mean"
-"""The test statistic unless another one is named."""
+"""The default test statistic."""
 OCTETS = 4096
-"""Tables of signed sums that are made at once (8 MB)."""
+"""Tables of signed sums that are built at once (8 MB)."""
 
 
 @dataclass(frozen=True)
 class PermutationTest:
-    """What a paired test found."""
+    """The result of a paired test."""
 
     difference: float
     """mean loss of a minus mean loss of b, in the losses' unit"""
@@ -42,12 +42,13 @@ def permutation_test(
     `a` and `b` (n,) are losses, such as squared errors, observation by observation. Under the null
     hypothesis the two are exchangeable: a permutation swaps them at random in each observation or,
     with `cluster` (n,), in all observations of a cluster (a subject, a sentence) together, which
-    keeps the dependence within clusters. The `statistic` is "mean", or "studentised", the mean difference
-    divided by its cluster-robust standard error, or one of another package. An InputError where the three are of several lengths, have
-    a missing value, or there is one cluster alone.
+    keeps the dependence within clusters. The `statistic` is "mean", or "studentised" (the mean
+    difference divided by its cluster-robust standard error), or one of another package. An
+    InputError is raised if the three differ in length, a value is missing, or there is only one
+    cluster.
 
-    Written out, since scipy.stats.permutation_test takes 190 times as long (149 s of CPU time, not
-    0.8 s, for 10,000 permutations of 100,000 pairs) and knows no clusters.
+    scipy.stats.permutation_test takes 190 times as long (149 s of CPU time, not 0.8 s, for 10,000
+    permutations of 100,000 pairs) and has no clusters.
 
     >>> permutation_test([3.1, 2.4, 5.0, 4.2, 3.3, 2.9], [2.0, 2.1, 3.9, 3.8, 2.2, 2.5])
     PermutationTest(difference=0.73..., p=0.03..., permutations=10000)
@@ -65,14 +66,14 @@ def permutation_test(
         raise InputError(f"permutations is {permutations} and must be 1 or more")
     codes = None
     if cluster is not None:
-        codes, found = pd.factorize(np.asarray(cluster))
+        codes, names = pd.factorize(np.asarray(cluster))
         if len(codes) != len(losses[0]) or (codes < 0).any():
             raise InputError(
                 f"cluster has {(codes >= 0).sum()} values for {len(losses[0])} observations; give "
                 "one for each"
             )
-        if len(found) < 2:
-            raise InputError(f"there is one cluster, {str(found[0])!r}: it can show no difference")
+        if len(names) < 2:
+            raise InputError(f"there is one cluster, {str(names[0])!r}: it can show no difference")
     differences = losses[0] - losses[1]
     p = permutation_p(differences, permutations, seed, codes, statistic=statistic)
     return PermutationTest(float(differences.mean()), p, permutations)
@@ -86,28 +87,28 @@ def permutation_p(
     by_seed: np.ndarray | None = None,
     statistic: str = MEAN,
 ) -> float:
-    """Return the two-sided p, (hits + 1) / (permutations + 1), of a statistic of differences.
+    """Return the two-sided p value, (hits + 1) / (permutations + 1), of a statistic.
 
     Parameters
     ----------
     differences : ndarray (n,)
         Differences of two models' losses.
     permutations, seed : int
-        A permutation turns the sign of each difference at random, or of all in a cluster together.
+        A permutation flips the sign of each difference at random, or of a cluster's together.
     clusters : ndarray (n,), optional
         The cluster of each difference.
     by_seed : ndarray (S,), optional
-        `statistic_of` the differences of each of S trainings, of which `differences` are the means.
-        To each permuted value is added what the mean of S other trainings might differ by, t with
-        S - 1 degrees of freedom times the standard error, so that p is of new trainings, too.
+        `statistic_of` the differences of each of S trainings; `differences` are their means. The
+        uncertainty of the mean over new trainings is added to each permuted value: t with S - 1
+        degrees of freedom times the standard error.
     statistic : str
-        A module of recency.stats.statistics, or of another package.
+        A module of recency.stats.statistics or of another package.
     """
     module, totals, sizes = _prepared(differences, clusters, statistic)
     columns = module.columns(totals, sizes)
     random = np.random.default_rng(seed)
     values = module.value(_signed_sums(columns, permutations, random), totals, sizes)
-    # Sums that are equal but for rounding count as hits.
+    # Sums that are equal up to rounding count as hits.
     least = [c.sum() for c in columns]
     least = [np.sign(s) * max(abs(s) - 1e-12 * np.abs(c).sum(), 0) for s, c in zip(least, columns)]
     limit = abs(module.value(least, totals, sizes))
@@ -130,7 +131,7 @@ def statistic_of(
 def _prepared(
     differences: np.ndarray, clusters: np.ndarray | None, statistic: str
 ) -> tuple[ModuleType, np.ndarray, np.ndarray]:
-    """Return the module of a statistic, and the total and size of each cluster (clusters,)."""
+    """Return the module of a statistic, and the total and the size of each cluster (clusters,)."""
     module = plugins.load("recency.stats.statistics", statistic)
     if clusters is None:
         return module, differences, np.ones(len(differences))
@@ -141,10 +142,10 @@ def _prepared(
 def _signed_sums(
     columns: Sequence[np.ndarray], permutations: int, random: np.random.Generator
 ) -> list[np.ndarray]:
-    """Return the sums (permutations,) of each column (clusters,) under random signs of the clusters.
+    """Return the sums (permutations,) of each column (clusters,) under random cluster signs.
 
-    Every byte of random bits holds eight signs, and each eight terms have a table of their 256
-    signed sums, so a permutation costs clusters / 8 look-ups a column.
+    Each byte of random bits holds eight signs, and every eight terms have a table of their 256
+    signed sums, so a permutation costs clusters / 8 look-ups per column.
     """
     octets = -(-len(columns[0]) // 8)
     padded = np.zeros((len(columns), octets * 8))
@@ -165,6 +166,6 @@ def _numbers(name: str, values: Sequence[float]) -> np.ndarray:
     losses = np.asarray(values, dtype=np.float64)
     odd = np.flatnonzero(~np.isfinite(losses.ravel()))
     if losses.ndim != 1 or len(odd):
-        what = f"{losses.ravel()[odd[0]]} at place {odd[0]}" if len(odd) else f"{losses.ndim} axes"
+        what = f"{losses.ravel()[odd[0]]} at index {odd[0]}" if len(odd) else f"{losses.ndim} axes"
         raise InputError(f"{name} has {what}; losses are a sequence of numbers")
     return losses

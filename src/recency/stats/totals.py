@@ -1,11 +1,11 @@
-"""A total, its draws, and how sure it is: for other subjects or sentences, and for further seeds.
+"""Totals, their bootstrap draws and intervals: for unseen subjects or sentences, and for new seeds.
 
-An LM that was trained from S seeds is their mean, and further seeds are drawn too: to each draw is
-added what the mean of S others might differ by, t with S - 1 degrees of freedom times the seeds'
-standard error. LMs of the same seeds have the same draws of these, so that what a seed has in common
-leaves their difference. How seed and cluster go together is counted on both sides, which makes the
-intervals a little too wide rather than too narrow. So it is where seeds decide, too: Satterthwaite's
-degrees of freedom give narrower intervals, which of two seeds hold the truth in 87 % (docs/how_sure.md).
+An LM that was trained with S seeds is their mean. To each draw of the mean is added the variation
+of new seeds: t with S - 1 degrees of freedom times the seeds' standard error. LMs of the same seeds
+share these draws, so that an effect common to a seed cancels in their difference. The interaction
+of seed and cluster is counted twice, which makes the intervals slightly conservative.
+Satterthwaite's degrees of freedom would give narrower intervals, but with two seeds these cover the
+true value in only 87 % of simulations (docs/how_sure.md).
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from recency.stats import bootstrap
 
 @dataclass(frozen=True)
 class Draws:
-    """A total over n observations, or of two the difference, and its draws (replicates,) by cluster.
+    """A total over n observations, or a difference of two, with its draws (replicates,) by cluster.
 
-    `seeds` (all seeds,) is how far each seed is from their mean, over √(S (S - 1)), so that its length
-    is the mean's standard error; `noise` (replicates,) what further seeds might add to the mean.
+    `seeds` (all seeds,) is the deviation of each seed from their mean, over √(S (S - 1)), so that
+    its norm is the mean's standard error; `noise` (replicates,) is the variation of the mean over
+    new seeds.
     """
 
     value: float
@@ -34,7 +35,7 @@ class Draws:
     seeds: np.ndarray | float = 0.0
     noise: np.ndarray | float = 0.0
     freedom: int = 0
-    """S - 1; of a difference that of the fewer seeds, where both have several"""
+    """S - 1; for a difference of two LMs that both have several seeds, the smaller S - 1"""
 
     def __add__(self, other: Draws) -> Draws:
         return self._with(other, 1, self.n + other.n)
@@ -49,68 +50,70 @@ class Draws:
         return Draws(self.value + sign * other.value, n, drawn, seeds, noise, freedom)
 
     def of(self, cluster: str) -> np.ndarray:
-        """Return the draws (replicates,) of a cluster, and of seeds."""
+        """Return the draws (replicates,) over a cluster and over seeds."""
         return self.drawn[cluster] + self.noise
 
     def se(self, cluster: str) -> float:
-        """Return the standard error, of the cluster's draws and of seeds."""
+        """Return the standard error over a cluster and over seeds."""
         return math.hypot(float(self.drawn[cluster].std(ddof=1)), np.linalg.norm(self.seeds))
 
-    def ends(self, together: Mapping[str, float] | None = None) -> dict[str, float | str]:
-        """Return low, high, se and by (of the cluster with the wider interval), and those of each.
+    def ends(self, critical_value: Mapping[str, float] | None = None) -> dict[str, float | str]:
+        """Return low, high, se and by (of the cluster with the wider interval), and each cluster's.
 
-        `together` has for each cluster the standard errors that hold for several differences
-        together (held_together()); low_all and high_all are their ends. NaN where nothing tells.
-        Without clusters the interval is Student's, of the seeds alone.
+        `critical_value` has the value of simultaneous intervals for each cluster, in standard
+        errors; low_all and high_all are their ends. NaN where an interval cannot be computed.
+        Without clusters the interval is Student's, over the seeds only.
         """
-        found = {"by": "", "se": math.nan}
-        found |= dict.fromkeys(("low", "high", "low_all", "high_all"), math.nan)
+        row = {"by": "", "se": math.nan}
+        row |= dict.fromkeys(("low", "high", "low_all", "high_all"), math.nan)
         if not self.drawn and self.freedom:
             from scipy.stats import t
 
             se = float(np.linalg.norm(self.seeds))
             reach = float(t.ppf(0.975, self.freedom)) * se
-            found |= {"low": self.value - reach, "high": self.value + reach, "se": se, "by": "seed"}
+            row |= {"low": self.value - reach, "high": self.value + reach, "se": se, "by": "seed"}
         for cluster in self.drawn:
             low, high = bootstrap.percentiles(self.of(cluster))
             se = self.se(cluster) if math.isfinite(low) else math.nan
-            found |= {f"low_{cluster}": low, f"high_{cluster}": high, f"se_{cluster}": se}
-            if math.isfinite(low) and not high - low <= found["high"] - found["low"]:
-                found |= {"low": low, "high": high, "se": se, "by": cluster}
-            reach = together[cluster] * se if together else math.nan
-            if math.isfinite(reach) and not reach <= found["high_all"] - self.value:
-                found |= {"low_all": self.value - reach, "high_all": self.value + reach}
-        return found
+            row |= {f"low_{cluster}": low, f"high_{cluster}": high, f"se_{cluster}": se}
+            if math.isfinite(low) and not high - low <= row["high"] - row["low"]:
+                row |= {"low": low, "high": high, "se": se, "by": cluster}
+            reach = critical_value[cluster] * se if critical_value else math.nan
+            if math.isfinite(reach) and not reach <= row["high_all"] - self.value:
+                row |= {"low_all": self.value - reach, "high_all": self.value + reach}
+        return row
 
 
-def held_together(totals: Sequence[Draws], pairs: Sequence[tuple[int, int]]) -> dict[str, float]:
-    """Return for each cluster how many standard errors make all pairs' intervals hold together."""
-    several = any(np.any(each.seeds) for each in totals)
+def simultaneous_critical_value(
+    totals: Sequence[Draws], pairs: Sequence[tuple[int, int]]
+) -> dict[str, float]:
+    """Return for each cluster the critical value of simultaneous intervals, in standard errors."""
+    several = any(np.any(total.seeds) for total in totals)
     apart = [totals[a] - totals[b] for a, b in pairs] if several else []
     return {
         cluster: bootstrap.largest_t(
-            np.column_stack([each.of(cluster) for each in totals]),
+            np.column_stack([total.of(cluster) for total in totals]),
             pairs,
-            spreads=[each.se(cluster) for each in apart] if several else None,
+            spreads=[total.se(cluster) for total in apart] if several else None,
         )
         for cluster in totals[0].drawn
     }
 
 
-class FurtherSeeds:
-    """What further seeds might add to the means of those that there are, the same for all LMs."""
+class NewSeeds:
+    """Draws of the variation between training seeds, the same for all LMs."""
 
     def __init__(
         self, seeds_of: Iterable[Iterable[str]], replicates: int, seed: int | Sequence[int]
     ) -> None:
-        """`seeds_of` has the names of each LM's seeds."""
-        seeds_of = [set(each) for each in seeds_of]
+        """Draw for LMs whose seeds are named in `seeds_of`."""
+        seeds_of = [set(names_of_lm) for names_of_lm in seeds_of]
         names = sorted(set().union(*seeds_of))
-        self.places = {name: place for place, name in enumerate(names)}
+        self.places = {name: column for column, name in enumerate(names)}
         random = np.random.default_rng([seed, zlib.crc32(b"seeds")])
         self.normal = random.standard_normal((replicates, len(names))) if len(names) > 1 else None
         most = max(map(len, seeds_of), default=1)
-        # Of few seeds the spread is hardly known: t, not the normal distribution.
+        # With few seeds the spread is uncertain: t, not the normal distribution.
         self.wider = {
             S: np.sqrt((S - 1) / random.chisquare(S - 1, replicates)) for S in range(2, most + 1)
         }
@@ -118,9 +121,9 @@ class FurtherSeeds:
     def mean(
         self, values: Mapping[str, float], drawn: Mapping[str, np.ndarray], n: int = 0
     ) -> Draws:
-        """Return the mean of the seeds' values, whose clusters' draws are those of the mean.
+        """Return the mean of the seeds' values; `drawn` are the draws of the mean by cluster.
 
-        With one seed nothing is known of further ones.
+        A single seed has no variation between seeds.
         """
         S, every = len(values), np.array(list(values.values()))
         value = math.fsum(every) / S

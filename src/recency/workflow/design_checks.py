@@ -157,7 +157,7 @@ def _lms(config: dict, design: str, formula: Formula) -> list[str]:
     """List measures that a design's LMs lack, and LMs that are a predictor of their own design."""
     where = f"designs → {design} → formula"
     used = names.used(formula)
-    own_measures = [name for name in used if names.of_own_lm(name)]
+    own_measures = [name for name in used if names.is_of_fitted_lm(name)]
     experiments = {name for name, *_ in _uses(config, design)} & config["experiments"].keys()
     lms = dict.fromkeys(
         lm for name in sorted(experiments) for lm in config["experiments"][name]["lms"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
-from recency.regression.confirmation import drawn
+from recency.regression.confirmation import is_confirmed
 from recency.regression.inputs import ROLES, Inputs
 from recency.workflow import stored_parts
 from recency.workflow.stored_parts import Part
@@ -45,10 +45,10 @@ def main(
         if beside is not None:
             others[beside] = files[f"beside_{len(work)}"]
         asked = {"lm": lm, "model": model, "design": design, "beside": beside}
-        asked["confirm"] = drawn(design, lm, model, beside or "")
+        asked["confirm"] = is_confirmed(design, lm, model, beside or "")
         asked |= {"in_sample": True} if response.get("in_sample") else {}
         part = _part(response["name"], outputs, read, others, asked, code)
-        inputs = Inputs(**read, others=others, beside=asked.pop("beside"))
+        inputs = Inputs(**read, others=others, second_lm=asked.pop("beside"))
         work[part] = {"inputs": inputs, **asked}
 
     def prepare(todo: Sequence[Part]) -> None:

@@ -152,7 +152,9 @@ def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
         for response in configuration.responses(study.config, name, table)
         if (response["dataset"], response["measure"]) == (dataset, measure)
     }
-    return sorted({name for design in asked for name in names.own(formula(study, design))})
+    return sorted(
+        {name for design in asked for name in names.dataset_columns(formula(study, design))}
+    )
 
 
 def named_lms(study: Study, responses: Iterable[Mapping]) -> list[dict[str, str]]:

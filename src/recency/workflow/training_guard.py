@@ -45,10 +45,10 @@ def check(config: Mapping, workflow) -> None:
     if lost and not config.get("retrain", False):
         raise WorkflowError(message(lost, _keep(workflow, lost)))
     for file, modules in lost.values():
-        states.declare_again(states.place(Path(file).parent), modules)
+        states.declare_retraining(states.state_path(Path(file).parent), modules)
     begun = begun_otherwise(workflow.dag.needrun_jobs())
     resumed = config.get("resume", False)
-    if refused := {path: b for path, b in begun.items() if not (resumed and b.of_code_alone)}:
+    if refused := {path: b for path, b in begun.items() if not (resumed and b.differ_in_code_only)}:
         raise WorkflowError(refusal(refused))
     for path, otherwise in begun.items():
         states.declare(path, otherwise.code)
@@ -65,9 +65,9 @@ class Otherwise:
     code: Mapping[str, str]
 
     @property
-    def of_code_alone(self) -> bool:
+    def differ_in_code_only(self) -> bool:
         """Whether only the code differs."""
-        return states.of_code_alone(self.lines)
+        return states.differ_in_code_only(self.lines)
 
     @property
     def in_short(self) -> list[str]:
@@ -82,14 +82,14 @@ def begun_otherwise(jobs: Iterable) -> dict[Path, Otherwise]:
     by_state = {}
     for job in jobs:
         if job.rule.name == TRAINING:
-            path = states.place(Path(job.output[0]).parent)
+            path = states.state_path(Path(job.output[0]).parent)
             if path.exists() and (state := states.unfinished(path)):
                 given = dict(job.params.items()) | {"code": code_of(job.params)}
                 lines = states.difference(
                     *(_known(specification) for specification in (state, given))
                 )
-                is_declared = states.declared(path, state.get("code", {}), given["code"])
-                if lines and not (is_declared and states.of_code_alone(lines)):
+                is_declared = states.is_declared(path, state.get("code", {}), given["code"])
+                if lines and not (is_declared and states.differ_in_code_only(lines)):
                     by_state[path] = Otherwise(lines, given["code"])
     return dict(sorted(by_state.items()))
 
@@ -100,7 +100,7 @@ def refusal(found: Mapping[Path, Otherwise]) -> str:
     many = "a training" if len(found) == 1 else f"{len(found)} trainings"
     remove = shlex.join(["rm", *map(str, found)])
     go_on = "restore the config or the code"
-    if all(otherwise.of_code_alone for otherwise in found.values()):
+    if all(otherwise.differ_in_code_only for otherwise in found.values()):
         go_on = (
             "restore the code, or, if the change does not affect the weights, repeat the command with "
             "--config resume=true"

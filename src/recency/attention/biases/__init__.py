@@ -1,11 +1,10 @@
 """Attention biases, one file per form: each changes a scaled score s = q·k/√d to a·s + b.
 
-A form's file holds `PARAMETERS`, the JSON schema of what the config may set, and a class `Form`.
-Its `forward(head, query, key, length)` gives a and b from broadcastable integer tensors: head
-h (from 0), query position i, key position j, and the number of keys. The causal mask is not its
-business: j > i is never seen by a causal model, and models that see both directions take only
-forms that say what they do there. A form that depends on what the tokens are, too, is a
-`recency.attention.content.ContentBias`.
+A form's file holds `PARAMETERS`, the JSON schema of its parameters, and a class `Form`. Its
+`forward(head, query, key, length)` returns a and b from broadcastable integer tensors: head h (from
+0), query position i, key position j, and the number of keys. The causal mask is applied elsewhere:
+j > i is never visible in a causal model, and bidirectional models take only forms that are defined
+there. A form that also depends on the tokens' content is a `recency.attention.content.ContentBias`.
 """
 
 import torch
@@ -17,15 +16,15 @@ Affine = tuple[float | torch.Tensor, float | torch.Tensor]
 
 
 class Bias(nn.Module):
-    """What every form shares: `heads` attention heads, and the dense tables of a and b."""
+    """Base class of all forms: `heads` attention heads, and dense tables of a and b."""
 
     #: Whether a and b depend on the number of keys, so that padding would change them.
     uses_length = False
     #: Whether a and b are defined for j > i as well.
     both_directions = False
-    #: Keys that can be seen, the token itself counted, where there is a limit: blocks are skipped.
+    #: Number of visible keys, the token itself included, if limited: blocks beyond are skipped.
     reach: int | None = None
-    #: Whether it is made for layers of a width (`recency.attention.content`).
+    #: Whether it depends on the width of its layer (`recency.attention.content`).
     uses_width = False
 
     def __init__(self, heads: int):
@@ -48,7 +47,7 @@ class Bias(nn.Module):
     ) -> Affine:
         """Return a and b, each a number or a tensor that broadcasts over head, query and key.
 
-        Elementwise operations only, so that a kernel can do the same for one pair of positions.
+        Elementwise operations only, so that a kernel can evaluate it for one pair of positions.
         """
         raise TypeError(f"{type(self).__module__} defines no forward(head, query, key, length)")
 
@@ -63,7 +62,7 @@ class Bias(nn.Module):
         """Return a and b with b of shape (1, heads, queries, keys); the last query sees all keys.
 
         For a causal model b is -inf where the key comes after the query. Tables without learned
-        parts are kept.
+        parts are cached.
         """
         where = (queries, keys, device, dtype, causal)
         if where in self._dense:
@@ -79,14 +78,14 @@ class Bias(nn.Module):
             b = b.masked_fill(key > query, float("-inf"))
         b = b.to(dtype)[None]
         if not self.learned_by_position:
-            self._dense = {where: (a, b)}  # the last shape only: memory stays small
+            self._dense = {where: (a, b)}  # only the last shape, to save memory
         return a, b
 
 
 def build(spec: dict, heads: int, width: int | None = None) -> Bias:
-    """Make the bias that a config's `biases:` entry describes.
+    """Build the bias of a config's `biases:` entry.
 
-    It is for `heads` attention heads, and for layers of `width` where it depends on their input.
+    It has `heads` attention heads; `width` is the layers' width, for content-dependent forms.
     """
     parameters = {key: value for key, value in spec.items() if key not in ("form", "layers")}
     form = plugins.load("recency.attention.biases", spec["form"]).Form

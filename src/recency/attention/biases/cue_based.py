@@ -1,10 +1,11 @@
 """Cue-based retrieval with interference: keys that match a cue share their activation.
 
-a = 1, b = -d log(i - j + 1) + W m_ij (S - log fan_ij). The query of each head is a cue; a key
-matches it by m_ij = σ(κ(s_ij - θ)), between 0 and 1, and fan_ij = 1 + Σ_{k≤i, k≠j} m_ik is one more
-than the competitors that match the cue. In ACT-R (Lewis & Vasishth 2005, Equations 1 to 3) an item's
-activation is its base level, -d log t, and what each cue spreads: W times the strength S - log fan.
-The more keys match, the less any of them stands out: similarity-based interference.
+a = 1, b = -d log(i - j + 1) + W m_ij (S - log fan_ij). The query of each head is a cue. A key
+matches it by m_ij = σ(κ(s_ij - θ)), between 0 and 1, and fan_ij = 1 + Σ_{k≤i, k≠j} m_ik is one plus
+the number of matching competitors. In ACT-R (Lewis & Vasishth 2005, Equations 1 to 3) an item's
+activation is its base level, -d log t, plus the activation that each cue spreads, W times the
+strength S - log fan. The more keys match, the less each is activated: similarity-based
+interference.
 """
 
 import torch
@@ -45,7 +46,7 @@ PARAMETERS = {
 
 
 class Form(ContentBias):
-    """Retrieval by the match of a cue, which competitors weaken; items decay as they age."""
+    """Cue-based retrieval: competitors weaken a match, and items decay with age."""
 
     def __init__(
         self,
@@ -63,11 +64,11 @@ class Form(ContentBias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1 and the base level, -d log(i - j + 1)."""
-        age = (query - key + 1).clamp(min=1)  # keys to come are masked
+        age = (query - key + 1).clamp(min=1)  # later keys are masked
         return 1.0, -self.decay * torch.log(age)
 
     def content(self, layer: Layer) -> Affine:
-        """Return a = 1 and what the cue spreads to each key."""
+        """Return a = 1 and the activation that the cue spreads to each key."""
         match = torch.sigmoid(self.sharpness * (layer.scores - self.threshold))
         match = match.masked_fill(~layer.visible, 0.0)
         competitors = match.sum(-1, keepdim=True) - match

@@ -9,7 +9,7 @@ from recency.attention.biases import Affine, Bias
 
 PARAMETERS = {
     "decay": {
-        "description": "λ, per token. The published 82.86 leaves nothing off the diagonal",
+        "description": "λ, per token. The published 82.86 is negligible off the diagonal",
         "type": "number",
         "minimum": 0,
         "default": 82.86,
@@ -33,6 +33,6 @@ class Form(Bias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1 - α, b = α e^(-λ(i - j))."""
-        # Keys to come are masked; without the clamp their term would overflow.
+        # Later keys are masked; without the clamp their term would overflow.
         distance = (query - key).clamp(min=0)
         return 1.0 - self.weight, self.weight * torch.exp(-self.decay * distance)

@@ -1,8 +1,8 @@
-"""Forgetting Transformer: forget gates that depend on what is read (Lin et al. 2025).
+"""Forgetting Transformer: forget gates that depend on the tokens read (Lin et al. 2025).
 
-a = 1, b = Σ_{l=j+1…i} log f_l, f_l = σ(w_h · x_l + v_h): every token l multiplies the weight of all
-that came before it by its gate (arXiv 2503.02130, Equations 6 to 9). The gates of each layer and
-head are trained. They begin with w = 0, the same for every token: a linear bias.
+a = 1, b = Σ_{l=j+1…i} log f_l, f_l = σ(w_h · x_l + v_h): the gate of each token l multiplies the
+weights of all earlier tokens (arXiv 2503.02130, Equations 6 to 9). The gates of each layer and head
+are trained. They start with w = 0, the same for every token, which is a linear bias.
 """
 
 import math
@@ -18,7 +18,7 @@ from recency.errors import InputError
 PARAMETERS = {
     "start": {
         "description": "v_h at the start, log-odds of the gates: a number for all heads (0: each token "
-        "halves what came before, as in the paper); one a head; or `mix`: ALiBi's slopes",
+        "halves earlier weights, as in the paper); one a head; or `mix`: ALiBi's slopes",
         "anyOf": [
             {"const": "mix"},
             {"type": "number"},
@@ -30,7 +30,7 @@ PARAMETERS = {
 
 
 class Form(ContentBias):
-    """Each token read makes all earlier ones fade, by as much as its gate says."""
+    """Each token reduces the weight of all earlier ones by its forget gate."""
 
     def __init__(self, heads: int, width: int, start: str | float | list[float] = 0):
         super().__init__(heads, width)

@@ -1,9 +1,9 @@
-"""A hard window of a linear bias's half-life: the control of how much context the bias leaves.
+"""A hard window at a linear bias's half-life: a control for its effective context.
 
-A slope m halves a key's weight every ln 2 / m tokens. The window has the keys that keep at least half
-of theirs, W = 1 + floor(ln 2 / m) with the token itself, head by head, at full weight, and no other:
-b = 0 for i - j < W_h and -inf before. A network that does as well with it as with the bias had the
-advantage of the bias's effective context, not of its slope. A rate of decay λ counts as a slope.
+A slope m halves a key's weight every ln 2 / m tokens. The window has, for each head, the keys that
+keep at least half of their weight, W = 1 + floor(ln 2 / m) with the token itself, all with full
+weight: b = 0 for i - j < W_h and -inf before. If a network does as well with the window as with the
+bias, the bias helps by limiting context, not by its slope. A rate of decay λ counts as a slope.
 """
 
 import math
@@ -15,7 +15,7 @@ from recency.attention.biases.linear import slopes_of
 
 PARAMETERS = {
     "slopes": {
-        "description": "m_h of the linear bias that it controls for, as that has them",
+        "description": "m_h of the linear bias that it is a control for, in the same notation",
         "anyOf": [
             {"const": "mix"},
             {"type": "number", "exclusiveMinimum": 0},
@@ -27,12 +27,12 @@ PARAMETERS = {
 
 
 def width(slope: float) -> int:
-    """Return W, tokens, the token itself counted, for a slope m > 0."""
+    """Return W in tokens, the token itself included, for a slope m > 0."""
     return 1 + math.floor(math.log(2) / slope)
 
 
 class Form(Bias):
-    """Nothing beyond a head's half-life is seen."""
+    """A window that ends at each head's half-life."""
 
     def __init__(self, heads: int, slopes: str | float | list[float] = "mix"):
         super().__init__(heads)

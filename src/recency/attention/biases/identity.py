@@ -1,7 +1,7 @@
 """Control for the exponential bias: a = 1 - α, b = α on a token itself and 0 elsewhere.
 
-With the published λ = 82.86 the exponential term is 1 on the diagonal and under 1e-35 off it, so
-that "dVM" acts as a temperature and a bonus for the token itself; this form says so openly.
+With the published λ = 82.86 the exponential term is 1 on the diagonal and under 1e-35 elsewhere, so
+"dVM" acts as a temperature and a bonus for the token itself. This form makes that explicit.
 """
 
 from recency.attention.biases import Affine, Bias

@@ -1,7 +1,7 @@
 """Linear recency bias with learned slopes: a = 1, b = e^(μ_h) (j - i), with a trained μ_h per head.
 
-What is learned is a slope's logarithm, so that slopes stay positive and a step changes each by the
-same share, whatever its size. Every layer has its own; training starts at `slopes`.
+The logarithm of each slope is trained, so that slopes stay positive and a step changes each by the
+same proportion. Every layer has its own slopes; training starts at `slopes`.
 """
 
 import math
@@ -26,7 +26,7 @@ PARAMETERS = {
 
 
 class Form(Bias):
-    """Scores fall by the head's slope for every token of distance; training finds the slope."""
+    """Linear bias with trained slopes."""
 
     def __init__(self, heads: int, slopes: str | float | list[float] = "mix"):
         super().__init__(heads)

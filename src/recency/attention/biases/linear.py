@@ -24,8 +24,8 @@ PARAMETERS = {
 def mixed_slopes(heads: int) -> list[float]:
     """Return the geometric slopes 2^(-8h/H), steepest first.
 
-    Where H is not a power of two: the slopes of the power below, then every second one of the
-    power above (Press et al. 2022, their released code).
+    If H is not a power of two, they are the slopes of the next lower power, then every second one
+    of the next higher power (Press et al. 2022, their released code).
     """
     below = 2 ** (heads.bit_length() - 1)
     slopes = [2 ** (-8 * h / below) for h in range(1, below + 1)]
@@ -34,7 +34,7 @@ def mixed_slopes(heads: int) -> list[float]:
 
 
 def slopes_of(slopes: str | float | list[float], heads: int) -> list[float]:
-    """Return one slope a head, of what the config may say: `mix`, a number, or one a head."""
+    """Return one slope per head from the config's value: `mix`, a number, or one per head."""
     if slopes == "mix":
         return mixed_slopes(heads)
     slopes = [slopes] * heads if isinstance(slopes, int | float) else slopes
@@ -44,7 +44,7 @@ def slopes_of(slopes: str | float | list[float], heads: int) -> list[float]:
 
 
 def by_head(slopes: list[float], head: torch.Tensor) -> torch.Tensor:
-    """Return the slope of each head of `head`, by operations that a kernel can do."""
+    """Return the slope of each head of `head`, with operations that a kernel supports."""
     slope = torch.full_like(head, slopes[0], dtype=torch.float32)
     for number, other in enumerate(slopes[1:], 1):
         slope = torch.where(head == number, other, slope)
@@ -52,11 +52,11 @@ def by_head(slopes: list[float], head: torch.Tensor) -> torch.Tensor:
 
 
 class Form(Bias):
-    """Scores fall by the head's slope for every token of distance."""
+    """Scores decrease by the head's slope per token of distance."""
 
     def __init__(self, heads: int, slopes: str | float | list[float] = "mix"):
         super().__init__(heads)
-        # Numbers, not a buffer: from_pretrained builds a model without memory and would lose it.
+        # Not a buffer: from_pretrained builds models on the meta device, which would lose it.
         self.slopes = slopes_of(slopes, heads)
 
     def forward(self, head, query, key, length) -> Affine:

@@ -1,7 +1,7 @@
 """Linear bias in both directions, for masked LMs: a = 1, b = -m_h (|i - j| - o [j > i]).
 
-With the offset o = 1/2 a token k ahead is nearer than one k back, so that the two can be told
-apart without positions; with o = 0 the bias is symmetric.
+With the offset o = 1/2 a token k ahead is nearer than a token k back, so that the two are
+distinguishable without position embeddings; with o = 0 the bias is symmetric.
 """
 
 import torch
@@ -11,7 +11,7 @@ from recency.attention.biases.linear import Form as Linear
 
 PARAMETERS = {
     "slopes": {
-        "description": "m_h: as of `linear`",
+        "description": "m_h, as for `linear`",
         "anyOf": [
             {"const": "mix"},
             {"type": "number", "exclusiveMinimum": 0},
@@ -20,7 +20,7 @@ PARAMETERS = {
         "default": "mix",
     },
     "offset": {
-        "description": "o, tokens; what comes after is nearer by it",
+        "description": "o, tokens by which following tokens are nearer",
         "type": "number",
         "minimum": 0,
         "default": 0.5,
@@ -29,7 +29,7 @@ PARAMETERS = {
 
 
 class Form(Linear):
-    """Scores fall by the head's slope for every token of distance, ahead as well as back."""
+    """Scores decrease by the head's slope per token of distance, in both directions."""
 
     both_directions = True
 

@@ -27,5 +27,5 @@ class Form(Bias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = -d log(i - j + 1)."""
-        age = (query - key + 1).clamp(min=1)  # keys to come are masked
+        age = (query - key + 1).clamp(min=1)  # later keys are masked
         return 1.0, -self.decay * torch.log(age)

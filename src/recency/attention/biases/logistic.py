@@ -1,6 +1,6 @@
 """Logistic decay: a = 1 / (1 + e^(k(d - m))) with d = max(1, i - j + 1); b = 0.
 
-The working-memory study's logistic form; it multiplies the score.
+The logistic form of the working-memory study, which multiplies the score.
 """
 
 import torch

@@ -6,7 +6,7 @@ PARAMETERS: dict = {}
 
 
 class Form(Bias):
-    """The scaled scores as they are."""
+    """Unchanged scaled scores."""
 
     both_directions = True
 

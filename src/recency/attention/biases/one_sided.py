@@ -1,8 +1,8 @@
-"""Linear bias whose heads look one way each, for masked LMs.
+"""Linear bias for masked LMs in which each head looks in one direction.
 
-a = 1, b = -m_h |i - j|; the first half of the heads sees what was read before alone, the others what
-comes after alone, and each its own token: b = -∞ elsewhere. `mix` gives each half the slopes of as
-many heads.
+a = 1, b = -m_h |i - j|. The first half of the heads sees only preceding tokens, the second half
+only following ones, and each the token itself; b = -∞ elsewhere. With `mix` each half has the
+slopes of a model with that many heads.
 """
 
 import torch
@@ -13,7 +13,7 @@ from recency.errors import InputError
 
 PARAMETERS = {
     "slopes": {
-        "description": "m_h of one half, as of `linear`; the other has the same",
+        "description": "m_h of one half, as for `linear`; the other half has the same",
         "anyOf": [
             {"const": "mix"},
             {"type": "number", "exclusiveMinimum": 0},
@@ -24,7 +24,7 @@ PARAMETERS = {
 
 
 class Form(Bias):
-    """Half of the heads look back, half look ahead, each less far the steeper its slope."""
+    """Half of the heads look back, half look ahead."""
 
     both_directions = True
 
@@ -37,6 +37,6 @@ class Form(Bias):
         self.slopes = 2 * slopes_of(slopes, heads // 2)
 
     def forward(self, head, query, key, length) -> Affine:
-        """Return a = 1, b = -m_h |i - j| on a head's own side, -∞ on the other."""
+        """Return a = 1, b = -m_h |i - j| in a head's direction, -∞ in the other."""
         seen = torch.where(head < self.heads // 2, query - key, key - query)
         return 1.0, torch.where(seen >= 0, -by_head(self.slopes, head) * seen, float("-inf"))

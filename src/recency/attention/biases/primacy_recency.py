@@ -1,7 +1,7 @@
 """Primacy and recency: b = w_p p_j + w_r r_j, with learned weights.
 
 p_j ∝ e^(-j/L) and r_j ∝ e^(-(L - 1 - j)/L), both normalised over the L positions of the sequence.
-The working-memory study; its ablations keep only one of the two.
+From the working-memory study; its ablations have only one of the two.
 """
 
 import math
@@ -13,7 +13,7 @@ from recency.attention.biases import Affine, Bias
 
 PARAMETERS = {
     "parts": {
-        "description": "which of the two terms there are",
+        "description": "the terms to include",
         "enum": ["both", "primacy", "recency"],
         "default": "both",
     },
@@ -22,7 +22,7 @@ PARAMETERS = {
 
 
 class Form(Bias):
-    """The first and the last positions of a sequence are lifted."""
+    """Raises the scores of a sequence's first and last positions."""
 
     uses_length = True
 
@@ -33,7 +33,7 @@ class Form(Bias):
 
     def forward(self, head, query, key, length) -> Affine:
         """Return a = 1, b = w_p p_j + w_r r_j."""
-        # Σ e^(-k/L) over k = 0 … L - 1, the same for both curves, since each is the other reversed.
+        # Σ e^(-k/L) over k = 0 … L - 1, the same for both curves, which mirror each other.
         total = math.expm1(-1) / math.expm1(-1 / length)
         b = 0.0
         if self.primacy is not None:

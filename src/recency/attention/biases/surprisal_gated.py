@@ -1,11 +1,11 @@
-"""Retention by surprisal: a token fades by a rate that depends on how surprising it was.
+"""Retention by surprisal: a token fades at a rate that depends on its surprisal.
 
-a = 1, b = -m_h r_j (i - j): ALiBi's slopes m_h times the rate r_j of token j. With p_j = 2^(-s_j), the
-probability that the token had where it came, r_j = p_j^γ where surprising tokens are retained, and
-r_j = 1 - p_j^γ where expected ones are. γ = 0 is the linear bias, or no bias.
+a = 1, b = -m_h r_j (i - j): ALiBi's slopes m_h times the rate r_j of token j. With the token's
+probability in its context, p_j = 2^(-s_j), the rate is r_j = p_j^γ if surprising tokens are
+retained and r_j = 1 - p_j^γ if expected ones are. γ = 0 is the linear bias, or no bias.
 
-s_j is the surprisal of the token under the states that enter a layer of the network itself (the
-logit lens), or under another language model of the same tokens. No gradient goes through it.
+s_j is the token's surprisal from the states that enter a layer of the same network (the logit
+lens), or under another language model with the same tokens. No gradient flows through it.
 """
 
 from pathlib import Path
@@ -15,17 +15,17 @@ from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from recency.attention.biases.linear import by_head, slopes_of
-from recency.attention.content import ContentBias, Layer, entering, layer_around
-from recency.attention.logit_lens import bits_of, check_lens, surprisal
+from recency.attention.content import ContentBias, Layer, layer_around, states_among
+from recency.attention.logit_lens import check_lens, surprisal, surprisal_from_logits
 from recency.errors import InputError
 from recency.files import sha256
 
-#: Networks pad their embeddings to a multiple of this.
+#: Networks pad their vocabulary to a multiple of this.
 PADDED = 128
 
 PARAMETERS = {
     "slopes": {
-        "description": "m_h, the fastest rates: `mix` for ALiBi's; a number for all heads; or one a head",
+        "description": "m_h, the fastest rates: `mix` for ALiBi's; a number for all heads; or one each",
         "anyOf": [
             {"const": "mix"},
             {"type": "number", "exclusiveMinimum": 0},
@@ -34,7 +34,7 @@ PARAMETERS = {
         "default": "mix",
     },
     "gain": {
-        "description": "γ, how much surprisal matters; 0: not at all",
+        "description": "γ, the effect of surprisal; 0: none",
         "type": "number",
         "minimum": 0,
         "default": 1,
@@ -45,14 +45,14 @@ PARAMETERS = {
         "default": "surprising",
     },
     "layer": {
-        "description": "the layer, from 0, whose input surprisal is taken from; 0: the embeddings",
+        "description": "the layer, from 0, whose input gives the surprisal; 0: the embeddings",
         "type": "integer",
         "minimum": 0,
         "default": 0,
     },
     "checkpoint": {
-        "description": "a folder or Hub name of another causal LM of the same tokens, whose surprisal "
-        "is taken in place of a layer's; null: none",
+        "description": "a folder or Hub name of another causal LM with the same tokens, for "
+        "its surprisal instead of a layer's; null: none",
         "type": ["string", "null"],
         "default": None,
     },
@@ -60,7 +60,7 @@ PARAMETERS = {
 
 
 class Form(ContentBias):
-    """Tokens fade with distance, each at a rate that depends on its surprisal."""
+    """Linear decay with distance, at a rate that depends on each token's surprisal."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class Form(ContentBias):
         super().__init__(heads, width)
         self.slopes, self.gain, self.retained = slopes_of(slopes, heads), gain, retained
         self.layer, self.checkpoint = layer, checkpoint
-        #: Of the text that is read (batch, length).
+        #: The text being read (batch, length), and its surprisal.
         self.ids: torch.Tensor | None = None
         self.bits: torch.Tensor | None = None
 
     def rates(self, bits: torch.Tensor) -> torch.Tensor:
-        """Return r of tokens with so many bits of surprisal, of their shape."""
+        """Return the rates r of tokens from their surprisal in bits."""
         faded = torch.exp2(-self.gain * bits)
         return faded if self.retained == "surprising" else 1 - faded
 
@@ -100,17 +100,18 @@ class Form(ContentBias):
         return torch.stack([-slope * position, slope], -1)[None], right
 
     def watch(self, model: PreTrainedModel, modules: list[nn.Module]) -> None:
-        """Take the surprisal of each text as the network reads it."""
+        """Register hooks that compute the surprisal of each text that the network reads."""
         biased = [n for n, module in enumerate(modules) if module.recency_bias is self]
         first, last = biased[0], layer_around(model, modules[biased[-1]])
         if self.checkpoint is None and self.layer > first:
             raise InputError(
-                f"surprisal_gated: surprisal is taken from what enters layer {self.layer}, and layer "
-                f"{first} has the bias, which comes before; set `layers` to {self.layer} and later ones"
+                f"surprisal_gated: surprisal is taken from the input of layer {self.layer}, and "
+                f"layer {first} has the bias, which comes before; set `layers` to {self.layer} and later "
+                "ones"
             )
-        # In a list: weights of another network, or of the whole one, are not the bias's own.
+        # In lists, so that these networks' weights are not registered as the bias's own.
         self.network, self.given = [model], []
-        # The embedding: some networks run their decoder alone, but all look up their tokens.
+        # A hook on the embedding, since some networks call their decoder only.
         self.handles = [model.get_input_embeddings().register_forward_pre_hook(self._read)]
         self.handles.append(last.register_forward_hook(self._drop, always_call=True))
         if self.checkpoint is None:
@@ -118,29 +119,29 @@ class Form(ContentBias):
             self.handles.append(layer.register_forward_pre_hook(self._predict, with_kwargs=True))
 
     def _read(self, embedding: nn.Module, arguments: tuple) -> None:
-        """Note the tokens of a text, and their surprisal under another model if one is given."""
+        """Store the tokens of a text, and their surprisal under another model if one is given."""
         self.ids, self.bits = (arguments[0] if arguments else None), None
         if self.checkpoint is not None:
             self.given = self.given or [_open(self.checkpoint, self.network[0])]
             self.bits = _surprisal(self.given[0].to(self.ids.device), self.ids)
 
     def _predict(self, layer: nn.Module, arguments: tuple, settings: dict) -> None:
-        """Take surprisal from the states that enter a layer."""
+        """Compute surprisal from the states that enter a layer."""
         if self.ids is not None:
-            self.bits = surprisal(self.network[0], entering(arguments, settings), self.ids)
+            self.bits = surprisal(self.network[0], states_among(arguments, settings), self.ids)
 
     def _drop(self, layer: nn.Module, arguments: tuple, output: object) -> None:
-        """Drop what was read of a text behind the last layer that has the bias."""
+        """Release the text after the last layer that has the bias."""
         self.ids = self.bits = None
 
     def check(self, model: PreTrainedModel) -> None:
-        """Refuse a network whose output layer does not make its logits of its states."""
+        """Raise InputError for a network to which the logit lens does not apply."""
         if self.checkpoint is None:
             check_lens(model)
 
 
 def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
-    """Open the other model in float32; InputError unless it is of as many tokens, and the same."""
+    """Open the other model in float32; raise InputError unless it has the same tokens."""
     try:
         given = AutoModelForCausalLM.from_pretrained(
             checkpoint, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
@@ -150,7 +151,7 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
         raise InputError(
             f"surprisal_gated: checkpoint {checkpoint!r} cannot be opened: {line}"
         ) from error
-    sizes = [len(each.get_output_embeddings().weight) for each in (given, model)]
+    sizes = [len(lm.get_output_embeddings().weight) for lm in (given, model)]
     if len({-(-size // PADDED) for size in sizes}) > 1:
         raise InputError(
             f"surprisal_gated: checkpoint {checkpoint!r} has {sizes[0]:,} tokens and the network "
@@ -170,5 +171,5 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.no_grad()
 def _surprisal(given: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
-    """Return the surprisal of tokens (batch, length) in bits under another model; 0 of the first."""
-    return bits_of(given(input_ids=ids).logits[:, :-1].float(), ids)
+    """Return the surprisal of tokens (batch, length) in bits under another model; the first has 0."""
+    return surprisal_from_logits(given(input_ids=ids).logits[:, :-1].float(), ids)

@@ -1,6 +1,6 @@
 """Control for the exponential bias: a = 1/T, b = 0, the same for every distance.
 
-With T = 1/(1 - α) it is what the exponential bias, and the identity bias, do to all scores alike.
+With T = 1/(1 - α) it is the factor by which the exponential and identity biases scale all scores.
 """
 
 from recency.attention.biases import Affine, Bias

@@ -1,7 +1,7 @@
-"""Linear bias in both directions with slopes of their own, for masked LMs.
+"""Linear bias for masked LMs with separate slopes for the two directions.
 
-a = 1, b = -m_h (i - j) for what was read before, -n_h (j - i) for what comes after. Where they are
-`learned`, what is trained is a slope's logarithm, in each layer, as in `learned_linear`.
+a = 1, b = -m_h (i - j) for preceding and -n_h (j - i) for following tokens. With `learned`, the
+logarithms of the slopes are trained in each layer, as in `learned_linear`.
 """
 
 import math
@@ -14,7 +14,7 @@ from recency.attention.biases.linear import by_head, slopes_of
 
 PARAMETERS = {
     "back": {
-        "description": "m_h, as `slopes` of `linear`: of what was read before",
+        "description": "m_h for preceding tokens, as `slopes` of `linear`",
         "anyOf": [
             {"const": "mix"},
             {"type": "number", "exclusiveMinimum": 0},
@@ -23,7 +23,7 @@ PARAMETERS = {
         "default": "mix",
     },
     "ahead": {
-        "description": "n_h, as `back`: of what comes after",
+        "description": "n_h for following tokens, as `back`",
         "anyOf": [
             {"const": "mix"},
             {"type": "number", "exclusiveMinimum": 0},
@@ -32,7 +32,7 @@ PARAMETERS = {
         "default": "mix",
     },
     "learned": {
-        "description": "whether training changes the slopes from where they begin",
+        "description": "whether the slopes are trained, starting from these values",
         "type": "boolean",
         "default": False,
     },
@@ -40,7 +40,7 @@ PARAMETERS = {
 
 
 class Form(Bias):
-    """Scores fall by one slope for every token back, and by another for every token ahead."""
+    """Scores decrease by one slope per token back, and by another per token ahead."""
 
     both_directions = True
 
@@ -52,7 +52,7 @@ class Form(Bias):
         learned: bool = False,
     ):
         super().__init__(heads)
-        # Numbers, not buffers: from_pretrained builds a model without memory and would lose them.
+        # Not buffers: from_pretrained builds models on the meta device, which would lose them.
         self.back, self.ahead = slopes_of(back, heads), slopes_of(ahead, heads)
         if learned:
             for name, slopes in (("log_back", self.back), ("log_ahead", self.ahead)):

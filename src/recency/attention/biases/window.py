@@ -1,4 +1,4 @@
-"""Fixed window: b = 0 for the last W tokens, the token itself counted, and -inf before them.
+"""Fixed window: b = 0 for the last W tokens, including the token itself, and -inf before them.
 
 The working-memory study's fixed window, W = 4, 5, 7, 9.
 """
@@ -8,12 +8,16 @@ import torch
 from recency.attention.biases import Affine, Bias
 
 PARAMETERS = {
-    "width": {"description": "W, tokens, the token itself counted", "type": "integer", "minimum": 1}
+    "width": {
+        "description": "W, tokens, including the token itself",
+        "type": "integer",
+        "minimum": 1,
+    }
 }
 
 
 class Form(Bias):
-    """Nothing beyond the last W tokens is seen."""
+    """A window of the last W tokens."""
 
     def __init__(self, heads: int, width: int):
         super().__init__(heads)

@@ -7,7 +7,7 @@ from recency.evaluations.abusive_words import lexicon
 from recency.evaluations.abusive_words.lexicon import MADE, NONE, OWN
 from recency.figures.paths import File
 from recency.files import atomic
-from recency.networks.swordss import Index, made
+from recency.networks.swordss import Index, compose_vector
 from recency.scoring.lm_spec import LMSpec
 
 
@@ -26,7 +26,7 @@ def of_entries(
         if at is not None:
             rows[word] = OWN, matrix[at]
         else:
-            vector = made(word.lower(), index, matrix, similarity, neighbours)
+            vector = compose_vector(word.lower(), index, matrix, similarity, neighbours)
             rows[word] = (NONE, zero) if vector is None else (MADE, vector)
     pairs = [rows[lexicon.split(entry)[0]] for entry in entries]
     table = pd.DataFrame({"entry": entries, "kind": [kind for kind, _ in pairs]})

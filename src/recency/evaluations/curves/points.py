@@ -20,7 +20,7 @@ from recency.figures import comparison
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files, write_csv
 from recency.stats import bootstrap
-from recency.stats.totals import Draws, FurtherSeeds, held_together
+from recency.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 
 NAMES = ("quantity", "lm", "step", "tokens", "dataset", "measure", "design")
 COLUMNS = [
@@ -72,7 +72,7 @@ def main(
     seeds_of: dict[Point, list[str]] = {}
     for point in points:
         seeds_of.setdefault((point["of"], point["step"]), []).append(str(point["seed"]))
-    further = FurtherSeeds(seeds_of.values(), replicates, seed)
+    further = NewSeeds(seeds_of.values(), replicates, seed)
     rows: list[dict] = []
 
     def add(quantity: str, response: tuple[str, str, str], curves: Curves, **more) -> None:
@@ -141,13 +141,17 @@ def _compared(name: str, draws: Draws, together: Mapping | None = None) -> dict[
 def _together(along: Sequence[Draws]) -> dict[str, float] | None:
     """Return critical value of simultaneous intervals of an LM's differences from its last step."""
     last = len(along) - 1
-    return held_together(along, [(index, last) for index in range(last)]) if last > 1 else None
+    return (
+        simultaneous_critical_value(along, [(index, last) for index in range(last)])
+        if last > 1
+        else None
+    )
 
 
 def _curves(
     points: Described,
     values: Iterable[float],
-    further: FurtherSeeds,
+    further: NewSeeds,
     drawn: Iterable[np.ndarray] | None = None,
     cluster: str = "",
 ) -> Curves:
@@ -208,7 +212,7 @@ def _unconverged(
 
 
 def _perplexities(
-    paths: Files, about: Mapping[str, Mapping], further: FurtherSeeds
+    paths: Files, about: Mapping[str, Mapping], further: NewSeeds
 ) -> tuple[str, dict[str, Curves]]:
     """Return dataset (or "all") → bits per token, per word where the LMs' tokenizers differ."""
     totals: dict[str, dict[str, np.ndarray]] = {}
@@ -232,7 +236,7 @@ def _accuracies(
     pairs: File,
     scores: Sequence[File],
     points: Sequence[Mapping],
-    further: FurtherSeeds,
+    further: NewSeeds,
     replicates: int,
     seed: int,
 ) -> Curves:
@@ -253,7 +257,7 @@ def _accuracies(
 
 
 def _distances(
-    paths: Sequence[File], points: Sequence[Mapping], further: FurtherSeeds
+    paths: Sequence[File], points: Sequence[Mapping], further: NewSeeds
 ) -> dict[str, Curves]:
     """Return layer (or "all") → mean attention distance over its heads, in tokens."""
     tables = [comparison.table(path, ["layer", "mean_distance"]) for path in paths]

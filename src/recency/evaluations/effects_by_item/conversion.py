@@ -19,7 +19,7 @@ from recency.figures.paths import File
 from recency.mixed import families
 from recency.mixed.formula import factors
 from recency.regression import predictor_names as names
-from recency.regression.coding import recorded
+from recency.regression.coding import coding_from_record
 from recency.regression.prediction import observed, read_fit
 from recency.regression.predictors import values_of
 from recency.regression.texts import read_texts
@@ -47,7 +47,7 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
     terms = []
     for effect in record["fixed"]:
         used = [name for factor in factors(effect["term"]) for name in names.variables(factor)]
-        of_lm = [name for name in used if names.of_own_lm(name)]
+        of_lm = [name for name in used if names.is_of_fitted_lm(name)]
         if of_lm and of_lm != used:
             raise InputError(
                 f"{where}: the term {effect['term']} of the fillers' design combines surprisal with "
@@ -95,7 +95,7 @@ class Converter:
         )  # fmt: skip
         used = list(dict.fromkeys(factor for term in terms for factor in factors(term)))
         frame = spans.assign(**{column: 1.0})
-        values, _ = values_of(frame, texts, used, "raw", column, words, recorded(record))
+        values, _ = values_of(frame, texts, used, "raw", column, words, coding_from_record(record))
         self.terms = np.full((len(texts.item), len(terms)), np.nan)
         for k, term in enumerate(terms):
             parts = [

@@ -123,7 +123,7 @@ def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES
     """Summarize the memory of an LM.
 
     The effect is the mean over the LM's seeds. A bootstrap resamples the replaced words, the same
-    ones for all seeds, and the seeds (`bootstrap.of_few`).
+    ones for all seeds, and the seeds (`bootstrap.resample_few`).
 
     The half-life is *identified*, and reported, where all three of these hold:
 
@@ -202,7 +202,7 @@ def _resample(values: np.ndarray, seed: int, replicates: int) -> tuple[np.ndarra
     seeds, places, _ = values.shape
     random = np.random.default_rng(seed)
     counts = random.multinomial(places, np.full(places, 1 / places), replicates)
-    shares = bootstrap.of_few(random, seeds, replicates)
+    shares = bootstrap.resample_few(random, seeds, replicates)
     total, sums = (
         sum(shares[:, n, None] * (counts @ table) for n, table in enumerate(tables))
         for tables in (measured_at, filled)

@@ -70,7 +70,7 @@ def _over_seeds(seeds: Mapping[str, np.ndarray]) -> np.ndarray:
     if S == 1:
         return values[0]
     random = np.random.default_rng([SEED, S])
-    weights = bootstrap.of_few(random, S, draws).T
+    weights = bootstrap.resample_few(random, S, draws).T
     weights[:, 0] = 1 / S
     return (weights * values).sum(0)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from recency.evaluations.rare_words.files import read_pairs, read_vectors
 from recency.files import atomic
 from recency.networks.string_similarity import SIMILARITIES
-from recency.networks.swordss import Index, made
+from recency.networks.swordss import Index, compose_vector
 from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["similarity", "spearman", "pairs", "known_pairs", "spearman_known", "made_words"]
@@ -34,7 +34,10 @@ def evaluate(
     for name in (WITHOUT, *SIMILARITIES):
         vectors = {word: matrix[row] for word, row in row_of.items() if row is not None}
         if name != WITHOUT:
-            new = {word: made(word.lower(), index, matrix, name, neighbours) for word in lacking}
+            new = {
+                word: compose_vector(word.lower(), index, matrix, name, neighbours)
+                for word in lacking
+            }
             vectors |= {word: vector for word, vector in new.items() if vector is not None}
         cosines = pd.Series([_cosine(vectors.get(a), vectors.get(b)) for a, b, _ in pairs])
         rho = _spearman(cosines[both], ratings[both])

@@ -21,7 +21,7 @@ from recency.errors import InputError
 from recency.stats import bootstrap, crossed_samples
 from recency.stats import totals as drawn_totals
 from recency.stats.crossed_samples import Scores
-from recency.stats.totals import Draws, FurtherSeeds
+from recency.stats.totals import Draws, NewSeeds
 
 CLUSTERS = ("subject", "sentence")
 ALL = "all"
@@ -75,7 +75,7 @@ class Sums:
             drawn = bootstrap.draws(table, replicates, stream)
             for column, cell in enumerate(cells):
                 samples.setdefault(cell, {})[cluster] = drawn[:, column]
-        further = FurtherSeeds(self._totals.values(), replicates, seed)
+        further = NewSeeds(self._totals.values(), replicates, seed)
         return {
             cell: further.mean(self._totals[cell], drawn, self._n[cell])
             for cell, drawn in samples.items()
@@ -153,7 +153,7 @@ def _totals(
     indices = [(places[a], places[b]) for a, b in pairs + others]
     every = list(totals.values())
     module = crossed_samples if isinstance(every[0], Scores) else drawn_totals
-    together = module.held_together(every, indices) if indices else None
+    together = module.simultaneous_critical_value(every, indices) if indices else None
     for kind, listed in (("baseline", pairs), ("pair", others)):
         rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]
     if len(indices) == 1:  # a single pair is not simultaneous

@@ -63,7 +63,7 @@ def _nested_problems(config, entry, where) -> list[str]:
         # With a misspelled predictor, reported elsewhere, `of_interest` still names surprisal.
         interest = config["designs"][design].get("of_interest", [])
         used = [] if formula is None else [*names.used(formula), *interest]
-        if used and not any(map(names.of_own_lm, used)):
+        if used and not any(map(names.is_of_fitted_lm, used)):
             problems.append(
                 f"{location}: `nested` compares the surprisal of two LMs, and the formula has none"
             )

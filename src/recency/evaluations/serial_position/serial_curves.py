@@ -41,7 +41,7 @@ def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame,
     """Return an LM's curves (columns `CURVE`) and their summaries (`SUMMARY`), in percent.
 
     `tables` are the files of rule remember_lists, one per seed; curves are means over seeds. 95 %
-    intervals resample lists, the same ones for each seed, and seeds (`bootstrap.of_few`). `chance`
+    intervals resample lists, the same ones for each seed, and seeds (`bootstrap.resample_few`). `chance`
     is 50 for recognition and, for recall, the percentage of unstudied words in the samples. A task
     that an LM cannot do is omitted.
     """
@@ -106,5 +106,5 @@ def _resample(values: np.ndarray, seed: int) -> np.ndarray:
     seeds, lists, _ = values.shape
     random = np.random.default_rng(seed)
     counts = random.multinomial(lists, np.full(lists, 1 / lists), REPLICATES) / lists
-    shares = bootstrap.of_few(random, seeds, REPLICATES)
+    shares = bootstrap.resample_few(random, seeds, REPLICATES)
     return sum(shares[:, n, None] * (counts @ mine) for n, mine in enumerate(values))

@@ -12,7 +12,7 @@ from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.stats import bootstrap
-from recency.stats.totals import Draws, FurtherSeeds, held_together
+from recency.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 
 PRODUCT = {
     "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
@@ -48,7 +48,7 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
         together = None
         if len(alike) > 1:
             at = [(places[a.lm.lm], places[b.lm.lm]) for a, b in alike]
-            together = held_together(list(means.values()), at)
+            together = simultaneous_critical_value(list(means.values()), at)
         for a, b in asked:
             row = {"lm": a.lm.lm, "other": b.lm.lm, "label": a.lm.label, "other_label": b.lm.label}
             row |= {"text": text, "seeds": len(a.seeds), "other_seeds": len(b.seeds)}
@@ -72,7 +72,7 @@ def _means(
 ) -> dict[str, Draws]:
     """Return LM → nats per word: mean over seeds, with resampled documents and new seeds."""
     lms = [of[name] for name in names]
-    further = FurtherSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
+    further = NewSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
     means = {}
     for group in _of_the_same_words(lms):
         documents = group[0].seeds[0].documents

@@ -1,11 +1,12 @@
-"""Densities of skewed and heteroscedastic responses, one module each, for mixed models fitted by Laplace's method.
+"""Densities of skewed and heteroscedastic responses for Laplace's method, one module each.
 
 A density has linear predictors: the location first, then log scale parameters. A module has
 
 `PREDICTORS`
-    their names, such as ``("mu", "sigma")``; the location has a link, the others are logarithms;
+    names of the predictors, such as ``("mu", "sigma")``; the location has a link, the others are
+    logs;
 `LINKS`
-    the links of the location that it allows, its default first;
+    the links that the location may have, its default first;
 `POSITIVE`
     whether responses must be above 0;
 `log_density(y, eta)`
@@ -13,7 +14,7 @@ A density has linear predictors: the location first, then log scale parameters. 
 `derivatives(y, eta)`
     the gradient (n, K) and the Hessian (n, K, K) of `log_density` by `eta`;
 `start(y)`
-    values (K - 1,) of the other predictors from which a search may start;
+    starting values (K - 1,) of the other predictors;
 `expectation(eta)`
     the mean (n,) of the response.
 """

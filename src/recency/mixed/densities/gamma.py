@@ -1,4 +1,4 @@
-"""Gamma with mean mu and coefficient of variation sigma: shape 1 / sigma^2, variance (sigma mu)^2."""
+"""Gamma with mean mu, coefficient of variation sigma, shape 1 / sigma^2, variance (sigma mu)^2."""
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma

@@ -1,11 +1,11 @@
-"""Forms of erasure, one file each: the probability with which a word of context is retained.
+"""Forms of erasure, one file each: the probability that a word of context is retained.
 
-A form's file holds `PARAMETERS`, the JSON schema of what the config may set, maybe `RULES`, more of
-that schema, and a class `Form`. Its `retention(words)` gives a probability for each word of context.
-`features` of `Form` names what it reads of the words, `reach` how many words back it goes at most
-where the config does not say.
+A form's file holds `PARAMETERS`, the JSON schema of its parameters, optionally `RULES`, further
+rules of that schema, and a class `Form`. Its `retention(words)` returns a probability for each word
+of context. `Form.features` names the attributes of words that it uses; `reach` is the largest
+distance in words, unless the config sets it.
 
-They are next to the networks, and not in recency.scoring, since training uses them too.
+The forms are next to the networks, not in recency.scoring, since training uses them too.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ EPSILON = 1e-4
 
 @dataclass(frozen=True)
 class ContextWords:
-    """Words of context, as a form of erasure reads them.
+    """Words of context, with the attributes that forms of erasure use.
 
     Attributes
     ----------
@@ -40,27 +40,27 @@ class ContextWords:
 
 
 class Erasure:
-    """What every form shares."""
+    """Base class of the forms of erasure."""
 
     #: The attributes of `ContextWords` that the form reads.
     features: tuple[str, ...] = ("distance",)
-    #: Words of context at most, where `reach` of the LM does not say; None for all.
+    #: Largest number of context words, unless the LM's `reach` sets it; None for all.
     reach: int | None = None
 
     def retention(self, words: ContextWords) -> np.ndarray:
-        """Return the probability with which each word is retained, the shape of `words.distance`."""
+        """Return the probability that each word is retained, in the shape of `words.distance`."""
         raise TypeError(f"{type(self).__module__} defines no retention(words)")
 
 
 def build(spec: Mapping) -> Erasure:
-    """Make the form that an entry `erasure:` describes."""
+    """Build the form that an `erasure:` entry specifies."""
     parameters = {key: value for key, value in spec.items() if key != "form"}
     module = plugins.load("recency.networks.erasures", spec["form"])
     return module.Form(**parameters)
 
 
 def retention(form: Erasure, words: ContextWords, reach: int | None = None) -> np.ndarray:
-    """Return the retention probabilities of a form, checked.
+    """Return the retention probabilities of a form, after checking them.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ def retention(form: Erasure, words: ContextWords, reach: int | None = None) -> n
     words : ContextWords
         Words of context, of any shape.
     reach : int, optional
-        Words of context at most: those further back have probability 0.
+        Largest number of context words: words further back have probability 0.
 
     Returns
     -------
     ndarray
-        The shape of `words.distance`, float64; below `EPSILON` 0 and above 1 - `EPSILON` 1.
+        Float64 in the shape of `words.distance`; below `EPSILON` 0 and above 1 - `EPSILON` 1.
 
     Raises
     ------

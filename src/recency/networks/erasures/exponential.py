@@ -1,7 +1,7 @@
-"""Exponential erasure: q(d) = f e^(-λ (d - 1)), d = 1 for the word before.
+"""Exponential erasure: q(d) = f e^(-λ (d - 1)), d = 1 for the preceding word.
 
-Futrell, Gibson & Levy (2020): progressive erasure noise, under which each further word erases a
-symbol with probability e, is f = 1 - e and λ = -ln(1 - e).
+The progressive erasure noise of Futrell, Gibson & Levy (2020), where each further word erases a
+symbol with probability e, has f = 1 - e and λ = -ln(1 - e).
 """
 
 import math
@@ -38,7 +38,7 @@ RULES = {
             "if": {"required": ["half_life"], "properties": {"half_life": {"type": "number"}}},
             "then": {"properties": {"rate": {"type": "null"}}},
             "else": {"required": ["rate"], "properties": {"rate": {"type": "number"}}},
-            "x-message": "one of `half_life` and `rate` says how fast words are erased; give one",
+            "x-message": "give exactly one of `half_life` and `rate`",
         }
     ]
 }
@@ -51,9 +51,7 @@ class Form(Erasure):
         self, half_life: float | None = None, rate: float | None = None, first: float = 1.0
     ):
         if (half_life is None) == (rate is None):
-            raise InputError(
-                "exponential: one of `half_life` and `rate` says how fast words are erased; give one"
-            )
+            raise InputError("exponential: give exactly one of `half_life` and `rate`")
         self.rate = math.log(2) / half_life if rate is None else rate
         self.first = first
 

@@ -1,8 +1,8 @@
 """Erasure by frequency: q = logistic(intercept + slope · z), z the Zipf frequency of the word.
 
-z is log10 of occurrences per billion words (van Heuven et al. 2014): 1 to 3 of rare words, 4 to 7 of
-frequent ones. With a slope below 0 frequent words, which are easily predicted, are erased first, as
-in the optimal memories of Hahn et al. (2022).
+z is log10 of occurrences per billion words (van Heuven et al. 2014): 1 to 3 for rare words, 4 to 7
+for frequent ones. With a negative slope frequent words, which are easy to predict, are erased
+first, as in the optimal memories of Hahn et al. (2022).
 """
 
 from recency.networks.erasures import Erasure, logistic

@@ -1,6 +1,6 @@
-"""Erasure by position in the sentence: q = logistic(intercept + slope · n), n = 1 of the first word.
+"""Erasure by position n = 1, 2 … in the sentence: q = logistic(intercept + slope · n).
 
-With a slope below 0 the first words of a sentence are retained best (primacy).
+With a negative slope the first words of a sentence are retained best (primacy).
 """
 
 from recency.networks.erasures import Erasure, logistic

@@ -1,6 +1,6 @@
 """Power-law erasure with a buffer of w words: q(d) = 1 for d ≤ w, then (d / w)^-α.
 
-Power laws describe forgetting over time (Anderson & Schooler 1991); within the buffer nothing is
+Power laws describe forgetting over time (Anderson & Schooler 1991). Within the buffer nothing is
 lost, as in echoic memory.
 """
 
@@ -20,7 +20,7 @@ PARAMETERS = {
 
 
 class Form(Erasure):
-    """Retention falls with a power of the distance."""
+    """Retention decreases with a power of the distance."""
 
     def __init__(self, exponent: float, buffer: int = 1):
         self.exponent, self.buffer = exponent, buffer

@@ -1,11 +1,11 @@
-"""Resource-rational erasure: the retention that predicts best for a budget of retained words.
+"""Resource-rational erasure: the retention that predicts best within a budget of retained words.
 
-q = logistic(intercept + Σ slope_k · x_k), x the natural logarithm of the distance, the Zipf frequency
-and the position in the sentence, or some of them. The slopes are those under which the expected
-surprisal of the dataset's words is smallest, while the intercept lets the expected number of retained
-words meet the budget (Hahn, Futrell, Levy & Gibson 2022; their retention is a network
-with a parameter for each word and distance, where this is a logistic model of three features).
-`recency.scoring.lossy.rational_erasure` finds them; with `slopes` and `intercept` nothing is searched for.
+q = logistic(intercept + Σ slope_k · x_k), where x are the natural logarithm of the distance, the
+Zipf frequency and the position in the sentence, or some of these. The slopes minimise the expected
+surprisal of the dataset's words, with the intercept set so that the expected number of retained
+words meets the budget (Hahn, Futrell, Levy & Gibson 2022, who use a network with a parameter for
+each word and distance instead of a logistic model of three features).
+`recency.scoring.lossy.rational_erasure` fits them; with `slopes` and `intercept` nothing is fitted.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ PARAMETERS = {
         "default": ["distance", "frequency", "position"],
     },
     "budget": {
-        "description": "what is retained of a context in the mean: {share: of its words} or {words: number}",
+        "description": "mean retained part of a context: {share: of its words} or {words: number}",
         "anyOf": [
             {
                 "type": "object",
@@ -44,7 +44,7 @@ PARAMETERS = {
         "default": None,
     },
     "slopes": {
-        "description": "feature → slope, instead of the search; the intercept still meets the budget",
+        "description": "feature → slope, instead of fitting; the intercept still meets the budget",
         "anyOf": [
             {
                 "type": "object",
@@ -66,19 +66,19 @@ PARAMETERS = {
         "default": None,
     },
     "words": {
-        "description": "words of the dataset, evenly spaced, whose mean surprisal is made smallest",
+        "description": "number of evenly spaced words of the dataset whose surprisal is minimised",
         "type": "integer",
         "minimum": 1,
         "default": 100,
     },
     "patterns": {
-        "description": "erasures of each of these words: all, where they are no more, else draws",
+        "description": "erasure patterns per word: all if there are no more, else random ones",
         "type": "integer",
         "minimum": 2,
         "default": 16,
     },
     "evaluations": {
-        "description": "slopes that are tried at most",
+        "description": "largest number of slopes that are tried",
         "type": "integer",
         "minimum": 1,
         "default": 60,
@@ -93,7 +93,7 @@ RULES = {
                 "properties": {"slopes": {"type": "object"}, "budget": {"type": "null"}},
             },
             "else": {"required": ["budget"], "properties": {"budget": {"type": "object"}}},
-            "x-message": "a `budget` says how much is retained, or `slopes` and `intercept` together; give one of both",
+            "x-message": "give either a `budget`, or `slopes` and `intercept`",
         }
     ]
 }
@@ -117,8 +117,7 @@ class Form(Erasure):
     ):
         if (intercept is None) == (budget is None) or (intercept is not None and not slopes):
             raise InputError(
-                "resource_rational: a `budget` says how much is retained, or `slopes` and `intercept` "
-                "together; give one of both"
+                "resource_rational: give either a `budget`, or `slopes` and `intercept`"
             )
         self.features = tuple(slopes) if slopes else tuple(features)
         self.budget, self.slopes, self.intercept = budget, slopes, intercept

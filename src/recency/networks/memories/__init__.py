@@ -1,10 +1,10 @@
 """Memories that are carried from word to word, one file per form: state and word → state.
 
-A form's file holds `PARAMETERS`, the JSON schema of what the config may set, and a class `Form`.
-`start(batch)` gives the state before a text, a tuple of tensors whose first dimension is the text,
-and `forward(inputs, state, words)` reads `inputs` (batch, time, inputs) and the ids of their words
-(batch, time) and gives what it makes of them, (batch, time, width), and the state behind them. A
-text read in pieces, the state handed on, is the text read at once. A file may also hold literals:
+A form's file holds `PARAMETERS`, the JSON schema of its parameters, and a class `Form`.
+`start(batch)` returns the state before a text, a tuple of tensors whose first dimension is the
+text. `forward(inputs, state, words)` takes `inputs` (batch, time, inputs) and the ids of their
+words (batch, time), and returns outputs (batch, time, width) and the state after them. Reading a
+text in pieces, with the state passed on, equals reading it at once. A file may also hold literals:
 `GATES`, the names of its gates (`Memory.gates`), and `STEPS`, the parameters with which its step
 sizes depend on the word (`step_sizes(inputs)`).
 """
@@ -21,13 +21,13 @@ State = tuple[torch.Tensor, ...]
 
 
 class Memory(nn.Module):
-    """What every form shares: the widths of what it reads and gives, its start and its weights."""
+    """Base class of all forms: widths of inputs and outputs, initial state, and weights."""
 
     #: Shapes of the state's tensors, each without its first dimension.
     shapes: tuple[tuple[int, ...], ...] = ()
-    #: Of the units that it gives, the last ones that are always 1: where words have their biases.
+    #: Number of trailing output units that are always 1, which give words their output bias.
     constant: int = 0
-    #: Parameters of more than one dimension that are no matrix of a product: weight decay leaves them out.
+    #: Multidimensional parameters that are not matrices of a product, exempt from weight decay.
     undecayed: tuple[str, ...] = ()
 
     def __init__(self, inputs: int, width: int, vocabulary: int):
@@ -35,19 +35,19 @@ class Memory(nn.Module):
         self.inputs, self.width, self.vocabulary = inputs, width, vocabulary
 
     def start(self, batch: int) -> State:
-        """Return the state before a text, of `batch` texts: nothing."""
+        """Return the state before `batch` texts: zeros."""
         like = next(self.parameters())
         return tuple(like.new_zeros(batch, *shape) for shape in self.shapes)
 
     def forward(
         self, inputs: torch.Tensor, state: State, words: torch.Tensor
     ) -> tuple[torch.Tensor, State]:
-        """Return what the memory gives after each of `inputs`, and the state after the last."""
+        """Return the memory's output after each of `inputs`, and the state after the last."""
         raise TypeError(f"{type(self).__module__} defines no forward(inputs, state, words)")
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw fresh weights: matrices as Glorot & Bengio (2010) do, all else 0."""
+        """Draw fresh weights: matrices as in Glorot & Bengio (2010), all others 0."""
         for parameter in self.parameters():
             if parameter.dim() < 2:
                 nn.init.zeros_(parameter)
@@ -59,36 +59,36 @@ class Memory(nn.Module):
     ) -> dict[str, torch.Tensor]:
         """Return the gates of each step: name → (batch, time, units), between 0 and 1.
 
-        `inputs` and `state` are those of `forward`, `given` is what it returned for them. A form
-        that has gates names them in `GATES` of its file. Others have none.
+        `inputs` and `state` are those of `forward`, `given` is its output for them. A form with
+        gates names them in `GATES` of its file; other forms return none.
         """
         return {}
 
     def half_lives(self) -> torch.Tensor | None:
-        """Return the words in which half of a unit fades, a number a unit; None of other memories."""
+        """Return the half-life of each unit in words; None for forms without one."""
         return None
 
 
 class Fading(Memory):
-    """States P_t that fade unit by unit, read through H_t = relu(Σ_{i=1…n-1} V_i P_{t-i}).
+    """States P_t that decay unit by unit, read through H_t = relu(Σ_{i=1…n-1} V_i P_{t-i}).
 
-    Oualil et al. (2016a): `window` is n - 1, the states that are read. A form gives P.
+    Oualil et al. (2016a): `window` is n - 1, the number of states read. A form defines P.
     """
 
     def __init__(self, inputs: int, width: int, vocabulary: int, window: int):
         super().__init__(inputs, width, vocabulary)
         self.window = window
         self.shapes = ((inputs,), (window - 1, inputs))
-        self.read = nn.Linear(window * inputs, width, bias=False)  # V_i side by side, latest last
+        self.read = nn.Linear(window * inputs, width, bias=False)  # V_i concatenated, latest last
 
     def states(
         self, inputs: torch.Tensor, before: torch.Tensor, words: torch.Tensor
     ) -> torch.Tensor:
-        """Return P (batch, time, inputs), where `before` (batch, inputs) is the one before the first."""
+        """Return P (batch, time, inputs); `before` (batch, inputs) precedes the first."""
         raise TypeError(f"{type(self).__module__} defines no states(inputs, before, words)")
 
     def forward(self, inputs, state, words):
-        """Return H (batch, time, width), and the last P with those that a window still sees."""
+        """Return H (batch, time, width), and the last P with those still in the window."""
         before, seen = state
         states = self.states(inputs, before, words)
         every = torch.cat([seen, states], 1)
@@ -111,19 +111,21 @@ class Cell(Memory):
 
     def forward(self, inputs, state, words):
         """Return H (batch, time, width), and the cell's own state."""
-        carried = tuple(each[None].contiguous() for each in state)
-        with exactly(inputs.device):
+        carried = tuple(tensor[None].contiguous() for tensor in state)
+        with weight_precision(inputs.device):
             inputs = inputs.to(carried[0].dtype)
             states, carried = self.cell(inputs, carried if len(carried) > 1 else carried[0])
         carried = carried if isinstance(carried, tuple) else (carried,)
-        return states, tuple(each[0] for each in carried)
+        return states, tuple(tensor[0] for tensor in carried)
 
     def gates(self, inputs, state, given):
-        """Return σ(W x_t + b + U h_{t-1} + c) of the cell's gates, h being what it gave."""
+        """Return σ(W x_t + b + U h_{t-1} + c) for the cell's gates, with h its output."""
         names = {nn.LSTM: ("input", "forget", "", "output"), nn.GRU: ("reset", "update", "")}
         before = torch.cat([state[0][:, None], given[:, :-1]], 1)
-        with exactly(inputs.device):
-            inputs, before = (each.to(self.cell.weight_ih_l0.dtype) for each in (inputs, before))
+        with weight_precision(inputs.device):
+            inputs, before = (
+                tensor.to(self.cell.weight_ih_l0.dtype) for tensor in (inputs, before)
+            )
             of_inputs = functional.linear(inputs, self.cell.weight_ih_l0, self.cell.bias_ih_l0)
             of_state = functional.linear(before, self.cell.weight_hh_l0, self.cell.bias_hh_l0)
             parts = (of_inputs + of_state).sigmoid().split(self.width, -1)
@@ -131,23 +133,23 @@ class Cell(Memory):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw weights and biases as PyTorch does, from U(-1/√width, 1/√width)."""
+        """Draw weights and biases from U(-1/√width, 1/√width), as PyTorch does."""
         bound = 1 / math.sqrt(self.width)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -bound, bound, generator=generator)
 
 
-def exactly(device: torch.device) -> torch.autocast:
-    """Return a context in which recurrences are computed as the weights are, whatever the recipe's precision.
+def weight_precision(device: torch.device) -> torch.autocast:
+    """Return a context in which recurrences have the weights' precision, not the recipe's.
 
-    PyTorch's cells sum gradients over the steps in bfloat16 under autocast: an RNN of the open study
-    ended at a perplexity of 283 so, and of 265 in float32.
+    Under autocast PyTorch's cells sum gradients over steps in bfloat16: an RNN of the open study
+    ended at a perplexity of 283, against 265 in float32.
     """
     return torch.autocast(device.type, enabled=False)
 
 
 def build(spec: dict, inputs: int, width: int, vocabulary: int) -> Memory:
-    """Make the memory that a config's `memories:` entry describes."""
+    """Build the memory of a config's `memories:` entry."""
     parameters = {key: value for key, value in spec.items() if key != "form"}
     module = plugins.load("recency.networks.memories", spec["form"])
     return module.Form(inputs, width, vocabulary, **parameters)

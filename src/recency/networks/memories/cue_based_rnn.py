@@ -1,10 +1,11 @@
 """A simple recurrent network with one attention head over its past states (Timkey & Linzen 2023).
 
-The query q_t = tanh(LN(Q [u_t; h_{t-1}])) is a retrieval cue. What it retrieves, a_t = Σ_i w_i v_i with
-w = softmax(k_i · q_t / √d), is read with the word: z_t = tanh(LN(Z [u_t; q_t; a_t; h_{t-1}])), and
-[k_t; v_t; h_t] = tanh(LN(O z_t)) are its key, its value and the state that the next word is predicted
-from. Similar keys share the weight of a cue: similarity-based interference. A state of zeros is always
-among the retrieved, as in the published code; only the last `window` states are.
+The query q_t = tanh(LN(Q [u_t; h_{t-1}])) is a retrieval cue. The retrieved vector a_t = Σ_i w_i
+v_i, w = softmax(k_i · q_t / √d), is combined with the word: z_t = tanh(LN(Z [u_t; q_t; a_t;
+h_{t-1}])), and [k_t; v_t; h_t] = tanh(LN(O z_t)) are the word's key, its value and the state that
+predicts the next word. Similar keys share the weight of a cue: similarity-based interference. As in
+the published code, a zero state can always be retrieved, and otherwise only the last `window`
+states.
 """
 
 import math
@@ -12,7 +13,7 @@ import math
 import torch
 from torch import nn
 
-from recency.networks.memories import Memory, exactly
+from recency.networks.memories import Memory, weight_precision
 
 PARAMETERS = {
     "window": {
@@ -27,12 +28,12 @@ WIDER = 4
 
 
 class Form(Memory):
-    """States, keys and values of one width; what is carried are the last of them."""
+    """States, keys and values of one width; the last ones are carried."""
 
     def __init__(self, inputs: int, width: int, vocabulary: int, window: int = 64):
         super().__init__(inputs, width, vocabulary)
         self.window = window
-        #: State, keys, values, and 1 for each of these that is there.
+        #: State, keys, values, and 1 for each slot that is filled.
         self.shapes = ((width,), (window, width), (window, width), (window,))
         self.cue = nn.Linear(inputs + width, width)
         self.combine = nn.Linear(inputs + 3 * width, WIDER * width)
@@ -41,7 +42,7 @@ class Form(Memory):
 
     def forward(self, inputs, state, words):
         """Return h (batch, time, width), and the last states with their keys and values."""
-        with exactly(inputs.device):
+        with weight_precision(inputs.device):
             return self._read(inputs.to(state[0].dtype), *state)
 
     def _read(self, inputs, hidden, keys, values, there):
@@ -60,7 +61,7 @@ class Form(Memory):
         return torch.stack(outputs, 1), (hidden, keys, values, there)
 
     def _retrieve(self, query, keys, values, there):
-        """Return Σ w v of the states that are there, and of one of zeros."""
+        """Return Σ w v over the filled slots and a zero state."""
         scores = torch.einsum("bwd,bd->bw", keys, query) / math.sqrt(self.width)
         scores = scores.masked_fill(there == 0, -torch.inf)
         weights = torch.cat([torch.zeros_like(scores[:, :1]), scores], 1).softmax(-1)[:, 1:]
@@ -68,7 +69,7 @@ class Form(Memory):
 
     @torch.no_grad()
     def draw(self, generator):
-        """Draw matrices as Glorot & Bengio do; norms change nothing at first."""
+        """Draw matrices as in Glorot & Bengio (2010); norms start as identities."""
         super().draw(generator)
         for norm in self.norms:
             nn.init.ones_(norm.weight)

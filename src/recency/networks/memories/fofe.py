@@ -1,6 +1,7 @@
-"""Fading without content, FOFE: P_t = u_t + α P_{t-1}; with α = 0 and a window the feed-forward LM.
+"""Decay independent of content, FOFE: P_t = u_t + α P_{t-1}; α = 0 is a feed-forward LM.
 
-Zhang et al. (2015); Oualil et al. (2016a). α is ALiBi's e^(-m): a unit halves in ln 2 / -ln α words.
+Zhang et al. (2015); Oualil et al. (2016a). α is ALiBi's e^(-m): the half-life is ln 2 / -ln α
+words.
 """
 
 import math
@@ -14,14 +15,14 @@ from recency.networks.recurrences import scan
 
 PARAMETERS = {
     "decay": {
-        "description": "α, of all units",
+        "description": "α, for all units",
         "type": ["number", "null"],
         "minimum": 0,
         "exclusiveMaximum": 1,
         "default": None,
     },
     "half_lives": {
-        "description": "instead of `decay`, of the first and the last unit, in words; log-spaced between",
+        "description": "instead of `decay`: first and last unit's, in words, log-spaced between",
         "anyOf": [
             {
                 "type": "array",
@@ -52,7 +53,7 @@ RULES = {
             "if": {"required": ["decay"], "properties": {"decay": {"type": "number"}}},
             "then": {"properties": {"half_lives": {"type": "null"}}},
             "else": {"required": ["half_lives"], "properties": {"half_lives": {"type": "array"}}},
-            "x-message": "one of `decay` and `half_lives` says how fast it fades; give one",
+            "x-message": "give exactly one of `decay` and `half_lives`",
         },
         {
             "not": {
@@ -67,7 +68,7 @@ RULES = {
 
 
 class Form(Fading):
-    """Every unit forgets the same share of itself at every word, whatever the word."""
+    """Every unit decays at a constant rate, whatever the word."""
 
     def __init__(
         self,
@@ -82,20 +83,18 @@ class Form(Fading):
     ):
         super().__init__(inputs, width, vocabulary, window)
         if (decay is None) == (half_lives is None):
-            raise InputError(
-                "fofe: one of `decay` and `half_lives` says how fast it fades; give one"
-            )
+            raise InputError("fofe: give exactly one of `decay` and `half_lives`")
         if decay == 0 and learned:
             raise InputError(
                 "fofe: a `decay` of 0 cannot be learned from; begin above 0, or learn none"
             )
         self.first = [decay] if half_lives is None else spaced(*half_lives, inputs)
         self.normalised = normalised
-        # Learned as its logit, which keeps it between 0 and 1.
+        # The logit is learned, which keeps α between 0 and 1.
         self.logit = nn.Parameter(torch.empty(len(self.first))) if learned else None
 
     def decay(self) -> torch.Tensor:
-        """Return α, one for all units or one each."""
+        """Return α: one for all units, or one per unit."""
         if self.logit is not None:
             return self.logit.sigmoid()
         return self.read.weight.new_tensor(self.first)
@@ -108,7 +107,7 @@ class Form(Fading):
 
     @torch.no_grad()
     def draw(self, generator):
-        """Draw V; α begins where the config says."""
+        """Draw V; α starts at the config's value."""
         super().draw(generator)
         if self.logit is not None:
             self.logit.copy_(torch.tensor(self.first, dtype=torch.float64).logit())
@@ -120,5 +119,5 @@ class Form(Fading):
 
 def spaced(shortest: float, longest: float, units: int) -> list[float]:
     """Return the α of units whose half-lives, in words, are log-spaced."""
-    steps = [unit / max(1, units - 1) for unit in range(units)]  # numbers: no tensor has values yet
+    steps = [unit / max(1, units - 1) for unit in range(units)]  # not a tensor, which may be meta
     return [0.5 ** (1 / (shortest * (longest / shortest) ** step)) for step in steps]

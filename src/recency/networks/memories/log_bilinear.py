@@ -1,7 +1,7 @@
 """The log-bilinear LM: p = Σ_{j=1…n-1} C_j q_{t-j}, P(w) ∝ exp(p · r_w + b_w) (Mnih & Hinton 2007).
 
-No tanh, and a matrix C_j for each place of the window. The last unit that it gives is always 1, so that
-the last column of the words' output vectors is b and the others are r.
+There is no tanh, and each position of the window has a matrix C_j. The last output unit is always
+1, so that the last column of the words' output vectors is b and the others are r.
 """
 
 import torch
@@ -11,7 +11,7 @@ from recency.networks.memories import Memory
 
 PARAMETERS = {
     "window": {
-        "description": "n - 1: words that are read",
+        "description": "n - 1: number of preceding words",
         "type": "integer",
         "minimum": 1,
         "default": 1,
@@ -20,7 +20,7 @@ PARAMETERS = {
 
 
 class Form(Memory):
-    """What the vectors of the last words, each turned by its place's matrix, add up to."""
+    """The sum of the last words' vectors, each multiplied by its position's matrix."""
 
     constant = 1
 
@@ -31,7 +31,7 @@ class Form(Memory):
         self.read = nn.Linear(window * inputs, width - 1, bias=False)  # C_j, latest last
 
     def forward(self, inputs, state, words):
-        """Return p and 1, (batch, time, width), and the words that a window still sees."""
+        """Return p and 1, (batch, time, width), and the words still in the window."""
         (seen,) = state
         every = torch.cat([seen, inputs], 1)
         windows = every.unfold(1, self.window, 1).transpose(2, 3).flatten(2)

@@ -1,19 +1,19 @@
-"""A short memory in front of a long one, LSRC: H^l_t = tanh(u_t + U H^l_{t-1}), and an LSTM fed with H^l.
+"""LSRC, a short memory before a long one: H^l_t = tanh(u_t + U H^l_{t-1}), and an LSTM of H^l.
 
-Oualil et al. (2016b). The short memory, called local, is as wide as what it reads.
+Oualil et al. (2016b). The short ("local") memory is as wide as its input.
 """
 
 import torch
 from torch import nn
 
-from recency.networks.memories import Memory, exactly
+from recency.networks.memories import Memory, weight_precision
 from recency.networks.memories.lstm import Form as LSTM
 
 PARAMETERS = {}
 
 
 class Form(Memory):
-    """The state: H^l, H^g and the LSTM's cell."""
+    """The state consists of H^l, H^g and the LSTM's cell."""
 
     def __init__(self, inputs: int, width: int, vocabulary: int):
         super().__init__(inputs, width, vocabulary)
@@ -25,9 +25,9 @@ class Form(Memory):
         """Return H^g (batch, time, width), and the state."""
         local, *long = state
         settings = (False, 1, 0.0, self.training, False, True)  # no biases, one layer, batch first
-        with exactly(inputs.device):
+        with weight_precision(inputs.device):
             inputs = inputs.to(local.dtype)
-            # An RNN whose words enter as they are: its matrix of inputs is the identity.
+            # An RNN with the identity as input matrix.
             enter = torch.eye(self.inputs, dtype=inputs.dtype, device=inputs.device)
             weights = [enter, self.local.weight]
             states, last = torch.rnn_tanh(inputs, local[None].contiguous(), weights, *settings)
@@ -36,6 +36,6 @@ class Form(Memory):
 
     @torch.no_grad()
     def draw(self, generator):
-        """Draw U as Glorot & Bengio do, the LSTM as PyTorch does."""
+        """Draw U as in Glorot & Bengio (2010), the LSTM as PyTorch does."""
         nn.init.xavier_uniform_(self.local.weight, generator=generator)
         self.long.draw(generator)

@@ -1,4 +1,4 @@
-"""A cell that gates write, keep and read: C_t = f_t ⊙ C_{t-1} + i_t ⊙ C̃_t, H_t = o_t ⊙ tanh(C_t).
+"""Long short-term memory: C_t = f_t ⊙ C_{t-1} + i_t ⊙ C̃_t, H_t = o_t ⊙ tanh(C_t).
 
 Hochreiter & Schmidhuber (1997), with the forget gate of Gers et al. (2000).
 """

@@ -1,4 +1,4 @@
-"""A state that is rewritten at every word (Elman 1990): H_t = tanh(W u_t + V H_{t-1} + b)."""
+"""Simple recurrent network (Elman 1990): H_t = tanh(W u_t + V H_{t-1} + b)."""
 
 from torch import nn
 

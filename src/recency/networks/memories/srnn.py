@@ -1,6 +1,6 @@
-"""Fading bent by a tanh, SRNN: P_t = tanh(u_t + C ⊙ P_{t-1}), C diagonal (Oualil et al. 2016a).
+"""Decay with a tanh, SRNN: P_t = tanh(u_t + C ⊙ P_{t-1}), C diagonal (Oualil et al. 2016a).
 
-C is one fixed number (WI-SRNN*), a learned vector (WI-SRNN) or a learned vector of the word (WD-SRNN).
+C is a fixed number (WI-SRNN*), a learned vector (WI-SRNN) or a learned vector per word (WD-SRNN).
 """
 
 import math
@@ -13,7 +13,7 @@ from recency.networks.recurrences import tanh_recurrence
 
 PARAMETERS = {
     "context": {
-        "description": "C: a number for all units; `vector`, learned; `word`, a vector learned for each word",
+        "description": "C: a number for all units; `vector`, learned; `word`, learned per word",
         "anyOf": [
             {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
             {"enum": ["vector", "word"]},
@@ -21,7 +21,7 @@ PARAMETERS = {
         "default": "vector",
     },
     "window": {
-        "description": "n - 1: states that are read",
+        "description": "n - 1: number of states read",
         "type": "integer",
         "minimum": 1,
         "default": 1,
@@ -30,9 +30,9 @@ PARAMETERS = {
 
 
 class Form(Fading):
-    """Every unit keeps a share of itself; learned ones begin from U(0, 1).
+    """Every unit keeps a share of itself; learned shares start from U(0, 1).
 
-    C is not decayed: rare words, whose gradients are few, would forget all that is before them.
+    C is exempt from weight decay, since rare words have few gradients and their C would go to 0.
     """
 
     undecayed = ("context",)
@@ -51,7 +51,7 @@ class Form(Fading):
         self.context = nn.Parameter(torch.empty(rows, inputs)) if rows else None
 
     def states(self, inputs, before, words):
-        """Return P_t = tanh(u_t + C ⊙ P_{t-1}); the C of a word is that of the word being read."""
+        """Return P_t = tanh(u_t + C ⊙ P_{t-1}), with the C of the word being read."""
         if self.context is None:
             context = inputs.new_full((1, 1, 1), self.fixed)
         elif len(self.context) == 1:
@@ -68,6 +68,6 @@ class Form(Fading):
             nn.init.uniform_(self.context, 0, 1, generator=generator)
 
     def half_lives(self):
-        """Return ln 2 / -ln |C|, which the tanh shortens; nothing of |C| ≥ 1, which does not fade."""
+        """Return ln 2 / -ln |C|, which the tanh shortens; units with |C| ≥ 1 do not decay."""
         kept = torch.tensor([self.fixed]) if self.context is None else self.context.detach().abs()
         return math.log(2) / -kept[kept < 1].log()

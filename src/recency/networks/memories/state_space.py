@@ -1,8 +1,8 @@
-"""A diagonal state space, the memory of today's recurrent LMs: h_t = e^(ΔA) h_{t-1} + ΔB u_t, y_t = C h_t + D u_t.
+"""Diagonal state-space model: h_t = e^(ΔA) h_{t-1} + ΔB u_t, y_t = C h_t + D u_t.
 
-As S4D (Gu et al. 2022) with real A; `selective` lets Δ, B and C depend on the word, as Mamba does (Gu
-& Dao 2023): then how much is forgotten depends on what is read. What is read is scaled to a mean
-square of 1 first, and a gate multiplies what is given.
+Like S4D (Gu et al. 2022) with real A. With `selective`, Δ, B and C depend on the word, as in Mamba
+(Gu & Dao 2023), so that forgetting depends on content. The input is first scaled to a mean square
+of 1, and a gate multiplies the output.
 """
 
 import math
@@ -16,7 +16,7 @@ from recency.networks.recurrences import scan
 
 PARAMETERS = {
     "states": {
-        "description": "numbers that each unit keeps",
+        "description": "numbers per unit of the state",
         "type": "integer",
         "minimum": 1,
         "maximum": 256,
@@ -28,14 +28,14 @@ PARAMETERS = {
         "default": False,
     },
 }
-#: With these parameters Δ depends on the word.
+#: The parameters with which Δ depends on the word.
 STEPS = {"selective": True}
-#: Δ at first, log-uniform: with A = -1, units that halve in 7 to 700 words.
+#: Initial Δ, log-uniform: with A = -1, half-lives of 7 to 700 words.
 SHORTEST, LONGEST = 0.001, 0.1
 
 
 class Form(Memory):
-    """`width` units of `states` numbers each, at rates that are not decayed, as in S4 and Mamba."""
+    """`width` units of `states` numbers each; rates have no weight decay, as in S4 and Mamba."""
 
     undecayed = ("log_rate",)
 
@@ -73,7 +73,7 @@ class Form(Memory):
         return self.leave(given * functional.silu(gate)), (states[:, -1],)
 
     def step_sizes(self, inputs):
-        """Return Δ of each step, (batch, time, width), where it depends on the word."""
+        """Return Δ of each step, (batch, time, width), if it depends on the word."""
         inputs = functional.rms_norm(inputs, (self.inputs,))
         u = self.enter(inputs).to(self.step.dtype).chunk(2, -1)[0]
         chosen = self.choose(u)[..., : self.width].to(self.step.dtype)
@@ -81,12 +81,12 @@ class Form(Memory):
 
     @torch.no_grad()
     def draw(self, generator):
-        """Draw matrices as Glorot & Bengio do; A = -1, -2 …, Δ log-uniform, B = 1, C normal, D = 1."""
+        """Draw matrices as Glorot & Bengio, Δ log-uniform, C normal; A = -1, -2 …, B = 1, D = 1."""
         super().draw(generator)
         self.log_rate.copy_(torch.arange(1, self.number + 1.0).log().expand_as(self.log_rate))
         bounds = math.log(SHORTEST), math.log(LONGEST)
         step = torch.empty(self.width, dtype=torch.float64).uniform_(*bounds, generator=generator)
-        self.step.copy_(step.exp().expm1().log())  # the softplus of which is Δ
+        self.step.copy_(step.exp().expm1().log())  # the inverse softplus of Δ
         nn.init.ones_(self.direct)
         if not self.selective:
             nn.init.ones_(self.into)

@@ -1,4 +1,4 @@
-"""Conditional log-likelihood: given the random effects, which are 0 of new levels."""
+"""Conditional log-likelihood given the random effects, which are 0 for new levels."""
 
 from recency.regression.log_likelihoods import Scored, contributions
 

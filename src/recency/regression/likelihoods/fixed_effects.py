@@ -1,4 +1,4 @@
-"""Log-likelihood by the fixed effects alone, the random effects at 0."""
+"""Log-likelihood of the fixed effects only, with random effects at 0."""
 
 from recency.regression.log_likelihoods import Scored
 

@@ -1,4 +1,4 @@
-"""Log-likelihood as the script of Modelblocks computes it (Clark et al. 2025)."""
+"""Log-likelihood as the Modelblocks script computes it (Clark et al. 2025)."""
 
 from recency.mixed import likelihood
 from recency.regression.log_likelihoods import Scored
@@ -14,7 +14,7 @@ ENDPOINT = {
 
 
 def parts(scored: Scored):
-    """Return the part (n,) of each row; None of models without by-subject effects, and of other kinds."""
+    """Return the part (n,) of each row; None unless the model is linear with by-subject effects."""
     record = scored.record
     if "mgcv" in record or "density" in record or "subject" not in record["random"]:
         return None

@@ -1,8 +1,9 @@
 """The mean of the differences, divided by its cluster-robust standard error.
 
-With clusters of unequal sizes or variances the mean by itself tests more than equal means: that swaps
-of whole clusters change no distribution. The studentised mean has the right size for equal means
-too, as the number of clusters grows [1]_. With clusters of one size it gives the p value of the mean.
+With clusters of unequal sizes or variances the unstudentised mean tests more than equal means: it
+tests that swapping whole clusters leaves the distribution unchanged. The studentised mean has the
+right size for equal means too, as the number of clusters grows [1]_. With clusters of equal size it
+gives the same p value as the mean.
 
 References
 ----------
@@ -14,14 +15,14 @@ import numpy as np
 
 
 def columns(totals, sizes):
-    """Return the clusters' totals, and these times the sizes."""
+    """Return the clusters' totals, and the totals times the sizes."""
     return [totals, sizes * totals]
 
 
 def value(sums, totals, sizes):
-    """Return mean / standard error; infinite where all clusters have one mean, 0 for a mean of 0."""
+    """Return mean / standard error; infinite if all clusters have one mean, 0 for a mean of 0."""
     mean = sums[0] / sizes.sum()
-    # Σ (total − size · mean)², of which a permutation changes the cross term and the mean.
+    # Σ (total − size · mean)²: a permutation changes only the cross term and the mean.
     squares = (totals**2).sum() - 2 * mean * sums[1] + mean**2 * (sizes**2).sum()
     rounding = 1e-12 * (totals**2).sum()
     error = np.sqrt(np.where(squares > rounding, squares, 0.0)) / sizes.sum()

@@ -8,12 +8,12 @@ import pytest
 from test_mixed_model import CORRELATED, FORMULAS, simulate
 
 import recency
-from recency.mixed import lme4, own_figures
+from recency.mixed import lme4, search_summary
 from recency.mixed import scaled_search as search_module
 from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import parse
 from recency.mixed.levels import Levels
-from recency.regression.confirmation import drawn
+from recency.regression.confirmation import is_confirmed
 
 NESTED = CORRELATED + " + (1 | sentence:subject)"
 
@@ -36,7 +36,7 @@ def test_figures_are_those_that_lme4_reports(formula, options):
     confirmed, ours = fit_model(*asked), fit_model(*asked, confirm=False)
     assert confirmed.optimum is not None and (confirmed.by, ours.by) == ("lme4", "search")
     assert confirmed.difference < 1e-6
-    assert own_figures.distance(ours.summary, confirmed.summary) == pytest.approx(
+    assert search_summary.distance(ours.summary, confirmed.summary) == pytest.approx(
         confirmed.difference, abs=1e-9
     )
     assert ours.summary.covariance == pytest.approx(confirmed.summary.covariance, rel=1e-6)
@@ -78,9 +78,9 @@ def test_a_difference_is_seen_wherever_it_is():
     ]
     modes = {level: [v + 30 for v in values] for level, values in summary.modes["subject"].items()}
     others.append(replace(summary, modes=summary.modes | {"subject": modes}))
-    assert own_figures.distance(summary, summary) == 0
-    assert own_figures.distance(replace(summary, fixed={}), summary) is None
-    assert all(own_figures.distance(other, summary) > 0.4 for other in others)
+    assert search_summary.distance(summary, summary) == 0
+    assert search_summary.distance(replace(summary, fixed={}), summary) is None
+    assert all(search_summary.distance(other, summary) > 0.4 for other in others)
 
 
 def test_rows_are_held_against_their_sums(no_r, monkeypatch):
@@ -102,12 +102,12 @@ def test_too_few_levels_are_refused_without_r(no_r):
 
 def test_draw():
     names = [(f"lm{n}", model) for n in range(500) for model in ("full", "base")]
-    few, more = ({n for n in names if drawn({"confirm": s}, *n)} for s in (0.1, 0.3))
+    few, more = ({n for n in names if is_confirmed({"confirm": s}, *n)} for s in (0.1, 0.3))
     assert few < more and 60 < len(few) < 140 and 240 < len(more) < 360
-    assert few == {n for n in names if drawn({}, *n)}
-    assert not any(drawn({"confirm": 0}, *n) for n in names)
-    assert all(drawn({"confirm": 1}, *n) for n in names)
-    assert drawn({}, "none", "base") and not drawn({"confirm": 0}, "none", "base")
+    assert few == {n for n in names if is_confirmed({}, *n)}
+    assert not any(is_confirmed({"confirm": 0}, *n) for n in names)
+    assert all(is_confirmed({"confirm": 1}, *n) for n in names)
+    assert is_confirmed({}, "none", "base") and not is_confirmed({"confirm": 0}, "none", "base")
 
 
 def test_names_that_need_backticks_are_compared_in_nested_groups_too():

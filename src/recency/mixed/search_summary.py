@@ -1,4 +1,4 @@
-"""The figures of a searched model, as lme4 reports them, from its cross-products alone."""
+"""Summary of a searched model from its cross-products, in the form that lme4 reports."""
 
 import math
 from dataclasses import replace
@@ -14,8 +14,8 @@ from recency.mixed.summary import FitSummary
 
 
 def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
-    """Return the figures that lme4 would report, and the columns of X that were dropped."""
-    scaled, given = searched.found, searched.in_given_units()
+    """Return the summary that lme4 would report, and the columns of X that were dropped."""
+    scaled, given = searched.result, searched.in_original_units()
     at = scaled.solution
     names, kept = searched.formula.fixed, list(scaled.products.kept)
     B = searched.B[np.ix_(kept, kept)]
@@ -63,35 +63,38 @@ def summary_of(searched: ScaledSearch) -> tuple[FitSummary, list[str]]:
 
 
 def distance(ours: FitSummary, theirs: FitSummary) -> float | None:
-    """Return the largest difference between two summaries at one theta.
+    """Return the largest standardised difference between two summaries at one theta.
 
-    Fixed effects count in their standard errors, these and the random effects' sds as a share,
-    conditional modes in sds of their column, log-likelihoods in nats; infinite where other levels
-    are there. None where effects or groups have other names, and nothing is said.
+    Fixed effects are compared in standard errors, standard errors and the random effects' sds as
+    ratios, conditional modes in sds of their column, log-likelihoods in nats. Infinite if the
+    levels differ. None if effects or groups have different names, so that no comparison is
+    possible.
     """
     if set(ours.fixed) != set(theirs.fixed) or set(ours.random) != set(theirs.random):
         return None
     se = dict(zip(theirs.fixed, theirs.se, strict=True))
-    found = [ours.loglik - theirs.loglik, ours.sigma / theirs.sigma - 1]
+    differences = [ours.loglik - theirs.loglik, ours.sigma / theirs.sigma - 1]
     for name, own_se in zip(ours.fixed, ours.se, strict=True):
-        found += [(ours.fixed[name] - theirs.fixed[name]) / se[name], own_se / se[name] - 1]
+        differences += [(ours.fixed[name] - theirs.fixed[name]) / se[name], own_se / se[name] - 1]
     for group, spread in theirs.random.items():
         if set(ours.modes[group]) != set(theirs.modes[group]):
             return math.inf
-        own = {frozenset(factors(c)): i for i, c in enumerate(ours.random[group]["columns"])}
-        order = [own.get(frozenset(factors(c)), -1) for c in spread["columns"]]
+        index = {frozenset(factors(c)): i for i, c in enumerate(ours.random[group]["columns"])}
+        order = [index.get(frozenset(factors(c)), -1) for c in spread["columns"]]
         if -1 in order:
             return None
         sd = np.array(spread["sd"])
         scale = np.maximum(sd, 1e-3 * theirs.sigma)
-        found += list((np.array(ours.random[group]["sd"])[order] - sd) / scale)
+        differences += list((np.array(ours.random[group]["sd"])[order] - sd) / scale)
         modes = np.array([ours.modes[group][level] for level in theirs.modes[group]])[:, order]
-        found += list(np.abs((modes - np.array(list(theirs.modes[group].values()))) / scale).max(0))
-    return float(np.abs(found).max())
+        differences += list(
+            np.abs((modes - np.array(list(theirs.modes[group].values()))) / scale).max(0)
+        )
+    return float(np.abs(differences).max())
 
 
 def _spread(factor: Factor, L: np.ndarray, sigma: float) -> dict:
-    """Return columns, sd and correlation of a factor, as recency.mixed.summary has them."""
+    """Return columns, sd and correlation of a factor, in the form of recency.mixed.summary."""
     covariance = sigma**2 * L @ L.T
     sd = np.sqrt(np.diagonal(covariance))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -103,13 +106,13 @@ def _spread(factor: Factor, L: np.ndarray, sigma: float) -> dict:
 
 
 def _nested(searched: ScaledSearch) -> dict[str, list[float]]:
-    """Return the conditional modes of the nested intercept, of the pairs that occur."""
-    found = searched.found
-    values = found.of_pairs
-    a, b = (searched.groups[factor.group].names for factor in found.factors)
-    swapped = split_product(found.nested)[0] != found.factors[0].group
+    """Return the conditional modes of the nested intercept for the pairs that occur."""
+    result = searched.result
+    values = result.of_pairs
+    a, b = (searched.groups[factor.group].names for factor in result.factors)
+    swapped = split_product(result.nested)[0] != result.factors[0].group
     modes = {}
-    for g, h in np.argwhere(found.products.cells[:, :, 0] > 0):
+    for g, h in np.argwhere(result.products.cells[:, :, 0] > 0):
         pair = (b[h], a[g]) if swapped else (a[g], b[h])
         modes[":".join(pair)] = [float(values[g, h])]
     return modes

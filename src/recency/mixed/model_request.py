@@ -1,4 +1,4 @@
-"""A mixed model as a user asks for it: formula, rows, and options, checked before anything is fitted."""
+"""A mixed model as the user specifies it: formula, rows and options, checked before fitting."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ENGINES = ("auto", "lme4", "search")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What `lmer` is asked to fit."""
+class ModelRequest:
+    """The arguments of `lmer`."""
 
     text: str
-    """the formula as it was given"""
+    """the formula as given"""
     rows: pd.DataFrame = field(repr=False)
     """the columns that are used, without rows that lack a value"""
     engine: str = "auto"
@@ -35,7 +35,7 @@ class Asked:
     family: str = families.GAUSSIAN
     link: str | None = None
     weights: str | None = None
-    """a column: a row's residual variance is sigma^2 by it"""
+    """a column of weights: a row's residual variance is sigma^2 divided by its weight"""
     offset: str | None = None
     """a column that is added to the linear predictor"""
     contrasts: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Asked:
         return self.text.partition("~")[0].strip()
 
     def text_in_r(self, shift: float = 0.0) -> str:
-        """Return the formula that lme4 fits: the logarithm of lognormal responses, and the offset."""
+        """Return the formula for lme4, with the logarithm of lognormal responses and the offset."""
         left, tilde, right = self.text.partition("~")
         if self.family in (families.LOGNORMAL, families.SHIFTED):
             left = f"log({left.strip()} - {shift!r}) " if shift else f"log({left.strip()}) "
@@ -54,14 +54,16 @@ class Asked:
         return f"{left}{tilde}{right}{added}"
 
 
-def asked(formula: Any, data: pd.DataFrame, options: Mapping[str, Any]) -> tuple[Asked, list[str]]:
-    """Check what is asked for, and return it with the columns that it uses, and notes."""
-    model = Asked(formula, data, **options)
-    known = (*families.names(), *families.GENERALISED)
+def check_request(
+    formula: Any, data: pd.DataFrame, options: Mapping[str, Any]
+) -> tuple[ModelRequest, list[str]]:
+    """Check the arguments; return them with the columns that they use, and notes."""
+    model = ModelRequest(formula, data, **options)
+    supported = (*families.names(), *families.GENERALISED)
     if model.engine not in ENGINES:
         raise InputError(f"engine is {nearest(model.engine, ENGINES)}")
-    if model.family not in known:
-        raise InputError(f"family is {nearest(model.family, dict.fromkeys(known))}")
+    if model.family not in supported:
+        raise InputError(f"family is {nearest(model.family, dict.fromkeys(supported))}")
     _check_options(model)
     if not isinstance(formula, str):
         raise InputError(f"formula is {formula!r} and must be text, as 'y ~ x + (1 | group)'")
@@ -83,17 +85,19 @@ def asked(formula: Any, data: pd.DataFrame, options: Mapping[str, Any]) -> tuple
     return replace(model, rows=rows), notes
 
 
-def _check_options(model: Asked) -> None:
-    """Raise an InputError where options do not go together."""
+def _check_options(model: ModelRequest) -> None:
+    """Raise an InputError if options are incompatible."""
     family = model.family
     if family in families.LINEAR:
         if model.reml and family != families.GAUSSIAN:
-            raise InputError(f"reml=True does not go with family {family!r}, which is fitted by ML")
+            raise InputError(
+                f"reml=True is incompatible with family {family!r}, which is fitted by ML"
+            )
         if model.link is not None:
-            raise InputError(f"link does not go with family {family!r}")
+            raise InputError(f"link is incompatible with family {family!r}")
         if family == families.SHIFTED and model.engine == "lme4":
             raise InputError(
-                f'engine="lme4" does not go with family {family!r}, whose shift the search profiles'
+                f'engine="lme4" is incompatible with family {family!r}, whose shift the search profiles'
             )
         return
     generalised = family in families.GENERALISED
@@ -108,7 +112,7 @@ def _check_options(model: Asked) -> None:
     ]
     for option, is_wrong in wrong:
         if is_wrong:
-            raise InputError(f"{option} does not go with family {family!r}, which {by}")
+            raise InputError(f"{option} is incompatible with family {family!r}, which {by}")
     if model.link is not None and model.link not in families.links(family):
         raise InputError(
             f"link of family {family!r}: {nearest(model.link, families.links(family))}"
@@ -136,7 +140,7 @@ def _check_weights(values: pd.Series) -> None:
 
 @dataclass
 class Prepared:
-    """The data that a formula asks for: columns and response (n,), grouping variables."""
+    """The data of a formula: columns and response (n,), grouping variables."""
 
     formula: Formula
     design: Design
@@ -150,7 +154,7 @@ class Prepared:
     """(n,)"""
 
     def working(self, shift: float = 0.0) -> np.ndarray:
-        """Return the response (n,) of the linear mixed model: a logarithm, perhaps, less the offset."""
+        """Return the linear model's response (n,): y or its logarithm, minus the offset."""
         z = (
             self.y
             if self.family not in (families.LOGNORMAL, families.SHIFTED)
@@ -163,17 +167,17 @@ class Prepared:
         return np.log(self.y - shift)
 
     def names(self, summary: FitSummary) -> bool:
-        """Say whether a fit's columns and groups have the names that they have here."""
+        """Return whether a fit's columns and groups have the same names as these."""
         groups = {
             name for term in self.formula.random for name in (term.group, term.group.strip("`"))
         }
         return set(summary.fixed) <= set(self.columns) and set(summary.random) <= groups
 
 
-def prepare(model: Asked) -> Prepared:
-    """Read a formula and take what it asks for from rows without missing values.
+def prepare(model: ModelRequest) -> Prepared:
+    """Read a formula and compute its columns from rows without missing values.
 
-    Raises Uncovered where the formula is beyond what is read here, InputError where it is wrong.
+    Raises Uncovered if the formula is not supported here, and InputError if it is invalid.
     """
     text, rows = model.text, model.rows
     formula = parse(text)
@@ -193,8 +197,8 @@ def prepare(model: Asked) -> Prepared:
     return Prepared(formula, design, columns, y, groups, model.family, weights, offset)
 
 
-def without_response(model: Asked) -> Prepared:
-    """Read a formula that R fitted, for its fixed columns; Uncovered where it cannot be read here."""
+def without_response(model: ModelRequest) -> Prepared:
+    """Read the fixed columns of a formula that R fitted; raise Uncovered if not supported."""
     formula = parse(model.text)
     design = designs.make(formula, model.rows, model.contrasts)
     return Prepared(formula, design, designs.values_of(design, model.rows), np.empty(0), {})
@@ -205,6 +209,6 @@ def _check_positive(name: str, y: np.ndarray, rows: pd.DataFrame, family: str) -
     if len(wrong):
         listed = ", ".join(f"{y[i]:g} in row {rows.index[i]!r}" for i in wrong[:3])
         raise InputError(
-            f"family {family} is of responses above 0, and {len(wrong):,} of {len(y):,} of {name} are "
+            f"family {family} needs responses above 0, and {len(wrong):,} of {len(y):,} of {name} are "
             f"not: {listed}{' …' if len(wrong) > 3 else ''}; leave such rows out"
         )
