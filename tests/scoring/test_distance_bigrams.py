@@ -100,7 +100,7 @@ def test_skip_models_gain_on_ptb_what_the_thesis_s_do(tmp_path):
     for name, settings in told.items():
         estimate_ngrams.main(tmp_path / "train", tmp_path / name, "200M", **settings)
         for part in ("valid", "test"):
-            score.of_ngrams(tmp_path / part, tmp_path / name, tmp_path / "o")
+            score.score_ngrams(tmp_path / part, tmp_path / name, tmp_path / "o")
             nats[name, part] = pd.read_parquet(tmp_path / "o").nats.to_numpy()
     valid, test = (np.array([nats[name, part] for name in told]) for part in ("valid", "test"))
     mixed = interpolation.mixed(test, interpolation.best_shares(valid))

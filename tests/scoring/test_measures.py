@@ -328,7 +328,7 @@ def test_ngrams_give_surprisal_alone(tmp_path):
     )
     assert len(recency.surprisal("a b", arpa, measures="surprisal")) == 2
     for settings in ({"measures": "entropy"}, {"context": 1}, {"rows": "tokens"}):
-        with pytest.raises(InputError, match="^an n-gram model gives words' surprisal alone, no '"):
+        with pytest.raises(InputError, match="^an n-gram model gives only words' surprisal, no '"):
             recency.surprisal("a b", arpa, **settings)
 
 

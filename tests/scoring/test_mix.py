@@ -100,7 +100,7 @@ def test_words_are_mixed_where_both_have_them(scored):
     np.testing.assert_allclose(found.surprisal_bits, -np.log2(p), rtol=1e-12)
     assert np.isnan(found.surprisal_bits[5]) and found.corrected_bits.isna().all()
     rows = pd.read_csv(ledger)
-    assert rows.treatment.tolist() == ["p = 0 of B, which has it as unknown"]
+    assert rows.treatment.tolist() == ["p = 0 for B, to which it is unknown"]
     assert rows.word_id.tolist() == [3]
 
 
@@ -150,7 +150,7 @@ def test_a_text_s_words_that_one_does_not_know(tmp_path):
     np.testing.assert_allclose(np.exp(-with_cache[2]), [0, 0, 0, 0, 1 / 4, 1 / 5])
     pd.read_parquet(files[0])[1:].to_parquet(files[0])
     with pytest.raises(
-        InputError, match="LMs of other words are not interpolated over a text: A 5"
+        InputError, match="LMs with different words cannot be interpolated over a text: A 5"
     ):
         mix.of_text(*told, cache=None)
 

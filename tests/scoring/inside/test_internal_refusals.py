@@ -101,7 +101,7 @@ def test_impossible_values_are_refused(tokenizer, monkeypatch):
     model = Model(network_of("GPT2", tokenizer), tokenizer)
     for value in (1.5, float("nan")):
         monkeypatch.setattr(attention_last, "attention", lambda w, words, k, v=value: w.sum(-1) * v)
-        with pytest.raises(InputError, match="which is no such value"):
+        with pytest.raises(InputError, match="outside the possible values"):
             score_words("So it goes.", model, measures="attention_last_2")
     monkeypatch.setattr(attention_last, "attention", lambda weights, words, k: weights)
     with pytest.raises(InputError, match="returns the shape"):

@@ -1,4 +1,4 @@
-"""The parts of a network that measures of its inside are computed from: its layers, attention, memories."""
+"""Find the layers, attention modules, memories and mixers of a network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Parts:
     ----------
     shape : Shape
     layers : list of Module
-        What leaves layer l is the output of `layers[l - 1]`; the last may be missing.
+        Layer l is `layers[l - 1]`; the last may be missing.
     attention, memories, mixers : dict of int to Module
         The layers' modules of attention, recurrent memories and state-space mixers.
     """
@@ -37,7 +37,7 @@ class Parts:
 
 
 def parts_of(model: PreTrainedModel) -> Parts:
-    """Return the parts of a causal network of transformers, or of a recurrent one made here."""
+    """Return the parts of a causal transformers network or a recurrent network of this project."""
     config = model.config.get_text_config()
     many = config.num_hidden_layers
     if reads_on(model):
@@ -56,12 +56,12 @@ def parts_of(model: PreTrainedModel) -> Parts:
         has_steps=len(mixers) == many,
     )
     lists = [module for module in model.base_model.modules() if isinstance(module, nn.ModuleList)]
-    layers = next((list(each) for each in lists if len(each) == many), [])
+    layers = next((list(modules) for modules in lists if len(modules) == many), [])
     return Parts(shape, layers, attention, mixers=mixers)
 
 
 def _numbered(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
-    """Return layer → module, by the number that the modules have, or in order if each layer has one."""
+    """Return layer → module, by the modules' own numbers, or in order if every layer has one."""
     numbers = [getattr(module, "layer_idx", None) for module in modules]
     if all(isinstance(number, int) for number in numbers) and len({*numbers}) == len(numbers):
         return {number + 1: module for number, module in sorted(zip(numbers, modules))}
@@ -69,10 +69,10 @@ def _numbered(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
 
 
 def step_source(mixer: nn.Module) -> tuple[nn.Module, Callable[[torch.Tensor], torch.Tensor]]:
-    """Return the linear layer that gives a mixer's step sizes, and the function of its output to Δ.
+    """Return the linear layer of a mixer's step sizes, and a function from its output to Δ.
 
-    Δ (batch, time, units) is softplus(W x + b) (Gu & Dao 2023, algorithm 2), of Mamba 2 within its
-    limits, one a head.
+    Δ (batch, time, units) is softplus(W x + b) (Gu & Dao 2023, algorithm 2); Mamba 2 has one per
+    head, clipped to its limits.
     """
     if type(mixer).__name__ == "Mamba2Mixer":
         least, most = mixer.time_step_limit
