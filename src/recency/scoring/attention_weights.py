@@ -34,7 +34,7 @@ class Head:
     slope: float
 
 
-def with_weights(model: PreTrainedModel) -> None:
+def enable_weights(model: PreTrainedModel) -> None:
     """Switch a network to an attention implementation that returns its weights."""
     if model.config._attn_implementation == NAME:
         model.config._attn_implementation = WITH_WEIGHTS
@@ -43,10 +43,10 @@ def with_weights(model: PreTrainedModel) -> None:
 
 
 @contextmanager
-def giving_weights(model: PreTrainedModel) -> Iterator[None]:
+def weights_enabled(model: PreTrainedModel) -> Iterator[None]:
     """Switch to an attention implementation that returns weights, and back on exit."""
     before = model.config._attn_implementation
-    with_weights(model)
+    enable_weights(model)
     try:
         yield
     finally:
@@ -56,7 +56,7 @@ def giving_weights(model: PreTrainedModel) -> Iterator[None]:
             model.set_attn_implementation(before)
 
 
-def heads(model: PreTrainedModel) -> list[Head]:
+def list_heads(model: PreTrainedModel) -> list[Head]:
     """List the heads, layer by layer, with their slopes under a linear bias."""
     listed = []
     for layer, module in enumerate(attention_modules(model), 1):
@@ -66,7 +66,7 @@ def heads(model: PreTrainedModel) -> list[Head]:
     return listed
 
 
-def cut(
+def cut_windows(
     text: Text,
     model: PreTrainedModel,
     bos: int | None,
@@ -78,14 +78,14 @@ def cut(
     With the frame `around` of a masked LM, cut it into consecutive pieces instead.
     """
     if around is not None:
-        size, before = masked.room(model, around), len(around.before)
+        size, before = masked.tokens_per_input(model, around), len(around.before)
         return [
             Window(
                 [*around.before, *text.ids[begin : begin + size].tolist(), *around.after],
                 begin,
                 before + new - begin if begin else 0,
             )
-            for begin, new in masked.pieces(len(text.ids), size)
+            for begin, new in masked.cut_pieces(len(text.ids), size)
         ]
     size = window_of(model)
     step = size // 2 if stride is None else stride
@@ -99,21 +99,21 @@ def cut(
 
 
 @torch.inference_mode()
-def each_layer(
+def visit_layers(
     model: PreTrainedModel, ids: list[int], see: Callable[[int, torch.Tensor], None]
 ) -> None:
     """Run the network on one window and call `see` with each layer's number (from 0) and weights.
 
     The weights are (heads, queries, keys) after softmax; each row sums to 1. They are freed when
-    `see` returns. Call `with_weights` on the network first.
+    `see` returns. Call `enable_weights` on the network first.
     """
 
     def hook(layer: int):
         def show(module, inputs, output):
             if not isinstance(output, tuple) or len(output) < 2 or output[1] is None:
                 raise InputError(
-                    f"{type(module).__name__} gives no attention weights; this analysis is not for "
-                    f"{type(model).__name__}"
+                    f"{type(module).__name__} gives no attention weights; this analysis does not apply "
+                    f"to {type(model).__name__}"
                 )
             see(layer, output[1][0].float())
             return (output[0], None, *output[2:])
@@ -137,7 +137,7 @@ def _without_cache(model: PreTrainedModel) -> dict:
     return {} if getattr(model.config, "use_cache", None) is None else {"use_cache": False}
 
 
-def tokens_of_words(text: Text, shift: int) -> Iterator[np.ndarray]:
+def word_tokens(text: Text, shift: int) -> Iterator[np.ndarray]:
     """Yield the input positions of each word's tokens."""
     bounds = np.searchsorted(text.word, np.arange(text.words + 1))
     for first, last in pairwise(bounds):

@@ -33,14 +33,14 @@ def begin_token(model, bos: bool | str) -> int | None:
     UserWarning
         If the model's own begin token opens a turn of a chat, after which a text is improbable.
     """
-    number = _begin(model, bos)[0]
+    number = _find_begin_token(model, bos)[0]
     token = "" if number is None or isinstance(bos, str) else model.tokenizer.id_to_token(number)
     if CHAT.search(token):
         ends = model.tokenizer.token_to_id(END_OF_DOCUMENT) is not None
         other = f'`bos: "{END_OF_DOCUMENT}"`' if ends else "`bos: false`"
         warnings.warn(
-            f"{token} stands before each text: it opens a turn of a chat, which is not how texts begin in "
-            f"training; {other} begins them otherwise",
+            f"the begin token {token} opens a turn of a chat, and texts in training do not begin with it; "
+            f"change it with {other}",
             stacklevel=2,
         )
     return number
@@ -48,13 +48,13 @@ def begin_token(model, bos: bool | str) -> int | None:
 
 def begin_note(model, bos: bool | str) -> str:
     """Return a note for the log on the begin token and its source."""
-    number, why = _begin(model, bos)
+    number, why = _find_begin_token(model, bos)
     if number is None:
-        return "nothing stands before a text (`bos: false`)"
-    return f"{model.tokenizer.id_to_token(number)} (token {number}) stands before each text: {why}"
+        return "texts have no begin token (`bos: false`)"
+    return f"{model.tokenizer.id_to_token(number)} (token {number}) is the begin token of each text: {why}"
 
 
-def _begin(model, bos: bool | str) -> tuple[int | None, str]:
+def _find_begin_token(model, bos: bool | str) -> tuple[int | None, str]:
     """Return the begin token and the reason for it.
 
     `bos: true` takes the tokenizer's begin token, else that of the model's config, else the token

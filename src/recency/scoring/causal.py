@@ -79,7 +79,7 @@ def score(
     output_layer : OutputLayer, optional
         An output layer built earlier with this `kind` and `precision`.
     statistics : sequence of str
-        Statistics of the next-token distribution (`measures.Asked.statistics`).
+        Statistics of the next-token distribution (`MeasureRequest.statistics`).
     lengths : sequence of int
         Numbers of context words to score each word with as well.
     words : sequence of ndarray
@@ -136,7 +136,7 @@ def score(
             scored = output_layer.score(hidden[rows[part], columns[part]], chosen, asked)
             filled[: len(scored), places[part]] = torch.stack(scored).cpu().numpy()
             if internals and batch[0].text < len(texts):
-                values = internals.take(output, rows[part], columns[part], chosen)
+                values = internals.measure_positions(output, rows[part], columns[part], chosen)
                 filled[-inside:, places[part]] = values.cpu().numpy()
         done += len(batch)
         report(done, max(done, total))
@@ -146,7 +146,7 @@ def score(
         Scores(
             *(filled[0, a : b - 1], filled[1, a:b], filled[2, a:b], context[a : b - 1]),
             {name: filled[3 + row, a:b] for row, name in enumerate(statistics)}
-            | (internals.of_tokens(filled[-inside:, a:b]) if internals else {}),
+            | (internals.token_values(filled[-inside:, a:b]) if internals else {}),
             {
                 length: filled[0, a + layer * begin[len(texts)] :][: b - 1 - a]
                 for layer, length in enumerate(lengths, 1)

@@ -69,7 +69,7 @@ def read_base(arpa: str | Path) -> Base:
     if order < 2:
         raise InputError(f"{arpa} has only 1-grams; a CDLM needs a model of order 2 or more")
     listed: list[list] = [[] for _ in range(order)]
-    for size, line in _lines(Path(arpa)):
+    for size, line in _read_ngrams(Path(arpa)):
         listed[size - 1].append(line)
     words = [parts[1] for parts in listed[0] if parts[1] != ngram.BEGIN]
     number = {word: index for index, word in enumerate([*words, ngram.BEGIN])}
@@ -103,7 +103,7 @@ def read_base(arpa: str | Path) -> Base:
     return Base(words, unigrams, orders)
 
 
-def _lines(arpa: Path):
+def _read_ngrams(arpa: Path):
     """Yield the order and the fields of each n-gram in an ARPA file."""
     from recency.scoring.ngram import open_text
 
@@ -136,7 +136,7 @@ class Model:
         grams = len(self.base.unigrams) + sum(len(table["next"]) for table in self.base.orders)
         return grams + self.E.size + self.v.size + self.T.size
 
-    def further(self, contexts: np.ndarray) -> np.ndarray:
+    def long_range_states(self, contexts: np.ndarray) -> np.ndarray:
         """Return s (contexts, C) for `contexts` (contexts, reach), latest word last."""
         back = contexts[:, ::-1][:, self.base.order - 1 :]  # beyond the base, the nearest first
         states = self.v[back[:, 0]]
@@ -147,7 +147,7 @@ class Model:
     def nats(self, contexts: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Return -ln p of each word after its context."""
         scores = self.base.distributions(contexts[:, -(self.base.order - 1) :])
-        scores += self.further(contexts) @ self.E.T
+        scores += self.long_range_states(contexts) @ self.E.T
         top = scores.max(1)
         return top + np.log(np.exp(scores - top[:, None]).sum(1)) - scores[range(len(words)), words]
 
@@ -161,7 +161,7 @@ class Model:
             np.savez(file, **arrays)
 
 
-def examples(base: Base, sentences: Sequence[Sequence[int]], reach: int) -> tuple:
+def training_examples(base: Base, sentences: Sequence[Sequence[int]], reach: int) -> tuple:
     """Return the contexts (words, reach) and the words of sentences, padded with <s>."""
     begin = len(base.words)
     contexts, words = [], []
@@ -202,7 +202,7 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
     model = load(path)
     filled = [sentence for sentence in sentences if len(sentence)]
     ids = [model.base.ids(sentence) for sentence in filled]
-    contexts, words = examples(model.base, ids, model.reach) if ids else ([], [])
+    contexts, words = training_examples(model.base, ids, model.reach) if ids else ([], [])
     nats = [
         model.nats(contexts[start : start + AT_ONCE], words[start : start + AT_ONCE])
         for start in range(0, len(words), AT_ONCE)

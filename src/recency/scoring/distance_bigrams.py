@@ -16,7 +16,7 @@ BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 FALLBACK = (0.5, 1.0, 1.5)
 
 
-def pairs(
+def count_pairs(
     sentences: Iterable[list[str]], distance: int
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Count pairs of words at a distance.
@@ -43,7 +43,7 @@ def pairs(
     return list(number), *np.unique(whole, return_counts=True)
 
 
-def discounts(counts: np.ndarray) -> np.ndarray:
+def estimate_discounts(counts: np.ndarray) -> np.ndarray:
     """Return the discounts of counts 0, 1, 2 and 3 or more (Chen & Goodman 1998, equation 17)."""
     of = [int((counts == n).sum()) for n in range(5)]
     if min(of[1:]) > 0:
@@ -56,16 +56,16 @@ def discounts(counts: np.ndarray) -> np.ndarray:
 
 def write(sentences: Iterable[list[str]], out: str | Path, distance: int) -> None:
     """Estimate distance bigrams from sentences and write the ARPA file."""
-    words, pair, count = pairs(sentences, distance)
+    words, pair, count = count_pairs(sentences, distance)
     before, after = pair // len(words), pair % len(words)
     contexts = np.bincount(after, minlength=len(words))  # distinct words before each word
-    lower = discounts(contexts[1:])
+    lower = estimate_discounts(contexts[1:])
     taken = lower[np.minimum(contexts, 3)]
     total = contexts.sum()
     unknown = taken.sum() / total / len(words)  # the vocabulary includes <unk> but not <s>
     unigrams = (contexts - taken) / total + unknown
     unigrams[0] = 1.0  # as KenLM writes <s>
-    off = discounts(count)[np.minimum(count, 3)]
+    off = estimate_discounts(count)[np.minimum(count, 3)]
     size = np.bincount(before, count, len(words))
     rest = np.bincount(before, off, len(words)) / np.maximum(size, 1)
     p = (count - off) / size[before] + rest[before] * unigrams[after]

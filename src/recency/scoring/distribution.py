@@ -1,6 +1,6 @@
 """Entropies and ranks of next-token distributions, from blocks of logits.
 
-Statistics are named as in `measures.Asked.statistics`: "entropy" (Shannon's), "renyi_<alpha>" and
+Statistics are named as in `MeasureRequest.statistics`: "entropy" (Shannon's), "renyi_<alpha>" and
 "rank"; measures' modules compute others from whole distributions (`exact_statistics`). With logits
 l, Z = Σ exp l and p = exp(l) / Z, in nats:
 
@@ -30,17 +30,17 @@ EXACT_AT_ONCE = 2**23
 SMALLEST = -69.0
 
 
-def order(name: str) -> float:
+def renyi_order(name: str) -> float:
     """Return α of "renyi_<alpha>"."""
     return float(name.removeprefix("renyi_"))
 
 
-def delicate(wanted: Sequence[str]) -> bool:
+def needs_float64(wanted: Sequence[str]) -> bool:
     """Return whether float32 is too coarse: near α = 1, a small difference is divided by 1 - α."""
-    return any(n.startswith("renyi_") and 0 < abs(order(n) - 1) < 0.05 for n in wanted)
+    return any(n.startswith("renyi_") and 0 < abs(renyi_order(n) - 1) < 0.05 for n in wanted)
 
 
-def in_sums(wanted: Sequence[str]) -> list[str]:
+def select_sums(wanted: Sequence[str]) -> list[str]:
     """Return the statistics that are sums over the vocabulary, which `Statistics` computes."""
     return [name for name in wanted if _SUMS.fullmatch(name)]
 
@@ -90,7 +90,7 @@ class Statistics:
         """Add a float32 block of logits, which is overwritten; return its Σ exp l, float64."""
         self.tokens += logits.shape[1]
         powers = [name for name in self.wanted if name.startswith("renyi_")]
-        alphas = {name: order(name) for name in powers}
+        alphas = {name: renyi_order(name) for name in powers}
         if "rank" in self.wanted:
             self._count_more_probable(logits, targets)
         for name, alpha in alphas.items():
@@ -119,7 +119,7 @@ class Statistics:
                 values.append(sums + 1)
             elif name == "entropy":
                 values.append(total - sums * torch.exp(-total))
-            elif (alpha := order(name)) == 0:
+            elif (alpha := renyi_order(name)) == 0:
                 values.append(torch.full_like(total, self.tokens).log())
             elif alpha == torch.inf:
                 values.append(total - sums)
@@ -145,7 +145,7 @@ class ExactStatistics(Statistics):
                 self._count_more_probable(logits, targets)
             elif name == "entropy":  # 0 log 0 = 0
                 sums += torch.special.entr(logits.exp()).sum(-1)
-            elif (alpha := order(name)) == torch.inf:
+            elif (alpha := renyi_order(name)) == torch.inf:
                 largest = logits.amax(-1)
                 self.sums[name] = largest if first else sums.maximum(largest)
             elif alpha:
@@ -162,7 +162,7 @@ class ExactStatistics(Statistics):
                 values.append(sums + 1)
             elif name == "entropy":
                 values.append(sums * torch.exp(-total) + total)
-            elif (alpha := order(name)) == 0:
+            elif (alpha := renyi_order(name)) == 0:
                 values.append(torch.full_like(sums, self.tokens).log())
             elif alpha == torch.inf:
                 values.append(total - sums)
@@ -171,13 +171,13 @@ class ExactStatistics(Statistics):
         return [value.clamp(min=0) for value in values]
 
 
-def of_logits(
+def score_logits(
     logits: torch.Tensor, targets: torch.Tensor, wanted: Sequence[str]
 ) -> list[torch.Tensor]:
     """Return log p of `targets` and the `wanted` statistics from logits (positions, tokens)."""
     logs = logits.double().log_softmax(-1)
     chosen = logs.gather(1, targets[:, None])[:, 0]
-    summed = in_sums(wanted)
+    summed = select_sums(wanted)
     sums = ExactStatistics(summed, chosen, torch.zeros_like(chosen))
     mass = sums.add(logs, (torch.arange(len(logs), device=logs.device), targets))
     values = dict(zip(summed, sums.finish(mass.log()), strict=True))

@@ -17,7 +17,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import distance_bigrams
-from recency.scoring.word_pieces import rewritten
+from recency.scoring.word_pieces import rewrite
 
 
 def main(
@@ -39,7 +39,7 @@ def main(
     """
     if distance > 1:
         documents = pq.read_table(text, columns=["text"])["text"].to_pylist()
-        lines = (line for text in documents for line in rewritten(text, text_rule).split("\n"))
+        lines = (line for text in documents for line in rewrite(text, text_rule).split("\n"))
         distance_bigrams.write((line.split() for line in lines if line.strip()), out, distance)
         history.of_ngrams(text, out)
         return
@@ -65,7 +65,7 @@ def main(
         with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
             for group in range(table.num_row_groups):
                 for document in table.read_row_group(group, ["text"])["text"].to_pylist():
-                    job.stdin.write(rewritten(document, text_rule).encode() + b"\n")
+                    job.stdin.write(rewrite(document, text_rule).encode() + b"\n")
                 shown.update(group + 1)
             job.stdin.close()
         status = job.wait()

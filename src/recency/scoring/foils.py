@@ -19,7 +19,9 @@ SCORED = "scored"
 COLUMN = "foil_surprisal_bits"
 
 
-def texts(words: pd.DataFrame, whole: bool = False) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+def build_texts(
+    words: pd.DataFrame, whole: bool = False
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     """Build a text for each foil.
 
     Parameters
@@ -48,7 +50,7 @@ def texts(words: pd.DataFrame, whole: bool = False) -> tuple[pd.DataFrame, np.nd
         row = words[odd].iloc[0]
         raise InputError(
             f"the foil of word {row.word_id} ({row.word!r}, item {row['item']}) is {row[FOIL]!r}: it is "
-            "one word without a space, or empty where nothing is offered"
+            "one word without a space, or empty for a word without a foil"
         )
     rows, places, owners = [], [], []
     for item in words.groupby("item", sort=False).indices.values():
@@ -77,10 +79,10 @@ def surprisal(
 ) -> np.ndarray:
     """Return the surprisal (words,) of each word's foil in bits, NaN without a foil.
 
-    `score` maps words (contract 1) to their scores (contract 3); `whole` is that of `texts`.
+    `score` maps words (contract 1) to their scores (contract 3); `whole` is that of `build_texts`.
     """
     bits = np.full(len(words), np.nan)
-    table, at, owners = texts(words, whole)
+    table, at, owners = build_texts(words, whole)
     if len(owners):
         bits[owners] = score(table)["surprisal_bits"].to_numpy(float)[at]
     return bits

@@ -32,7 +32,7 @@ def tokens_at_once(model: PreTrainedModel) -> int:
     if model.device.type != "cuda":
         return TOKENS_AT_ONCE
     free, _ = torch.cuda.mem_get_info(model.device)
-    room = free // 4 // _bytes(model, 1, 1)
+    room = free // 4 // _estimate_bytes(model, 1, 1)
     return max(TOKENS_AT_ONCE, min(MOST_TOKENS_AT_ONCE, room))
 
 
@@ -59,9 +59,9 @@ def run(
             part = todo.pop()
             output = None
             if _fits(model, part):
-                layout = nullcontext() if bf16 else laid_out(model, inputs)
+                layout = nullcontext() if bf16 else use_layouts(model, inputs)
                 with lower, layout:
-                    output = _try(model, body or model.base_model, part, settings)
+                    output = _run_batch(model, body or model.base_model, part, settings)
             if output is not None:
                 yield part, output
             elif len(part) == 1:
@@ -71,7 +71,7 @@ def run(
                 todo += [part[half:], part[:half]]
 
 
-def _try(model: PreTrainedModel, body: Callable, batch: list[Window], settings: dict) -> Any:
+def _run_batch(model: PreTrainedModel, body: Callable, batch: list[Window], settings: dict) -> Any:
     """Run one batch; return None if it exceeds memory."""
     ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
     for row, window in enumerate(batch):
@@ -95,11 +95,11 @@ def _fits(model: PreTrainedModel, batch: list[Window]) -> bool:
     """Return whether a batch fits in a CPU's memory; a GPU raises an error that can be handled."""
     if model.device.type != "cpu":
         return True
-    needed = _bytes(model, len(batch), len(batch[0].ids))
+    needed = _estimate_bytes(model, len(batch), len(batch[0].ids))
     return needed < footprint.SURE or needed < processor.available()
 
 
-def _bytes(model: PreTrainedModel, rows: int, length: int) -> int:
+def _estimate_bytes(model: PreTrainedModel, rows: int, length: int) -> int:
     """Return the approximate peak memory of one layer, in bytes."""
     scores = model.config._attn_implementation not in ("sdpa", "flash_attention_2")
     return footprint.activations(model.config, rows, length, scores)
@@ -119,7 +119,7 @@ _LAYOUTS: WeakKeyDictionary[nn.Module, tuple[list, list, Callable]] = WeakKeyDic
 
 
 @contextmanager
-def laid_out(model: PreTrainedModel, inputs: int) -> Iterator[None]:
+def use_layouts(model: PreTrainedModel, inputs: int) -> Iterator[None]:
     """Let the body's linear layers use a faster memory layout (recency.networks.products).
 
     Results differ only by the order of additions. Layouts live as long as their modules and are
@@ -131,12 +131,12 @@ def laid_out(model: PreTrainedModel, inputs: int) -> Iterator[None]:
     held = sum(parameter.numel() * parameter.element_size() for parameter in body.parameters())
     worth = inputs >= WORTH_A_LAYOUT and held <= LARGEST_LAYOUT
     if worth and model.device.type == "cpu" and not torch.is_grad_enabled():
-        fused = dict(_fused(body))
+        fused = dict(_find_fused(body))
         for module in body.modules():
             if not _is_linear(module):
                 continue
             activation, gelu = fused.get(module, (None, None))
-            module.forward = _layout(module, gelu)
+            module.forward = _build_layout(module, gelu)
             changed.append(module)
             if activation is not None:
                 activation.forward = _unchanged
@@ -160,7 +160,7 @@ def _is_linear(module: nn.Module) -> bool:
     return products.can_lay_out(module.weight)
 
 
-def _fused(body: nn.Module) -> Iterator[tuple[nn.Module, tuple[nn.Module, str]]]:
+def _find_fused(body: nn.Module) -> Iterator[tuple[nn.Module, tuple[nn.Module, str]]]:
     """Yield each linear layer that a GELU follows, with the GELU and its approximation."""
     for module in body.modules():
         names = FUSED.get(type(module).__name__)
@@ -176,7 +176,7 @@ def _fused(body: nn.Module) -> Iterator[tuple[nn.Module, tuple[nn.Module, str]]]
             yield linear, (activation, "none")
 
 
-def _layout(module: nn.Module, gelu: str | None) -> Callable:
+def _build_layout(module: nn.Module, gelu: str | None) -> Callable:
     """Return the laid-out product of a linear layer, rebuilt if its weights have changed."""
     held = [tensor.detach() for tensor in (module.weight, module.bias) if tensor is not None]
     state = [(tensor.data_ptr(), tensor._version) for tensor in held]

@@ -45,14 +45,14 @@ def main(
     table = pd.read_parquet(words)
     if tokenizer is None:
         listed = read_words(counts, columns, steps, add)
-        result = by_words(table, listed, steps, unit)
+        result = score_words(table, listed, steps, unit)
     else:
-        result = by_tokens(table, read_tokens(counts, columns), tokenizer, add, unit)
+        result = score_tokens(table, read_tokens(counts, columns), tokenizer, add, unit)
     require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
     result.write(out, ledger)
 
 
-def key(word: str, steps: Sequence[str]) -> str:
+def lookup_key(word: str, steps: Sequence[str]) -> str:
     """Return the normalised word for look-up; the word itself if nothing would remain."""
     if unknown := set(steps) - set(STEPS):
         raise InputError(f"frequency list: step {min(unknown)!r} is none of {', '.join(STEPS)}")
@@ -69,8 +69,8 @@ def read_list(path: Path, columns: Sequence[str]) -> tuple[pd.Series, pd.Series]
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise InputError(
-            f"{path}: no column {missing[0]}; there are {', '.join(frame.columns)}. `columns` says "
-            "which hold what is counted and its count"
+            f"{path}: no column {missing[0]}; there are {', '.join(frame.columns)}. Name the columns of "
+            "entries and counts in `columns`"
         )
     short = frame.iloc[:, 1:].isna().all(axis=1)  # SUBTLEX-US ends with a line of underscores
     if short.any():
@@ -89,22 +89,22 @@ def read_words(
 ) -> dict[str | None, float]:
     """Return word → log probability (nats); the key None is for unlisted words."""
     word, count = read_list(path, columns)
-    summed = count.groupby([key(shown, steps) for shown in word]).sum()
+    summed = count.groupby([lookup_key(shown, steps) for shown in word]).sum()
     total = np.log(summed.sum() + add * (len(summed) + 1))
     with np.errstate(divide="ignore"):
         listed = dict(zip(summed.index, np.log(summed.to_numpy() + add) - total, strict=True))
         return listed | {None: float(np.log(add) - total)}
 
 
-def by_words(
+def score_words(
     table: pd.DataFrame, listed: dict[str | None, float], steps: Sequence[str], unit: str
 ) -> results.Result:
     """Score words by a list of words; unlisted words go to the ledger."""
-    keys = [key(word, steps) for word in table["word"]]
+    keys = [lookup_key(word, steps) for word in table["word"]]
     unknown = [row for row, entry in enumerate(keys) if entry not in listed]
     log = np.array([listed.get(entry, listed[None]) for entry in keys])
     issues = [(row, keys[row], "not in the list", "count 0") for row in unknown]
-    return _result(table, -log, np.ones(len(table)), issues, unit)
+    return _build_result(table, -log, np.ones(len(table)), issues, unit)
 
 
 def read_tokens(path: Path, columns: Sequence[str]) -> np.ndarray:
@@ -129,7 +129,7 @@ def read_tokens(path: Path, columns: Sequence[str]) -> np.ndarray:
     return counts.astype(np.float64)
 
 
-def by_tokens(
+def score_tokens(
     table: pd.DataFrame, counts: np.ndarray, tokenizer: Path, add: float, unit: str
 ) -> results.Result:
     """Score words by token counts, summed per word; tokens without a count go to the ledger."""
@@ -152,10 +152,10 @@ def by_tokens(
             piece = opened.id_to_token(int(text.ids[token]))
             issues.append((rows[text.word[token]], piece, "not in the list", "count 0"))
         issues += [(rows[issue.word], "", issue.reason, issue.treatment) for issue in text.issues]
-    return _result(table, plain, number, sorted(issues, key=lambda row: row[0]), unit)
+    return _build_result(table, plain, number, sorted(issues, key=lambda row: row[0]), unit)
 
 
-def _result(table, plain, tokens, issues, unit) -> results.Result:
+def _build_result(table, plain, tokens, issues, unit) -> results.Result:
     none, zero = np.full(len(table), np.nan), np.zeros(len(table))
     rows = sorted({row for row, _, reason, _ in issues if reason == "not in the list"})
     examples = list(dict.fromkeys(table["word"].iloc[rows]))[:5]

@@ -60,10 +60,10 @@ def continuations(
     continued: list[tuple[str, bool] | None] = [None] * len(ids)
     draws = [np.random.default_rng((seed, number)) for number in range(len(ids))]
     window = getattr(model.network.config.get_text_config(), "max_position_embeddings", None)
-    for rows in _of_one_length(ids):
+    for rows in _group_by_length(ids):
         cache = None
         while rows:
-            logits, cache = _next(model.network, [ids[row] for row in rows], window, cache)
+            logits, cache = _next_logits(model.network, [ids[row] for row in rows], window, cache)
             left = []
             for index, (row, scores) in enumerate(zip(rows, logits, strict=True)):
                 scores = scores[: len(model.kind)]  # a padded vocabulary has more
@@ -71,7 +71,7 @@ def continuations(
                     masked = np.full_like(scores, -np.inf)
                     masked[begins] = scores[begins]
                     scores = masked
-                ids[row].append(_chosen(scores, temperature, draws[row]))
+                ids[row].append(_choose_token(scores, temperature, draws[row]))
                 ended = model.kind[ids[row][-1]] == alignment.END
                 text = " ".join(model.tokenizer.decode(ids[row][given[row] :]).split())
                 ended = bool(ended or END.search(text))
@@ -87,7 +87,7 @@ def continuations(
     return continued
 
 
-def _of_one_length(texts: list[list[int]]) -> Iterator[list[int]]:
+def _group_by_length(texts: list[list[int]]) -> Iterator[list[int]]:
     """Yield the indices of texts of equal length, at most ROWS, so that none needs padding."""
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
     for _, group in itertools.groupby(order, key=lambda row: len(texts[row])):
@@ -95,7 +95,7 @@ def _of_one_length(texts: list[list[int]]) -> Iterator[list[int]]:
         yield from (rows[first : first + ROWS] for first in range(0, len(rows), ROWS))
 
 
-def _chosen(logits: np.ndarray, temperature: float, random: np.random.Generator) -> int:
+def _choose_token(logits: np.ndarray, temperature: float, random: np.random.Generator) -> int:
     """Return the most probable token, or a sampled one."""
     if temperature == 0:
         return int(logits.argmax())
@@ -104,7 +104,7 @@ def _chosen(logits: np.ndarray, temperature: float, random: np.random.Generator)
     return int(random.choice(len(scaled), p=probabilities / probabilities.sum()))
 
 
-def _next(network, texts: list[list[int]], window: int | None, cache=None):
+def _next_logits(network, texts: list[list[int]], window: int | None, cache=None):
     """Return the next token's logits (texts, vocabulary) for texts of equal length, and a cache.
 
     The key-value cache is used if the network supports one; biases that read a layer's states and

@@ -11,16 +11,16 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import forward
 from recency.scoring.alignment import Text
-from recency.scoring.masked import Frame, pieces, room
+from recency.scoring.masked import Frame, cut_pieces, tokens_per_input
 from recency.scoring.windows import Window, batches, sees_length, window_of, windows
 
 
-def layers_of(model: PreTrainedModel) -> int:
+def count_layers(model: PreTrainedModel) -> int:
     """Return the number of layers; there is one more hidden state, the embeddings."""
     return model.config.num_hidden_layers
 
 
-def without_token(text: Text) -> np.ndarray:
+def lacks_token(text: Text) -> np.ndarray:
     """Return whether each word of a text has no token."""
     bare = np.ones(text.words, bool)
     for word, last in zip(text.word, text.last):
@@ -29,7 +29,7 @@ def without_token(text: Text) -> np.ndarray:
 
 
 @torch.inference_mode()
-def of_words(
+def word_states(
     model: PreTrainedModel,
     texts: list[Text],
     layers: list[int],
@@ -55,8 +55,12 @@ def of_words(
             w for number, t in enumerate(texts) for w in windows(t.ids, number, size, stride, bos)
         ]
     else:
-        cut = [w for number, text in enumerate(texts) for w in _framed(model, text, number, around)]
-    behind = len(around.after) if around else 0  # inputs after the text
+        cut = [
+            w
+            for number, text in enumerate(texts)
+            for w in _framed_windows(model, text, number, around)
+        ]
+    after = len(around.after) if around else 0  # inputs after the text
     words = np.cumsum([0, *(text.words for text in texts)])
     tokens = np.cumsum([0, *(len(text.ids) for text in texts)])
     first = np.concatenate([text.word + at for text, at in zip(texts, words)])
@@ -71,7 +75,7 @@ def of_words(
         for row, window in enumerate(batch):
             token = window.start + np.arange(len(window.ids)) - 1  # number in the text
             position = np.arange(len(token))
-            new = (position >= window.fresh) & (token >= 0) & (position < len(token) - behind)
+            new = (position >= window.fresh) & (token >= 0) & (position < len(token) - after)
             new = np.flatnonzero(new)
             rows.append(np.full(len(new), row))
             columns.append(new)
@@ -88,7 +92,7 @@ def of_words(
             if states.shape[1] != total.shape[2]:
                 raise InputError(
                     f"{type(model).__name__}: the states of layer {layer} are {states.shape[1]} wide, "
-                    f"others {total.shape[2]}; states are compared where all are of one width"
+                    f"others {total.shape[2]}; only states of equal width can be compared"
                 )
             total[number].index_add_(0, torch.from_numpy(word), states)
         done += len(batch)
@@ -97,10 +101,12 @@ def of_words(
     return total.numpy()
 
 
-def _framed(model: PreTrainedModel, text: Text, number: int, around: Frame) -> Iterator[Window]:
+def _framed_windows(
+    model: PreTrainedModel, text: Text, number: int, around: Frame
+) -> Iterator[Window]:
     """Yield a text's pieces, each with the frame of a masked LM."""
-    size, before = room(model, around), len(around.before)
-    for begin, new in pieces(len(text.ids), size):
+    size, before = tokens_per_input(model, around), len(around.before)
+    for begin, new in cut_pieces(len(text.ids), size):
         ids = [*around.before, *text.ids[begin : begin + size].tolist(), *around.after]
         yield Window(number, ids, begin - before + 1, before + new - begin)
 

@@ -17,7 +17,7 @@ RIDGE = 1e-12
 LEAST = 1e-6
 
 
-def best_shares(nats: np.ndarray) -> np.ndarray:
+def estimate_shares(nats: np.ndarray) -> np.ndarray:
     """Estimate the shares λ (LMs,), which are positive and sum to 1.
 
     `nats` (LMs, words) is the surprisal of held-out text. The likelihood is concave in λ, so the
@@ -58,7 +58,7 @@ def _newton_step(ratios, shares, parts, slopes) -> np.ndarray:
     return shares
 
 
-def mixed(nats: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def mix_nats(nats: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return the surprisal (words,) of the interpolated LM in nats, infinite where p = 0."""
     least = nats.min(0)
     least[np.isinf(least)] = 0.0

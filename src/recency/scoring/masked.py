@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from recency.errors import InputError
 from recency.scoring import forward
 from recency.scoring.alignment import Text
-from recency.scoring.distribution import of_logits
+from recency.scoring.distribution import score_logits
 from recency.scoring.windows import window_of
 
 METRICS = ("within_word_l2r", "original")
@@ -48,7 +48,7 @@ class _Query:
     context: int
 
 
-def frame(tokenizer, pad: int | None = None) -> Frame:
+def read_frame(tokenizer, pad: int | None = None) -> Frame:
     """Return the frame that a `tokenizers.Tokenizer` puts around a text, and its mask."""
     masks = [tokenizer.token_to_id(mask) for mask in MASKS]
     masks = [mask for mask in masks if mask is not None]
@@ -60,7 +60,7 @@ def frame(tokenizer, pad: int | None = None) -> Frame:
     return Frame(encoding.ids[:first], encoding.ids[last:], masks[0], pad or 0)
 
 
-def room(model: PreTrainedModel, around: Frame, window: int | None = None) -> int:
+def tokens_per_input(model: PreTrainedModel, around: Frame, window: int | None = None) -> int:
     """Return the number of text tokens that fit into one input."""
     size = window_of(model, window) - len(around.before) - len(around.after)
     if size < 1:
@@ -68,7 +68,7 @@ def room(model: PreTrainedModel, around: Frame, window: int | None = None) -> in
     return size
 
 
-def pieces(tokens: int, size: int) -> Iterator[tuple[int, int]]:
+def cut_pieces(tokens: int, size: int) -> Iterator[tuple[int, int]]:
     """Cut a text into consecutive pieces of `size` tokens; the last is moved back to be complete.
 
     Yields the first token of each piece, and the first that no earlier piece has.
@@ -77,7 +77,7 @@ def pieces(tokens: int, size: int) -> Iterator[tuple[int, int]]:
         yield max(0, min(begin, tokens - size)), begin
 
 
-def queries(
+def mask_tokens(
     number: int,
     text: Text,
     around: Frame,
@@ -175,7 +175,7 @@ def score(
 ) -> list[tuple[np.ndarray, ...]]:
     """Return log p (nats) of each token of each text, and the number of tokens seen.
 
-    The requested `statistics` (`measures.Asked.statistics`) follow, each (tokens,). `places` are
+    The requested `statistics` (`MeasureRequest.statistics`) follow, each (tokens,). `places` are
     the first and the last (exclusive) token of each text to score; by default all.
 
     The output layer runs only on masked positions. `tokens_at_once` bounds the inputs that run
@@ -185,7 +185,7 @@ def score(
     for name, value, choices in (("metric", metric, METRICS), ("future", future, FUTURES)):
         if value not in choices:
             raise InputError(f"masked LM: {name} {value!r} is none of {', '.join(choices)}")
-    size = room(model, around, window)
+    size = tokens_per_input(model, around, window)
     results = [
         (
             np.full(len(text.ids), np.nan),
@@ -199,7 +199,7 @@ def score(
     todo = (
         query
         for n, (text, stretch) in enumerate(zip(texts, stretches, strict=True))
-        for query in queries(n, text, around, size, metric, future, stretch)
+        for query in mask_tokens(n, text, around, size, metric, future, stretch)
     )
     at_once = tokens_at_once or forward.tokens_at_once(model)
     padded = not sees_padding(model, around)
@@ -220,7 +220,9 @@ def score(
             chosen = logits.gather(1, targets[:, None].to(logits.device))[:, 0]
             log_probabilities = (chosen - logits.logsumexp(-1)).double().cpu().numpy()
             more = (
-                of_logits(logits, targets.to(logits.device), statistics)[1:] if statistics else []
+                score_logits(logits, targets.to(logits.device), statistics)[1:]
+                if statistics
+                else []
             )
             more = [values.cpu().numpy() for values in more]
             for number, (query, value) in enumerate(zip(batch, log_probabilities)):

@@ -52,12 +52,12 @@ def regex(site: str, layers: str) -> str:
     return "" if not site else named if layers == "named" else f"(?:{named})?"
 
 
-def without(name: str, site: str) -> str:
+def strip_site(name: str, site: str) -> str:
     """Return a name without its layer and head."""
     return _SITE.sub("", name) if site else name
 
 
-def of(name: str) -> tuple[int | None, int | None]:
+def parse_site(name: str) -> tuple[int | None, int | None]:
     """Return the layer and the head in a name, None where absent."""
     match = _SITE.search(name)
     return (
@@ -88,7 +88,7 @@ def check(name: str, measure: "Measure") -> None:
         return
     match = _SITE.search(name)
     texts = [text for text in (match.groups() if match else ()) if text is not None]
-    layer, head = of(name)
+    layer, head = parse_site(name)
     if any(text != str(int(text)) for text in texts):
         problem = "layers and heads are written without leading zeros"
     elif layer is None and measure.layers == "named":
@@ -146,7 +146,7 @@ def problems(names: Iterable[str], shape: Shape) -> Iterator[str]:
 def _problem(name: str, measure: "Measure", shape: Shape) -> str:
     """Return why a network does not have a measure; "" if it does."""
     source, title = measure.source, shape.title
-    layer, head = of(name)
+    layer, head = parse_site(name)
     if source == "attention" and not shape.heads:
         return f"{title} has no attention whose weights can be read; docs/internals.md has the networks"
     if source == "gates":
@@ -177,7 +177,7 @@ def last_layer(measure: "Measure", shape: Shape) -> int:
     return shape.gated if measure.source in ("gates", "steps") else shape.layers
 
 
-def of_memory(spec: Mapping[str, Any], layers: int, feed_forward: bool) -> Shape:
+def memory_shape(spec: Mapping[str, Any], layers: int, feed_forward: bool) -> Shape:
     """Return the shape of a recurrent network of this project.
 
     `spec` is an entry of the config's `memories:`. With `feed_forward`, the last layer has no

@@ -18,7 +18,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.scoring import cache as caches
 from recency.scoring import results
-from recency.scoring.interpolation import best_shares, mixed
+from recency.scoring.interpolation import estimate_shares, mix_nats
 from recency.scoring.plausible import require_plausible
 from recency.scoring.results import UNKNOWN
 
@@ -27,7 +27,7 @@ IMPOSSIBLE = "no LM with a share gives it a probability"
 END = "</s>"
 
 
-def of_words(
+def read_word_scores(
     words: pd.DataFrame,
     lms: Sequence[str],
     scores: Iterable[str | Path],
@@ -78,7 +78,7 @@ def of_words(
     return plain, corrected, unknown, pd.concat(lists, ignore_index=True)
 
 
-def of_text(
+def read_text_scores(
     text: str | Path,
     lms: Sequence[str],
     scores: Iterable[str | Path],
@@ -101,7 +101,7 @@ def of_text(
     """
     tables = [pd.read_parquet(path) for path in scores]
     sizes = {lm: len(table) for lm, table in zip(lms, tables, strict=True)}
-    words = _written(text) if cache is not None or any(unknown_as) else None
+    words = _read_words(text) if cache is not None or any(unknown_as) else None
     sizes |= {"the text": len(words)} if words is not None else {}
     if len(set(sizes.values())) > 1:
         sizes_shown = ", ".join(f"{lm} {size:,}" for lm, size in sizes.items())
@@ -122,7 +122,7 @@ def of_text(
     return nats, unknown, sum(int(table.parameters.iloc[0]) for table in tables)
 
 
-def _written(text: str | Path) -> np.ndarray:
+def _read_words(text: str | Path) -> np.ndarray:
     """Return a text's words, with an END after each document."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     return np.array([word for document in documents for word in (*document.split(), END)], object)
@@ -161,11 +161,11 @@ def shares(
     else:
         if words is not None:
             table = pd.read_parquet(words)
-            nats, _, unknown, _ = of_words(table, lms, scores, ledgers, cache)
+            nats, _, unknown, _ = read_word_scores(table, lms, scores, ledgers, cache)
         else:
-            nats, unknown, _ = of_text(text, lms, scores, unknown_as, cache)
+            nats, unknown, _ = read_text_scores(text, lms, scores, unknown_as, cache)
         nats = without_unknown(nats, unknown)[:, ~np.isnan(nats).any(0)]
-        fitted, size = best_shares(nats), nats.shape[1]
+        fitted, size = estimate_shares(nats), nats.shape[1]
     names = [*lms, *(["cache"] if cache is not None else [])]
     facts = {"shares": dict(zip(names, fitted.tolist(), strict=True)), "held_out_words": size}
     print(facts, file=sys.stderr)
@@ -192,8 +192,8 @@ def surprisal(
     `accept` lists the checks that the surprisal may fail.
     """
     table, share = pd.read_parquet(words), read_shares(shares)
-    plain, corrected, unknown, listed = of_words(table, lms, scores, ledgers, cache)
-    columns = [mixed(without_unknown(nats, unknown), share) for nats in (plain, corrected)]
+    plain, corrected, unknown, listed = read_word_scores(table, lms, scores, ledgers, cache)
+    columns = [mix_nats(without_unknown(nats, unknown), share) for nats in (plain, corrected)]
     impossible = np.isinf(columns[0])
     if impossible.any():
         first = table.word[impossible].iloc[0]
@@ -223,7 +223,7 @@ def read_shares(path: str | Path) -> np.ndarray:
     return np.array(list(json.loads(Path(path).read_text())["shares"].values()))
 
 
-def words_of(text: str | Path, out: str | Path) -> None:
+def write_words(text: str | Path, out: str | Path) -> None:
     """Write a corpus's words as a dataset; documents are items and lines are sentences."""
     from recency.reading.contracts import word_table
 

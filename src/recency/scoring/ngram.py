@@ -47,19 +47,19 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
     with open_text(path, "rb") as file:
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
-        return _query(path, sentences, bos)
+        return _score_binary(path, sentences, bos)
     order, distance = read_order(path), read_distance(path)
     if distance > 1:
-        return _apart(path, sentences, bos, order, distance)
-    return _score(path, sentences, bos, order)
+        return _score_at_distance(path, sentences, bos, order, distance)
+    return _score_arpa(path, sentences, bos, order)
 
 
-def _apart(
+def _score_at_distance(
     path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int, distance: int
 ) -> list[Scored]:
     """Score by distance n-grams: split each sentence into `distance` sequences and score them."""
     parts = [sentence[first::distance] for sentence in sentences for first in range(distance)]
-    scored, results = iter(_score(path, parts, bos, order)), []
+    scored, results = iter(_score_arpa(path, parts, bos, order)), []
     for sentence in sentences:
         whole = Scored(*([None] * len(sentence) for _ in range(3)))
         for first in range(distance):
@@ -70,10 +70,12 @@ def _apart(
     return results
 
 
-def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int) -> list[Scored]:
+def _score_arpa(
+    path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int
+) -> list[Scored]:
     """Score sentences with an ARPA file."""
     vocabulary = {word for sentence in sentences for word in sentence} | {BEGIN, UNKNOWN}
-    listed = _read(path, vocabulary, unigrams=True)
+    listed = _read_entries(path, vocabulary, unigrams=True)
     if UNKNOWN not in listed:
         raise InputError(f"{path} lists no {UNKNOWN} among its 1-grams; make it with KenLM's lmplz")
     streams = [
@@ -86,7 +88,7 @@ def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int
         for n in range(2, order + 1)
         for start in range(len(stream) - n + 1)
     }
-    table = listed | (_read(path, needed, unigrams=False) if order > 1 else {})
+    table = listed | (_read_entries(path, needed, unigrams=False) if order > 1 else {})
     results = []
     for stream, sentence in zip(streams, sentences, strict=True):
         pairs = [_log10(table, stream, position, order) for position in range(bos, len(stream))]
@@ -133,7 +135,7 @@ def read_distance(path: Path) -> int:
     return 1
 
 
-def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:
+def _read_entries(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:
     """Return n-gram → (log10 p, log10 backoff weight), of the 1-grams or of all longer n-grams."""
     entries: dict[str, tuple[float, float]] = {}
     order = 0
@@ -157,7 +159,7 @@ def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float
     return entries
 
 
-def _query(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
+def _score_binary(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
     """Score sentences with a KenLM binary, by KenLM's `query`."""
     safe = [[UNKNOWN if len(w.split()) != 1 else w for w in words] for words in sentences]
     text = "\n".join(" ".join(sentence) for sentence in safe) + "\n"

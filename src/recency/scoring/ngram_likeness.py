@@ -12,7 +12,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.scoring import ngram, ngram_surprisal
-from recency.scoring.measures import Asked, measure_of
+from recency.scoring.measures import MeasureRequest, measure_of
 from recency.scoring.results import Result
 from recency.scoring.word_measures import function_of
 
@@ -69,7 +69,11 @@ def fit(surprisal: np.ndarray, reference: np.ndarray) -> Fit:
 
 
 def reference(
-    given: Reference | str | Path | None, asked: Asked, bos: bool, within: str, tokens: bool
+    given: Reference | str | Path | None,
+    asked: MeasureRequest,
+    bos: bool,
+    within: str,
+    tokens: bool,
 ) -> Reference | None:
     """Return the checked n-gram model of the requested measures; None if none needs one.
 
@@ -79,7 +83,7 @@ def reference(
         If a measure needs a model and none is given, or it is no n-gram model, or for rows of
         tokens, which do not have these measures.
     """
-    names = asked.of("ngram")
+    names = asked.with_sources("ngram")
     if not names:
         return None
     if given is None:
@@ -88,7 +92,7 @@ def reference(
             "config, the name of an n-gram LM"
         )
     if tokens:
-        raise InputError(f"measure {names[0]!r} is of words; tokens have none")
+        raise InputError(f"measure {names[0]!r} is defined for words, not for tokens")
     checked = given if isinstance(given, Reference) else Reference(given, bos, within)
     if not Path(checked.path).exists() or not ngram.is_ngram(checked.path):
         raise InputError(f"ngram_lm: {checked.path} is neither an ARPA file nor a KenLM binary")
@@ -96,7 +100,7 @@ def reference(
 
 
 def fill(
-    result: Result, words: pd.DataFrame, asked: Asked, reference: Reference, unit: str
+    result: Result, words: pd.DataFrame, asked: MeasureRequest, reference: Reference, unit: str
 ) -> None:
     """Compute the columns of the n-gram-likeness measures, and add R² to the notes."""
     scored = ngram_surprisal.score(
@@ -104,7 +108,7 @@ def fill(
     )
     surprisal = result.table[f"surprisal_{unit}"].to_numpy()
     of_ngrams = scored.table[f"surprisal_{unit}"].to_numpy()
-    for name in asked.of("ngram"):
+    for name in asked.with_sources("ngram"):
         measure = measure_of(name)
         ending = f"_{unit}" if measure.unit else ""
         result.table[f"{name}{ending}"] = function_of(name)(surprisal, of_ngrams)

@@ -41,7 +41,7 @@ def score(
                 f"{path} is no ARPA file, and ranks need the words that one lists; give the ARPA file"
             )
     order = ngram.read_order(path)
-    listed = _unigrams(path)
+    listed = _read_unigrams(path)
     streams = [
         [ngram.BEGIN] * bos + [w if w in listed.words else ngram.UNKNOWN for w in sentence]
         for sentence in sentences
@@ -99,10 +99,10 @@ def _rank(
     return float(chosen), 1 + likelier
 
 
-def _unigrams(path: Path) -> _Listed:
+def _read_unigrams(path: Path) -> _Listed:
     """Read the words, their log10 p and their backoff weights."""
     listed = _Listed()
-    for words, log10, weight in _lines(path, lambda order: order == 1, last=1):
+    for words, log10, weight in _read_lines(path, lambda order: order == 1, last=1):
         listed.weights[words] = weight
         if words != ngram.BEGIN:
             listed.words[words] = len(listed.unigrams)
@@ -116,7 +116,7 @@ def _unigrams(path: Path) -> _Listed:
 
 def _read_longer(path: Path, contexts: set[str], listed: _Listed) -> None:
     """Add the n-grams that continue the contexts, and the contexts' backoff weights."""
-    for words, log10, weight in _lines(path, lambda order: order > 1):
+    for words, log10, weight in _read_lines(path, lambda order: order > 1):
         context, _, last = words.rpartition(" ")
         if context in contexts and last in listed.words:
             ids, logs = listed.following.setdefault(context, ([], []))
@@ -126,7 +126,7 @@ def _read_longer(path: Path, contexts: set[str], listed: _Listed) -> None:
             listed.weights[words] = weight
 
 
-def _lines(path: Path, wanted, last: int | None = None):
+def _read_lines(path: Path, wanted, last: int | None = None):
     """Yield the n-gram, log10 p and backoff weight of the `wanted` orders, up to order `last`."""
     order = 0
     with ngram.open_text(path) as lines:

@@ -10,7 +10,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.scoring import foils, ngram, plausible, results
 from recency.scoring.results import Result
-from recency.scoring.word_pieces import pieces
+from recency.scoring.word_pieces import split_word
 
 
 def main(
@@ -79,7 +79,7 @@ def score(
     if context not in words:
         raise InputError(f"the table of words has no column {context}, the unit of context")
     groups = list(words.groupby(context, sort=False).indices.values())
-    parts = [pieces(word, text_rule) for word in words["word"]]
+    parts = [split_word(word, text_rule) for word in words["word"]]
     streams = [[part for row in rows for part in parts[row]] for rows in groups]
     scored = ngram.score(path, streams, bos)
     plain, tokens = np.zeros(len(words)), np.array([len(part) for part in parts], np.int32)

@@ -17,9 +17,9 @@ from recency.scoring.distribution import (
     TIE,
     ExactStatistics,
     Statistics,
-    delicate,
     exact_statistics,
-    in_sums,
+    needs_float64,
+    select_sums,
 )
 from recency.scoring.windows import window_of
 
@@ -63,7 +63,7 @@ class OutputLayer:
         #: The part of the network before the output layer; it takes the network's arguments.
         self.body: Callable = model.base_model
         self._compare(model)
-        self.far = _far(model)
+        self.far = _has_far_logits(model)
 
     def _compare(self, model: PreTrainedModel) -> None:
         """Refuse a network that is not causal, or whose logits are transformed further."""
@@ -77,10 +77,10 @@ class OutputLayer:
         moved = (expected - model(input_ids=later, use_cache=False).logits[0].float())[:-1].abs()
         if len(moved) and moved.max() > (1e-2 if half else 1e-5) * size:
             raise InputError(
-                f"{type(model).__name__} is not causal: a later token changes what it makes of the "
-                "earlier ones; open a masked LM with recency.load(…, masked=True)"
+                f"{type(model).__name__} is not causal: its output at a token depends on later tokens; "
+                "open a masked LM with recency.load(…, masked=True)"
             )
-        for self.body in (model.base_model, partial(_up_to_output_layer, model)):
+        for self.body in (model.base_model, partial(_output_layer_inputs, model)):
             states = self.body(input_ids=ids, use_cache=False)[0][0]
             if states.shape[-1] != self.exact.shape[-1]:
                 continue
@@ -109,7 +109,7 @@ class OutputLayer:
 
         The `wanted` statistics (recency.scoring.distribution) follow.
         """
-        asked, wanted = wanted, in_sums(wanted)
+        asked, wanted = wanted, select_sums(wanted)
         rows, states = self.row[targets], states.to(self.exact.dtype)
         chosen = (states.double() * self.own[targets].double()).sum(-1)
         chosen = self.finish(chosen, rows)
@@ -129,7 +129,7 @@ class OutputLayer:
             )
             mass[~full] = -torch.inf
         total = mass.logsumexp(0)
-        finished = sums.finish(total) if enough and not delicate(wanted) else None
+        finished = sums.finish(total) if enough and not needs_float64(wanted) else None
         if wanted and finished is None:
             exact = ExactStatistics(wanted, chosen - total, ties)
             mass_of_all = self.masses(
@@ -185,7 +185,7 @@ class OutputLayer:
                 logits = self.finish(self._product(lower, rows), rows)
                 if shift is not None:
                     logits.sub_(shift)
-                value = reduce(logits, _within(chosen, rows))
+                value = reduce(logits, _rows_within(chosen, rows))
                 sums[kind] = value if start == first else add(sums[kind], value)
         return sums
 
@@ -230,7 +230,7 @@ def exponential_sum(logits: torch.Tensor) -> torch.Tensor:
     return logits.mul_(LOG2_E).exp2_().sum(-1).double()
 
 
-def _far(model: PreTrainedModel) -> bool:
+def _has_far_logits(model: PreTrainedModel) -> bool:
     """Return whether a network's logits are far from 0."""
     ids = torch.arange(min(8, window_of(model, 8)), device=model.device)[None]
     logits = model(
@@ -239,7 +239,9 @@ def _far(model: PreTrainedModel) -> bool:
     return float(logits.float().logsumexp(-1).abs().max()) > FAR
 
 
-def _within(chosen: torch.Tensor | None, rows: slice) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _rows_within(
+    chosen: torch.Tensor | None, rows: slice
+) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return the indices of the `chosen` rows in a block, and their rows within it."""
     if chosen is None:
         return None
@@ -247,7 +249,7 @@ def _within(chosen: torch.Tensor | None, rows: slice) -> tuple[torch.Tensor, tor
     return inside, chosen[inside] - rows.start
 
 
-def _up_to_output_layer(model: PreTrainedModel, **inputs) -> list[torch.Tensor]:
+def _output_layer_inputs(model: PreTrainedModel, **inputs) -> list[torch.Tensor]:
     """Return the inputs of the output layer, which then runs on only one position per text.
 
     For networks whose head transforms the base model's output (BERT, ModernBERT).

@@ -34,8 +34,8 @@ LAGS = (-2, -1, 0, 1, 2)
 SAME, APART, BOUNDARY = 0.5, 0.1, 40.0
 #: For the unit: fewest words, least share of distinct words, and occurrences of a frequent word.
 LEAST_OF_UNIT, DIFFERENT, FREQUENT = 2_000, 1 / 3, 10
-#: Range of `scale` for natural text in bits; nats read as bits have up to .81, bits as nats from
-#: 1.42.
+#: Range of `unit_scale` for natural text in bits; nats read as bits have up to .81, bits as nats
+#: from 1.42.
 SCALE = (0.86, 1.40)
 #: Tolerance of negative surprisal by rounding, bits.
 ROUNDING = 1e-3
@@ -150,14 +150,14 @@ def implausible(
     if most <= 1:
         way_out = "Declare the column as `probability`, or check the LM's scores"
         return f"no word has more than 1 bit ({described}): are these probabilities?", way_out
-    if problem := shifted(words, bits):
+    if problem := describe_shift(words, bits):
         return problem, "Check which words the surprisals belong to: rows, or the first position"
     if problem := _contradicts_corrected(words, table):
         return problem, "Check the corrected column: its rows and its unit"
     return None if unit is None else _other_unit(words, bits, unit, described)
 
 
-def shifted(words: pd.DataFrame, bits: np.ndarray) -> str:
+def describe_shift(words: pd.DataFrame, bits: np.ndarray) -> str:
     """Describe a shift, in which surprisal correlates with a neighbour's length; "" without one.
 
     Parameters
@@ -187,14 +187,14 @@ def shifted(words: pd.DataFrame, bits: np.ndarray) -> str:
             off = f"{abs(best)} word{'s' * (abs(best) > 1)} too {'early' if best > 0 else 'late'}"
             first, last = words.word.iloc[part[0]], words.word.iloc[part[-1]]
             return (
-                f"from {first!r} (word_id {part[0]}) to {last!r} ({part[-1]}) surprisal stands "
+                f"from {first!r} (word_id {part[0]}) to {last!r} ({part[-1]}) surprisal is "
                 f"{off}. Correlation with the length of the word k places on ({len(part):,} words), "
                 f"k: r = {shown}"
             )
     return ""
 
 
-def scale(words: pd.Series, bits: np.ndarray) -> float:
+def unit_scale(words: pd.Series, bits: np.ndarray) -> float:
     """Return log2(mean(2**surprisal)) of frequent words relative to their unigram surprisal.
 
     Parameters
@@ -229,19 +229,21 @@ def scale(words: pd.Series, bits: np.ndarray) -> float:
 def _other_unit(
     words: pd.DataFrame, bits: np.ndarray, unit: str, described: str
 ) -> tuple[str, str] | None:
-    ratio = scale(words.word, bits)
+    ratio = unit_scale(words.word, bits)
     low, high = SCALE
     if np.isnan(ratio) or low <= ratio <= high:
         return None
     factors = {other: size / _UNITS[unit] for other, size in _UNITS.items()}
-    best = min(factors, key=lambda other: abs(np.log(scale(words.word, bits * factors[other]))))
+    best = min(
+        factors, key=lambda other: abs(np.log(unit_scale(words.word, bits * factors[other])))
+    )
     problem = (
         f"{described}; the scale of frequent words is {ratio:.2f}, and {low:.2f} to {high:.2f} in the "
         f"right unit"
     )
     if best == unit:
         return problem, "Check the unit and the LM's scores"
-    fitting = scale(words.word, bits * factors[best])
+    fitting = unit_scale(words.word, bits * factors[best])
     way_out = f"Declare `unit: {best}`, with which the scale is {fitting:.2f}, instead of {unit}"
     return problem, way_out
 

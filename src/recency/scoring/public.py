@@ -124,9 +124,9 @@ def surprisal(
         A text; texts, split at white space; texts as lists of words; or a data frame with `item` (the
         text) and `word`, in reading order. Context never crosses texts. The string of a special token,
         such as "<|endoftext|>", is ordinary text.
-    model : Model, PreTrainedModel, str or path
-        A model from `load`, which can be reused; a folder or a Hub name, optionally with a `bias`; a
-        transformers network with its `tokenizer`; or an ARPA or KenLM file.
+    model : Model, PreTrainedModel, str or path A model from `load`, which can be reused; a folder
+        or a Hub name, optionally with a `bias`; a transformers network with its `tokenizer`; or an
+        ARPA or KenLM file.
     tokenizer : tokenizer or path, optional
         The tokenizer of a network.
     bias : mapping, optional
@@ -156,18 +156,16 @@ def surprisal(
         Unit of context (a column) for n-gram models.
     tokens_at_once : int, optional
         Inputs that run together, which bounds memory; by default 2,048, more on a GPU with room.
-    space_after : list of lists of bool, optional
-        Whether a space follows each word, for texts as lists of words (false within "do" + "n't", or in
-        Chinese). A data frame has it as a column.
+    space_after : list of lists of bool, optional Whether a space follows each word, for texts as
+        lists of words (false within "do" + "n't", or in Chinese). A data frame has it as a column.
     measures : str or list of str, optional
         Further measures of the word's first token: "entropy", "entropy_reduction", "renyi_<alpha>",
         "pmi", "log_rank", "rank", "top_<k>"; of the next word: "word_entropy",
         "word_entropy_reduction"; and inside a causal network, such as "attention_entropy_l2_h3"
         (docs/internals.md). Masked models do not have entropy_reduction, pmi, word entropy and
         internal measures; n-gram models have none.
-    context : int or list of int, optional
-        Numbers of words n: the column surprisal_context_<n>_bits is the surprisal given the begin token
-        and at most the last n words.
+    context : int or list of int, optional Numbers of words n: the column surprisal_context_<n>_bits
+        is the surprisal given the begin token and at most the last n words.
     ngram_lm : path, optional
         ARPA or KenLM file for the measures "ngram_explained" and "ngram_remainder".
     tuned_lens : path, optional
@@ -177,10 +175,10 @@ def surprisal(
     lossy : mapping, optional
         Erase context words at random, as {"erasure": {"form": "exponential", "half_life": 3}}, and
         return expected surprisal (docs/lossy.md); without measures and context.
-    word_entropy : mapping, optional
-        Settings of word entropy: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file or
-        list} for enumeration, or {"method": "beam", "beam": 64}; each with "longest", "tolerance" and
-        "end_of_text". Standard errors, bounds or masses are further columns.
+    word_entropy : mapping, optional Settings of word entropy: {"method": "sampling", "samples": 64,
+        "seed": 1}, {"words": file or list} for enumeration, or {"method": "beam", "beam": 64}; each
+        with "longest", "tolerance" and "end_of_text". Standard errors, bounds or masses are further
+        columns.
     report : callable, optional
         Called with the numbers of finished and of all windows.
 
@@ -198,12 +196,12 @@ def surprisal(
         tokens          number of the word's tokens
         context_tokens  number of tokens before the word that the model saw, with the begin token
 
-        Columns of `measures` and `context` follow. `lossy` adds surprisal_standard_error_bits, 0 where
-        the expectation is exact, and its settings are in the table's `attrs`.
+        Columns of `measures` and `context` follow. `lossy` adds surprisal_standard_error_bits, 0
+        where the expectation is exact, and its settings are in the table's `attrs`.
 
-        With `rows` "tokens", one row per token, with a new index: item, position and word of its word,
-        token (as in the vocabulary), token_id, start and end (exclusive; characters in the given text,
-        or in the joined words), surprisal_bits, context_tokens, and the measures.
+        With `rows` "tokens", one row per token, with a new index: item, position and word of its
+        word, token (as in the vocabulary), token_id, start and end (exclusive; characters in the
+        given text, or in the joined words), surprisal_bits, context_tokens, and the measures.
 
     Raises
     ------
@@ -262,8 +260,8 @@ def surprisal(
                 "'word_entropy' there, or leave them out"
             )
         settings["word_entropy"] = word_entropy_settings.check(word_entropy)
-    opened = _opened(model, tokenizer, bias)
-    with _evaluation(getattr(opened, "network", None)):
+    opened = _open(model, tokenizer, bias)
+    with _evaluation_mode(getattr(opened, "network", None)):
         scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)
     keys = ["item", "position", "word"]
     if isinstance(texts, pd.DataFrame) and "word_id" in texts:
@@ -278,7 +276,7 @@ def surprisal(
     return table
 
 
-def _opened(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:
+def _open(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:
     """Return an opened model, or the path of an n-gram model."""
     if isinstance(model, str | PathLike):
         if not ngram.is_ngram(os.fspath(model)):
@@ -304,11 +302,13 @@ def _opened(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scori
             "a network needs its tokenizer: recency.surprisal(texts, network, tokenizer)"
         )
     masked = type(model).__name__.endswith("ForMaskedLM")
-    return scoring.Model(model, tokenizers.of(tokenizer), masked, tokenizers.bos_token(tokenizer))
+    return scoring.Model(
+        model, tokenizers.as_tokenizer(tokenizer), masked, tokenizers.bos_token(tokenizer)
+    )
 
 
 @contextmanager
-def _evaluation(network: Any) -> Iterator[None]:
+def _evaluation_mode(network: Any) -> Iterator[None]:
     """Switch a network to evaluation mode, without dropout, and back on exit."""
     if network is None or not network.training:
         yield

@@ -83,7 +83,7 @@ def ledger(words: pd.DataFrame, rows: list[tuple[int, str, str, str]]) -> pd.Dat
     ).astype({"tokens": "str", "reason": "str", "treatment": "str"})
 
 
-def passed_on(surprisal: Path, scores_ledger: Path, out: Path, ledger: Path) -> None:
+def copy_scores(surprisal: Path, scores_ledger: Path, out: Path, ledger: Path) -> None:
     """Copy another LM's surprisal and ledger of a dataset."""
     contract_files.write(pd.read_parquet(surprisal), out)
     with atomic(ledger) as part:

@@ -27,11 +27,11 @@ def short_contexts(
         yield [
             replace(window, text=number + layer * len(texts))
             for number, (ids, word) in enumerate(zip(texts, words, strict=True))
-            for window in _of_text(ids, word, length, size, stride, bos)
+            for window in _text_windows(ids, word, length, size, stride, bos)
         ]
 
 
-def _of_text(ids, word, length, size, stride, bos) -> Iterator[Window]:
+def _text_windows(ids, word, length, size, stride, bos) -> Iterator[Window]:
     """Yield the windows of one text, numbered 0."""
     firsts = np.flatnonzero(np.append(True, word[1:] != word[:-1])) if len(word) else []
     lasts = np.append(firsts[1:], len(word)) if len(word) else []

@@ -9,7 +9,7 @@ from recency.scoring.results import Result
 from recency.scoring.texts import START
 
 
-def of_words(
+def word_table(
     words, items, texts, scores, model, unit, correction, first_word, spaces, asked
 ) -> Result:
     """Sum token scores to words, correct for white space, and list alignment issues.
@@ -35,9 +35,7 @@ def of_words(
         if np.isnan(tokens[0]):
             null = first_word == "null"
             treatment = "null" if null else "its other tokens count"
-            text.issues.insert(
-                0, alignment.Issue(int(owners[0]), "nothing stands before it", treatment)
-            )
+            text.issues.insert(0, alignment.Issue(int(owners[0]), "has no context", treatment))
             if not null:
                 tokens = np.append(0.0, tokens[1:])
         plain = np.add.reduceat(tokens, first)
@@ -61,7 +59,7 @@ def of_words(
             filled[1, rows[owners]] = corrected
         if columns:
             contexts = _contexts(score, first_word)
-            more[:, rows[owners]] = word_measures.of_words(
+            more[:, rows[owners]] = word_measures.word_measures(
                 asked, score.statistics, contexts, first, results.UNITS[unit]
             )
         filled[0, rows[owners]] = plain
@@ -93,7 +91,7 @@ def _contexts(score, first_word: str) -> dict[int, np.ndarray]:
     return surprisals
 
 
-def of_tokens(
+def token_table(
     words, items, texts, scores, model, unit, spaces, leading_space, asked
 ) -> pd.DataFrame:
     """Return one row per token: its word, its characters in the text, and its measures.
@@ -110,7 +108,9 @@ def of_tokens(
             words.iloc[rows], text.spans, None if spaces is None else spaces[rows], leading_space
         )
         contexts = _contexts(score, "null")
-        values = word_measures.of_tokens(asked, score.statistics, contexts, log) if columns else []
+        values = (
+            word_measures.token_measures(asked, score.statistics, contexts, log) if columns else []
+        )
         values_of = {
             "token": [model.tokenizer.id_to_token(int(number)) for number in text.ids],
             "token_id": text.ids.astype(np.int32),

@@ -36,7 +36,7 @@ from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
 FIRST_WORDS = ("null", "rest")
-OF_MEASURES = ("measures", "context", "tokens", "word_entropy")
+MEASURE_SETTINGS = ("measures", "context", "tokens", "word_entropy")
 
 
 @dataclass
@@ -58,10 +58,10 @@ class Model:
     @cached_property
     def around(self):
         """The `masked.Frame` of a masked LM; None for a causal LM."""
-        from recency.scoring.masked import frame
+        from recency.scoring.masked import read_frame
 
         pad = getattr(self.network.config, "pad_token_id", None)
-        return frame(self.tokenizer, pad) if self.masked else None
+        return read_frame(self.tokenizer, pad) if self.masked else None
 
     def texts(self, words: pd.DataFrame) -> dict[Any, alignment.Text]:
         """Return item → tokens, in the order of `words` (contract 1)."""
@@ -147,7 +147,7 @@ def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:
     if foils.FOIL in words:
         if lossy_surprisal.KEY in result.table.attrs:  # reuses optimised weights
             settings = settings | {"lossy": result.table.attrs[lossy_surprisal.KEY]}
-        plain = {key: value for key, value in settings.items() if key not in OF_MEASURES}
+        plain = {key: value for key, value in settings.items() if key not in MEASURE_SETTINGS}
         result.table[foils.COLUMN] = foils.surprisal(
             words,
             lambda texts: score_words(texts, model, **plain).table,
@@ -275,7 +275,7 @@ def score_words(
         model = load(model, tokenizer)
     elif not isinstance(model, Model):
         masked = type(model).__name__.endswith("ForMaskedLM")
-        tokenizer_own = tokenizer_files.of(tokenizer)
+        tokenizer_own = tokenizer_files.as_tokenizer(tokenizer)
         model = Model(model, tokenizer_own, masked, tokenizer_files.bos_token(tokenizer))
     items = words.groupby("item", sort=False).indices
     kind, shown = model.kind, words["word"].to_numpy()
@@ -306,14 +306,14 @@ def score_words(
         notes = word_entropies.add(
             model, texts, scores, asked, of_words, names, bos, stride, **options
         )
-    result = sums.of_words(
+    result = sums.word_table(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
     result.notes += notes
     if reference is not None:
         ngram_likeness.fill(result, words, asked, reference, unit)
     if tokens:
-        result.tokens = sums.of_tokens(
+        result.tokens = sums.token_table(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
     return _with_note(result, model, bos)
@@ -338,7 +338,7 @@ def score_texts(
     stride: int | None = None,
     metric: str = "within_word_l2r",
     future: str = "seen",
-    asked: measure_names.Asked = measure_names.NOTHING,
+    asked: measure_names.MeasureRequest = measure_names.NO_MEASURES,
     tuned_lens: str | Path | None = None,
     **options,
 ) -> list:
@@ -369,9 +369,9 @@ def _score_causal(
         )
     ids, output_layer = [text.ids for text in texts], model.output_layers[precision]
     words, internals = [text.word for text in texts], None
-    if names := asked.of(*measure_sites.INSIDE):
+    if names := asked.with_sources(*measure_sites.INSIDE):
         internals = Internals(model.network, names, words, output_layer, tuned_lens)
-    with internals.giving() if internals else nullcontext():
+    with internals.returning_weights() if internals else nullcontext():
         return scoring.score(
             model.network,
             ids,

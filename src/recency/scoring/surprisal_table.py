@@ -124,15 +124,15 @@ def score(
     """
     measures = dict(measures or {})
     value = value_column(columns, unit)
-    columns, parts = _single(columns)
+    columns, parts = _join_columns(columns)
     rows = _read(Path(path), [*columns.values(), *measures.values()], parts, rows or {})
-    rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
+    rows = _select_seed(_select_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if not columns.keys().isdisjoint(_OF_ONE_WORD):
-        rows, bits = _once(rows, bits, columns)
+        rows, bits = _drop_repeats(rows, bits, columns)
     options = {"join": join, "items": items, "sentences": sentences}
     joined = _join(words, rows, bits, columns, options)
-    row, spoiled, issues = _word_by_word(words, joined, rows, columns)
+    row, spoiled, issues = _match_words(words, joined, rows, columns)
     inside = row >= 0
     at = row[inside]
     count = np.bincount(at, minlength=len(words))
@@ -146,13 +146,13 @@ def score(
         )
     plain = np.bincount(at, bits[inside], minlength=len(words)).astype(float)
     plain[(count == 0) | spoiled] = np.nan
-    issues += _without(plain, count, spoiled)
+    issues += _list_lacking(plain, count, spoiled)
     none = np.full(len(words), np.nan)
-    number = _summed(rows, columns["tokens"], at, inside, len(words)) if "tokens" in columns else count  # fmt: skip
+    number = _sum_by_word(rows, columns["tokens"], at, inside, len(words)) if "tokens" in columns else count  # fmt: skip
     scores = results.table(words, none, none, np.nan_to_num(number), np.zeros(len(words)))
     scores["surprisal_bits"] = plain
     if "corrected" in columns:
-        corrected = _summed(rows, columns["corrected"], at, inside, len(words)) * BITS[unit]
+        corrected = _sum_by_word(rows, columns["corrected"], at, inside, len(words)) * BITS[unit]
         scores["corrected_bits"] = np.where(np.isnan(plain), np.nan, corrected)
     starts = pd.Series(np.flatnonzero(inside)).groupby(at).first()
     for name, column in measures.items():
@@ -160,7 +160,7 @@ def score(
         scores[name] = pd.Series(numbers[starts.to_numpy()], starts.index).reindex(scores.index)
     _refuse_missing(path, words, plain, issues, missing, joined)
     listed = results.ledger(words, sorted(issues, key=lambda issue: issue[0]))
-    unused = _unused(rows, joined.row, columns)
+    unused = _list_unused(rows, joined.row, columns)
     lacking = int(np.isnan(plain).sum())
     note = f"{len(words) - lacking:,} of {len(words):,} words have a value; {lacking:,} have none"
     strange = f"{len(unused):,} of the table's {len(rows.frame):,} rows are no word of the dataset"
@@ -170,7 +170,7 @@ def score(
     return Result(scores, listed, notes=notes)
 
 
-def _single(
+def _join_columns(
     columns: Mapping[str, str | Sequence[str]],
 ) -> tuple[dict[str, str], dict[str, Sequence[str]]]:
     """Return key → column, and, for lists of columns, joined column → its columns."""
@@ -220,7 +220,7 @@ def value_column(columns: Mapping[str, str], unit: str | None) -> str:
     return named[0]
 
 
-def _of_dataset(rows, columns, dataset: str, called: str | None):
+def _select_dataset(rows, columns, dataset: str, called: str | None):
     """Keep the rows of a dataset."""
     if "dataset" not in columns:
         return rows
@@ -235,7 +235,7 @@ def _of_dataset(rows, columns, dataset: str, called: str | None):
     return replace(rows, frame=rows.frame[kept])
 
 
-def _of_seed(rows, columns, seed: int | None):
+def _select_seed(rows, columns, seed: int | None):
     """Keep the rows of a seed."""
     if "seed" not in columns:
         return rows
@@ -256,7 +256,7 @@ def _bits(rows: strict_tables.Table, column: str, kind: str, unit: str) -> np.nd
     if kind == "logprob":
         wrong, way = given > ROUNDING, "map it as `surprisal:` if these are surprisals"
     elif kind == "probability":
-        wrong, way = (given <= 0) | (given > 1), "leave what has no probability empty"
+        wrong, way = (given <= 0) | (given > 1), "leave missing probabilities empty"
     if wrong.any():
         line = int(given.index[wrong][0])
         what = {"surprisal": "below 0", "logprob": "above 0"}.get(kind, "not above 0 and at most 1")
@@ -268,7 +268,7 @@ def _bits(rows: strict_tables.Table, column: str, kind: str, unit: str) -> np.nd
     return np.maximum(given.to_numpy() * sign, 0.0) * BITS[unit]
 
 
-def _once(
+def _drop_repeats(
     rows: strict_tables.Table, bits: np.ndarray, columns
 ) -> tuple[strict_tables.Table, np.ndarray]:
     """Drop repeated rows and refuse two values of one word, unless rows are tokens."""
@@ -313,7 +313,7 @@ def _join(
     return engine.join(words, keys, rows.path, chosen=chosen, kind="surprisal", partial=True)
 
 
-def _word_by_word(
+def _match_words(
     words: pd.DataFrame, joined: engine.Join, rows: strict_tables.Table, columns: Mapping[str, str]
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, str, str, str]]]:
     """Return the word of each row (-1: none), the words with invalid values, and the issues."""
@@ -338,13 +338,13 @@ def _word_by_word(
     return row, spoiled, issues
 
 
-def _summed(rows: strict_tables.Table, column: str, at, inside, words: int) -> np.ndarray:
+def _sum_by_word(rows: strict_tables.Table, column: str, at, inside, words: int) -> np.ndarray:
     """Return the sum of a column over each word's rows; NaN if one is missing."""
     numbers = rows.numbers(column, minimum=None, missing=MISSING).to_numpy()[inside]
     return np.bincount(at, numbers, minlength=words)
 
 
-def _without(plain, count, spoiled) -> list[tuple[int, str, str, str]]:
+def _list_lacking(plain, count, spoiled) -> list[tuple[int, str, str, str]]:
     """List the words without a value, with reasons."""
     lacking = np.flatnonzero(np.isnan(plain) & ~spoiled)
     reasons = {0: "not in the table"}
@@ -372,7 +372,7 @@ def _refuse_missing(
     )
 
 
-def _unused(
+def _list_unused(
     rows: strict_tables.Table, word_row: np.ndarray, columns: Mapping[str, str]
 ) -> pd.DataFrame:
     """Return ledger entries for the table's rows that match no word of the dataset."""

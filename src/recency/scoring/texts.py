@@ -42,7 +42,7 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
             raise InputError(
                 "space_after goes with lists of words; a data frame has it as a column"
             )
-        return _checked(texts)
+        return _check_table(texts)
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
         raise InputError(
             f"texts are a string, a list of strings, a list of lists of words, or a data frame with "
@@ -52,7 +52,7 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
     starts: list[int] = []
     lengths: list[int | None] = []  # None for a string
     for number, text in enumerate([texts] if isinstance(texts, str) else texts, 1):
-        words = _words_of(text, number)
+        words = _split_words(text, number)
         lengths.append(None if isinstance(text, str) else len(words))
         rows += [(str(number), position, word) for position, word in enumerate(words, 1)]
         if isinstance(text, str):
@@ -94,7 +94,7 @@ def spaces_of(words: pd.DataFrame) -> np.ndarray | None:
 
 def _spaces_of_lists(space_after: Spaces, lengths: list[int | None]) -> np.ndarray:
     """Return `space_after` of all texts' words as one array; `lengths` are the numbers of words."""
-    lists = _values(space_after, "space_after")
+    lists = _as_list(space_after, "space_after")
     if len(lists) != len(lengths):
         raise InputError(f"space_after has {len(lists)} lists for {len(lengths)} texts")
     flags: list[bool] = []
@@ -102,7 +102,7 @@ def _spaces_of_lists(space_after: Spaces, lengths: list[int | None]) -> np.ndarr
         where = f"space_after of text {number}"
         if length is None:
             raise InputError(f"{where}: the text is a string; give it as a list of words")
-        values = _values(spaces, where)
+        values = _as_list(spaces, where)
         if len(values) != length:
             raise InputError(f"{where} has {len(values)} values for {length} words")
         for position, value in enumerate(values, 1):
@@ -112,14 +112,14 @@ def _spaces_of_lists(space_after: Spaces, lengths: list[int | None]) -> np.ndarr
     return np.array(flags, bool)
 
 
-def _values(values: object, where: str) -> list:
+def _as_list(values: object, where: str) -> list:
     """Return the values of a list or another iterable."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f"{where} is {values!r}, not a list")
     return list(values)
 
 
-def _words_of(text: object, number: int) -> list[str]:
+def _split_words(text: object, number: int) -> list[str]:
     """Return the words of one text."""
     if isinstance(text, str):
         words = text.split()
@@ -135,7 +135,7 @@ def _words_of(text: object, number: int) -> list[str]:
     return words
 
 
-def _checked(frame: pd.DataFrame) -> pd.DataFrame:
+def _check_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Check a table of words, and add missing `word_id` and `position`."""
     missing = [column for column in ("item", "word") if column not in frame]
     if missing:

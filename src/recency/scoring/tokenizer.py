@@ -28,9 +28,9 @@ def load(model: str | Path, tokenizer=None) -> tuple:
             raise InputError(
                 f"{path} is no tokenizer.json that could be opened ({error})"
             ) from error
-        return _bare(backend), _bos_in_files(path.parent)
+        return _without_truncation(backend), _bos_in_files(path.parent)
     if tokenizer is not None and not isinstance(tokenizer, str | Path):
-        return of(tokenizer), bos_token(tokenizer)
+        return as_tokenizer(tokenizer), bos_token(tokenizer)
     from transformers import AutoTokenizer
 
     source = model if tokenizer is None else tokenizer
@@ -52,10 +52,10 @@ def load(model: str | Path, tokenizer=None) -> tuple:
     # For a folder without a tokenizer, transformers returns one with only special tokens.
     if backend.get_vocab_size() <= len(backend.get_added_tokens_decoder()):
         raise InputError(f"{str(source)!r} has no tokenizer; {advice}")
-    return _bare(backend), bos_token(opened)
+    return _without_truncation(backend), bos_token(opened)
 
 
-def of(tokenizer):
+def as_tokenizer(tokenizer):
     """Return a copy of a transformers or tokenizers tokenizer as a `tokenizers.Tokenizer`."""
     from tokenizers import Tokenizer
 
@@ -66,7 +66,7 @@ def of(tokenizer):
             f"a tokenizer is one of transformers (a fast one) or tokenizers, or a tokenizer.json, not "
             f"{type(tokenizer).__name__}"
         )
-    return _bare(Tokenizer.from_str(tokenizer.to_str()))
+    return _without_truncation(Tokenizer.from_str(tokenizer.to_str()))
 
 
 def bos_token(tokenizer) -> str | None:
@@ -91,7 +91,7 @@ def _bos_in_files(folder: Path) -> str | None:
     return None
 
 
-def _bare(tokenizer):
+def _without_truncation(tokenizer):
     """Turn truncation, padding and the parsing of special tokens off."""
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -12,15 +12,15 @@ from recency.errors import InputError
 from recency.progress import progress
 from recency.scoring import cdlm
 from recency.scoring.mix import END
-from recency.scoring.word_pieces import rewritten
+from recency.scoring.word_pieces import rewrite
 
 
-def sentences_of(
+def read_sentences(
     text: str | Path, base: cdlm.Base, text_rule: str = "displayed"
 ) -> list[list[int]]:
     """Return a corpus's lines as word ids, with </s> at the end of each."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
-    lines = (line.split() for doc in documents for line in rewritten(doc, text_rule).split("\n"))
+    lines = (line.split() for doc in documents for line in rewrite(doc, text_rule).split("\n"))
     return [base.ids([*words, END]) for words in lines if words]
 
 
@@ -85,8 +85,10 @@ def main(
             draw.normal(0, 0.1, (size, width)) for size in (len(base.words), len(base.words) + 1)
         )
         model = cdlm.Model(base, E, v, np.zeros((matrices, width, width)))
-    contexts, words = cdlm.examples(base, sentences_of(text, base, text_rule), model.reach)
-    held = cdlm.examples(base, sentences_of(validation, base, text_rule), model.reach)
+    contexts, words = cdlm.training_examples(
+        base, read_sentences(text, base, text_rule), model.reach
+    )
+    held = cdlm.training_examples(base, read_sentences(validation, base, text_rule), model.reach)
     trained = ["T"] if grown_from else ["E", "v", *["T"] * bool(matrices)]
     tensors = {
         name: torch.tensor(getattr(model, name), dtype=torch.float32) for name in cdlm.FIELDS

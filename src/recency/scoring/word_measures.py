@@ -8,7 +8,7 @@ import numpy as np
 
 from recency import plugins
 from recency.errors import InputError
-from recency.scoring.measures import Asked, measure_of
+from recency.scoring.measures import MeasureRequest, measure_of
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Words:
         return sums / (self.end - self.begin) if how == "mean" else sums
 
 
-def of_tokens(
-    asked: Asked,
+def token_measures(
+    asked: MeasureRequest,
     statistics: Mapping[str, np.ndarray],
     contexts: Mapping[int, np.ndarray],
     log: float,
@@ -56,11 +56,11 @@ def of_tokens(
     `asked.lengths`, and -1 for the whole context, to surprisal (tokens,) in nats. `log` is the unit
     in nats.
     """
-    return _derived(asked, statistics, contexts, np.arange(len(contexts[-1])), log)
+    return _compute(asked, statistics, contexts, np.arange(len(contexts[-1])), log)
 
 
-def of_words(
-    asked: Asked,
+def word_measures(
+    asked: MeasureRequest,
     statistics: Mapping[str, np.ndarray],
     contexts: Mapping[int, np.ndarray],
     first: np.ndarray,
@@ -68,13 +68,13 @@ def of_words(
 ) -> list[np.ndarray]:
     """Return the measures of each word: statistics of its first token, and sums of surprisal.
 
-    The arguments are those of `of_tokens`; `first` has the numbers of the words' first tokens.
+    The arguments are those of `token_measures`; `first` has the numbers of the words' first tokens.
     """
     summed = {length: np.add.reduceat(tokens, first) for length, tokens in contexts.items()}
-    return _derived(asked, statistics, summed, first, log)
+    return _compute(asked, statistics, summed, first, log)
 
 
-def _derived(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
+def _compute(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
     """Compute the measures of words or tokens that begin at the tokens `first`."""
     end = np.append(first[1:], len(next(iter(statistics.values()), [0])) - 1)
     words = Words(statistics, surprisal, first, end)

@@ -12,7 +12,7 @@ RULES = ("displayed", "lower", "bare", "split")
 _SPLIT = re.compile(rf"{scripts.WORD}+(?:['’.,-]{scripts.WORD}+)*|[^\w\s]")
 
 
-def pieces(word: str, rule: str = "displayed") -> list[str]:
+def split_word(word: str, rule: str = "displayed") -> list[str]:
     """Apply a rule to a displayed word; `split` may return several words.
 
     A word of only punctuation is unchanged. Raises InputError for an unknown rule.
@@ -30,9 +30,11 @@ def pieces(word: str, rule: str = "displayed") -> list[str]:
     return [(short[kept[0] : kept[-1] + 1] if kept else short).lower()]
 
 
-def rewritten(text: str, rule: str) -> str:
+def rewrite(text: str, rule: str) -> str:
     """Apply a rule to the words of a text and keep its lines."""
     if rule == "displayed":
         return text
     lines = text.split("\n")
-    return "\n".join(" ".join(p for w in line.split() for p in pieces(w, rule)) for line in lines)
+    return "\n".join(
+        " ".join(p for w in line.split() for p in split_word(w, rule)) for line in lines
+    )

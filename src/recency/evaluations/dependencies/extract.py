@@ -101,7 +101,7 @@ def _between_tokens(
             for token, (number, other) in sentence.coreference():
                 if number >= len(story) or other >= len(story[number].places):
                     continue  # the tag points to no token
-                if not quoted and sentence.behind_quotation_mark(token):
+                if not quoted and sentence.follows_quotation_mark(token):
                     continue
                 if (number, other) < (sentence.number, token):
                     pair = (sentence.places[token], story[number].places[other])

@@ -235,8 +235,8 @@ def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
     outputs = np.empty((len(order), parts[0].shape[1]), np.float32)
     outputs[order] = np.concatenate(parts)
     if outputs.shape[1] == 1:
-        return scores.of_scores(outputs[:, 0], dev.targets)
-    return scores.of_labels(outputs.argmax(1), dev.targets)
+        return scores.score_numbers(outputs[:, 0], dev.targets)
+    return scores.score_labels(outputs.argmax(1), dev.targets)
 
 
 def _written(row: dict) -> str:

@@ -20,7 +20,7 @@ class Stated:
     window: float = math.nan
 
 
-def stated(lm: LM, units: list[float] | None = None) -> Stated:
+def stated_memory(lm: LM, units: list[float] | None = None) -> Stated:
     """Return the memory implied by an LM's bias or memory; `units` are quartiles of half-lives.
 
     ALiBi's slope m for all heads has the half-life ln 2/m tokens, and a state that fades by α has

@@ -23,6 +23,8 @@ from recency.files import atomic
 from recency.stats import claims
 from recency.stats.groups import groups, letters
 
+_SMALLEST = "the smallest effect of interest"
+
 
 def write_p(p: float) -> str:
     """Format p for text: "< .001", "= .033", "= .40", "= 1"."""
@@ -124,7 +126,7 @@ def _limit(evidence: Evidence) -> str | None:
     threshold = evidence.threshold
     if min(reaches) <= (threshold or largest):
         return None
-    limit = "the smallest effect of interest" if threshold else "the largest observed lead"
+    limit = _SMALLEST if threshold else "the largest observed lead"
     return (
         "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
         f"studies would detect is {nats(min(reaches))} nats, and {limit} is "
@@ -211,12 +213,12 @@ def _power(evidence: Evidence) -> list[str]:
     )
     if evidence.threshold:
         threshold = f"{nats(evidence.threshold)} nats ({_stated(evidence)})"
-        text += f"; the smallest effect of interest is {threshold}"
+        text += f"; {_SMALLEST} is {threshold}"
     return [f"{text}."]
 
 
 def _unit(evidence: Evidence) -> dict[str, float]:
-    """Return the unit in which the smallest effect of interest is stated, with its value."""
+    """Return the unit and value of the smallest effect of interest in the config."""
     return {unit: value for unit, value in (evidence.stated or {}).items() if value is not None}
 
 
@@ -230,7 +232,7 @@ def _stated(evidence: Evidence) -> str:
 
 
 def _unknown(evidence: Evidence) -> list[str]:
-    """Return a sentence if the smallest effect of interest is unknown, with the reason."""
+    """Return a sentence with the reason if no smallest effect of interest can be computed."""
     if not math.isnan(evidence.smallest_effect):
         return []
     run = evidence.baseline in evidence.order

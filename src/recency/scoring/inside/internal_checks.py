@@ -29,14 +29,14 @@ def verify(internals: Internals) -> None:
     ids = torch.arange(min(8, window_of(model, 8)), device=model.device)[None]
     ids = (ids + vocabulary // 2) % vocabulary
     plain = internals.output_layer.body(input_ids=ids, use_cache=False)[0]
-    with internals.giving():
+    with internals.returning_weights():
         observed = internals.observe(ids, torch.zeros_like(ids), use_cache=False)
-        for layer in {wanted.layer for wanted in internals.of("attention")}:
+        for layer in {wanted.layer for wanted in internals.with_source("attention")}:
             _verify_attention(internals, layer, ids)
     if not _is_near(observed.hidden, plain):
         raise InputError(f"{kind} computes other states where it gives its attention weights")
-    looked_at = {wanted.layer for wanted in internals.of("predictions")}
-    layers = looked_at | {wanted.layer for wanted in internals.of("states")}
+    looked_at = {wanted.layer for wanted in internals.with_source("predictions")}
+    layers = looked_at | {wanted.layer for wanted in internals.with_source("states")}
     if layers:
         _verify_states(internals, layers, ids, plain)
     if looked_at:
@@ -60,8 +60,8 @@ def _verify_attention(internals: Internals, layer: int, ids: torch.Tensor) -> No
     is_one = bool((sums <= 1 + NEAR_IN_HALF).all()) if sinks else _is_near(sums, sums * 0 + 1)
     if not (is_causal and is_one):
         raise InputError(
-            f"{type(module).__name__} gives weights of attention that are not those of a causal "
-            f"softmax, {tuple(weights.shape)}, so that measures of attention are not for "
+            f"{type(module).__name__} gives attention weights, {tuple(weights.shape)}, that are not "
+            "those of a causal softmax, so that measures of attention do not apply to "
             f"{type(internals.model).__name__}"
         )
 

@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring import measure_sites as sites
-from recency.scoring.attention_weights import giving_weights
+from recency.scoring.attention_weights import weights_enabled
 from recency.scoring.inside import internal_checks
 from recency.scoring.inside.lens import Lens
 from recency.scoring.inside.network_parts import parts_of, step_source
@@ -92,7 +92,7 @@ class Internals:
         for problem in sites.problems(names, self.parts.shape):
             raise InputError(problem)
         self.wanted = [self._resolve(name) for name in names]
-        looked_at = [wanted.layer for wanted in self.of("predictions")]
+        looked_at = [wanted.layer for wanted in self.with_source("predictions")]
         self.lens = Lens(model, looked_at, tuned_lens)
         self.earlier: dict[int, torch.Tensor] = {}  # layer → last states of the previous piece
         internal_checks.verify(self)
@@ -100,17 +100,17 @@ class Internals:
 
     def _resolve(self, name: str) -> Wanted:
         measure = measure_of(name)
-        layer, head = sites.of(name) if measure.site else (None, None)
+        layer, head = sites.parse_site(name) if measure.site else (None, None)
         layer = sites.last_layer(measure, self.parts.shape) if layer is None else layer
         return Wanted(name, measure, layer, head, function_of(name))
 
-    def of(self, source: str) -> list[Wanted]:
+    def with_source(self, source: str) -> list[Wanted]:
         """Return the requested measures with one of `measure_sites.SOURCES`."""
         return [wanted for wanted in self.wanted if wanted.measure.source == source]
 
-    def giving(self):
+    def returning_weights(self):
         """Return a context with attention weights turned on, if a measure needs them."""
-        return giving_weights(self.model) if self.of("attention") else nullcontext()
+        return weights_enabled(self.model) if self.with_source("attention") else nullcontext()
 
     def __call__(self, input_ids: torch.Tensor, windows: list[Window], **settings) -> Observed:
         """Run the body on a batch of windows with measures; short contexts have none."""
@@ -133,7 +133,7 @@ class Internals:
         with self._hooks(observed, words):
             output = self.output_layer.body(input_ids=input_ids, **settings)
         observed.hidden, observed.state = output[0], getattr(output, "state", None)
-        self._see(self.parts.shape.layers, observed.hidden, observed)
+        self._observe_states(self.parts.shape.layers, observed.hidden, observed)
         return observed
 
     @contextmanager
@@ -153,95 +153,95 @@ class Internals:
                 stack.callback(handle.remove)
 
             parts, layers = self.parts, {asked.layer for asked in self.wanted}
-            for layer in {asked.layer for asked in self.of("attention")}:
+            for layer in {asked.layer for asked in self.with_source("attention")}:
 
                 def attend(module, inputs, output, layer=layer):
-                    return self._attend(module, output, layer, words, observed)
+                    return self._observe_attention(module, output, layer, words, observed)
 
                 hook(parts.attention[layer], attend)
-            of_states = {asked.layer for asked in [*self.of("states"), *self.of("predictions")]}
-            for layer in of_states - {parts.shape.layers}:
+            of_states = [*self.with_source("states"), *self.with_source("predictions")]
+            for layer in {asked.layer for asked in of_states} - {parts.shape.layers}:
                 if layer == 0:
 
                     def enter(module, inputs, named):
                         given = inputs[0] if inputs else named["hidden_states"]
-                        self._see(0, given, observed)
+                        self._observe_states(0, given, observed)
 
                     hook(parts.layers[0], enter, before=True)
                     continue
 
                 def leave(module, inputs, output, layer=layer):
                     given = output if isinstance(output, torch.Tensor) else output[0]
-                    self._see(layer, given, observed)
+                    self._observe_states(layer, given, observed)
 
                 hook(parts.layers[layer - 1], leave)
             for layer, memory in parts.memories.items():
                 if layer in layers:
 
                     def remember(module, inputs, output, layer=layer):
-                        self._remember(module, inputs, output[0], layer, observed)
+                        self._observe_memory(module, inputs, output[0], layer, observed)
 
                     hook(memory, remember)
             for layer, mixer in parts.mixers.items():
-                if wanted := [asked for asked in self.of("steps") if asked.layer == layer]:
+                if wanted := [asked for asked in self.with_source("steps") if asked.layer == layer]:
                     linear, to_steps = step_source(mixer)
 
                     def step(module, inputs, output, wanted=wanted, to_steps=to_steps):
-                        self._keep(wanted, observed, to_steps(output))
+                        self._store(wanted, observed, to_steps(output))
 
                     hook(linear, step)
             yield
 
-    def _attend(self, module, output, layer: int, words, observed: Observed):
+    def _observe_attention(self, module, output, layer: int, words, observed: Observed):
         """Reduce a layer's attention to its measures and drop the weights."""
         if not isinstance(output, tuple) or len(output) < 2 or output[1] is None:
             raise InputError(
                 f"{type(module).__name__} gives no attention weights, so that measures of attention "
                 f"are not for {type(self.model).__name__}"
             )
-        weights = exact(output[1])
-        here = [wanted for wanted in self.of("attention") if wanted.layer == layer]
+        weights = as_float32(output[1])
+        here = [wanted for wanted in self.with_source("attention") if wanted.layer == layer]
         done: dict[str, torch.Tensor] = {}
         for wanted in here:
-            stem = sites.without(wanted.name, "head")
-            same = [e for e in here if sites.without(e.name, "head") == stem]
+            stem = sites.strip_site(wanted.name, "head")
+            same = [e for e in here if sites.strip_site(e.name, "head") == stem]
             if all(e.head is not None for e in same):
                 of_head = weights[:, wanted.head - 1 : wanted.head]
-                observed.values[wanted.name] = _reduced(wanted, of_head, words)[:, 0]
+                observed.values[wanted.name] = _reduce_weights(wanted, of_head, words)[:, 0]
                 continue
             if stem not in done:
-                done[stem] = _reduced(wanted, weights, words)
+                done[stem] = _reduce_weights(wanted, weights, words)
             values = done[stem]
             value = values.mean(1) if wanted.head is None else values[:, wanted.head - 1]
             observed.values[wanted.name] = value
         return (output[0], None, *output[2:])
 
-    def _see(self, layer: int, states: torch.Tensor, observed: Observed) -> None:
+    def _observe_states(self, layer: int, states: torch.Tensor, observed: Observed) -> None:
         """Compute measures from a layer's output states (batch, positions, width)."""
-        if any(asked.layer == layer for asked in self.of("predictions")):
+        if any(asked.layer == layer for asked in self.with_source("predictions")):
             observed.states[layer] = states
-        wanted = [asked for asked in self.of("states") if asked.layer == layer]
+        wanted = [asked for asked in self.with_source("states") if asked.layer == layer]
         if not wanted:
             return
-        states = exact(states)
+        states = as_float32(states)
         first = self.earlier.get(layer)
         first = torch.full_like(states[:, 0], torch.nan) if first is None else first[: len(states)]
         self.earlier[layer] = states[:, -1].clone()
-        self._keep(wanted, observed, states, torch.cat([first[:, None], states[:, :-1]], 1))
+        self._store(wanted, observed, states, torch.cat([first[:, None], states[:, :-1]], 1))
 
-    def _remember(self, memory, inputs, given, layer: int, observed: Observed) -> None:
+    def _observe_memory(self, memory, inputs, given, layer: int, observed: Observed) -> None:
         """Compute measures from the gates and step sizes of a recurrent layer."""
-        gated = [wanted for wanted in self.of("gates") if wanted.layer == layer]
+        gated = [wanted for wanted in self.with_source("gates") if wanted.layer == layer]
         if gated:
-            self._keep(gated, observed, memory.gates(inputs[0], inputs[1], given))
-        if stepping := [wanted for wanted in self.of("steps") if wanted.layer == layer]:
-            self._keep(stepping, observed, memory.step_sizes(inputs[0]))
+            self._store(gated, observed, memory.gates(inputs[0], inputs[1], given))
+        if stepping := [wanted for wanted in self.with_source("steps") if wanted.layer == layer]:
+            self._store(stepping, observed, memory.step_sizes(inputs[0]))
 
-    def _keep(self, wanted: list[Wanted], observed: Observed, *given) -> None:
+    def _store(self, wanted: list[Wanted], observed: Observed, *given) -> None:
         for measure in wanted:
             observed.values[measure.name] = measure.function(*given)
 
-    def take(
+    def measure_positions(
         self, observed: Observed, rows: np.ndarray, columns: np.ndarray, chosen: torch.Tensor
     ) -> torch.Tensor:
         """Return the measures at some positions: (measures, positions), float64, nats.
@@ -249,10 +249,12 @@ class Internals:
         `chosen` holds the token after each position. Raises InputError for an impossible value.
         """
         return torch.stack(
-            [self._take(wanted, observed, rows, columns, chosen) for wanted in self.wanted]
+            [self._measure_one(wanted, observed, rows, columns, chosen) for wanted in self.wanted]
         )
 
-    def _take(self, wanted: Wanted, observed: Observed, rows, columns, chosen) -> torch.Tensor:
+    def _measure_one(
+        self, wanted: Wanted, observed: Observed, rows, columns, chosen
+    ) -> torch.Tensor:
         if wanted.measure.source == "predictions":
             states = self.lens(observed.states[wanted.layer][rows, columns], wanted.layer)
             values = wanted.function(self.output_layer.score(states, chosen)[0])
@@ -286,7 +288,7 @@ class Internals:
                 f"values ({least} to {most}); its attention or states are not those the measure needs"
             )
 
-    def of_tokens(self, values: np.ndarray) -> dict[str, np.ndarray]:
+    def token_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Return name → a value for each token, and NaN for the text's end.
 
         `values` (measures, tokens + 1) are indexed by predictions, so that measures of an input
@@ -300,12 +302,12 @@ class Internals:
         }
 
 
-def exact(values: torch.Tensor) -> torch.Tensor:
+def as_float32(values: torch.Tensor) -> torch.Tensor:
     """Return values in float32 or a wider type."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def _reduced(wanted: Wanted, weights: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+def _reduce_weights(wanted: Wanted, weights: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
     """Reduce weights (batch, heads, queries, keys) to (batch, heads, queries), in blocks."""
     batch, heads, queries, keys = weights.shape
     at_once = max(1, WEIGHTS_AT_ONCE // (queries * keys))

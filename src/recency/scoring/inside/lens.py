@@ -44,7 +44,9 @@ class Lens:
         self.norm: nn.Module | None = final_norm(model)
         self.maps: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         if path is not None:
-            self.maps = _maps(Path(path), [layer for layer in layers if layer < self.last], model)
+            self.maps = _read_maps(
+                Path(path), [layer for layer in layers if layer < self.last], model
+            )
 
     def __call__(self, states: torch.Tensor, layer: int) -> torch.Tensor:
         """Return the inputs of the output layer for a layer's states (n, width)."""
@@ -60,7 +62,7 @@ def _dtype(module: nn.Module) -> torch.dtype:
     return next((parameter.dtype for parameter in module.parameters()), torch.float32)
 
 
-def _maps(path: Path, layers: list[int], model: PreTrainedModel):
+def _read_maps(path: Path, layers: list[int], model: PreTrainedModel):
     """Read the affine maps of layers: layer → (weight, bias)."""
     try:
         with safe_open(path, "pt") as file:

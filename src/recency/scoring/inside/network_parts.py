@@ -9,7 +9,7 @@ from torch.nn import functional
 from transformers import PreTrainedModel
 
 from recency.attention.biased import attention_modules
-from recency.scoring.measure_sites import Shape, of_memory
+from recency.scoring.measure_sites import Shape, memory_shape
 from recency.scoring.windows import reads_on
 
 #: Mixers of selective state-space layers, as transformers names them.
@@ -42,11 +42,11 @@ def parts_of(model: PreTrainedModel) -> Parts:
     many = config.num_hidden_layers
     if reads_on(model):
         layers = list(model.base_model.layers)
-        shape = of_memory(config.memory, many, bool(config.feed_forward))
+        shape = memory_shape(config.memory, many, bool(config.feed_forward))
         return Parts(shape, layers, memories=dict(enumerate(layers, 1)))
-    attention = _numbered(attention_modules(model), many)
+    attention = _number_layers(attention_modules(model), many)
     mixers = [module for module in model.modules() if type(module).__name__ in MIXERS]
-    mixers = _numbered(mixers, many)
+    mixers = _number_layers(mixers, many)
     shape = Shape(
         type(model).__name__,
         many,
@@ -60,7 +60,7 @@ def parts_of(model: PreTrainedModel) -> Parts:
     return Parts(shape, layers, attention, mixers=mixers)
 
 
-def _numbered(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
+def _number_layers(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
     """Return layer → module, by the modules' own numbers, or in order if every layer has one."""
     numbers = [getattr(module, "layer_idx", None) for module in modules]
     if all(isinstance(number, int) for number in numbers) and len({*numbers}) == len(numbers):

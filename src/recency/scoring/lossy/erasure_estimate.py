@@ -42,7 +42,7 @@ class Word:
             for row in patterns
         ]
 
-    def wanted(self, tolerance: float | None) -> np.ndarray:
+    def next_patterns(self, tolerance: float | None) -> np.ndarray:
         """Return the patterns to score next; none if the word is finished."""
         if self.exact is None:
             return self.patterns.exact
@@ -52,8 +52,8 @@ class Word:
             return self.patterns.exact[:0]
         return self.patterns.draw(min(left, FURTHER if self.drawn else FIRST))
 
-    def take(self, values: np.ndarray) -> None:
-        """Add the scores (patterns, values) of the patterns that `wanted` returned."""
+    def add_scores(self, values: np.ndarray) -> None:
+        """Add the scores (patterns, values) of the patterns that `next_patterns` returned."""
         if self.exact is None:
             self.exact = values
         else:
@@ -73,7 +73,9 @@ class Word:
         surprisal = [row[0] for row in self.drawn]
         return self.patterns.rest * float(np.std(surprisal, ddof=1)) / np.sqrt(len(surprisal))
 
-    def moved(self, begins: bool, preceded: bool, followed: bool, correction: str) -> float:
+    def whitespace_shift(
+        self, begins: bool, preceded: bool, followed: bool, correction: str
+    ) -> float:
         """Return the change of expected surprisal by the whitespace correction, nats.
 
         Parameters
@@ -101,6 +103,6 @@ class Word:
             total += self.patterns.rest * float(move(np.array(self.drawn)).mean())
         return total
 
-    def needed(self, tolerance: float) -> float:
+    def samples_needed(self, tolerance: float) -> float:
         """Return the number of samples for a standard error of `tolerance` (nats)."""
         return len(self.patterns.exact) + len(self.drawn) * (self.error / tolerance) ** 2

@@ -20,7 +20,7 @@ MOST_PROBABLE = 0.75
 AT_ONCE = 4096
 
 
-def all_patterns(words: int) -> np.ndarray:
+def list_patterns(words: int) -> np.ndarray:
     """Return every pattern of retained (true) and erased words: (2^words, words)."""
     numbers = np.arange(2**words)[:, None]
     return (numbers >> np.arange(words)) % 2 == 1
@@ -87,7 +87,7 @@ class Patterns:
         """Choose the exact patterns; `retention` (words,) is between 0 and 1, both exclusive."""
         self.retention, self.generator = retention, generator
         if len(retention) <= np.log2(samples):
-            self.exact = all_patterns(len(retention))
+            self.exact = list_patterns(len(retention))
         else:
             most = int(MOST_PROBABLE * samples)
             self.exact = most_probable(retention, 1 / samples, most)

@@ -75,9 +75,9 @@ class Estimates:
         """Estimate the words (item, word) in rounds until all are finished."""
         row_of: dict[tuple, int] = {}
         values = np.zeros((0, VALUES))
-        todo = [self._word(item, word) for item, word in asked]
+        todo = [self._start_word(item, word) for item, word in asked]
         while todo:
-            patterns = [word_estimate.wanted(tolerance) for word_estimate in todo]
+            patterns = [word_estimate.next_patterns(tolerance) for word_estimate in todo]
             contexts = [word_estimate.contexts(part) for word_estimate, part in zip(todo, patterns)]
             keys = [[self.reader.key(context) for context in part] for part in contexts]
             new = {
@@ -97,12 +97,12 @@ class Estimates:
                 if not names:
                     self._finish(word_estimate, tolerance)
                     continue
-                word_estimate.take(values[[row_of[key] for key in names]])
+                word_estimate.add_scores(values[[row_of[key] for key in names]])
                 self.scored += len(names)
                 left.append(word_estimate)
             todo = left
 
-    def _word(self, number: int, word: int) -> Word:
+    def _start_word(self, number: int, word: int) -> Word:
         """Return a word with the patterns of its context."""
         first, context = self.items[number].context(word, self.reach)
         retention = erasures.retention(self.form, context, self.reach)
@@ -129,10 +129,10 @@ class Estimates:
             preceded = word_estimate.word == 0 or self._is_followed(
                 rows, item, word_estimate.word - 1
             )
-            corrected = values[SURPRISAL] + word_estimate.moved(
+            corrected = values[SURPRISAL] + word_estimate.whitespace_shift(
                 begins, preceded, followed, self.writing.correction
             )
-        needed = word_estimate.needed(tolerance) if tolerance else np.nan
+        needed = word_estimate.samples_needed(tolerance) if tolerance else np.nan
         row = rows[item.owners[word_estimate.word]]
         self.filled[:, row] = values[SURPRISAL], corrected, word_estimate.error, needed, values[-1]
 
@@ -143,7 +143,7 @@ class Estimates:
         after = item.owners[word + 1] if word + 1 < len(item.owners) else len(rows)
         return bool(self.writing.spaces[rows[after - 1]])
 
-    def require(self, tolerance: float | None, of: str) -> list[str]:
+    def require_tolerance(self, tolerance: float | None, of: str) -> list[str]:
         """Return a note on the words that miss a tolerance (nats); raise InputError if too many do.
 
         `of` describes the words, as in "of 900 words".

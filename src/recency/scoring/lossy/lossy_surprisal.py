@@ -102,14 +102,14 @@ def score(
     pilot = asked[every // 2 :: every][:PILOT] if tolerance is not None else []
     total = len(asked)
     estimates.add(pilot, tolerance)
-    estimates.require(tolerance, f"of {len(pilot)} words tried")
+    estimates.require_tolerance(tolerance, f"of {len(pilot)} words tried")
     left = sorted(set(asked) - set(pilot))
     at_once = max(16, CONTEXTS_AT_ONCE // lossy.samples)
     for first in range(0, len(left), at_once):
         report(len(pilot) + first, total)
         estimates.add(left[first : first + at_once], tolerance)
     report(total, total)
-    notes += estimates.require(tolerance, f"of {total:,} words")
+    notes += estimates.require_tolerance(tolerance, f"of {total:,} words")
     table = estimates.table()
     table.attrs[KEY] = {
         name: dict(value) if isinstance(value, Mapping) else value
@@ -129,7 +129,7 @@ def with_unigram(words: pd.DataFrame, path: str) -> pd.DataFrame:
     """Add unigram surprisal to words, from a file of contract 3 with the same words."""
     table = pd.read_parquet(path, columns=["word_id", "surprisal_bits"])
     if not np.array_equal(table["word_id"], words["word_id"]):
-        raise InputError(f"{path}: its words are not those of the dataset; make it again")
+        raise InputError(f"{path}: its words are not those of the dataset; compute it again")
     return words.assign(**{UNIGRAM: table["surprisal_bits"].to_numpy()})
 
 

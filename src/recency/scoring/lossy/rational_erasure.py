@@ -14,7 +14,7 @@ import numpy as np
 
 from recency.errors import InputError
 from recency.networks.erasures import logistic
-from recency.scoring.lossy.erasure_patterns import all_patterns, probabilities
+from recency.scoring.lossy.erasure_patterns import list_patterns, probabilities
 from recency.scoring.lossy.lossy_readers import SURPRISAL, Context, Item
 from recency.scoring.lossy.lossy_settings import Lossy
 
@@ -60,7 +60,7 @@ def search(items: Sequence[Item], reader, lossy: Lossy) -> tuple[dict[str, objec
         If the budget cannot be met.
     """
     problem = Problem(items, reader, lossy)
-    slopes, notes = problem.given() if lossy.form.slopes else problem.best()
+    slopes, notes = problem.given_slopes() if lossy.form.slopes else problem.optimised_slopes()
     raw = slopes / problem.spread
     intercept = float(problem.intercept(slopes) - problem.mean @ raw)
     weights = {"form": "resource_rational", "slopes": dict(zip(problem.names, raw.tolist()))}
@@ -126,7 +126,7 @@ class Problem:
             samples.append(
                 _Sample(
                     *(item, word, first, values),
-                    all_patterns(len(values)) if few else None,
+                    list_patterns(len(values)) if few else None,
                     None if few else generator.random((self.form.patterns, len(values))),
                 )
             )
@@ -187,14 +187,14 @@ class Problem:
         self.tried[key] = float(np.mean(totals))
         return self.tried[key]
 
-    def given(self) -> tuple[np.ndarray, list[str]]:
+    def given_slopes(self) -> tuple[np.ndarray, list[str]]:
         """Return the config's slopes, standardised."""
         slopes = np.array([self.form.slopes[name] for name in self.names]) * self.spread
         return slopes, [
             "resource-rational retention: slopes as given; the intercept meets the budget"
         ]
 
-    def best(self) -> tuple[np.ndarray, list[str]]:
+    def optimised_slopes(self) -> tuple[np.ndarray, list[str]]:
         """Return the standardised slopes with the least surprisal, and lines for the log."""
         from scipy.optimize import minimize
 

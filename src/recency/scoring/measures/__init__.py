@@ -119,7 +119,7 @@ class Measure:
 
     def argument(self, name: str) -> list[int | float | str]:
         """Return the parameter in a name as a list of arguments; empty without one."""
-        text = sites.without(name, self.site)[len(self.name) + 1 :]
+        text = sites.strip_site(name, self.site)[len(self.name) + 1 :]
         kind = {"integer": int, "number": float, "word": str}
         return [kind[self.parameter["type"]](text)] if self.parameter else []
 
@@ -138,7 +138,7 @@ class Measure:
         sites.check(name, self)
         if not self.parameter:
             return name
-        full, name = name, sites.without(name, self.site)
+        full, name = name, sites.strip_site(name, self.site)
         text, least = name[len(self.name) + 1 :], self.parameter.get("minimum", 0)
         if self.parameter["type"] == "word":
             if re.fullmatch("[a-z]+", text):
@@ -200,7 +200,7 @@ def examples() -> list[str]:
 def measure_of(name: str) -> Measure:
     """Return the measure of a name; raise InputError with the nearest name if there is none."""
     measures = declared()
-    for stem in (name, sites.without(name, "head")):
+    for stem in (name, sites.strip_site(name, "head")):
         measure = measures.get(stem)
         if measure and not measure.parameter and (stem == name or measure.site):
             return measure
@@ -211,7 +211,7 @@ def measure_of(name: str) -> Measure:
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureRequest:
     """The checked request for measures in addition to surprisal."""
 
     measures: tuple[str, ...] = ()  # in canonical form, without "surprisal"
@@ -237,7 +237,7 @@ class Asked:
         ]
         return tuple(dict.fromkeys(needed))
 
-    def of(self, *sources: str) -> tuple[str, ...]:
+    def with_sources(self, *sources: str) -> tuple[str, ...]:
         """Return the measures with one of these sources."""
         return tuple(name for name in self.measures if measure_of(name).source in sources)
 
@@ -248,18 +248,18 @@ class Asked:
         return tuple(sorted({*self.contexts, *needed}))
 
 
-NOTHING = Asked()
+NO_MEASURES = MeasureRequest()
 
 
 def check(
     measures: str | Iterable[str] | None = None, contexts: int | Iterable[int] | None = None
-) -> Asked:
+) -> MeasureRequest:
     """Check a request for measures; raise InputError with the nearest name for an unknown one.
 
     A single name or a single number of words needs no list.
     """
-    names = [measures] if isinstance(measures, str) else list(_listed(measures, "measures"))
-    spelled = dict.fromkeys(name if name == SURPRISAL else _spelled(name) for name in names)
+    names = [measures] if isinstance(measures, str) else list(_as_list(measures, "measures"))
+    spelled = dict.fromkeys(name if name == SURPRISAL else _canonical(name) for name in names)
     spelled.pop(SURPRISAL, None)
     if isinstance(contexts, str):
         raise InputError(
@@ -267,15 +267,15 @@ def check(
             'set `within` to "item" or "sentence"'
         )
     whole = isinstance(contexts, Integral) and not isinstance(contexts, bool)
-    lengths = [contexts] if whole else list(_listed(contexts, "context"))
+    lengths = [contexts] if whole else list(_as_list(contexts, "context"))
     for length in lengths:
         whole = isinstance(length, Integral) and not isinstance(length, bool)
         if not whole or length < 0:
             raise InputError(f"context: {length!r} is no number of words (0, 1, 2, …)")
-    return Asked(tuple(spelled), tuple(sorted({int(length) for length in lengths})))
+    return MeasureRequest(tuple(spelled), tuple(sorted({int(length) for length in lengths})))
 
 
-def _spelled(name: object) -> str:
+def _canonical(name: object) -> str:
     """Return a measure's name in canonical form."""
     if not isinstance(name, str):
         raise InputError(f"no measure is called {plugins.unknown(PACKAGE, name, patterns())}")
@@ -295,7 +295,7 @@ def columns(
     return columns_of(check(measures, contexts), unit)
 
 
-def columns_of(asked: Asked, unit: str) -> list[str]:
+def columns_of(asked: MeasureRequest, unit: str) -> list[str]:
     """Return the columns of a request, with the unit as a suffix where they have one."""
     endings = {0: "", 1: f"_{unit}"}
     powers = [(name, measure_of(name).unit) for name in asked.measures]
@@ -304,7 +304,7 @@ def columns_of(asked: Asked, unit: str) -> list[str]:
     return [name + endings.get(power, f"_{unit}{power}") for name, power in powers]
 
 
-def check_masked(asked: Asked) -> None:
+def check_masked(asked: MeasureRequest) -> None:
     """Refuse measures that masked LMs do not have."""
     lacking = [name for name in asked.measures if not measure_of(name).masked]
     lacking += [f"context: {list(asked.contexts)}"] * bool(asked.contexts)
@@ -316,7 +316,7 @@ def check_masked(asked: Asked) -> None:
         )
 
 
-def refuse_ngrams(asked: Asked, tokens: bool = False) -> None:
+def refuse_ngrams(asked: MeasureRequest, tokens: bool = False) -> None:
     """Refuse everything but surprisal of words for an n-gram model."""
     if asked.measures or asked.contexts or tokens:
         what = asked.measures[0] if asked.measures else "context" if asked.contexts else "tokens"
@@ -326,7 +326,7 @@ def refuse_ngrams(asked: Asked, tokens: bool = False) -> None:
         )
 
 
-def _listed(values, what: str) -> Iterable:
+def _as_list(values, what: str) -> Iterable:
     """Return a list; empty for None."""
     if values is None:
         return ()

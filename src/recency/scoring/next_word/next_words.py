@@ -137,7 +137,9 @@ class NextWords:
     def _body(self, **inputs):
         lower = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.bf16)
         layout = (
-            nullcontext() if self.bf16 else forward.laid_out(self.network, forward.WORTH_A_LAYOUT)
+            nullcontext()
+            if self.bf16
+            else forward.use_layouts(self.network, forward.WORTH_A_LAYOUT)
         )
         with lower, layout:
             return self.body(**inputs)
@@ -162,7 +164,7 @@ class NextWords:
             if roots
         ]
         total, done = sum(len(roots) for _, roots in cut), 0
-        for pack in _packs(cut):
+        for pack in _pack_windows(cut):
             results = list(self._pack(pack))
             for group, values in results:
                 for name, of_roots in values.items():
@@ -290,7 +292,7 @@ class NextWords:
 
     def _carried(self, ids, roots) -> Iterator[tuple[Group, dict]]:
         reader, read = CarriedStates(self.network, self.bf16), 0
-        for same in _runs(roots, self._at_once()):
+        for same in _group_runs(roots, self._at_once()):
             pieces = []
             for root in same:
                 pieces.append(ids[read : root.length])
@@ -315,7 +317,7 @@ def _unchecked(group: Group, grown: torch.Tensor) -> None:
     """Check nothing: the states are not computed by attention in branches."""
 
 
-def _runs(roots: list[Root], at_once: int) -> Iterator[list[Root]]:
+def _group_runs(roots: list[Root], at_once: int) -> Iterator[list[Root]]:
     """Yield consecutive roots of one kind, at most `at_once`."""
     for _, same in groupby(roots, key=lambda root: root.kind):
         same = list(same)
@@ -323,7 +325,7 @@ def _runs(roots: list[Root], at_once: int) -> Iterator[list[Root]]:
             yield same[first : first + at_once]
 
 
-def _packs(cut: list[tuple]) -> Iterator[list[tuple]]:
+def _pack_windows(cut: list[tuple]) -> Iterator[list[tuple]]:
     """Group windows of similar length into packs of about TOKENS tokens."""
     pack: list[tuple] = []
     for window in sorted(cut, key=lambda pair: -len(pair[0])):

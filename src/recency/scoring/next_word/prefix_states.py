@@ -70,7 +70,7 @@ class CarriedStates:
                 last = hidden[:, -1]
             outputs.append(last)
             carried.append(self.state)
-        self.level = _joined(carried)
+        self.level = _concatenate(carried)
         return torch.cat(outputs)
 
     def extend(self, parents: torch.Tensor, tokens: torch.Tensor, at_once: int) -> torch.Tensor:
@@ -82,7 +82,7 @@ class CarriedStates:
             output, state = self._run(tokens[part, None], state)
             hidden.append(output[:, -1])
             carried.append(state)
-        self.level = _joined(carried)
+        self.level = _concatenate(carried)
         return torch.cat(hidden)
 
     def _run(self, ids: torch.Tensor, state: tuple) -> tuple[torch.Tensor, tuple]:
@@ -92,7 +92,7 @@ class CarriedStates:
         return output.last_hidden_state, output.state
 
 
-def _joined(states: list[tuple]) -> tuple:
+def _concatenate(states: list[tuple]) -> tuple:
     """Concatenate the states of several batches."""
     return tuple(
         tuple(torch.cat(tensors) for tensors in zip(*layers, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 from recency.errors import InputError
 from recency.scoring.alignment import Text
 from recency.scoring.begin_token import begin_token
-from recency.scoring.measures import Asked
+from recency.scoring.measures import MeasureRequest
 from recency.scoring.next_word.next_words import NextWords
 from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 from recency.scoring.results import UNITS
@@ -20,7 +20,7 @@ def add(
     model,
     texts: Sequence[Text],
     scores: Sequence,
-    asked: Asked,
+    asked: MeasureRequest,
     settings: WordEntropy,
     names: Sequence[tuple[object, Sequence[str]]],
     bos: bool | str = True,
@@ -59,9 +59,9 @@ def add(
         score.statistics.update(column)
     firsts = [np.unique(text.word, return_index=True) for text in texts]
     if settings.tolerance is not None:
-        _require(settings, columns, firsts, names)
+        _require_tolerance(settings, columns, firsts, names)
     scored = np.concatenate([column[NAME][at] for column, (_, at) in zip(columns, firsts)])
-    notes = [_described(settings, int(np.isfinite(scored).sum()), len(scored))]
+    notes = [_describe(settings, int(np.isfinite(scored).sum()), len(scored))]
     if settings.method == "sampling":
         longer = np.concatenate([column["cut"] for column in columns])
         if np.nanmax(longer, initial=0) > 0:
@@ -78,7 +78,7 @@ def add(
     return notes
 
 
-def _described(settings: WordEntropy, scored: int, words: int) -> str:
+def _describe(settings: WordEntropy, scored: int, words: int) -> str:
     """Return a line on the method and the number of words with a value."""
     how = {
         "sampling": f"{settings.samples} samples a word, seed {settings.seed}, {settings.estimator}",
@@ -88,7 +88,7 @@ def _described(settings: WordEntropy, scored: int, words: int) -> str:
     return f"{NAME}: {settings.method}, {how}; {scored:,} of {words:,} words have it"
 
 
-def _require(settings: WordEntropy, columns, firsts, names) -> None:
+def _require_tolerance(settings: WordEntropy, columns, firsts, names) -> None:
     """Raise InputError if a word misses the tolerance, with the one that misses it most."""
     off, where = [], []
     for column, (owners, at), (item, words) in zip(columns, firsts, names, strict=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 from recency.errors import InputError
 from recency.names import nearest
-from recency.scoring.measures import Asked
+from recency.scoring.measures import MeasureRequest
 
 NAME = "word_entropy"
 #: Method → its settings, and its further columns with the power of their unit.
@@ -148,7 +148,9 @@ def _words(source: Any) -> tuple[str, ...]:
     return words
 
 
-def extend(asked: Asked, settings: Mapping[str, Any] | WordEntropy | None) -> Asked:
+def extend(
+    asked: MeasureRequest, settings: Mapping[str, Any] | WordEntropy | None
+) -> MeasureRequest:
     """Add the method's columns to a request that includes word entropy."""
     if NAME not in asked.separate:
         return asked

@@ -88,7 +88,7 @@ class Sampling:
     def _first(self, group) -> tuple[tuple, _Paths]:
         """Select the exact first tokens, and sample from the others."""
         kind, with_end = group.kind, self.settings.end_of_text
-        certain, paths = [], _paths()
+        certain, paths = [], _empty_paths()
         for part, after in self.events.parts(group.states, kind):
             roots = np.arange(len(self.sum))[part]
             mass = after.first_mass(kind, with_end)
@@ -140,7 +140,7 @@ class Sampling:
         owner = np.zeros(len(states), int)
         owner[: len(certain[0])], owner[nodes[going]] = certain[0], paths.root[going]
         part_of = (np.cumsum(np.bincount(owner, minlength=len(self.sum))) - 1) // most
-        further, followed = [], _paths()
+        further, followed = [], _empty_paths()
         for part in np.unique(part_of[owner]):
             mine = np.flatnonzero(part_of[owner] == part)  # the exact ones first
             local = np.full(len(states) + 1, -1)
@@ -210,7 +210,9 @@ class Sampling:
         self.strata.root += roots.tolist()
         self.strata.mass += masses.tolist()
         counts = np.maximum(FEWEST, np.ceil(masses / self.share - 1e-9)).astype(int)
-        return _paths(np.repeat(roots, counts), np.repeat(first + np.arange(len(roots)), counts))
+        return _empty_paths(
+            np.repeat(roots, counts), np.repeat(first + np.arange(len(roots)), counts)
+        )
 
     def _uniform(self, roots: np.ndarray) -> np.ndarray:
         """Return a uniform random number for each entry, from its root's generator."""
@@ -277,7 +279,7 @@ class Sampling:
         return {NAME: value, f"{NAME}_se": np.sqrt(variance), "cut": self.cut}
 
 
-def _paths(root=(), stratum=()) -> _Paths:
+def _empty_paths(root=(), stratum=()) -> _Paths:
     """Return paths without samples."""
     whole = (np.array(root, int), np.array(stratum, int))
     numbers = np.zeros(len(root), int)
