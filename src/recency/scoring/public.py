@@ -74,8 +74,8 @@ def load(
     """
     if not isinstance(checkpoint, str | PathLike):
         raise InputError(
-            f"a checkpoint is a folder or a name on the Hub, not {type(checkpoint).__name__}; give a network "
-            "directly to recency.surprisal(texts, network, tokenizer)"
+            f"a checkpoint is a folder or a name on the Hub, not {type(checkpoint).__name__}; give a "
+            "network directly to recency.surprisal(texts, network, tokenizer)"
         )
     checkpoint = os.fspath(checkpoint)
     if ngram.is_ngram(checkpoint):
@@ -187,14 +187,14 @@ def surprisal(
     DataFrame
         One row per word, in order, with the index of a data frame that was given:
 
-        item            the text: "1", "2", ... or the data frame's
-        position        the word's number in the text, from 1, or the data frame's
-        word            as given; preceded by `word_id` if the data frame has it
-        surprisal_bits  sum over the word's tokens; NaN for a word without context or without a token
-        corrected_bits  the same, with the space after the word included; NaN for masked models,
-                        n-gram models, and tokenizers without marks of spaces
-        tokens          number of the word's tokens
-        context_tokens  number of tokens before the word that the model saw, with the begin token
+            item            the text: "1", "2", ... or the data frame's
+            position        the word's number in the text, from 1, or the data frame's
+            word            as given; preceded by word_id if the data frame has it
+            surprisal_bits  sum over the word's tokens; NaN for a word without context or token
+            corrected_bits  the same, with the space after the word included; NaN for masked models,
+                            n-gram models, and tokenizers without marks of spaces
+            tokens          number of the word's tokens
+            context_tokens  number of tokens before the word that the model saw, with the begin token
 
         Columns of `measures` and `context` follow. `lossy` adds surprisal_standard_error_bits, 0
         where the expectation is exact, and its settings are in the table's `attrs`.

@@ -41,7 +41,7 @@ def test_a_tuned_lens_maps_states_before_the_norm(tokenizer, tmp_path):
     for name, faulty in {
         "has no 1.bias": {"1.weight": maps["1.weight"]},
         "is (31, 32)": maps | {"1.weight": torch.ones(31, 32)},
-        "holds <layer>.weight": maps | {"layer.1.weight": torch.ones(32)},
+        "may only hold <layer>.weight": maps | {"layer.1.weight": torch.ones(32)},
         "not finite": maps | {"1.bias": torch.full((32,), torch.inf)},
     }.items():
         save_file(faulty, tmp_path / "lens.safetensors")

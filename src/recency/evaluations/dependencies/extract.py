@@ -110,7 +110,7 @@ def _between_tokens(
 
 
 def _between_words(tokens: list[tuple[str, Place, Place]], table_words: dict) -> list[tuple]:
-    """Return distinct rows of COLUMNS, without dependencies within a word, as of "boar" and "'s"."""
+    """Return distinct rows of COLUMNS, without dependencies within a word ("boar" and "'s")."""
     rows = {}
     for kind, head, dependent in tokens:
         for position in (head, dependent):

@@ -29,7 +29,7 @@ class Fitted:
     shift: float
 
     def residuals(self, scored: Observations, conditional: bool = False) -> np.ndarray:
-        """Return times minus predictions (subjects, words), with random effects if `conditional`."""
+        """Return times minus predictions (subjects, words), `conditional` on random effects."""
         fixed = columns(self.formula.fixed, scored)
         left = scored.times - self.shift - fixed @ self.fit.solution.beta
         if conditional:

@@ -1,4 +1,4 @@
-"""The memory implied by an LM's settings: half-life of a slope or fading state, length of a window."""
+"""The memory implied by an LM's settings: half-life of a slope or state, or length of a window."""
 
 import math
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ def main(
 
 
 def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[str, pd.DataFrame]:
-    """Return split → its words, with a random sample of the training sentences if there are more."""
+    """Return split → words, with at most `sentences` randomly drawn training sentences."""
     parts = {name: table[table.split == name] for name in SPLITS}
     for name, part in parts.items():
         if part.groupby("sentence").size().max() < 2 or part.empty:

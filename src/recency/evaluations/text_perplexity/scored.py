@@ -21,7 +21,7 @@ def perplexity(nats: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Seed:
-    """Scores of one training run: nats (words,) of each text, and the weight of the interpolation."""
+    """Scores of one training run: nats (words,) of each text, and the interpolation weight."""
 
     variant: str  # the LM of this training run
     seed: str
