@@ -87,9 +87,9 @@ def main(
                 raise InputError(f"{out.name} is not here: {placed}. Put it at {local}")
             raise InputError(f"{out.name}: `local: {local}` is not a file; correct or remove it")
         return _copy(path, out, expected, byte_range, "correct `local` or its checksum")
-    if url is not None and (path := _in_mirrors(mirrors, _mirrored(url))):
+    if url is not None and (path := _find_in_mirrors(mirrors, _mirror_paths(url))):
         return _copy(path, out, expected, byte_range, "put the right file there or remove it")
-    if stand_in is not None and (path := _in_mirrors(mirrors, [stand_in["path"]])):
+    if stand_in is not None and (path := _find_in_mirrors(mirrors, [stand_in["path"]])):
         print(f"{out.name}: the stand-in {path} is used in place of {url or 'the original'}")
         print(f"stand-in {path} for {url or placed}", file=sys.stderr)
         expected = Expected(stand_in.get("sha256"))
@@ -106,14 +106,14 @@ def main(
 # ---------------------------------------------------------------- copies
 
 
-def _mirrored(url: str) -> list[str]:
+def _mirror_paths(url: str) -> list[str]:
     """Return the file's paths in a mirror: `<host>/<path>`, as written and unquoted."""
     parts = urlsplit(url)
     path = "/".join(part for part in parts.path.split("/") if part not in ("", ".", ".."))
     return list(dict.fromkeys(f"{parts.hostname}/{p}" for p in (path, unquote(path))))
 
 
-def _in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
+def _find_in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
     for mirror in mirrors:
         if not mirror.is_dir():
             print(f"mirror {mirror} is not a folder: skipped", file=sys.stderr)
@@ -127,7 +127,7 @@ def _in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
 def _describe_alternatives(url: str, mirrors: list[Path]) -> str:
     folder = f"{mirrors[0]}" if mirrors else "<mirror>"
     return (
-        f"or put the file at {folder}/{_mirrored(url)[0]} (`mirror:` in the config, or "
+        f"or put the file at {folder}/{_mirror_paths(url)[0]} (`mirror:` in the config, or "
         "$RECENCY_MIRROR, names the folder), or name your copy with `local:` in the config"
     )
 
@@ -147,15 +147,15 @@ def _request_file(
     return f"{out.name} cannot be downloaded and is not here. {described}. To use it, {', '.join(places)}."
 
 
-def _packed(path: Path, out: Path) -> bool:
+def _is_gzipped(path: Path, out: Path) -> bool:
     """Return whether a copy is gzipped and the original is not."""
     return path.suffix == ".gz" and out.suffix != ".gz"
 
 
 @contextmanager
-def _opened(path: Path, out: Path) -> Iterator[BinaryIO]:
+def _open_copy(path: Path, out: Path) -> Iterator[BinaryIO]:
     """Open a copy, decompressing it if necessary."""
-    with gzip.open(path, "rb") if _packed(path, out) else open(path, "rb") as stream:
+    with gzip.open(path, "rb") if _is_gzipped(path, out) else open(path, "rb") as stream:
         yield stream
 
 
@@ -163,7 +163,7 @@ def _size_limit(
     path: Path, out: Path, expected: Expected, byte_range: tuple[int, int] | None
 ) -> float:
     """Return the largest allowed size of a decompressed copy, in bytes; infinite if not gzipped."""
-    if not _packed(path, out):
+    if not _is_gzipped(path, out):
         return math.inf
     if expected.size is not None and byte_range is None:
         return expected.size
@@ -187,11 +187,11 @@ def _copy(
     print(f"{out.name}: from {path}", file=sys.stderr)
     with atomic(out) as temporary:
         try:
-            with _opened(path, out) as stream, open(temporary, "wb") as sink:
+            with _open_copy(path, out) as stream, open(temporary, "wb") as sink:
                 _copy_stream(stream, sink, path, _size_limit(path, out, expected, byte_range))
             if byte_range is not None and temporary.stat().st_size != expected.size:
                 first, last = byte_range
-                with _opened(path, out) as stream, open(temporary, "wb") as sink:
+                with _open_copy(path, out) as stream, open(temporary, "wb") as sink:
                     stream.seek(first)
                     left = last - first + 1
                     while left and (chunk := stream.read(min(CHUNK, left))):
