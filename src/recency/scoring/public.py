@@ -121,12 +121,12 @@ def surprisal(
     Parameters
     ----------
     texts : str, list of str, list of lists of str, or DataFrame
-        A text; texts, split at white space; texts as lists of words; or a data frame with `item` (the
-        text) and `word`, in reading order. Context never crosses texts. The string of a special token,
-        such as "<|endoftext|>", is ordinary text.
-    model : Model, PreTrainedModel, str or path A model from `load`, which can be reused; a folder
-        or a Hub name, optionally with a `bias`; a transformers network with its `tokenizer`; or an
-        ARPA or KenLM file.
+        A text; texts, split at white space; texts as lists of words; or a data frame with `item`
+        (the text) and `word`, in reading order. Context never crosses texts. The string of a
+        special token, such as "<|endoftext|>", is ordinary text.
+    model : Model, PreTrainedModel, str or path
+        A model from `load`, which can be reused; a folder or a Hub name, optionally with a `bias`;
+        a transformers network with its `tokenizer`; or an ARPA or KenLM file.
     tokenizer : tokenizer or path, optional
         The tokenizer of a network.
     bias : mapping, optional
@@ -156,16 +156,18 @@ def surprisal(
         Unit of context (a column) for n-gram models.
     tokens_at_once : int, optional
         Inputs that run together, which bounds memory; by default 2,048, more on a GPU with room.
-    space_after : list of lists of bool, optional Whether a space follows each word, for texts as
-        lists of words (false within "do" + "n't", or in Chinese). A data frame has it as a column.
+    space_after : list of lists of bool, optional
+        Whether a space follows each word, for texts as lists of words (false within "do" + "n't",
+        or in Chinese). A data frame has it as a column.
     measures : str or list of str, optional
         Further measures of the word's first token: "entropy", "entropy_reduction", "renyi_<alpha>",
         "pmi", "log_rank", "rank", "top_<k>"; of the next word: "word_entropy",
         "word_entropy_reduction"; and inside a causal network, such as "attention_entropy_l2_h3"
         (docs/internals.md). Masked models do not have entropy_reduction, pmi, word entropy and
         internal measures; n-gram models have none.
-    context : int or list of int, optional Numbers of words n: the column surprisal_context_<n>_bits
-        is the surprisal given the begin token and at most the last n words.
+    context : int or list of int, optional
+        Numbers of words n: the column surprisal_context_<n>_bits is the surprisal given the begin
+        token and at most the last n words.
     ngram_lm : path, optional
         ARPA or KenLM file for the measures "ngram_explained" and "ngram_remainder".
     tuned_lens : path, optional
@@ -175,10 +177,10 @@ def surprisal(
     lossy : mapping, optional
         Erase context words at random, as {"erasure": {"form": "exponential", "half_life": 3}}, and
         return expected surprisal (docs/lossy.md); without measures and context.
-    word_entropy : mapping, optional Settings of word entropy: {"method": "sampling", "samples": 64,
-        "seed": 1}, {"words": file or list} for enumeration, or {"method": "beam", "beam": 64}; each
-        with "longest", "tolerance" and "end_of_text". Standard errors, bounds or masses are further
-        columns.
+    word_entropy : mapping, optional
+        Settings of word entropy: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file
+        or list} for enumeration, or {"method": "beam", "beam": 64}; each with "longest",
+        "tolerance" and "end_of_text". Standard errors, bounds or masses are further columns.
     report : callable, optional
         Called with the numbers of finished and of all windows.
 
@@ -189,8 +191,8 @@ def surprisal(
 
             item            the text: "1", "2", ... or the data frame's
             position        the word's number in the text, from 1, or the data frame's
-            word            as given; preceded by word_id if the data frame has it
-            surprisal_bits  sum over the word's tokens; NaN for a word without context or token
+            word            as given; preceded by `word_id` if the data frame has it
+            surprisal_bits  sum over the word's tokens; NaN for a word without context or without a token
             corrected_bits  the same, with the space after the word included; NaN for masked models,
                             n-gram models, and tokenizers without marks of spaces
             tokens          number of the word's tokens

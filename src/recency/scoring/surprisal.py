@@ -90,24 +90,10 @@ def main(
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
-    The columns of `measures` and `context` (settings of `score_words`) follow, and the surprisal of
-    foils, if any (recency.scoring.foils).
-
-    Parameters
-    ----------
-    words, out, dataset, ledger
-        Contract 1; contract 3; the dataset's name; the alignment issues (CSV). Lists score many
-        datasets while opening the LM once.
-    lm : LMSpec
-    done : callable
-        Called with the number of each finished dataset.
-    accept : sequence of sequence of str
-        Checks that each dataset may fail (`plausible.require_plausible`); if given,
-        `plausible.require_unseen` is also checked.
-    unigram : sequence of path
-        Unigram surprisal of each dataset (contract 3), for erasure by frequency.
-    **settings
-        Settings of `score_words`.
+    `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
+    opened once. `done` is called with the number of each finished dataset. `accept` are checks that
+    each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
+    has unigram surprisal (contract 3), for erasure by frequency.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -217,45 +203,26 @@ def score_words(
     words : DataFrame or texts
         Contract 1, or any input of `texts.as_words`.
     model : Model, PreTrainedModel, path or str
-        An opened model, a network (with `tokenizer`), a folder, a Hub name, or an n-gram model's
-    file. tokenizer
-        The tokenizer of a network.
+        An opened model, a network (with `tokenizer`), a folder, a Hub name, or an n-gram file.
     bos : bool or str
         The begin token before each text (causal LMs): the model's own, a token, or none.
     stride : int, optional
         Tokens that each further window adds (causal LMs).
-    unit : {"bits", "nats", "log10"}
-        Unit of surprisal.
-    correction : str
-        Variant of recency.scoring.whitespace for `corrected_<unit>`.
+    unit, correction : str
+        "bits", "nats" or "log10"; variant of recency.scoring.whitespace for `corrected_<unit>`.
     first_word : {"null", "rest"}
-        Surprisal of a first word without context: null, or the sum over its tokens except the
-    first. leading_space : bool
+        Surprisal of a first word without context: null, or the sum over its later tokens.
+    leading_space : bool
         Whether a space precedes a text's first word.
-    within : {"item", "sentence"}
-        The unit of an n-gram model's context.
-    metric, future : str
-        For masked LMs, see recency.scoring.masked.
-    measures : str or sequence of str, optional
-        Further measures (recency.scoring.measures).
-    context : int or sequence of int, optional
-        Numbers of context words for which surprisal is also computed.
+    within, metric, future : str
+        "item" or "sentence", the context of n-gram models; for masked LMs (recency.scoring.masked).
+    measures, context
+        Further measures (recency.scoring.measures), and numbers of words of short contexts.
     tokens : bool
         Whether the result also has one row per token.
-    lossy : mapping or Lossy, optional
-        Erase context words at random (recency.scoring.lossy.lossy_surprisal). Not available with
-        measures, short contexts and rows of tokens.
-    ngram_lm : Reference or path, optional
-        The n-gram model of `ngram_explained` and `ngram_remainder`.
-    word_entropy : mapping, optional
-        Settings of word entropy (word_entropy_settings.WordEntropy).
-    **options
-        `window`, `tokens_at_once`, `precision` and `report` of `causal.score` and `masked.score`;
-        `tuned_lens`, the file of a tuned lens (recency.scoring.inside.lens).
-
-    Returns
-    -------
-    Result
+    lossy, ngram_lm, word_entropy, **options
+        See lossy_settings.Lossy, ngram_likeness.Reference, word_entropy_settings.WordEntropy, and
+        `causal.score`; `tuned_lens` is the file of recency.scoring.inside.lens.
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)

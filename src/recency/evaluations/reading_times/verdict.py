@@ -1,9 +1,8 @@
 """The verdict of an experiment: which LM predicts reading times best, and with what certainty.
 
 Each claim that one LM predicts better than another is judged supported, excluded or open by the
-interval of their difference and the smallest effect of interest (recency.stats.claims). For several
-pairs of LMs the interval is simultaneous (recency.stats.bootstrap.largest_t). The test on the
-held-out partition is reported next to the interval and does not decide.
+interval of their difference, simultaneous for several pairs (recency.stats.bootstrap.largest_t), and
+the smallest effect of interest (recency.stats.claims). The held-out test does not decide.
 """
 
 import json
@@ -212,8 +211,7 @@ def _power(evidence: Evidence) -> list[str]:
         f"{clusters(difference.by)})"
     )
     if evidence.threshold:
-        threshold = f"{nats(evidence.threshold)} nats ({_stated(evidence)})"
-        text += f"; {_SMALLEST} is {threshold}"
+        text += f"; {_SMALLEST} is {nats(evidence.threshold)} nats ({_stated(evidence)})"
     return [f"{text}."]
 
 
