@@ -149,7 +149,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path, monkeypatch):
         ("measures", "wrong = {}.wrong", "MEASURE: .*unexpected keyword argument 'units'"),
         ("measures", "most = {}.most", "MEASURE: tokens 'max' is none of sum, mean"),
         ("measures", "two = {}.two", "MEASURE: source 'attention states' is none of"),
-        ("measures", "site = {}.site", "MEASURE: a site, and none of the functions attention"),
+        ("measures", "site = {}.site", "MEASURE: a site needs one of the functions attention"),
     ],
 )
 def test_what_a_package_may_not_provide(tmp_path, monkeypatch, group, line, message):

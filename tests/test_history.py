@@ -153,7 +153,7 @@ def test_shares_are_not_found_on_training_text(tmp_path, monkeypatch):
     arpa.parent.mkdir()
     arpa.write_text("")
     history.of_ngrams(text, arpa)
-    mix.words_of(text, tmp_path / "words.parquet")
+    mix.write_words(text, tmp_path / "words.parquet")
     for held_out in ({"text": text}, {"words": tmp_path / "words.parquet"}):
         with pytest.raises(InputError, match="^5-gram was trained on 100% of the held-out text"):
             mix.shares([], tmp_path / "out.json", ["5-gram"], histories=[arpa], **held_out)

@@ -152,7 +152,7 @@ FRAME = pd.DataFrame({"item": "1", "word": ["the", "cat", "sat"]}, index=[7, 8, 
         (FRAME.assign(word=["the", 4, "sat"]), r"row 8: 4 is not a string$"),
         (FRAME.assign(word=["the", " ", "sat"]), r"row 8: ' ' is empty$"),
         (FRAME.assign(item=["1", None, "1"]), r"row 8: no item$"),
-        (FRAME.assign(item=["1", "2", "1"]), r"row 9: item '1' stands in two places"),
+        (FRAME.assign(item=["1", "2", "1"]), r"row 9: item '1' occurs in two places"),
         (FRAME.rename(columns={"word": "token"}), r"no column word; there are item, token$"),
     ],
 )

@@ -155,7 +155,7 @@ def test_the_reference_has_what_the_package_offers(site):
     page = content(site, "api.html")
     for name in set(recency.__all__) - {"attention"} | {"bias", "attach"}:
         assert re.search(rf'id="recency\.[\w.]*\b{name}"', page), name
-    assert "the word's number within it" in page
+    assert "the word's number in the text" in page
 
 
 @pytest.mark.long

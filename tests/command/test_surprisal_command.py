@@ -196,7 +196,7 @@ def test_how_a_bias_is_written(text, bias):
         (["--measure", "entropi"], "no measure is called 'entropi'; did you mean 'entropy'?"),
         (["--word-entropy", "sampling:sample=3"], "no setting is called 'sample'"),
         (["--word-entropy", "beam:beam"], "'beam' must be parameter=value"),
-        (["--word-entropy", "beam:beam=3"], "settings of a measure that `measures` does not name"),
+        (["--word-entropy", "beam:beam=3"], "settings for a measure that is not in `measures`"),
         (["--measure", "entropy,,rank"], "no measure is called ''"),
         (["--context", "1,two"], "context: 'two' is no number of words"),
         (["--lossy", "exponential:half_life"], "'half_life' must be parameter=value"),

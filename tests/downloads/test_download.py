@@ -325,7 +325,7 @@ def test_a_copy_that_unpacks_without_end_is_stopped(tmp_path):
 
 def test_a_download_without_end_is_stopped(server, tmp_path, monkeypatch):
     monkeypatch.setattr(internet, "MOST", 1000)
-    with pytest.raises(InputError, match="does not end after .* say its `bytes`"):
+    with pytest.raises(InputError, match="does not end after .* set its `bytes`"):
         download.main(f"{server.url}good", tmp_path / "out")
     download.main(f"{server.url}good", tmp_path / "out", bytes=len(CONTENT))
 

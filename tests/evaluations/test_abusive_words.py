@@ -225,7 +225,7 @@ def test_the_published_f1_is_the_harmonic_mean_of_precision_and_recall():
 def test_made_vectors_are_those_of_swordss():
     words, matrix = ["kind", "kindly", "cat"], np.arange(6.0).reshape(3, 2)
     entries = ["kind_adj", "Cat_noun", "unkind_adj", "zzz_noun"]
-    found = vectors.of_entries(entries, words, matrix, "jw", 2).set_index("entry")
+    found = vectors.look_up_vectors(entries, words, matrix, "jw", 2).set_index("entry")
     assert found.kind.tolist() == ["own", "own", "made", "none"]
     assert list(found.vector["Cat_noun"]) == [4, 5] and list(found.vector["zzz_noun"]) == [0, 0]
     expected = swordss.compose_vector("unkind", swordss.Index(words), matrix, "jw", 2)

@@ -51,7 +51,7 @@ def pieces(opened, table):
 def test_states_of_words_are_those_of_transformers_piece_by_piece(folder, texts):
     opened = load(folder)
     aligned = list(opened.texts(texts).values())
-    found = hidden_states.of_words(
+    found = hidden_states.word_states(
         opened.network, aligned, [0, 2], None, around=opened.around, tokens_at_once=30
     )
     with torch.inference_mode():
@@ -123,6 +123,6 @@ def network_attention(folder, ids, bias):
     from recency.scoring import attention_weights
 
     network, found = load(folder, bias=bias).network, {}
-    attention_weights.with_weights(network)
-    attention_weights.each_layer(network, ids, found.__setitem__)
+    attention_weights.enable_weights(network)
+    attention_weights.visit_layers(network, ids, found.__setitem__)
     return [found[layer][None] for layer in sorted(found)]

@@ -85,13 +85,13 @@ def test_biases_do_not_stack(study):
     model = surprisal.load(folder)
     plain = scores(model, out)
     for bias in BIASES:
-        bias_search.put_on(model.network, bias)
+        bias_search.apply_bias(model.network, bias)
         found = scores(model, out)
         pd.testing.assert_frame_equal(found, scores(surprisal.load(folder, bias=bias), out))
         assert (found.surprisal_bits - plain.surprisal_bits).abs().max() > 1e-3
     modules = biased.attention_modules(model.network)
     assert len({type(module.recency_bias).__module__ for module in modules}) == 1
-    bias_search.put_on(model.network, {"form": "none"})
+    bias_search.apply_bias(model.network, {"form": "none"})
     pd.testing.assert_frame_equal(scores(model, out), plain, atol=1e-5, rtol=1e-5)
 
 

@@ -87,7 +87,7 @@ def test_shares_are_those_of_an_analysis_of_variance(tmp_path):
     squares = anova_lm(smf.ols(formula, frame).fit(), typ=1).sum_sq
     expected = 100 * squares / squares.sum()
     terms = ["length", "surprisal", "pos_noun", "pos_noun:surprisal"]
-    found = shares.of_rows(frame, "time_ms", terms)
+    found = shares.explained_shares(frame, "time_ms", terms)
     assert found["readers"] == pytest.approx(expected["C(subject)"])
     for term in terms:
         assert found[term] == pytest.approx(expected[term]), term

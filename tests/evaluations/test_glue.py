@@ -89,7 +89,7 @@ def test_scores_are_those_of_brute_force():
     random = np.random.default_rng(0)
     true, said = random.integers(0, 2, 200), random.integers(0, 2, 200)
     said[:80] = true[:80]
-    found = scores.of_labels(said, true)
+    found = scores.score_labels(said, true)
     assert found["matthews"] == pytest.approx(np.corrcoef(true, said)[0, 1])
     hits = ((true == 1) & (said == 1)).sum()
     assert found["f1"] == pytest.approx(2 * hits / ((true == 1).sum() + (said == 1).sum()))
@@ -97,15 +97,15 @@ def test_scores_are_those_of_brute_force():
     guess[:150] = three[:150]
     x, y = np.eye(3)[three], np.eye(3)[guess]
     both = [((a - a.mean(0)) * (b - b.mean(0))).sum() for a, b in ((x, y), (x, x), (y, y))]
-    found = scores.of_labels(guess, three)
+    found = scores.score_labels(guess, three)
     assert found["matthews"] == pytest.approx(both[0] / np.sqrt(both[1] * both[2]))
-    one = scores.of_labels(np.ones(200, int), true)
+    one = scores.score_labels(np.ones(200, int), true)
     assert one["constant"] and one["matthews"] == 0
     assert scores.majority(true, True)["majority"] == max(true.mean(), 1 - true.mean())
     a, b = random.random(50), random.random(50)
-    found = scores.of_scores(a, b)
+    found = scores.score_numbers(a, b)
     assert found["pearson"] == pytest.approx(np.corrcoef(a, b)[0, 1]) and not found["constant"]
-    flat = scores.of_scores(0.5 + a / 100, b)
+    flat = scores.score_numbers(0.5 + a / 100, b)
     assert flat["constant"] and flat["mse"] >= scores.majority(b, False)["majority"]
 
 

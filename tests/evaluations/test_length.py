@@ -13,7 +13,7 @@ from torch import nn
 from recency.errors import InputError
 from recency.evaluations.length import differences, figure, score, spec, table
 from recency.scoring.lm_spec import LMSpec
-from recency.scoring.masked import Frame, pieces
+from recency.scoring.masked import Frame, cut_pieces
 
 WORDS, BACK, SURE = 20, 30, 0.9
 MASK = WORDS
@@ -66,7 +66,7 @@ def test_the_perplexity_of_a_model_that_looks_back_thirty_tokens_is_the_known_on
 @pytest.mark.parametrize("room, size", [(256, 32), (100, 32), (64, 64), (254, 126)])
 def test_every_token_is_read_once_in_a_whole_piece(room, size):
     read = []
-    for begin, new in pieces(room, size):
+    for begin, new in cut_pieces(room, size):
         assert 0 <= begin <= new and begin + size <= room
         read += range(new, begin + size)
     assert read == list(range(room))

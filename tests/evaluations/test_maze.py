@@ -62,13 +62,13 @@ def made():
 
 def test_texts_have_one_foil_each_behind_what_stands_before_it():
     words = made()
-    texts, at, owners = foils.texts(words)
+    texts, at, owners = foils.build_texts(words)
     assert texts.word[at].tolist() == ["ran", "dog", "a", "cat", "the", "ran"]
     assert owners.tolist() == [1, 2, 5, 6, 8, 9]
     assert texts[texts["item"] == "2"].word.tolist() == ["the", "dog", "sat", "the", "dog", "a"]
     assert texts.groupby("item", sort=False).size().tolist() == [2, 3, 6, 7, 2, 3]
     assert texts[texts["item"] == "2"].sentence.nunique() == 2 and "foil" not in texts
-    whole, at, _ = foils.texts(words, whole=True)
+    whole, at, _ = foils.build_texts(words, whole=True)
     assert whole[whole["item"] == "0"].word.tolist() == [
         "the",
         "ran",
@@ -80,7 +80,7 @@ def test_texts_have_one_foil_each_behind_what_stands_before_it():
     ]
     assert whole.word[at].tolist() == ["ran", "dog", "a", "cat", "the", "ran"]
     with pytest.raises(InputError, match=r"foil of word 1 \('dog', item a\) is 'two words'"):
-        foils.texts(words.assign(foil=words.foil.replace("ran", "two words")))
+        foils.build_texts(words.assign(foil=words.foil.replace("ran", "two words")))
 
 
 def test_foils_of_ngrams_are_what_the_model_lists(tmp_path):

@@ -146,7 +146,7 @@ def test_a_cache_changes_no_logits():
         window = network.config.max_position_embeddings
         texts, cache = random.integers(3, 250, (3, 7)).tolist(), None
         for step in range(8):
-            logits, cache = generation._next(network, texts, window, cache)
+            logits, cache = generation._next_logits(network, texts, window, cache)
             read = torch.tensor([text[-window:] for text in texts])
             with torch.no_grad():
                 expected = network(read, use_cache=False).logits[:, -1]

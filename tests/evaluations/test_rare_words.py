@@ -94,7 +94,7 @@ def made(tmp_path):
 
 
 def test_made_vectors_agree_with_people_where_without_there_is_none(made):
-    score.of_vectors(made / "p.txt", made / "v.vec", made / "s.csv", neighbours=4)
+    score.score_vectors(made / "p.txt", made / "v.vec", made / "s.csv", neighbours=4)
     found = pd.read_csv(made / "s.csv", dtype={"similarity": str}).set_index("similarity")
     assert np.isnan(found.spearman["without"]) and found.known_pairs["without"] == 0
     assert (found.spearman.drop("without") > 0.75).all() and found.made_words["ji"] == 6

@@ -100,8 +100,8 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     rows = pd.read_csv(out[0]).set_index("lm")
     fofe = rows.loc["PTB-FOFE-4"]
     assert fofe.test_ppl == pytest.approx(np.exp(nats[0][2000:].mean()))
-    shares = interpolation.best_shares(np.array(nats)[:, :2000])
-    together = interpolation.mixed(np.array(nats)[:, 2000:], shares)
+    shares = interpolation.estimate_shares(np.array(nats)[:, :2000])
+    together = interpolation.mix_nats(np.array(nats)[:, 2000:], shares)
     assert fofe.interpolated_ppl == pytest.approx(np.exp(together.mean()))
     assert (fofe.published_ppl, fofe.published_interpolated_ppl) == (112, 101)
     assert rows.loc["PTB-KN5"].published_ppl == 141 and np.isnan(rows.loc["mine"].published_ppl)
@@ -203,8 +203,8 @@ def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
     with_kn, shares = [], []
     for seed in (1, 2, 3):
         validation, test = (np.array([nats["near", seed][n], nats["kn", 1][n]]) for n in (0, 1))
-        shares.append(interpolation.best_shares(validation))
-        with_kn.append(np.exp(interpolation.mixed(test, shares[-1]).mean()))
+        shares.append(interpolation.estimate_shares(validation))
+        with_kn.append(np.exp(interpolation.mix_nats(test, shares[-1]).mean()))
     assert rows.interpolated_ppl["near"] == pytest.approx(np.exp(np.log(with_kn).mean()))
     assert rows.interpolated_sd["near"] == pytest.approx(np.std(with_kn, ddof=1))
     assert rows.weight["near"] == pytest.approx(np.mean([each[0] for each in shares]))
@@ -332,6 +332,6 @@ def test_kneser_ney_has_the_published_perplexity(tmp_path):
         prepare.main(files, tmp_path / part, reader="sentences", options=options)
     arpa = tmp_path / "2.arpa"
     estimate_ngrams.main(tmp_path / "train", arpa, memory="200M", order=2, lmplz=lmplz)
-    score.of_ngrams(tmp_path / "test", arpa, tmp_path / "o.parquet")
+    score.score_ngrams(tmp_path / "test", arpa, tmp_path / "o.parquet")
     found = pd.read_parquet(tmp_path / "o.parquet").nats
     assert len(found) == 82_430 and np.exp(found.mean()) == pytest.approx(185.7, abs=0.05)

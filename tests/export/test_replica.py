@@ -238,7 +238,7 @@ def moved(frame):
         (moved, {}, "the words in order leave out too many rows"),
         (None, {"tag": "gpt3_surprisal_{dataset}"}, "no row has 'gpt3_surprisal_mills' as tag.*'gpt2_surprisal_mills'"),
         (lambda f: f.assign(value_unit="nats"), {}, "no row has 'bits' as value_unit"),
-        (lambda f: f.assign(text_unit=None), {}, "text_unit is empty in all rows that are read"),
+        (lambda f: f.assign(text_unit=None), {}, "text_unit is empty in all selected rows"),
         (lambda f: f[f.stimulus_id != "mill_3"], {}, "11 of 35 words have no value"),
     ],
 )  # fmt: skip

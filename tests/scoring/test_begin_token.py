@@ -1,4 +1,4 @@
-"""What stands before a text: the tokenizer's own begin token, the config's, or the documents' end."""
+"""The begin token of a text: the tokenizer's own, the config's, or the end of documents."""
 
 import json
 
@@ -88,7 +88,7 @@ def test_the_config_s_token_where_the_tokenizer_names_none(tokenizer):
     assert begin_token(model, True) == number
     result = score_words(TEXTS, model)
     assert result.notes[-1] == (
-        f"<bos> (token {number}) stands before each text: `bos_token_id` of the model's config; "
+        f"<bos> (token {number}) is the begin token of each text: `bos_token_id` of the model's config; "
         "the tokenizer names none"
     )
 
@@ -131,9 +131,9 @@ def test_the_log_says_what_stood_before_each_text(tmp_path, tokenizer, capsys):
     recency.scoring.texts.as_words(TEXTS).to_parquet(words)
     number = tokenizer.token_to_id("<bos>")
     for bos, expected in (
-        (True, f"d: <bos> (token {number}) stands before each text: the tokenizer's begin token"),
-        ("<s>", "stands before each text: `bos` names it"),
-        (False, "d: nothing stands before a text (`bos: false`)"),
+        (True, f"d: <bos> (token {number}) is the begin token of each text: the tokenizer"),
+        ("<s>", "is the begin token of each text: `bos` names it"),
+        (False, "d: texts have no begin token (`bos: false`)"),
     ):
         capsys.readouterr()
         main(words, LMSpec("lm", tmp_path, bos=bos), tmp_path / "out", "d")
@@ -148,11 +148,14 @@ def test_a_begin_token_of_chats_is_warned_of_once(tokenizer, token, recwarn):
     fast = Fast(tokenizer_object=made, bos_token=token)
     bits(network, fast)
     warned = [
-        str(each.message) for each in recwarn if "stands before each text" in str(each.message)
+        str(each.message) for each in recwarn if "opens a turn of a chat" in str(each.message)
     ]
     assert len(warned) == (token != "<|begin_of_text|>")
     if warned:
-        assert warned[0].startswith(f"{token} stands") and '`bos: "<|endoftext|>"`' in warned[0]
+        assert (
+            warned[0].startswith(f"the begin token {token} opens")
+            and '`bos: "<|endoftext|>"`' in warned[0]
+        )
     recwarn.clear()
     bits(network, fast, bos=token)  # who names it has seen it
-    assert not [each for each in recwarn if "stands before each text" in str(each.message)]
+    assert not [each for each in recwarn if "opens a turn of a chat" in str(each.message)]

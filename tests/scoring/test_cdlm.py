@@ -42,7 +42,7 @@ def test_the_base_is_the_n_gram_model(text):
     base = cdlm.read_base(text / "3.arpa")
     sentence = ["a1", "m2", "n3", "z1", "e", "</s>", "new", "m0"]
     expected = ngram.score(text / "3.arpa", [sentence])[0].log10
-    contexts, words = cdlm.examples(base, [base.ids(sentence)], 2)
+    contexts, words = cdlm.training_examples(base, [base.ids(sentence)], 2)
     found = base.distributions(contexts)
     np.testing.assert_allclose(found[range(8), words] / np.log(10), expected, atol=1e-9)
     np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-4)  # as KenLM writes them
@@ -83,7 +83,9 @@ def test_surprisal_is_the_formula_s(text, tmp_path):
 def test_the_gradient_is_that_of_the_surprisal(text):
     base = cdlm.read_base(text / "3.arpa")
     model = drawn(base, matrices=1)
-    contexts, words = cdlm.examples(base, [base.ids(["a1", "m2", "n3", "z1", "e"])], model.reach)
+    contexts, words = cdlm.training_examples(
+        base, [base.ids(["a1", "m2", "n3", "z1", "e"])], model.reach
+    )
     tensors = {name: torch.tensor(getattr(model, name).astype("f4"), requires_grad=True) for name in cdlm.FIELDS}  # fmt: skip
     train_cdlm.loss(base, tensors, contexts, words).backward()
     rng = np.random.default_rng(5)
@@ -104,10 +106,10 @@ def test_it_learns_what_a_3_gram_cannot_see(text, tmp_path):
     settings = {"width": 8, "learning_rate": 0.3, "batch": 50}
     train_cdlm.main(*told, tmp_path / "4", span=4, epochs=6, **settings)
     base = cdlm.read_base(text / "3.arpa")
-    held = train_cdlm.sentences_of(text / "valid", base)
+    held = train_cdlm.read_sentences(text / "valid", base)
 
     def told_by_first(model):
-        contexts, words = cdlm.examples(base, held, model.reach)
+        contexts, words = cdlm.training_examples(base, held, model.reach)
         return model.nats(contexts, words)[3::6].mean()
 
     without = cdlm.Model(base, *(np.zeros((len(base.words) + n, 1)) for n in (0, 1)), np.zeros((0, 1, 1)))  # fmt: skip
@@ -118,7 +120,7 @@ def test_it_learns_what_a_3_gram_cannot_see(text, tmp_path):
     )
     five = cdlm.load(tmp_path / "5")
     assert (five.E == four.E).all() and (five.v == four.v).all() and five.T.shape == (1, 8, 8)
-    examples = (cdlm.examples(base, held, each.reach) for each in (four, five))
+    examples = (cdlm.training_examples(base, held, each.reach) for each in (four, five))
     before, after = (m.nats(*each).mean() for m, each in zip((four, five), examples, strict=True))
     assert after <= before + 1e-6
     with pytest.raises(InputError, match="has range 4 or another n-gram model; this grows range 5"):

@@ -52,7 +52,7 @@ def test_a_word_is_told_by_the_one_that_far_before(text):
     seen = [p for line in lines for p in zip(["<s>"] * 3 + line[:-3], line, strict=True)]
     pairs = pd.Series(seen).value_counts()
     listed = pd.Series([after for _, after in pairs.index]).value_counts()
-    d2, d1 = (distance_bigrams.discounts(counts.to_numpy()) for counts in (pairs, listed))
+    d2, d1 = (distance_bigrams.estimate_discounts(counts.to_numpy()) for counts in (pairs, listed))
     assert (d2 != [0, 0.5, 1, 1.5]).any()
 
     def p(before, after):
@@ -84,9 +84,9 @@ def test_a_skip_model_learns_what_bigrams_cannot(text):
             estimate_ngrams.main(folder / "train", arpa, order=2, distance=distance)
         scored = ngram.score(arpa, held)
         nats.append(-np.log(10) * np.concatenate([each.log10 for each in scored]))
-    shares = interpolation.best_shares(np.array(nats))
+    shares = interpolation.estimate_shares(np.array(nats))
     assert shares[2] > 0.6 and shares[1] < 0.05
-    assert interpolation.mixed(np.array(nats), shares).mean() < nats[0].mean() - 0.3
+    assert interpolation.mix_nats(np.array(nats), shares).mean() < nats[0].mean() - 0.3
 
 
 @pytest.mark.merge
@@ -100,10 +100,10 @@ def test_skip_models_gain_on_ptb_what_the_thesis_s_do(tmp_path):
     for name, settings in told.items():
         estimate_ngrams.main(tmp_path / "train", tmp_path / name, "200M", **settings)
         for part in ("valid", "test"):
-            score.of_ngrams(tmp_path / part, tmp_path / name, tmp_path / "o")
+            score.score_ngrams(tmp_path / part, tmp_path / name, tmp_path / "o")
             nats[name, part] = pd.read_parquet(tmp_path / "o").nats.to_numpy()
     valid, test = (np.array([nats[name, part] for name in told]) for part in ("valid", "test"))
-    mixed = interpolation.mixed(test, interpolation.best_shares(valid))
+    mixed = interpolation.mix_nats(test, interpolation.estimate_shares(valid))
     ratio = np.exp(mixed.mean() - test[0].mean())
     assert np.exp(test[0].mean()) == pytest.approx(148.3, abs=0.1)
     assert ratio == pytest.approx(160.0 / 162.1, abs=0.01)

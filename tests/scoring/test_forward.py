@@ -163,7 +163,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
 def test_a_cpu_is_asked_for_no_more_than_it_has(monkeypatch):
     model = gpt2()
     monkeypatch.setattr(footprint, "SURE", 0)
-    monkeypatch.setattr(processor, "available", lambda: forward._bytes(model, 2, 30) + 1)
+    monkeypatch.setattr(processor, "available", lambda: forward._estimate_bytes(model, 2, 30) + 1)
     parts = [len(part) for part, _ in ran(model, batch_of(7, 30))]
     assert parts == [1, 2, 2, 2]
     monkeypatch.setattr(processor, "available", lambda: 10.0)
@@ -179,9 +179,9 @@ def test_what_is_available_is_a_part_of_the_memory():
 
 def test_attention_without_a_fused_kernel_needs_the_square_of_the_window():
     model = gpt2()
-    fused = forward._bytes(model, 1, 64)
+    fused = forward._estimate_bytes(model, 1, 64)
     model.set_attn_implementation("eager")
-    assert forward._bytes(model, 1, 64) - fused == 4 * 2 * 64**2 * 4
+    assert forward._estimate_bytes(model, 1, 64) - fused == 4 * 2 * 64**2 * 4
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

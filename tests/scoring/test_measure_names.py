@@ -23,8 +23,8 @@ REFUSED = {
     "attention_entropy_l2_h0": "there is no head 0; heads are numbered from 1",
     "attention_last_0_l2": "takes a whole number, 1 or more",
     "attention_last": "did you mean 'attention_last_<k>",
-    "layer_surprisal": "which its name must say: layer_surprisal_l<layer>",
-    "state_change_l1_h1": "it is of a layer, not of a head",
+    "layer_surprisal": "its name needs a layer: layer_surprisal_l<layer>",
+    "state_change_l1_h1": "it is defined for layers, not for heads",
     "memory_gate_forget_h2": "takes a name in small letters",
     "entropy_l2": "did you mean 'entropy'",
 }

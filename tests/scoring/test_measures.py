@@ -328,7 +328,7 @@ def test_ngrams_give_surprisal_alone(tmp_path):
     )
     assert len(recency.surprisal("a b", arpa, measures="surprisal")) == 2
     for settings in ({"measures": "entropy"}, {"context": 1}, {"rows": "tokens"}):
-        with pytest.raises(InputError, match="^an n-gram model gives words' surprisal alone, no '"):
+        with pytest.raises(InputError, match="^an n-gram model gives only words' surprisal, no '"):
             recency.surprisal("a b", arpa, **settings)
 
 
@@ -343,7 +343,7 @@ def test_ngrams_give_surprisal_alone(tmp_path):
         ({"measures": ["top_0"]}, r"top_<k> takes a whole number, 1 or more"),
         ({"measures": [3]}, "no measure is called 3"),
         ({"measures": 3}, "measures: 3 is no list"),
-        ({"context": "item"}, r"n-gram's context runs `within` an \"item\""),
+        ({"context": "item"}, r"for an n-gram's context set `within`"),
         ({"context": [1.5]}, r"context: 1.5 is no number of words"),
         ({"context": [-1]}, r"context: -1 is no number of words"),
         ({"context": True}, "context: True is no list"),

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import cache, mix, results
-from recency.scoring.interpolation import best_shares, mixed
+from recency.scoring.interpolation import estimate_shares, mix_nats
 
 
 def test_the_shares_are_the_best_there_are():
@@ -22,13 +22,15 @@ def test_the_shares_are_the_best_there_are():
         shares = np.exp(free) / np.exp(free).sum()
         return -np.log((shares[:, None] * np.exp(-nats)).sum(0)).mean()
 
-    found, best = best_shares(nats), minimize(loss, np.zeros(3), tol=1e-12)
+    found, best = estimate_shares(nats), minimize(loss, np.zeros(3), tol=1e-12)
     expected = np.exp(best.x) / np.exp(best.x).sum()
     assert (found > 0.01).all() and found.sum() == pytest.approx(1)
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert mixed(nats, found).mean() == pytest.approx(best.fun, abs=1e-9)
+    assert mix_nats(nats, found).mean() == pytest.approx(best.fun, abs=1e-9)
     # An LM that is better everywhere has everything, and 800 nats are no overflow.
-    np.testing.assert_allclose(best_shares(np.array([nats[0] + 800, nats[0]])), [0, 1], atol=2e-6)
+    np.testing.assert_allclose(
+        estimate_shares(np.array([nats[0] + 800, nats[0]])), [0, 1], atol=2e-6
+    )
 
 
 def test_an_lm_beside_a_mix_that_holds_it_is_worth_nothing():
@@ -37,11 +39,14 @@ def test_an_lm_beside_a_mix_that_holds_it_is_worth_nothing():
     one = rng.gamma(3, 1.5, 4000)
     other = np.where(rng.random(4000) < 0.3, one - 1.5, one + 3)
     both = np.array([one, other])
-    mix = mixed(both, best_shares(both))
-    for found in (best_shares(np.array([mix, one])), best_shares(np.array([one, mix]))[::-1]):
+    mix = mix_nats(both, estimate_shares(both))
+    for found in (
+        estimate_shares(np.array([mix, one])),
+        estimate_shares(np.array([one, mix]))[::-1],
+    ):
         np.testing.assert_allclose(found, [1, 0], atol=1e-5)
         assert found.min() >= 0.99e-6  # it may be the only one to know a word elsewhere
-    np.testing.assert_allclose(best_shares(np.array([one, one])).sum(), 1)
+    np.testing.assert_allclose(estimate_shares(np.array([one, one])).sum(), 1)
 
 
 def test_shares_are_those_that_em_goes_to():
@@ -50,7 +55,7 @@ def test_shares_are_those_that_em_goes_to():
     for _ in range(2000):
         parts = shares[:, None] * np.exp(-nats)
         shares = (parts / parts.sum(0)).mean(1)
-    np.testing.assert_allclose(best_shares(nats), shares, atol=1e-6)
+    np.testing.assert_allclose(estimate_shares(nats), shares, atol=1e-6)
 
 
 def test_a_cache_is_the_share_of_the_words_last_read():
@@ -100,7 +105,7 @@ def test_words_are_mixed_where_both_have_them(scored):
     np.testing.assert_allclose(found.surprisal_bits, -np.log2(p), rtol=1e-12)
     assert np.isnan(found.surprisal_bits[5]) and found.corrected_bits.isna().all()
     rows = pd.read_csv(ledger)
-    assert rows.treatment.tolist() == ["p = 0 of B, which has it as unknown"]
+    assert rows.treatment.tolist() == ["p = 0 for B, to which it is unknown"]
     assert rows.word_id.tolist() == [3]
 
 
@@ -109,7 +114,7 @@ def test_shares_leave_out_what_one_has_not(scored):
     mix.shares(**files, out=folder / "s.json")
     facts = json.loads((folder / "s.json").read_text())
     nats[1, 3] = np.inf
-    expected = best_shares(nats[:, :5])
+    expected = estimate_shares(nats[:, :5])
     np.testing.assert_allclose(list(facts["shares"].values()), expected)
     assert facts["held_out_words"] == 5 and list(facts["shares"]) == ["A", "B"]
 
@@ -126,7 +131,7 @@ def test_a_masked_lm_is_refused(scored):
     table = pd.read_parquet(files["scores"][1])
     table.attrs["masked"] = True  # as recency.scoring.surprisal says of one
     table.to_parquet(files["scores"][1])
-    with pytest.raises(InputError, match="B is a masked LM: .* take it out of `interpolate`"):
+    with pytest.raises(InputError, match="B is a masked LM.* take it out of `interpolate`"):
         mix.shares(**files, out=folder / "s.json")
 
 
@@ -142,24 +147,24 @@ def test_a_text_s_words_that_one_does_not_know(tmp_path):
         table.to_parquet(tmp_path / f"{name}.parquet")
     files = [tmp_path / "A.parquet", tmp_path / "B.parquet"]
     told = tmp_path / "t.parquet", ["A", "B"], files, ["[unk]", None]
-    found, unknown, parameters = mix.of_text(*told, cache=None)
+    found, unknown, parameters = mix.read_text_scores(*told, cache=None)
     assert unknown.tolist() == [[False, False, True, False, False, False], [False] * 6]
     assert parameters == 6 and np.isinf(mix.without_unknown(found, unknown)[0, 2])
-    with_cache, _, _ = mix.of_text(*told, cache={"words": 9})
+    with_cache, _, _ = mix.read_text_scores(*told, cache={"words": 9})
     # a [unk] rare </s> a </s>: the cache runs on from sentence to sentence.
     np.testing.assert_allclose(np.exp(-with_cache[2]), [0, 0, 0, 0, 1 / 4, 1 / 5])
     pd.read_parquet(files[0])[1:].to_parquet(files[0])
     with pytest.raises(
-        InputError, match="LMs of other words are not interpolated over a text: A 5"
+        InputError, match="LMs with different words cannot be interpolated over a text: A 5"
     ):
-        mix.of_text(*told, cache=None)
+        mix.read_text_scores(*told, cache=None)
 
 
 def test_a_corpus_s_words(tmp_path):
     pd.DataFrame({"document": ["1", "2"], "text": ["a b\n\nc", "d"]}).to_parquet(
         tmp_path / "t.parquet"
     )
-    mix.words_of(tmp_path / "t.parquet", tmp_path / "w.parquet")
+    mix.write_words(tmp_path / "t.parquet", tmp_path / "w.parquet")
     found = pd.read_parquet(tmp_path / "w.parquet")
     assert found.word.tolist() == list("abcd") and found.item.tolist() == ["1", "1", "1", "2"]
     assert found.sentence.tolist() == [1, 1, 2, 3]

@@ -64,7 +64,7 @@ def test_what_cannot_be_fitted_is_refused(model, arpa, tmp_path):
     for settings, message in (
         ({}, "needs an n-gram model"),
         ({"ngram_lm": tmp_path / "none.arpa"}, "is neither an ARPA file nor a KenLM binary"),
-        ({"ngram_lm": arpa, "tokens": True}, "is of words; tokens have none"),
+        ({"ngram_lm": arpa, "tokens": True}, "is defined for words, not for tokens"),
     ):
         with pytest.raises(InputError, match=message):
             score_words(TEXTS, model, measures=NAMES, **settings)

@@ -10,7 +10,7 @@ from test_ngrams import by_query, program
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import estimate_ngrams, ngram_surprisal
-from recency.scoring.word_pieces import RULES, pieces, rewritten
+from recency.scoring.word_pieces import RULES, rewrite, split_word
 
 FALLBACK = (0.5, 1.0, 1.5)  # lmplz's, for counts from which no discount follows
 
@@ -111,11 +111,11 @@ def test_rules_of_what_is_a_word():
     bare = {"“Don’t,”": ["don't"], "Well-known.": ["well-known"], "—": ["—"]}
     split = {"“Don’t,”": ["“", "Don’t", ",", "”"], "Well-known.": ["Well-known", "."], "—": ["—"]}
     for rule, expected in zip(RULES, (shown, lower, bare, split), strict=True):
-        assert {word: pieces(word, rule) for word in shown} == expected
-    assert rewritten("“Don’t,” he\nsaid.", "split") == "“ Don’t , ” he\nsaid ."
-    assert rewritten("a  b\tc", "displayed") == "a  b\tc"
+        assert {word: split_word(word, rule) for word in shown} == expected
+    assert rewrite("“Don’t,” he\nsaid.", "split") == "“ Don’t , ” he\nsaid ."
+    assert rewrite("a  b\tc", "displayed") == "a  b\tc"
     with pytest.raises(InputError, match="text_rule 'upper' is none of displayed"):
-        pieces("a", "upper")
+        split_word("a", "upper")
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -133,7 +133,7 @@ def test_the_text_and_the_words_are_read_by_one_rule(rule, tmp_path):
     ngram_surprisal.main(*paths, text_rule=rule)
     got = pd.read_parquet(tmp_path / "out.parquet")
     assert pd.read_csv(tmp_path / "ledger.csv").empty
-    parts = [pieces(word, rule) for word in shown]
+    parts = [split_word(word, rule) for word in shown]
     assert got["tokens"].tolist() == [len(each) for each in parts]
     log10, length = by_query(arpa, [" ".join(part for each in parts for part in each)])
     starts = np.cumsum([0, *(len(each) for each in parts)])[:-1]

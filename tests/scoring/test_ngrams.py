@@ -197,7 +197,7 @@ def test_words_with_another_issue_are_in_the_list(tmp_path):
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     counts = np.ones(tokenizer.get_vocab_size())
     words = as_words(["a \U0001f600 sang"])
-    result = frequency.by_tokens(words, counts, tmp_path / "tokenizer.json", 1.0, "bits")
+    result = frequency.score_tokens(words, counts, tmp_path / "tokenizer.json", 1.0, "bits")
     assert "has a character in several tokens" in set(result.ledger["reason"])
     assert result.notes == ["0 of 3 words are not in the list, such as []"]
 

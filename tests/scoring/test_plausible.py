@@ -9,7 +9,7 @@ import pytest
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import ngram_surprisal, plausible, results
-from recency.scoring.plausible import implausible, require_plausible, scale
+from recency.scoring.plausible import implausible, require_plausible, unit_scale
 
 BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
 
@@ -51,7 +51,7 @@ def test_right_surprisal_passes(capsys):
     half[::2] = np.nan
     require_plausible(WORDS, result(half), lm="gpt2", dataset="mine", unit="bits")
     assert capsys.readouterr().err == ""
-    assert scale(WORDS.word, TRUE) == pytest.approx(1, abs=0.1)
+    assert unit_scale(WORDS.word, TRUE) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("lag", [-2, -1, 1, 2])
@@ -84,9 +84,9 @@ def test_another_unit_than_the_declared_is_refused_with_the_right_one(declared, 
 
 def test_the_unit_is_not_judged_by_few_words_or_repeated_sentences():
     few = WORDS[:1500]
-    assert np.isnan(scale(few.word, TRUE[:1500]))
+    assert np.isnan(unit_scale(few.word, TRUE[:1500]))
     again = pd.concat([WORDS.word[:300]] * 10, ignore_index=True)
-    assert np.isnan(scale(again, np.tile(TRUE[:300], 10)))
+    assert np.isnan(unit_scale(again, np.tile(TRUE[:300], 10)))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from recency.reading.joins import characters
 from recency.reading.joins.index import spelling
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
 from recency.scoring.plausible import other_language
-from recency.scoring.word_pieces import pieces
+from recency.scoring.word_pieces import split_word
 from recency.text.readers import conllu
 
 KENLM = Path(__file__).resolve().parents[2] / ".tools" / "kenlm" / "bin"
@@ -151,12 +151,15 @@ def test_letters_of_other_scripts_are_told_apart_in_joins():
 
 def test_full_width_punctuation_is_no_letter():
     assert spelling("「花園」，") == "花園"
-    assert pieces("花园，", "bare") == ["花园"] and pieces("花园，", "split") == ["花园", "，"]
+    assert split_word("花园，", "bare") == ["花园"] and split_word("花园，", "split") == [
+        "花园",
+        "，",
+    ]
 
 
 def test_marks_and_joiners_stay_within_words():
-    assert pieces("हिन्दी", "split") == ["हिन्दी"]
-    assert pieces("می\u200cبینم", "split") == ["می\u200cبینم"]
+    assert split_word("हिन्दी", "split") == ["हिन्दी"]
+    assert split_word("می\u200cبینم", "split") == ["می\u200cبینم"]
     assert scripts.without_accents("Ångström") == "Angstrom"
 
 

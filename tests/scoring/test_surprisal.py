@@ -137,7 +137,7 @@ def test_bf16_is_near(model, tokenizer):
 
 def test_first_word_without_context(model, tokenizer):
     null = score_words(as_words(TEXTS), model, tokenizer, bos=False)
-    assert (null.ledger["reason"] == "nothing stands before it").sum() == len(TEXTS)
+    assert (null.ledger["reason"] == "has no context").sum() == len(TEXTS)
     rest = score_words(as_words(TEXTS), model, tokenizer, bos=False, first_word="rest").table
     assert rest["surprisal_bits"].notna().all()
     later = null.table["surprisal_bits"].notna()

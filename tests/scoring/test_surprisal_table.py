@@ -302,7 +302,9 @@ def test_several_seeds(tmp_path):
     for seed in (1, 2):
         made = scored(table.sample(frac=1, random_state=seed), tmp_path, columns, seed=seed).table
         np.testing.assert_allclose(made["surprisal_bits"], BITS + seed - 1, atol=1e-12)
-    with pytest.raises(InputError, match="no row has 3 as run; there are 1, 2; `seed` of the LM"):
+    with pytest.raises(
+        InputError, match="no row has 3 as run; there are 1, 2; set `seed` of the LM"
+    ):
         scored(table, tmp_path, columns, seed=3)
     with pytest.raises(InputError, match="word_id 0 repeats an earlier row"):
         scored(table, tmp_path, {"word_id": "word_id"})

@@ -213,7 +213,7 @@ PAPER = {
     ),
     "lms: {MLM-baseline: {measures: [word_entropy]}}": "'word_entropy' is a measure of causal LMs",
     "lms: {MLM-baseline: {measures: [pmi]}}": (
-        "lms → MLM-baseline → measures: 'pmi' is a measure of causal LMs, whose text grows word by word"
+        "lms → MLM-baseline → measures: 'pmi' is a measure of causal LMs, which read word by word"
     ),
     "experiments: {mlm_pile: {sensitivity: {surprisal: [plain, corrected]}}}": (
         "experiments → mlm_pile → published: `sensitivity` cannot be combined with `published`; use two experiments"

@@ -18,7 +18,7 @@ REFUSED = {
         "lms: {dVM-TI: {measures: [attention_last_4_l2_h5]}}": "has 4 heads a layer, no head 5",
         "lms: {dVM-TI: {measures: [memory_gate_forget]}}": "pythia-2-4-256 has no gates",
         "lms: {dVM-TI: {measures: [step_size_l1]}}": "has no selective state-space layers",
-        "lms: {dVM-TI: {measures: [layer_surprisal]}}": "its name must say: layer_surprisal_l<layer>",
+        "lms: {dVM-TI: {measures: [layer_surprisal]}}": "its name needs a layer: layer_surprisal_l<layer>",
         "scales: {paper: {measures: [state_change_l5]}}": "more) → measures: measure 'state_change_l5'",
         "lms: {dVM-TI: {measures: [ngram_explained]}}": (
             "lms → dVM-TI → measures: 'ngram_explained' needs an n-gram model; name an n-gram LM"

@@ -1,4 +1,4 @@
-"""Fetch one file, from the user, a mirror or the internet, and check that it is the right one."""
+"""Fetch one file from the user, a mirror or the internet, and check it."""
 
 import gzip
 import math
@@ -14,8 +14,8 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.sources import leads_out
 
-#: Times its size that a gzipped copy may hold, where nothing says how long the file is. Text is
-#: packed to a fifth; a thousandth is a bomb.
+#: Largest compression ratio of a gzipped copy of unknown size, as protection against zip bombs;
+#: text has about 5.
 MOST_PACKED = 200
 
 
@@ -36,15 +36,36 @@ def main(
     timeout: float = 60.0,
     patience: float = 300.0,
 ) -> None:
-    """Write the file to `out` from the first place that has it.
+    """Write the file to `out` from the first source that has it.
 
-    The places: `local`; `<mirror>/<host>/<path of the URL>`; the `stand_in` (`path` in a mirror,
-    `sha256`), another file that the reader takes as well; the internet. Copies may be gzipped
-    (`.gz`); checksums are of the bytes within. `byte_range` is (first, last), both included; a
-    copy may then be the whole file or just the range. `placed` says what a file without a URL is
-    and where it can be had. `tries` in a row without a new byte end a download; the pause after
-    the first is `wait` seconds, then double; `timeout` is in seconds without an answer, `patience`
-    those in which recency.downloads.internet.LEAST bytes have to come.
+    The sources, in order: `local`, the mirrors, the `stand_in`, the internet. Copies may be gzipped
+    (`.gz`); checksums are of the uncompressed bytes.
+
+    Parameters
+    ----------
+    url : str or None
+        The address; in a mirror the file is `<mirror>/<host>/<path of the URL>`.
+    out : path
+    sha256, git_blob, md5, bytes
+        Expected checksums and size.
+    byte_range : (int, int), optional
+        First and last byte, inclusive; a copy may be the whole file or only the range.
+    mirrors : iterable of path
+        Folders with copies.
+    stand_in : mapping, optional
+        A substitute for the file: `path` in a mirror, and `sha256`.
+    local : path, optional
+        The user's copy.
+    placed : str, optional
+        Description and source of a file without a URL.
+    tries : int
+        A download ends after so many attempts in a row without a new byte.
+    wait : float
+        Pause after the first failed attempt, seconds; it doubles after each.
+    timeout : float
+        Seconds without an answer.
+    patience : float
+        Seconds within which recency.downloads.internet.LEAST bytes must arrive.
     """
     out = Path(out)
     for path in filter(None, (url, stand_in and stand_in["path"])):
@@ -58,7 +79,7 @@ def main(
         bytes = last - first + 1
     expected = Expected(sha256, git_blob, bytes, md5)
 
-    # A file to place, at `local`, may have a stand-in.
+    # A stand-in may replace a missing `local` file.
     if local is not None and (stand_in is None or Path(local).expanduser().is_file()):
         path = Path(local).expanduser()
         if not path.is_file():
@@ -66,17 +87,17 @@ def main(
                 raise InputError(f"{out.name} is not here: {placed}. Put it at {local}")
             raise InputError(f"{out.name}: `local: {local}` is not a file; correct or remove it")
         return _copy(path, out, expected, byte_range, "correct `local` or its checksum")
-    if url is not None and (path := _in_mirrors(mirrors, _mirrored(url))):
+    if url is not None and (path := _find_in_mirrors(mirrors, _mirror_paths(url))):
         return _copy(path, out, expected, byte_range, "put the right file there or remove it")
-    if stand_in is not None and (path := _in_mirrors(mirrors, [stand_in["path"]])):
+    if stand_in is not None and (path := _find_in_mirrors(mirrors, [stand_in["path"]])):
         print(f"{out.name}: the stand-in {path} is used in place of {url or 'the original'}")
         print(f"stand-in {path} for {url or placed}", file=sys.stderr)
-        known = Expected(stand_in.get("sha256"))
-        return _copy(path, out, known, None, "put the right stand-in there or remove it")
+        expected = Expected(stand_in.get("sha256"))
+        return _copy(path, out, expected, None, "put the right stand-in there or remove it")
     if url is None:
-        raise InputError(_to_place(out, mirrors, stand_in, placed, local))
+        raise InputError(_request_file(out, mirrors, stand_in, placed, local))
 
-    hint = _way_out(url, mirrors)
+    hint = _describe_alternatives(url, mirrors)
     if urlsplit(url).scheme not in ("http", "https"):
         raise InputError(f"{url}: only http and https are downloaded; {hint}")
     download(url, out, expected, byte_range, tries, wait, timeout, patience, hint)
@@ -85,14 +106,14 @@ def main(
 # ---------------------------------------------------------------- copies
 
 
-def _mirrored(url: str) -> list[str]:
-    """Where a mirror keeps the URL's file: `<host>/<path>`, as written and unquoted."""
+def _mirror_paths(url: str) -> list[str]:
+    """Return the file's paths in a mirror: `<host>/<path>`, as written and unquoted."""
     parts = urlsplit(url)
     path = "/".join(part for part in parts.path.split("/") if part not in ("", ".", ".."))
     return list(dict.fromkeys(f"{parts.hostname}/{p}" for p in (path, unquote(path))))
 
 
-def _in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
+def _find_in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
     for mirror in mirrors:
         if not mirror.is_dir():
             print(f"mirror {mirror} is not a folder: skipped", file=sys.stderr)
@@ -103,15 +124,15 @@ def _in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
     return None
 
 
-def _way_out(url: str, mirrors: list[Path]) -> str:
+def _describe_alternatives(url: str, mirrors: list[Path]) -> str:
     folder = f"{mirrors[0]}" if mirrors else "<mirror>"
     return (
-        f"or put the file at {folder}/{_mirrored(url)[0]} (`mirror:` in the config, or "
+        f"or put the file at {folder}/{_mirror_paths(url)[0]} (`mirror:` in the config, or "
         "$RECENCY_MIRROR, names the folder), or name your copy with `local:` in the config"
     )
 
 
-def _to_place(
+def _request_file(
     out: Path,
     mirrors: list[Path],
     stand_in: Mapping[str, str] | None,
@@ -122,35 +143,35 @@ def _to_place(
     if stand_in is not None:
         folders = [str(mirror) for mirror in mirrors] or ["<mirror>"]
         places.append("or put it at " + " or ".join(f"{f}/{stand_in['path']}" for f in folders))
-    what = placed or "no URL is known for it"
-    return (
-        f"{out.name} cannot be downloaded and is not here. {what}. To use it, {', '.join(places)}."
-    )
+    described = placed or "no URL is known for it"
+    return f"{out.name} cannot be downloaded and is not here. {described}. To use it, {', '.join(places)}."
 
 
-def _packed(path: Path, out: Path) -> bool:
-    """Say whether a copy is gzipped and the original is not."""
+def _is_gzipped(path: Path, out: Path) -> bool:
+    """Return whether a copy is gzipped and the original is not."""
     return path.suffix == ".gz" and out.suffix != ".gz"
 
 
 @contextmanager
-def _opened(path: Path, out: Path) -> Iterator[BinaryIO]:
-    """Open a copy, unzipped on the way if need be."""
-    with gzip.open(path, "rb") if _packed(path, out) else open(path, "rb") as stream:
+def _open_copy(path: Path, out: Path) -> Iterator[BinaryIO]:
+    """Open a copy, decompressing it if necessary."""
+    with gzip.open(path, "rb") if _is_gzipped(path, out) else open(path, "rb") as stream:
         yield stream
 
 
-def _most(path: Path, out: Path, expected: Expected, byte_range: tuple[int, int] | None) -> float:
-    """Return how many bytes a copy may hold: no more than are expected, if it has to be unzipped."""
-    if not _packed(path, out):
+def _size_limit(
+    path: Path, out: Path, expected: Expected, byte_range: tuple[int, int] | None
+) -> float:
+    """Return the largest allowed size of a decompressed copy, in bytes; infinite if not gzipped."""
+    if not _is_gzipped(path, out):
         return math.inf
     if expected.size is not None and byte_range is None:
         return expected.size
     return MOST_PACKED * path.stat().st_size + CHUNK
 
 
-def _pour(stream: BinaryIO, sink: BinaryIO, path: Path, most: float) -> None:
-    """Copy a stream to its end, at most so many bytes."""
+def _copy_stream(stream: BinaryIO, sink: BinaryIO, path: Path, most: float) -> None:
+    """Copy a stream; raise InputError above `most` bytes."""
     while chunk := stream.read(CHUNK):
         if sink.tell() + len(chunk) > most:
             raise InputError(
@@ -166,11 +187,11 @@ def _copy(
     print(f"{out.name}: from {path}", file=sys.stderr)
     with atomic(out) as temporary:
         try:
-            with _opened(path, out) as stream, open(temporary, "wb") as sink:
-                _pour(stream, sink, path, _most(path, out, expected, byte_range))
+            with _open_copy(path, out) as stream, open(temporary, "wb") as sink:
+                _copy_stream(stream, sink, path, _size_limit(path, out, expected, byte_range))
             if byte_range is not None and temporary.stat().st_size != expected.size:
                 first, last = byte_range
-                with _opened(path, out) as stream, open(temporary, "wb") as sink:
+                with _open_copy(path, out) as stream, open(temporary, "wb") as sink:
                     stream.seek(first)
                     left = last - first + 1
                     while left and (chunk := stream.read(min(CHUNK, left))):

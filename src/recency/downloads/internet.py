@@ -1,7 +1,8 @@
-"""Download a file over HTTP so that what has come is never lost: resumed, tried again, checked.
+"""Download a file over HTTP: resume partial downloads, retry failures, and verify the result.
 
-Of our own, since pooch 1.9.0 starts a broken download anew and takes no byte range, and the hub's
-client 2.4.0 fetches whole files of the Hub alone, without If-Range and without a checksum.
+Written for this project because pooch 1.9.0 restarts broken downloads and supports no byte range,
+and huggingface_hub 2.4.0 fetches only whole files of the Hub, without If-Range and without a
+checksum.
 """
 
 import contextlib
@@ -24,15 +25,15 @@ from recency.files import atomic, full_disk, no_room
 from recency.progress import progress
 
 CHUNK = 1 << 20
-#: Bytes that have to come within `patience` seconds, 300 unless a caller says otherwise.
+#: Fewest bytes that must arrive within `patience` seconds, 300 by default.
 LEAST = 10_000
-MOST = 100 * 10**9  # bytes of a file of which nobody says how long it is
+MOST = 100 * 10**9  # largest size of a file of unknown length, in bytes
 USER_AGENT = "recency-workflow (language models and reading times)"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the file, or the asked range of it, must be; None where nothing is known."""
+    """Expected checksums and size of the file or byte range; None where unknown."""
 
     sha256: str | None = None
     git_blob: str | None = None
@@ -40,7 +41,7 @@ class Expected:
     md5: str | None = None
 
     def mismatch(self, path: Path) -> str | None:
-        """Say how the file differs from what is expected; None when it does not."""
+        """Return how the file differs from the expected one; None if it does not."""
         size = path.stat().st_size
         if self.size is not None and size != self.size:
             return f"expected {self.size:,} bytes, got {size:,}"
@@ -62,14 +63,13 @@ class Expected:
 
 
 class _Temporary(Exception):
-    """A failure that another try may not meet."""
+    """A failure that may be temporary."""
 
 
 class _Pace:
     """Closes the connections of a download that is slower than LEAST bytes in `patience` seconds.
 
-    A timeout of the connection alone is none of a server that sends a byte before each ends, be it of
-    the file or of the headers.
+    A socket timeout does not catch a server that sends a byte before each timeout ends.
     """
 
     def __init__(self, patience: float):
@@ -85,7 +85,7 @@ class _Pace:
         self._ended.set()
 
     def open(self, request: urllib.request.Request, timeout: float):
-        """Open a request, as urllib does, by connections that are watched."""
+        """Open a request with urllib, on monitored connections."""
         handlers = [_handler(kind, self._sockets) for kind in _HANDLERS]
         return urllib.request.build_opener(*handlers).open(request, timeout=timeout)
 
@@ -94,14 +94,14 @@ class _Pace:
         while not self._ended.wait(self.patience):
             if self.done - before < LEAST:
                 self.slow = True
-                for each in self._sockets:
+                for connection in self._sockets:
                     with contextlib.suppress(OSError):
-                        each.shutdown(socket.SHUT_RDWR)
+                        connection.shutdown(socket.SHUT_RDWR)
                 return
             before = self.done
 
 
-#: urllib's handlers of what is downloaded, and the connections that they open.
+#: urllib's handlers: method name and connection class.
 _HANDLERS = {
     urllib.request.HTTPHandler: ("http_open", http.client.HTTPConnection),
     urllib.request.HTTPSHandler: ("https_open", http.client.HTTPSConnection),
@@ -109,7 +109,7 @@ _HANDLERS = {
 
 
 def _handler(kind: type, sockets: list[socket.socket]) -> urllib.request.BaseHandler:
-    """Return a handler of urllib whose connections note their sockets."""
+    """Return an urllib handler that records its connections' sockets."""
     method, connection = _HANDLERS[kind]
 
     class Connection(connection):
@@ -133,38 +133,38 @@ def download(
     patience: float,
     hint: str,
 ) -> None:
-    """Download into `<out>.part`, which a later try or job goes on from, then check and rename.
+    """Download into `<out>.part`, which later attempts and jobs resume, then check and rename it.
 
-    `tries` in a row without a new byte end it; the pause after the first is `wait` seconds, then
-    double. Fewer than LEAST bytes in `patience` seconds end it, too. `hint` ends the message of an
-    InputError: what else the user can do.
+    The download ends after `tries` attempts in a row without a new byte (with pauses of `wait`
+    seconds, doubled each time), or with fewer than LEAST bytes in `patience` seconds. `hint` is the
+    end of an InputError's message: the user's alternatives.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(out.name + ".part")
     state = out.with_name(out.name + ".part.json")
     source = {"url": url, "byte_range": list(byte_range) if byte_range else None}
-    known = _load(state)
-    if not part.exists() or {key: known.get(key) for key in source} != source:
+    record = _load(state)
+    if not part.exists() or {key: record.get(key) for key in source} != source:
         part.unlink(missing_ok=True)
-        known = source
+        record = source
     resumed = part.exists() and part.stat().st_size > 0
     failures = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
         try:
             with _Pace(patience) as pace:
-                pieces = _fetch(url, part, state, known, expected, byte_range, timeout, pace, hint)
+                pieces = _fetch(url, part, state, record, expected, byte_range, timeout, pace, hint)
             resumed = resumed or pieces
         except (_Temporary, OSError, http.client.HTTPException) as error:
-            if full_disk(error):  # what has come stays in the part file
+            if full_disk(error):  # the part file remains
                 raise no_room(part) from error
             if pace.slow:
                 raise InputError(
                     f"{url}: {pace.done:,} bytes came, fewer than {LEAST:,} in the last {patience:g} s; "
-                    f"try again later, which goes on from there, {hint}"
+                    f"try again later to resume, {hint}"
                 ) from error
             resumed = True
-            known = _load(state) or source
+            record = _load(state) or source
             now = part.stat().st_size if part.exists() else 0
             failures = 0 if now > before else failures + 1
             if failures >= tries:
@@ -186,9 +186,9 @@ def download(
                 f"{url} is not the file that is needed: {wrong}; it may have changed since, so "
                 f"check the URL and its checksum in the config, {hint}"
             )
-        # Pieces of two versions may have met in the part file: once more, in one go.
+        # The part file may mix two versions of the file: download it again from the start.
         print(f"{url}: {wrong}; again from the start", file=sys.stderr)
-        resumed, known, failures = False, source, 0
+        resumed, record, failures = False, source, 0
     os.replace(part, out)
     state.unlink(missing_ok=True)
 
@@ -204,14 +204,14 @@ def _fetch(
     url: str,
     part: Path,
     state: Path,
-    known: dict,
+    record: dict,
     expected: Expected,
     byte_range: tuple[int, int] | None,
     timeout: float,
     pace: _Pace,
     hint: str,
 ) -> bool:
-    """Append what `part` lacks, in one request; True if it was not all got in this request."""
+    """Request the missing bytes of `part`; return whether it has parts of several requests."""
     have = part.stat().st_size if part.exists() else 0
     if expected.size is not None and have >= expected.size:
         if have > expected.size:
@@ -224,14 +224,14 @@ def _fetch(
     request.add_header("Accept-Encoding", "identity")
     if have or byte_range:
         request.add_header("Range", f"bytes={first + have}-{'' if last is None else last}")
-        if have and known.get("validator"):
-            request.add_header("If-Range", known["validator"])
+        if have and record.get("validator"):
+            request.add_header("If-Range", record["validator"])
     try:
         answer = pace.open(request, timeout)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == 416 and have:
-                # Nothing is left to send, or the part file does not belong to this file.
+                # Either the part file is complete, or it does not belong to this file.
                 if error.headers.get("Content-Range", "").endswith(f"/{first + have}"):
                     return True
                 part.unlink()
@@ -250,7 +250,7 @@ def _fetch(
                 part.unlink(missing_ok=True)
                 raise _Temporary(f"asked for bytes from {first + have}, got {got or 'no range'}")
         else:
-            # The server ignored the range, or the file changed: begin anew, skip what is not asked.
+            # The server ignored the range, or the file changed: restart, and skip to the range.
             have, skip = 0, first
             if length is not None:
                 length -= skip
@@ -258,8 +258,8 @@ def _fetch(
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
         if validator and validator.startswith("W/"):
             validator = None
-        with atomic(state) as temporary:  # a full disk would leave an empty one
-            temporary.write_text(json.dumps({**known, "validator": validator}))
+        with atomic(state) as temporary:  # a full disk would otherwise leave an empty file
+            temporary.write_text(json.dumps({**record, "validator": validator}))
         name = part.name.removesuffix(".part")
         line = progress(total / 1e6, f"download {name}", "MB") if total else None
         done = have
@@ -277,7 +277,7 @@ def _fetch(
                 pace.done += len(chunk)
                 if expected.size is None and done > MOST:
                     raise InputError(
-                        f"{url} does not end after {done:,} bytes; if it is so long, say its `bytes`, {hint}"
+                        f"{url} does not end after {done:,} bytes; if it is so long, set its `bytes`, {hint}"
                     )
                 if line:
                     line.update(done / 1e6)

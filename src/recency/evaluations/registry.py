@@ -190,14 +190,14 @@ def schema(name: str) -> dict:
 
 
 def settings(key: str, config: Mapping, experiment: str) -> dict:
-    """Return settings of an evaluation in an experiment, with the defaults of its schema.yaml."""
+    """Return the settings of an evaluation in an experiment, with defaults of its schema."""
     options = schema(key)["experiment"][key]["properties"].items()
     defaults = {name: option["default"] for name, option in options if "default" in option}
     return defaults | config["experiments"][experiment][key]
 
 
 def complete_schema(core: dict) -> dict:
-    """Add the schemas of evaluations, and the names of checks and endpoints, to the config's schema."""
+    """Add evaluations' schemas, and the names of checks and endpoints, to the config's schema."""
     for kind, names in (("dataset", overrides.OF_DATASET), ("lm", overrides.OF_LM)):
         what = "dataset" if kind == "dataset" else "LM's surprisal"
         core["$defs"][kind]["properties"]["accept"] = overrides.schema(names, what)

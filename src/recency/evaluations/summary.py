@@ -196,7 +196,7 @@ def main(
         add("Observations", observations(table_observations.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))
     places = [[what, where] for what, where in files.items()]
-    add("Files", Table("", ["What", "Where"], places, [], left=2))
+    add("Files", Table("", ["Content", "File"], places, [], left=2))
     with atomic(text) as temporary:
         temporary.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     with atomic(html) as temporary:
@@ -205,7 +205,7 @@ def main(
 
 def absent(reasons: pd.DataFrame, labels: Mapping[str, str]) -> Table:
     """Return a table of missing results and the reasons."""
-    header = ["Response", "Why"]
+    header = ["Response", "Reason"]
     rows = [
         [labels.get(f"{row.dataset}.{row.measure}", f"{row.dataset} {row.measure}".strip()),
          row.reason]

@@ -1,4 +1,4 @@
-"""Words of a text against the tokens of a tokenizer, by character offsets."""
+"""Align the words of a text with the tokens of a tokenizer, by character offsets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,32 +7,32 @@ import numpy as np
 
 from recency.errors import InputError
 
-#: Kinds of tokens: the rest, those that begin with the space before a word, those that end a text.
+#: Kinds of tokens: others, those that begin with a space, those that end a text.
 REST, SPACE, END = 0, 1, 2
-#: How byte-level and SentencePiece vocabularies write that space.
+#: The space as byte-level and SentencePiece vocabularies write it.
 MARKS = ("Ġ", "▁")
 UNMARKED = "does not begin with a word-initial token"
 
 
 @dataclass
 class Issue:
-    """What was out of the ordinary in a word's alignment, and what was done about it."""
+    """An irregularity in a word's alignment, and its treatment."""
 
-    word: int  # its number within the text
+    word: int  # number within the text
     reason: str
     treatment: str
 
 
 @dataclass
 class Text:
-    """One item: its token ids, and for each token the number of its word within the item."""
+    """The tokens of one item, with the number of each token's word within the item."""
 
     ids: np.ndarray  # int64 (tokens,)
     word: np.ndarray  # int64 (tokens,), not decreasing
     words: int
     issues: list[Issue] = field(default_factory=list)
-    last: np.ndarray | None = None  # int64 (tokens,): the last word that the token reaches into
-    spans: np.ndarray | None = None  # int64 (tokens, 2): its characters in the joined words
+    last: np.ndarray | None = None  # int64 (tokens,): last word that the token reaches into
+    spans: np.ndarray | None = None  # int64 (tokens, 2): characters in the joined words
 
 
 def align(
@@ -43,14 +43,34 @@ def align(
     kind: np.ndarray | None = None,
     spaces: Sequence[bool] | None = None,
 ) -> Text:
-    """Tokenise words, by default joined by single spaces, and give each token the word it lies in.
+    """Tokenise a text and assign each token to a word.
 
-    `tokenizer` is a `tokenizers.Tokenizer`. A token belongs to the word of its first character
-    that is not a space, so that the space before a word counts with the word; with `leading_space`
-    the first word has one too. Nothing is re-joined, re-cased or stripped. A word may end up with
-    no token of its own: `issues` say so, and what else was out of the ordinary. `kind` is that of
-    `kinds`, for many texts; `spaces` says which words have a space behind them, if not all have.
-    The string of a special token is text like any other. Raises InputError for an empty word.
+    A token belongs to the word of its first non-space character, so the space before a word counts
+    with that word. Words are tokenised as they are; the string of a special token is ordinary text.
+
+    Parameters
+    ----------
+    words : list of str
+        The words, joined by single spaces.
+    tokenizer : tokenizers.Tokenizer
+    where : str
+        Prefix of error messages.
+    leading_space : bool
+        Whether a space also precedes the first word.
+    kind : ndarray, optional
+        Return value of `kinds`, to compute it once for many texts.
+    spaces : sequence of bool, optional
+        Whether a space follows each word; by default, one follows every word.
+
+    Returns
+    -------
+    Text
+        Its `issues` list words without a token and other irregularities.
+
+    Raises
+    ------
+    InputError
+        For an empty word.
     """
     for number, word in enumerate(words, 1):
         if not word.strip():
@@ -61,10 +81,10 @@ def align(
     encoding = as_text(tokenizer, text)
     ids = np.asarray(encoding.ids, dtype=np.int64)
     spans = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    ends = np.cumsum([len(word) for word in words] + gaps) + leading_space  # behind the next space
+    ends = np.cumsum([len(word) for word in words] + gaps) + leading_space  # after the next space
     visible = np.array([not character.isspace() for character in text])
     places = np.arange(len(text))
-    # The next (previous) place from each that is no space.
+    # The nearest non-space character after (before) each character.
     following = np.minimum.accumulate(np.where(visible, places, len(text))[::-1])[::-1]
     preceding = np.maximum.accumulate(np.where(visible, places, -1))
     first = np.minimum(np.append(following, len(text))[spans[:, 0]], spans[:, 1])
@@ -73,9 +93,9 @@ def align(
     reach = np.minimum(np.searchsorted(ends, last, side="right"), len(words) - 1)
     kind = kinds(tokenizer) if kind is None else kind
     issues = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
-    if spaces is not None:  # a word that nothing stands before is not meant to begin like one
-        issues = [each for each in issues if each.reason != UNMARKED or gaps[each.word - 1]]
-    return Text(ids, word, len(words), sorted(issues, key=lambda each: each.word), reach, spans)
+    if spaces is not None:  # a word without a space before it need not begin with a marked token
+        issues = [issue for issue in issues if issue.reason != UNMARKED or gaps[issue.word - 1]]
+    return Text(ids, word, len(words), sorted(issues, key=lambda issue: issue.word), reach, spans)
 
 
 def as_text(tokenizer, text: str):
@@ -89,16 +109,16 @@ def as_text(tokenizer, text: str):
 
 
 def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Issue]:
-    """Say which words share a token with a neighbour, or have none."""
+    """List the words that share a token with a neighbour or have no token."""
     issues, covered = [], set()
     owned = np.zeros(words, dtype=bool)
     owned[word] = True
     for token in np.flatnonzero(reach > word):
-        behind = range(int(word[token]) + 1, int(reach[token]) + 1)
-        covered.update(behind)
-        last = behind[-1] + 1
+        following = range(int(word[token]) + 1, int(reach[token]) + 1)
+        covered.update(following)
+        last = following[-1] + 1
         issues.append(Issue(int(word[token]), f"a token reaches into word {last}", "has all of it"))
-        for number in behind:
+        for number in following:
             if owned[number]:
                 issues.append(Issue(number, "begins in the token before", "has the rest"))
             else:
@@ -110,7 +130,7 @@ def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Issue]:
 
 
 def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
-    """Say which words have unknown or special tokens, split characters, or were rewritten."""
+    """List the words with special tokens or split characters, or changed by the tokenizer."""
     issues = []
     unknown = getattr(tokenizer.model, "unk_token", None)
     unknown = None if unknown is None else tokenizer.token_to_id(unknown)
@@ -119,7 +139,7 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
     typed = [token.content for token in added.values() if token.special]
     marked = (kind == SPACE).any()
     begins = np.append(True, np.diff(word) > 0)
-    found = {
+    affected = {
         "has the unknown token": ids == unknown if unknown is not None else np.zeros(0, bool),
         "is read as a special token": np.isin(ids, special),
         "has a character in several tokens": np.append(
@@ -127,22 +147,22 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
         ),
         UNMARKED: begins & (word > 0) & (kind[np.minimum(ids, len(kind) - 1)] == REST) & marked,
     }
-    for reason, where in found.items():
+    for reason, where in affected.items():
         for number in np.unique(word[np.flatnonzero(where)]):
             treatment = "corrected is not a probability" if reason == UNMARKED else "kept"
             issues.append(Issue(int(number), reason, treatment))
     normalizer = tokenizer.normalizer
     joined = " ".join(words)
     typed = [string for string in typed if string in joined]
-    for number, each in enumerate(words):
+    for number, shown in enumerate(words):
         for string in typed:
-            if string in each and not np.isin(ids[word == number], special).any():
+            if string in shown and not np.isin(ids[word == number], special).any():
                 issues.append(Issue(number, f"has the special token's string {string}", "is text"))
-        if any(character.isspace() for character in each):
+        if any(character.isspace() for character in shown):
             issues.append(Issue(number, "has white space within", "kept"))
         if normalizer is not None:
-            read = normalizer.normalize_str(each).replace("▁", " ").strip()
-            if read != each.strip():
+            read = normalizer.normalize_str(shown).replace("▁", " ").strip()
+            if read != shown.strip():
                 issues.append(Issue(number, f"is read as {read!r}", "kept"))
     return issues
 
@@ -150,7 +170,7 @@ def _unusual(words, tokenizer, ids, spans, word, kind) -> list[Issue]:
 def kinds(tokenizer) -> np.ndarray:
     """Return the kind of each entry of the vocabulary: SPACE, END (added tokens) or REST.
 
-    Pimentel & Meister's (2024) B, tokens that begin a word, is all that is not REST.
+    The word-initial tokens B of Pimentel & Meister (2024) are SPACE and END.
     """
     kind = np.zeros(tokenizer.get_vocab_size(with_added_tokens=True), dtype=np.int8)
     for number in tokenizer.get_added_tokens_decoder():

@@ -1,4 +1,4 @@
-"""Attention after softmax, layer by layer, of texts in windows: never more than one layer is held."""
+"""Attention weights after softmax, layer by layer, so that memory holds one layer at a time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,21 +21,21 @@ class Window:
     """A stretch of a text's inputs (the begin token, if any, then its tokens)."""
 
     ids: list[int]
-    begin: int  # place of its first input among the text's inputs
-    fresh: int  # its first position that no window before it had
+    begin: int  # position of its first input among the text's inputs
+    fresh: int  # its first position that no earlier window had
 
 
 @dataclass
 class Head:
-    """A head's place and, under a linear bias, its slope (NaN elsewhere)."""
+    """An attention head, with its slope under a linear bias (NaN without one)."""
 
     layer: int  # from 1
     head: int  # from 1
     slope: float
 
 
-def with_weights(model: PreTrainedModel) -> None:
-    """Make a network compute attention in a way that gives its weights: by a plain softmax."""
+def enable_weights(model: PreTrainedModel) -> None:
+    """Switch a network to an attention implementation that returns its weights."""
     if model.config._attn_implementation == NAME:
         model.config._attn_implementation = WITH_WEIGHTS
     elif model.config._attn_implementation != WITH_WEIGHTS:
@@ -43,10 +43,10 @@ def with_weights(model: PreTrainedModel) -> None:
 
 
 @contextmanager
-def giving_weights(model: PreTrainedModel) -> Iterator[None]:
-    """Let a network compute attention `with_weights`, and then as before."""
+def weights_enabled(model: PreTrainedModel) -> Iterator[None]:
+    """Switch to an attention implementation that returns weights, and back on exit."""
     before = model.config._attn_implementation
-    with_weights(model)
+    enable_weights(model)
     try:
         yield
     finally:
@@ -56,36 +56,36 @@ def giving_weights(model: PreTrainedModel) -> Iterator[None]:
             model.set_attn_implementation(before)
 
 
-def heads(model: PreTrainedModel) -> list[Head]:
-    """List the heads, layer by layer, those of a linear bias with their slopes."""
-    found = []
+def list_heads(model: PreTrainedModel) -> list[Head]:
+    """List the heads, layer by layer, with their slopes under a linear bias."""
+    listed = []
     for layer, module in enumerate(attention_modules(model), 1):
         bias = getattr(module, "recency_bias", None)
         slopes = getattr(bias, "slopes", [np.nan] * model.config.num_attention_heads)
-        found += [Head(layer, number, float(slope)) for number, slope in enumerate(slopes, 1)]
-    return found
+        listed += [Head(layer, number, float(slope)) for number, slope in enumerate(slopes, 1)]
+    return listed
 
 
-def cut(
+def cut_windows(
     text: Text,
     model: PreTrainedModel,
     bos: int | None,
     stride: int | None,
     around: masked.Frame | None = None,
 ) -> list[Window]:
-    """Cut a text into windows as surprisal does: one where it fits, else each adding `stride`.
+    """Cut a text into the windows that surprisal uses, each adding `stride` tokens.
 
-    With what a masked LM puts `around` them they are pieces that lie end to end.
+    With the frame `around` of a masked LM, cut it into consecutive pieces instead.
     """
     if around is not None:
-        size, before = masked.room(model, around), len(around.before)
+        size, before = masked.tokens_per_input(model, around), len(around.before)
         return [
             Window(
                 [*around.before, *text.ids[begin : begin + size].tolist(), *around.after],
                 begin,
                 before + new - begin if begin else 0,
             )
-            for begin, new in masked.pieces(len(text.ids), size)
+            for begin, new in masked.cut_pieces(len(text.ids), size)
         ]
     size = window_of(model)
     step = size // 2 if stride is None else stride
@@ -93,27 +93,27 @@ def cut(
         raise InputError(f"a stride of {step} tokens is not within the window of {size}")
     shift = 0 if bos is not None else 1
     return [
-        Window(each.ids, each.start - shift, each.fresh)
-        for each in windows(text.ids, 0, size, step, bos)
+        Window(window.ids, window.start - shift, window.fresh)
+        for window in windows(text.ids, 0, size, step, bos)
     ]
 
 
 @torch.inference_mode()
-def each_layer(
+def visit_layers(
     model: PreTrainedModel, ids: list[int], see: Callable[[int, torch.Tensor], None]
 ) -> None:
-    """Run the network on one window and show `see` each layer's (from 0) attention as it is made.
+    """Run the network on one window and call `see` with each layer's number (from 0) and weights.
 
-    The attention is (heads, queries, keys) after softmax, each row summing to 1. It is dropped when
-    `see` returns. The network must have been given to `with_weights`.
+    The weights are (heads, queries, keys) after softmax; each row sums to 1. They are freed when
+    `see` returns. Call `enable_weights` on the network first.
     """
 
     def hook(layer: int):
         def show(module, inputs, output):
             if not isinstance(output, tuple) or len(output) < 2 or output[1] is None:
                 raise InputError(
-                    f"{type(module).__name__} gives no attention weights; this analysis is not for "
-                    f"{type(model).__name__}"
+                    f"{type(module).__name__} gives no attention weights; this analysis does not apply "
+                    f"to {type(model).__name__}"
                 )
             see(layer, output[1][0].float())
             return (output[0], None, *output[2:])
@@ -133,12 +133,12 @@ def each_layer(
 
 
 def _without_cache(model: PreTrainedModel) -> dict:
-    """Return what keeps a network from holding keys and values; encoders hold none, and some refuse it."""
+    """Return the setting that turns the key-value cache off; empty for encoders."""
     return {} if getattr(model.config, "use_cache", None) is None else {"use_cache": False}
 
 
-def tokens_of_words(text: Text, shift: int) -> Iterator[np.ndarray]:
-    """Give for each word of a text the places of its tokens among the inputs; often one each."""
+def word_tokens(text: Text, shift: int) -> Iterator[np.ndarray]:
+    """Yield the input positions of each word's tokens."""
     bounds = np.searchsorted(text.word, np.arange(text.words + 1))
     for first, last in pairwise(bounds):
         yield np.arange(first, last) + shift

@@ -1,4 +1,4 @@
-"""Surprisal of every token of a text, and the mass of word-initial tokens, in sliding windows."""
+"""Score every token of texts with a causal network, in sliding windows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,22 +15,22 @@ from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
 from recency.scoring.windows import batches, sees_length, window_of, windows
 
-#: Positions whose logits are held at once.
+#: Positions whose logits are in memory at once.
 POSITIONS_AT_ONCE = 1024
 
 
 @dataclass
 class Scores:
-    """Per token of a text; nats; NaN where nothing comes before the token."""
+    """Scores of a text's tokens, nats; NaN for a token without context."""
 
     log_probability: np.ndarray  # log p(t_k | context)
-    log_space: np.ndarray  # mass of tokens that begin with a space; one more entry for the end
-    log_end: np.ndarray  # mass of tokens that end a text, likewise
-    context: np.ndarray  # tokens that the model saw before t_k
-    #: of measures.Asked.statistics: of the distribution before t_k, one more entry for the end; and of
-    #: `Internals`: of t_k
+    log_space: np.ndarray  # log mass of SPACE tokens before t_k; one more entry for the text's end
+    log_end: np.ndarray  # log mass of END tokens, in the same way
+    context: np.ndarray  # number of tokens that the model saw before t_k
+    #: name → statistic of the distribution before t_k, with an entry for the text's end, or a
+    #: measure of `Internals` at t_k
     statistics: dict[str, np.ndarray] = field(default_factory=dict)
-    #: words of context → log p(t_k | the last so many words and the word's tokens before)
+    #: number of context words → log p(t_k | those words and the word's earlier tokens)
     short: dict[int, np.ndarray] = field(default_factory=dict)
 
 
@@ -51,19 +51,46 @@ def score(
     words: Sequence[np.ndarray] = (),
     internals: Internals | None = None,
 ) -> list[Scores]:
-    """Score texts (arrays of token ids), each by itself; return one `Scores` per text.
+    """Score texts independently of each other.
 
-    `kind` says of each entry of the vocabulary whether it begins with a space (SPACE), ends a text
-    (END) or neither; `bos` is a token put before each text, or None; `stride` the number of tokens
-    that each further window adds (half a window by default), `window` its size (the model's own by
-    default); a recurrent network reads each text once, and has neither. Memory is bounded: no more than `tokens_at_once` inputs are run together (a window at
-    least; by default what `forward.tokens_at_once` says, and less where memory does not last), and
-    no more than a block of logits is held, whatever the texts' lengths. `report` gets
-    the number of windows done and of all. With `precision` bf16 matrix products are in bfloat16. An
-    `output_layer` made before, with this `kind` and `precision`, saves making it. `statistics` are
-    those of `measures.Asked`; `lengths` the numbers of words of context to score each word in too,
-    for which `words` has the number of each token's word. `internals` are the measures of the network's
-    inside, taken in the same pass.
+    Memory is bounded whatever the texts' lengths: at most `tokens_at_once` inputs run together (at
+    least one window), and the logits of at most POSITIONS_AT_ONCE positions exist at a time.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        A causal network. A recurrent one reads each text in one pass, without windows.
+    texts : list of ndarray
+        Token ids of each text.
+    kind : ndarray (vocabulary,)
+        SPACE, END or REST for each token (`alignment.kinds`).
+    bos : int or None
+        Begin token before each text.
+    stride : int, optional
+        Tokens that each further window adds; by default half a window.
+    tokens_at_once : int, optional
+        Inputs that run together; by default `forward.tokens_at_once`.
+    report : callable
+        Called with the numbers of finished and of all windows.
+    window : int, optional
+        Window size in tokens; by default the model's.
+    precision : {"fp32", "bf16"}
+        Precision of matrix products.
+    output_layer : OutputLayer, optional
+        An output layer built earlier with this `kind` and `precision`.
+    statistics : sequence of str
+        Statistics of the next-token distribution (`MeasureRequest.statistics`).
+    lengths : sequence of int
+        Numbers of context words to score each word with as well.
+    words : sequence of ndarray
+        The number of each token's word, for `lengths`.
+    internals : Internals, optional
+        Measures inside the network, taken in the same pass.
+
+    Returns
+    -------
+    list of Scores
+        One per text.
     """
     if precision not in ("fp32", "bf16"):
         raise InputError(f"precision {precision!r} is neither fp32 nor bf16")
@@ -73,8 +100,7 @@ def score(
     if not 1 <= stride <= size:
         raise InputError(f"a stride of {stride} tokens is not within the window of {size}")
     cut = [w for number, ids in enumerate(texts) for w in windows(ids, number, size, stride, bos)]
-    # All texts lie behind one another, each with one entry more, for its end; and so again for each
-    # length of context.
+    # All texts are concatenated, each with an extra entry for its end, once per context length.
     layers = list(texts) * (1 + len(lengths))
     begin = np.cumsum([0, *(len(ids) + 1 for ids in layers)])
     targets = np.concatenate([np.append(ids, 0) for ids in layers]) if texts else np.zeros(0, int)
@@ -84,7 +110,7 @@ def score(
     padded = not sees_length(model)
     output_layer = output_layer or OutputLayer(model, kind, precision == "bf16")
     at_once = tokens_at_once or forward.tokens_at_once(model)
-    total = len(cut) + len(lengths) * sum(len(np.unique(each)) for each in words)  # at least
+    total = len(cut) + len(lengths) * sum(len(np.unique(numbers)) for numbers in words)  # at least
     done = 0
     shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
     bf16, carried = precision == "bf16", ()
@@ -95,22 +121,22 @@ def score(
     for batch, output in chain(carried, in_windows):
         hidden = output[0]
         rows, columns, places = [], [], []
-        for row, each in enumerate(batch):
-            counted = np.arange(each.fresh, len(each.ids))
+        for row, piece in enumerate(batch):
+            counted = np.arange(piece.fresh, len(piece.ids))
             rows.append(np.full(len(counted), row))
             columns.append(counted)
-            places.append(begin[each.text] + each.start + counted)
-            context[places[-1]] = each.before + counted + 1
+            places.append(begin[piece.text] + piece.start + counted)
+            context[places[-1]] = piece.before + counted + 1
         rows, columns = np.concatenate(rows), np.concatenate(columns)
         places = np.concatenate(places)
         for start in range(0, len(places), POSITIONS_AT_ONCE):
             part = slice(start, start + POSITIONS_AT_ONCE)
             chosen = torch.from_numpy(targets[places[part]]).to(hidden.device)
             asked = statistics if batch[0].text < len(texts) else ()
-            found = output_layer.score(hidden[rows[part], columns[part]], chosen, asked)
-            filled[: len(found), places[part]] = torch.stack(found).cpu().numpy()
+            scored = output_layer.score(hidden[rows[part], columns[part]], chosen, asked)
+            filled[: len(scored), places[part]] = torch.stack(scored).cpu().numpy()
             if internals and batch[0].text < len(texts):
-                values = internals.take(output, rows[part], columns[part], chosen)
+                values = internals.measure_positions(output, rows[part], columns[part], chosen)
                 filled[-inside:, places[part]] = values.cpu().numpy()
         done += len(batch)
         report(done, max(done, total))
@@ -120,7 +146,7 @@ def score(
         Scores(
             *(filled[0, a : b - 1], filled[1, a:b], filled[2, a:b], context[a : b - 1]),
             {name: filled[3 + row, a:b] for row, name in enumerate(statistics)}
-            | (internals.of_tokens(filled[-inside:, a:b]) if internals else {}),
+            | (internals.token_values(filled[-inside:, a:b]) if internals else {}),
             {
                 length: filled[0, a + layer * begin[len(texts)] :][: b - 1 - a]
                 for layer, length in enumerate(lengths, 1)

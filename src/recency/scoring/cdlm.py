@@ -1,4 +1,4 @@
-"""CDLM: an n-gram model times what words further back make of a word (Singh, Greenberg & Klakow 2016).
+"""CDLM: an n-gram model times a log-linear model of earlier words (Singh, Greenberg & Klakow 2016).
 
 p(w_{i+1} | h) = p_n(w_{i+1} | h) exp(E_{w_{i+1}} · s_i) / Z(h), where p_n is an n-gram model of order n,
 s_i = v_{w_{i-n+1}} + Σ_k T_k v_{w_{i-n+1-k}}, k = 1 … M - n - 1, and Z sums over the vocabulary. M is the range in words:
@@ -15,50 +15,50 @@ import numpy as np
 from recency.errors import InputError
 from recency.files import atomic
 
-#: Contexts whose distributions over the vocabulary are held at once.
+#: Contexts whose distributions over the vocabulary are in memory at once.
 AT_ONCE = 256
 FIELDS = ("E", "v", "T")
 
 
 @dataclass
 class Base:
-    """An n-gram model as arrays, for p(· | context) over its vocabulary; probabilities are in nats.
+    """An n-gram model as arrays of log-probabilities (nats).
 
-    `words` are what is predicted; <s>, which is only read, has the number after them.
+    `words` is the output vocabulary; the input-only word <s> has the number after them.
     """
 
     words: list[str]
     unigrams: np.ndarray  # (V,)
-    orders: list[dict]  # of order 2 on: contexts (c, k), backoff (c,), first (c + 1,), next, nats
+    orders: list[dict]  # from order 2: contexts (c, k), backoff (c,), first (c + 1,), next, nats
 
     def __post_init__(self):
         self.index = {word: number for number, word in enumerate(self.words)}
         self.rows = [
-            {tuple(context): row for row, context in enumerate(each["contexts"].tolist())}
-            for each in self.orders
+            {tuple(context): row for row, context in enumerate(table["contexts"].tolist())}
+            for table in self.orders
         ]
 
     @property
     def order(self) -> int:
-        """Return n."""
+        """The order n."""
         return len(self.orders) + 1
 
     def ids(self, sentence: Sequence[str]) -> list[int]:
-        """Return the numbers of words, those of <unk> of what is not listed."""
+        """Return word ids; unknown words map to <unk>."""
         unknown = self.index["<unk>"]
         return [self.index.get(word, unknown) for word in sentence]
 
     def distributions(self, contexts: np.ndarray, dtype: type = float) -> np.ndarray:
-        """Return ln p (contexts, V) after each of `contexts` (contexts, n - 1), the latest word last."""
-        found = np.tile(self.unigrams.astype(dtype), (len(contexts), 1))
+        """Return ln p (contexts, V) after `contexts` (contexts, n - 1), latest word last."""
+        nats = np.tile(self.unigrams.astype(dtype), (len(contexts), 1))
         for row, context in enumerate(contexts.tolist()):
             for k, (table, rows) in enumerate(zip(self.orders, self.rows), 1):
-                if (place := rows.get(tuple(context[-k:]))) is None:
+                if (entry := rows.get(tuple(context[-k:]))) is None:
                     continue
-                found[row] += table["backoff"][place]
-                own = slice(table["first"][place], table["first"][place + 1])
-                found[row, table["next"][own]] = table["nats"][own]
-        return found
+                nats[row] += table["backoff"][entry]
+                listed = slice(table["first"][entry], table["first"][entry + 1])
+                nats[row, table["next"][listed]] = table["nats"][listed]
+        return nats
 
 
 def read_base(arpa: str | Path) -> Base:
@@ -67,12 +67,12 @@ def read_base(arpa: str | Path) -> Base:
 
     order = ngram.read_order(Path(arpa))
     if order < 2:
-        raise InputError(f"{arpa} has 1-grams alone; a CDLM grows on order 2 or more")
+        raise InputError(f"{arpa} has only 1-grams; a CDLM needs a model of order 2 or more")
     listed: list[list] = [[] for _ in range(order)]
-    for size, line in _lines(Path(arpa)):
+    for size, line in _read_ngrams(Path(arpa)):
         listed[size - 1].append(line)
     words = [parts[1] for parts in listed[0] if parts[1] != ngram.BEGIN]
-    number = {word: place for place, word in enumerate([*words, ngram.BEGIN])}
+    number = {word: index for index, word in enumerate([*words, ngram.BEGIN])}
     unigrams = np.array([float(p[0]) for p in listed[0] if p[1] != ngram.BEGIN]) * np.log(10)
     orders = []
     for k in range(1, order):  # contexts of k words
@@ -84,7 +84,7 @@ def read_base(arpa: str | Path) -> Base:
         contexts = {context: row for row, context in enumerate(backoff)}
         rows, following, nats = [], [], []
         for parts in listed[k]:
-            *context, word = (number[each] for each in parts[1].split(" "))
+            *context, word = (number[part] for part in parts[1].split(" "))
             if word < len(words):
                 rows.append(contexts[tuple(context)])
                 following.append(word)
@@ -103,8 +103,8 @@ def read_base(arpa: str | Path) -> Base:
     return Base(words, unigrams, orders)
 
 
-def _lines(arpa: Path):
-    """Yield the order and the parts of each n-gram of an ARPA file."""
+def _read_ngrams(arpa: Path):
+    """Yield the order and the fields of each n-gram in an ARPA file."""
     from recency.scoring.ngram import open_text
 
     size = 0
@@ -118,7 +118,7 @@ def _lines(arpa: Path):
 
 @dataclass
 class Model:
-    """A base, E (V, C), v (V + 1, C) with <s> the last, and T (M - n - 1, C, C)."""
+    """A CDLM: base, E (V, C), v (V + 1, C) with <s> last, and T (M - n - 1, C, C)."""
 
     base: Base
     E: np.ndarray
@@ -127,32 +127,32 @@ class Model:
 
     @property
     def reach(self) -> int:
-        """Return how many words back are read: M - 1."""
+        """The number of context words, M - 1."""
         return self.base.order + len(self.T)
 
     @property
     def parameters(self) -> int:
-        """Return the numbers of E, v and T, and the n-grams of the base."""
-        grams = len(self.base.unigrams) + sum(len(each["next"]) for each in self.base.orders)
+        """The number of parameters: E, v, T and the base's n-grams."""
+        grams = len(self.base.unigrams) + sum(len(table["next"]) for table in self.base.orders)
         return grams + self.E.size + self.v.size + self.T.size
 
-    def further(self, contexts: np.ndarray) -> np.ndarray:
-        """Return s (contexts, C) of `contexts` (contexts, reach), the latest word last."""
+    def long_range_states(self, contexts: np.ndarray) -> np.ndarray:
+        """Return s (contexts, C) for `contexts` (contexts, reach), latest word last."""
         back = contexts[:, ::-1][:, self.base.order - 1 :]  # beyond the base, the nearest first
-        found = self.v[back[:, 0]]
+        states = self.v[back[:, 0]]
         for k, matrix in enumerate(self.T, 1):
-            found = found + self.v[back[:, k]] @ matrix.T
-        return found
+            states = states + self.v[back[:, k]] @ matrix.T
+        return states
 
     def nats(self, contexts: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return -ln p of each of `words` after its context."""
+        """Return -ln p of each word after its context."""
         scores = self.base.distributions(contexts[:, -(self.base.order - 1) :])
-        scores += self.further(contexts) @ self.E.T
+        scores += self.long_range_states(contexts) @ self.E.T
         top = scores.max(1)
         return top + np.log(np.exp(scores - top[:, None]).sum(1)) - scores[range(len(words)), words]
 
     def save(self, out: str | Path) -> None:
-        """Write the model, its base with it, as one file of NumPy."""
+        """Write the model and its base to one NumPy file."""
         arrays = {name: getattr(self, name).astype(np.float32) for name in FIELDS}
         arrays |= {"words": np.array(self.base.words), "unigrams": self.base.unigrams}
         for k, table in enumerate(self.base.orders):
@@ -161,8 +161,8 @@ class Model:
             np.savez(file, **arrays)
 
 
-def examples(base: Base, sentences: Sequence[Sequence[int]], reach: int) -> tuple:
-    """Return the contexts (words, reach) and the words of sentences; <s> stands before each."""
+def training_examples(base: Base, sentences: Sequence[Sequence[int]], reach: int) -> tuple:
+    """Return the contexts (words, reach) and the words of sentences, padded with <s>."""
     begin = len(base.words)
     contexts, words = [], []
     for sentence in sentences:
@@ -173,7 +173,7 @@ def examples(base: Base, sentences: Sequence[Sequence[int]], reach: int) -> tupl
 
 
 def is_model(path: str | Path) -> bool:
-    """Say whether a file is a CDLM of `Model.save`."""
+    """Return whether a file was written by `Model.save`."""
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as file:
@@ -181,7 +181,7 @@ def is_model(path: str | Path) -> bool:
 
 
 def load(path: str | Path) -> Model:
-    """Open a CDLM."""
+    """Load a CDLM."""
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
     names = ("contexts", "backoff", "first", "next", "nats")
@@ -192,7 +192,7 @@ def load(path: str | Path) -> Model:
 
 
 def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True) -> list:
-    """Score sentences as `recency.scoring.ngram.score` does, each word by all that is before it."""
+    """Score sentences as `recency.scoring.ngram.score` does."""
     from recency.scoring.ngram import Scored
 
     if not bos:
@@ -200,9 +200,9 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
             f"{path} is a CDLM, which reads <s> before each text; leave out `bos: false`"
         )
     model = load(path)
-    filled = [each for each in sentences if len(each)]
+    filled = [sentence for sentence in sentences if len(sentence)]
     ids = [model.base.ids(sentence) for sentence in filled]
-    contexts, words = examples(model.base, ids, model.reach) if ids else ([], [])
+    contexts, words = training_examples(model.base, ids, model.reach) if ids else ([], [])
     nats = [
         model.nats(contexts[start : start + AT_ONCE], words[start : start + AT_ONCE])
         for start in range(0, len(words), AT_ONCE)
@@ -211,7 +211,7 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
     return [
         Scored(
             [next(values) for _ in sentence],
-            [min(place + 1, model.reach) for place in range(len(sentence))],
+            [min(position + 1, model.reach) for position in range(len(sentence))],
             [word in model.base.index and word != "<unk>" for word in sentence],
         )
         for sentence in sentences

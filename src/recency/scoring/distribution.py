@@ -1,8 +1,8 @@
-"""Entropies of distributions over a vocabulary, and ranks in them, from logits a block at a time.
+"""Entropies and ranks of next-token distributions, from blocks of logits.
 
-Names as `measures.Asked.statistics` has them: "entropy" (Shannon's), "renyi_<alpha>" and "rank";
-others are of measures whose modules compute them from whole distributions (`exact_statistics`).
-With the logits l, Z = Σ exp l and p = exp(l) / Z, nats:
+Statistics are named as in `MeasureRequest.statistics`: "entropy" (Shannon's), "renyi_<alpha>" and
+"rank"; measures' modules compute others from whole distributions (`exact_statistics`). With logits
+l, Z = Σ exp l and p = exp(l) / Z, in nats:
 
     H   = log Z - Σ l exp(l) / Z
     H_α = (log Σ exp(αl) - α log Z) / (1 - α);  H_0 = log of the vocabulary;  H_∞ = log Z - max l
@@ -16,33 +16,32 @@ import torch
 
 from recency.scoring.word_measures import exact_statistic
 
-#: Where the tokens that came stand in a block: their rows and columns.
-Own = tuple[torch.Tensor, torch.Tensor]
-#: A token is more probable than another if its logit exceeds the other's by more than this share:
-#: logits of float32 that are equal but for their rounding are ties.
+#: Rows and columns of the observed tokens in a block of logits.
+Targets = tuple[torch.Tensor, torch.Tensor]
+#: Relative tolerance of ties: float32 logits that differ only by rounding are equal.
 TIE = 2e-6
 #: exp(x) = 2^(x log₂ e), which PyTorch computes up to three times as fast.
 LOG2_E = 1 / math.log(2)
 #: Statistics that are sums over blocks of the vocabulary.
 _SUMS = re.compile(r"entropy|rank|renyi_(?:inf|[\d.e+-]+)")
-#: Log-probabilities that are held at once where a statistic needs whole distributions (64 MB).
+#: Log-probabilities in memory at once where a statistic needs whole distributions (64 MB).
 EXACT_AT_ONCE = 2**23
-#: Sums of exponentials in float32 below this are done again in float64.
+#: Below this logarithm, float32 sums of exponentials are recomputed in float64.
 SMALLEST = -69.0
 
 
-def order(name: str) -> float:
+def renyi_order(name: str) -> float:
     """Return α of "renyi_<alpha>"."""
     return float(name.removeprefix("renyi_"))
 
 
-def delicate(wanted: Sequence[str]) -> bool:
-    """Say whether float32 is too coarse: near α = 1 the difference of two sums is divided by 1 - α."""
-    return any(n.startswith("renyi_") and 0 < abs(order(n) - 1) < 0.05 for n in wanted)
+def needs_float64(wanted: Sequence[str]) -> bool:
+    """Return whether float32 is too coarse: near α = 1, a small difference is divided by 1 - α."""
+    return any(n.startswith("renyi_") and 0 < abs(renyi_order(n) - 1) < 0.05 for n in wanted)
 
 
-def in_sums(wanted: Sequence[str]) -> list[str]:
-    """Return the statistics that `Statistics` computes; the others need whole distributions."""
+def select_sums(wanted: Sequence[str]) -> list[str]:
+    """Return the statistics that are sums over the vocabulary, which `Statistics` computes."""
     return [name for name in wanted if _SUMS.fullmatch(name)]
 
 
@@ -52,9 +51,10 @@ def exact_statistics(
     vocabulary: int,
     log_probabilities: Callable[[slice], torch.Tensor],
 ) -> dict[str, torch.Tensor]:
-    """Return the statistics (positions,) that need whole distributions, some positions at a time.
+    """Return the statistics that need whole distributions, each of shape (positions,).
 
-    `log_probabilities` returns those of some positions, (positions, vocabulary), float64, nats.
+    `log_probabilities` returns the log-probabilities (positions, vocabulary) of a slice of
+    positions, float64, nats.
     """
     names = [name for name in wanted if not _SUMS.fullmatch(name)]
     values: dict[str, list[torch.Tensor]] = {name: [] for name in names}
@@ -68,31 +68,31 @@ def exact_statistics(
 
 
 class Statistics:
-    """Sums over the vocabulary for `wanted`, of blocks of logits (positions, tokens) added one by one.
+    """Accumulate the `wanted` statistics over blocks of logits (positions, tokens).
 
-    `chosen` are the logits of the tokens that came (positions,), float64, and `ties` by how much
-    another's must exceed it to count as more probable.
+    `chosen` (positions,) holds the logits of the observed tokens, float64; a token counts as more
+    probable if its logit exceeds them by more than `ties`.
     """
 
     def __init__(self, wanted: Sequence[str], chosen: torch.Tensor, ties: torch.Tensor):
-        """Begin with nothing added."""
+        """Start with empty sums."""
         self.wanted, self.tokens = wanted, 0
         self.sums = {name: torch.zeros_like(chosen) for name in wanted}
         self.above = (chosen + ties)[:, None]
 
-    def _count(self, logits: torch.Tensor, own: Own) -> None:
-        """Count the tokens that are more probable; `own` are those that came, as (row, column)."""
+    def _count_more_probable(self, logits: torch.Tensor, targets: Targets) -> None:
+        """Count the tokens that are more probable than the observed ones, `targets`."""
         more = logits > self.above.to(logits.dtype)
-        more[own] = False
+        more[targets] = False
         self.sums["rank"] += more.sum(-1)
 
-    def add(self, logits: torch.Tensor, own: Own) -> torch.Tensor:
-        """Add a block in float32, which is overwritten; return its Σ exp l, float64."""
+    def add(self, logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Add a float32 block of logits, which is overwritten; return its Σ exp l, float64."""
         self.tokens += logits.shape[1]
         powers = [name for name in self.wanted if name.startswith("renyi_")]
-        alphas = {name: order(name) for name in powers}
+        alphas = {name: renyi_order(name) for name in powers}
         if "rank" in self.wanted:
-            self._count(logits, own)
+            self._count_more_probable(logits, targets)
         for name, alpha in alphas.items():
             if alpha == torch.inf:
                 largest = logits.amax(-1).double()
@@ -111,41 +111,41 @@ class Statistics:
         return mass
 
     def finish(self, total: torch.Tensor) -> list[torch.Tensor] | None:
-        """Return what is wanted in its order, given log Z; None where float32 was too small for it."""
-        found = []
+        """Return the statistics in the order of `wanted`, given log Z; None after underflow."""
+        values = []
         for name in self.wanted:
             sums = self.sums[name]
             if name == "rank":
-                found.append(sums + 1)
+                values.append(sums + 1)
             elif name == "entropy":
-                found.append(total - sums * torch.exp(-total))
-            elif (alpha := order(name)) == 0:
-                found.append(torch.full_like(total, self.tokens).log())
+                values.append(total - sums * torch.exp(-total))
+            elif (alpha := renyi_order(name)) == 0:
+                values.append(torch.full_like(total, self.tokens).log())
             elif alpha == torch.inf:
-                found.append(total - sums)
+                values.append(total - sums)
             else:
                 if not sums.log().min() > SMALLEST:
                     return None
-                found.append((sums.log() - alpha * total) / (1 - alpha))
-        if not all(torch.isfinite(each).all() for each in found):
+                values.append((sums.log() - alpha * total) / (1 - alpha))
+        if not all(torch.isfinite(value).all() for value in values):
             return None
-        return [each.clamp(min=0) for each in found]
+        return [value.clamp(min=0) for value in values]
 
 
 class ExactStatistics(Statistics):
-    """The same of log-probabilities in float64: log Z, or nearly, is taken off `chosen` and the blocks."""
+    """Accumulate the statistics over blocks of float64 log-probabilities (up to rounding)."""
 
-    def add(self, logits: torch.Tensor, own: Own) -> torch.Tensor:
-        """Add a block; return its mass of probability."""
+    def add(self, logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+        """Add a block of log-probabilities; return its probability mass."""
         self.tokens += logits.shape[1]
         first = self.tokens == logits.shape[1]
         for name in self.wanted:
             sums = self.sums[name]
             if name == "rank":
-                self._count(logits, own)
+                self._count_more_probable(logits, targets)
             elif name == "entropy":  # 0 log 0 = 0
                 sums += torch.special.entr(logits.exp()).sum(-1)
-            elif (alpha := order(name)) == torch.inf:
+            elif (alpha := renyi_order(name)) == torch.inf:
                 largest = logits.amax(-1)
                 self.sums[name] = largest if first else sums.maximum(largest)
             elif alpha:
@@ -154,30 +154,30 @@ class ExactStatistics(Statistics):
         return logits.exp().sum(-1)
 
     def finish(self, total: torch.Tensor) -> list[torch.Tensor]:
-        """Return what is wanted, in its order; `total` is the log of all mass that was added, near 0."""
-        found = []
+        """Return the statistics in the order of `wanted`; `total` is the log of the added mass."""
+        values = []
         for name in self.wanted:
             sums = self.sums[name]
             if name == "rank":
-                found.append(sums + 1)
+                values.append(sums + 1)
             elif name == "entropy":
-                found.append(sums * torch.exp(-total) + total)
-            elif (alpha := order(name)) == 0:
-                found.append(torch.full_like(sums, self.tokens).log())
+                values.append(sums * torch.exp(-total) + total)
+            elif (alpha := renyi_order(name)) == 0:
+                values.append(torch.full_like(sums, self.tokens).log())
             elif alpha == torch.inf:
-                found.append(total - sums)
+                values.append(total - sums)
             else:
-                found.append((sums - alpha * total) / (1 - alpha))
-        return [each.clamp(min=0) for each in found]
+                values.append((sums - alpha * total) / (1 - alpha))
+        return [value.clamp(min=0) for value in values]
 
 
-def of_logits(
+def score_logits(
     logits: torch.Tensor, targets: torch.Tensor, wanted: Sequence[str]
 ) -> list[torch.Tensor]:
-    """Return log p of `targets` and what is `wanted`, float64, of whole logits (positions, tokens)."""
+    """Return log p of `targets` and the `wanted` statistics from logits (positions, tokens)."""
     logs = logits.double().log_softmax(-1)
     chosen = logs.gather(1, targets[:, None])[:, 0]
-    summed = in_sums(wanted)
+    summed = select_sums(wanted)
     sums = ExactStatistics(summed, chosen, torch.zeros_like(chosen))
     mass = sums.add(logs, (torch.arange(len(logs), device=logs.device), targets))
     values = dict(zip(summed, sums.finish(mass.log()), strict=True))

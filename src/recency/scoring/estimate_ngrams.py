@@ -1,4 +1,4 @@
-"""Rule estimate_ngrams: an n-gram model of a corpus, modified Kneser-Ney, by KenLM's lmplz."""
+"""Rule estimate_ngrams: estimate an n-gram model with KenLM's lmplz (modified Kneser-Ney)."""
 
 import contextlib
 import errno
@@ -17,7 +17,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import distance_bigrams
-from recency.scoring.word_pieces import rewritten
+from recency.scoring.word_pieces import rewrite
 
 
 def main(
@@ -32,14 +32,14 @@ def main(
 ) -> None:
     """Stream a corpus through `lmplz -o <order>` and write the ARPA file.
 
-    Words are what white space delimits, or what `text_rule` makes of that (recency.scoring.word_pieces);
-    each line of the text is a sentence to KenLM. `prune` drops n-grams that are no more frequent
-    than its numbers, one per order. Memory is flat in the corpus's size. Raises InputError if
-    lmplz is not there or fails. Bigrams at a `distance` beyond 1 are estimated without it, in memory.
+    Words are separated by white space and rewritten by `text_rule` (recency.scoring.word_pieces);
+    each line of the text is a sentence. `prune` drops n-grams up to a count, one number per order.
+    Memory does not grow with the corpus. Bigrams at a `distance` above 1 are estimated here, in
+    memory. Raises InputError if lmplz is missing or fails.
     """
     if distance > 1:
         documents = pq.read_table(text, columns=["text"])["text"].to_pylist()
-        lines = (line for each in documents for line in rewritten(each, text_rule).split("\n"))
+        lines = (line for text in documents for line in rewrite(text, text_rule).split("\n"))
         distance_bigrams.write((line.split() for line in lines if line.strip()), out, distance)
         history.of_ngrams(text, out)
         return
@@ -47,8 +47,8 @@ def main(
     what = "count unigrams" if order == 1 else f"count {order}-grams"
     shown = progress(table.num_row_groups, what, "row groups")
     with atomic(out) as arpa:
-        # Small corpora lack the counts of counts that discounts are estimated from. Words that
-        # lmplz takes for its own (<s>, </s>, <unk>) would stop it: no reading-time corpus has them.
+        # Discounts cannot be estimated from small corpora, hence the fallback. lmplz would stop at
+        # <s>, </s> and <unk> in the text, hence skip_symbols; no reading-time corpus has them.
         command = [lmplz, "-o", str(order), "-S", memory, "-T", str(arpa.parent)]
         command += ["--discount_fallback", "--skip_symbols", "--arpa", str(arpa)]
         command += ["--prune", *map(str, prune)] if prune else []
@@ -59,26 +59,26 @@ def main(
                 f"KenLM's {lmplz} is not on the PATH; `make setup` builds it, and "
                 "`snakemake --use-conda` brings it"
             ) from None
-        words = deque(maxlen=20)
-        listener = threading.Thread(target=_listen, args=(job.stderr, words), daemon=True)
+        last_lines = deque(maxlen=20)
+        listener = threading.Thread(target=_forward, args=(job.stderr, last_lines), daemon=True)
         listener.start()
         with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
             for group in range(table.num_row_groups):
                 for document in table.read_row_group(group, ["text"])["text"].to_pylist():
-                    job.stdin.write(rewritten(document, text_rule).encode() + b"\n")
+                    job.stdin.write(rewrite(document, text_rule).encode() + b"\n")
                 shown.update(group + 1)
             job.stdin.close()
         status = job.wait()
         listener.join()
-        if status != 0 and os.strerror(errno.ENOSPC) in "".join(words):
+        if status != 0 and os.strerror(errno.ENOSPC) in "".join(last_lines):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out))
         if status != 0:
-            raise InputError(f"lmplz failed on {text} (status {status}); its words are above")
+            raise InputError(f"lmplz failed on {text} (status {status}); its output is above")
         history.of_ngrams(text, out)
 
 
-def _listen(said: Iterable[bytes], words: deque[str]) -> None:
-    """Pass on what a program says, and keep its last lines."""
-    for line in said:
-        words.append(line.decode(errors="replace"))
-        sys.stderr.write(words[-1])
+def _forward(output: Iterable[bytes], last: deque[str]) -> None:
+    """Write a program's output to stderr, and keep its last lines."""
+    for line in output:
+        last.append(line.decode(errors="replace"))
+        sys.stderr.write(last[-1])

@@ -1,4 +1,4 @@
-"""Run a network over windows of text: in batches that fit memory, as fast as its processor is."""
+"""Run a network over windows of text, in batches that fit in memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,25 +14,25 @@ from recency.errors import InputError
 from recency.networks import footprint, products
 from recency.scoring.windows import Window
 
-#: Inputs run together on a CPU; more gains nothing there.
+#: Inputs run together on a CPU; more are no faster.
 TOKENS_AT_ONCE = 2048
-#: The most on a GPU, which is busy with these.
+#: Most inputs run together on a GPU, which these saturate.
 MOST_TOKENS_AT_ONCE = 16_384
-#: From as many inputs on, weights are laid out, which costs what a thousand inputs gain by it; of a
-#: network of at most so many bytes (268 million parameters), for the layouts are held beside it.
+#: Weights are laid out for at least so many inputs (the cost of a layout is regained after about
+#: 1,000), in networks of at most so many bytes (268 million parameters), since a layout is a copy.
 WORTH_A_LAYOUT, LARGEST_LAYOUT = 1024, 2**30
-#: Feed-forward modules: the first product and the activation that can follow within it.
+#: Feed-forward modules: the first linear layer, and the activation that can be fused with it.
 FUSED = {"GPT2MLP": ("c_fc", "act"), "GPTNeoXMLP": ("dense_h_to_4h", "act")}
-#: What PyTorch says where a CPU's memory is not enough, an error of no class of its own.
+#: PyTorch's messages for exhausted CPU memory, a plain RuntimeError.
 NO_MEMORY = ("can't allocate memory", "not enough memory")
 
 
 def tokens_at_once(model: PreTrainedModel) -> int:
-    """Return how many inputs to run together: on a GPU what a quarter of its free memory holds."""
+    """Return how many inputs to run together; on a GPU, a quarter of the free memory's worth."""
     if model.device.type != "cuda":
         return TOKENS_AT_ONCE
     free, _ = torch.cuda.mem_get_info(model.device)
-    room = free // 4 // _bytes(model, 1, 1)
+    room = free // 4 // _estimate_bytes(model, 1, 1)
     return max(TOKENS_AT_ONCE, min(MOST_TOKENS_AT_ONCE, room))
 
 
@@ -43,12 +43,12 @@ def run(
     body: Callable | None = None,
     **settings: Any,
 ) -> Iterator[tuple[list[Window], Any]]:
-    """Yield windows and what the network's body (its base model) makes of them, a batch at a time.
+    """Yield batches of windows with the outputs of the network's body (its base model).
 
-    A batch's first window is its longest. Padding stands at the end, where a causal network never
-    looks from a counted position. `settings` go to the body, and the windows to a body with
-    `reads_windows`; with `bf16` matrix products are in bfloat16. A batch that does not fit memory is
-    run in halves. Raises InputError where a single window does not fit.
+    A batch's first window is its longest. Padding is at the end, after every scored position. The
+    body gets `settings`, and the windows if it has `reads_windows`. With `bf16`, matrix products
+    are in bfloat16. A batch that exceeds memory is halved. Raises InputError if a single window
+    does not fit in memory.
     """
     lower = torch.autocast(model.device.type, torch.bfloat16, enabled=bf16)
     inputs = 0
@@ -59,9 +59,9 @@ def run(
             part = todo.pop()
             output = None
             if _fits(model, part):
-                layout = nullcontext() if bf16 else laid_out(model, inputs)
+                layout = nullcontext() if bf16 else use_layouts(model, inputs)
                 with lower, layout:
-                    output = _try(model, body or model.base_model, part, settings)
+                    output = _run_batch(model, body or model.base_model, part, settings)
             if output is not None:
                 yield part, output
             elif len(part) == 1:
@@ -71,11 +71,11 @@ def run(
                 todo += [part[half:], part[:half]]
 
 
-def _try(model: PreTrainedModel, body: Callable, batch: list[Window], settings: dict) -> Any:
-    """Run one batch; return None where memory does not last."""
+def _run_batch(model: PreTrainedModel, body: Callable, batch: list[Window], settings: dict) -> Any:
+    """Run one batch; return None if it exceeds memory."""
     ids = torch.zeros(len(batch), len(batch[0].ids), dtype=torch.long)
-    for row, each in enumerate(batch):
-        ids[row, : len(each.ids)] = torch.tensor(each.ids)
+    for row, window in enumerate(batch):
+        ids[row, : len(window.ids)] = torch.tensor(window.ids)
     if getattr(body, "reads_windows", False):
         settings = settings | {"windows": batch}
     try:
@@ -85,22 +85,22 @@ def _try(model: PreTrainedModel, body: Callable, batch: list[Window], settings: 
     except RuntimeError as error:
         if not any(words in str(error) for words in NO_MEMORY):
             raise
-    # Behind the except clauses: there, the error would still hold what the batch had allocated.
+    # Outside the except clauses, in which the error still references the batch's tensors.
     if model.device.type == "cuda":
         torch.cuda.empty_cache()
     return None
 
 
 def _fits(model: PreTrainedModel, batch: list[Window]) -> bool:
-    """Say whether a CPU has the memory for a batch; a GPU says so itself, and nothing is lost."""
+    """Return whether a batch fits in a CPU's memory; a GPU raises an error that can be handled."""
     if model.device.type != "cpu":
         return True
-    needed = _bytes(model, len(batch), len(batch[0].ids))
+    needed = _estimate_bytes(model, len(batch), len(batch[0].ids))
     return needed < footprint.SURE or needed < processor.available()
 
 
-def _bytes(model: PreTrainedModel, rows: int, length: int) -> int:
-    """Return about how many bytes a layer holds at once for so many inputs."""
+def _estimate_bytes(model: PreTrainedModel, rows: int, length: int) -> int:
+    """Return the approximate peak memory of one layer, in bytes."""
     scores = model.config._attn_implementation not in ("sdpa", "flash_attention_2")
     return footprint.activations(model.config, rows, length, scores)
 
@@ -113,30 +113,30 @@ def _too_long(model: PreTrainedModel, window: Window) -> str:
     )
 
 
-#: Linear layer → the state of its weights, the weights (so that no others take their place in memory
-#: unseen), and their product.
+#: Linear layer → version of its weights, the weights (kept alive so that their address is not
+#: reused), and their product.
 _LAYOUTS: WeakKeyDictionary[nn.Module, tuple[list, list, Callable]] = WeakKeyDictionary()
 
 
 @contextmanager
-def laid_out(model: PreTrainedModel, inputs: int) -> Iterator[None]:
-    """Let the body's linear layers take weights that are laid out once (recency.networks.products).
+def use_layouts(model: PreTrainedModel, inputs: int) -> Iterator[None]:
+    """Let the body's linear layers use a faster memory layout (recency.networks.products).
 
-    The same sums, in another order of addition. The layouts are kept as long as the modules, and
-    made anew where a weight was changed. Nothing is done for few `inputs`, where gradients are
-    wanted, on a GPU, or for a network whose layouts would take more than a gibibyte.
+    Results differ only by the order of additions. Layouts live as long as their modules and are
+    rebuilt after a weight changes. Does nothing for few `inputs`, with gradients, on a GPU, or for
+    a network of more than LARGEST_LAYOUT bytes.
     """
     changed: list[nn.Module] = []
     body = model.base_model
-    held = sum(each.numel() * each.element_size() for each in body.parameters())
+    held = sum(parameter.numel() * parameter.element_size() for parameter in body.parameters())
     worth = inputs >= WORTH_A_LAYOUT and held <= LARGEST_LAYOUT
     if worth and model.device.type == "cpu" and not torch.is_grad_enabled():
-        fused = dict(_fused(body))
+        fused = dict(_find_fused(body))
         for module in body.modules():
             if not _is_linear(module):
                 continue
             activation, gelu = fused.get(module, (None, None))
-            module.forward = _layout(module, gelu)
+            module.forward = _build_layout(module, gelu)
             changed.append(module)
             if activation is not None:
                 activation.forward = _unchanged
@@ -153,15 +153,15 @@ def _unchanged(inputs: torch.Tensor) -> torch.Tensor:
 
 
 def _is_linear(module: nn.Module) -> bool:
-    """Say whether a module is a plain linear layer that can be laid out."""
+    """Return whether a module is a plain linear layer that can be laid out."""
     plain = type(module) is nn.Linear or type(module).__name__ == "Conv1D"
     if not plain or "forward" in vars(module) or module.weight.is_inference():
-        return False  # of tensors made under inference mode nothing tells when they are changed
+        return False  # inference-mode tensors have no version counter to detect changes
     return products.can_lay_out(module.weight)
 
 
-def _fused(body: nn.Module) -> Iterator[tuple[nn.Module, tuple[nn.Module, str]]]:
-    """Yield linear layers that a GELU follows, with it and its approximation."""
+def _find_fused(body: nn.Module) -> Iterator[tuple[nn.Module, tuple[nn.Module, str]]]:
+    """Yield each linear layer that a GELU follows, with the GELU and its approximation."""
     for module in body.modules():
         names = FUSED.get(type(module).__name__)
         if names is None:
@@ -176,15 +176,15 @@ def _fused(body: nn.Module) -> Iterator[tuple[nn.Module, tuple[nn.Module, str]]]
             yield linear, (activation, "none")
 
 
-def _layout(module: nn.Module, gelu: str | None) -> Callable:
-    """Return the product of a linear layer, made once for the weights that it has now."""
-    held = [each.detach() for each in (module.weight, module.bias) if each is not None]
-    state = [(each.data_ptr(), each._version) for each in held]
+def _build_layout(module: nn.Module, gelu: str | None) -> Callable:
+    """Return the laid-out product of a linear layer, rebuilt if its weights have changed."""
+    held = [tensor.detach() for tensor in (module.weight, module.bias) if tensor is not None]
+    state = [(tensor.data_ptr(), tensor._version) for tensor in held]
     state.append(gelu)
-    known = _LAYOUTS.get(module)
-    if known is None or known[0] != state:
+    stored = _LAYOUTS.get(module)
+    if stored is None or stored[0] != state:
         # transformers' Conv1D holds its weight as (inputs, outputs).
         weight = held[0] if isinstance(module, nn.Linear) else held[0].T
-        made = products.product(weight, held[1] if len(held) > 1 else None, gelu)
-        _LAYOUTS[module] = known = (state, held, made)
-    return known[-1]
+        product = products.product(weight, held[1] if len(held) > 1 else None, gelu)
+        _LAYOUTS[module] = stored = (state, held, product)
+    return stored[-1]

@@ -1,4 +1,4 @@
-"""Continuations of texts by a causal network, token by token: the likeliest, or sampled."""
+"""Continue texts with a causal network, greedily or by sampling."""
 
 import itertools
 import re
@@ -13,7 +13,7 @@ from recency.scoring.begin_token import begin_token
 #: The end of a sentence, with quotation marks and brackets after it.
 END = re.compile(r"[.?!…][\"'”’)\]]*\s*$")
 ROWS = 32
-#: Tokens per word, at most, of `longest` words: the end of a text that never ends a word.
+#: Most tokens per word, so that a text without word boundaries ends.
 TOKENS = 8
 
 
@@ -26,12 +26,28 @@ def continuations(
     bos: bool | str = True,
     report: Callable[[int], None] = lambda done: None,
 ) -> list[tuple[str, bool]]:
-    """Return a continuation of each context (words), and whether it came to an end.
+    """Continue each context (words) to the end of a sentence.
 
-    `model` is a recency.scoring.surprisal.Model. A text ends with a sentence's end mark or the token
-    that ends documents, or unfinished with `longest` words. The first token begins a word, where the
-    vocabulary marks such. With a `temperature`, tokens are sampled by `seed` and the text's number;
-    without one, the likeliest is taken.
+    Parameters
+    ----------
+    model : recency.scoring.surprisal.Model
+    contexts : sequence of sequence of str
+    longest : int
+        Most words of a continuation.
+    temperature : float
+        Sampling temperature; 0 takes the most probable token.
+    seed : int
+        Seed of sampling, together with the context's number.
+    bos : bool or str
+        See `begin_token`.
+    report : callable
+        Called with 1 for each finished text.
+
+    Returns
+    -------
+    list of (str, bool)
+        The continuation, and whether it ended with an end mark or an END token. Its first token
+        begins a word if the vocabulary marks word beginnings.
     """
     start = begin_token(model, bos)
     before = [start] if start is not None else []
@@ -39,15 +55,15 @@ def continuations(
         alignment.align(list(words), model.tokenizer, "", kind=model.kind) for words in contexts
     ]
     ids = [[*before, *map(int, text.ids)] for text in texts]
-    given = [len(each) for each in ids]
+    given = [len(text_ids) for text_ids in ids]
     begins = np.flatnonzero(model.kind == alignment.SPACE)
     continued: list[tuple[str, bool] | None] = [None] * len(ids)
     draws = [np.random.default_rng((seed, number)) for number in range(len(ids))]
     window = getattr(model.network.config.get_text_config(), "max_position_embeddings", None)
-    for rows in _of_one_length(ids):
+    for rows in _group_by_length(ids):
         cache = None
         while rows:
-            logits, cache = _next(model.network, [ids[row] for row in rows], window, cache)
+            logits, cache = _next_logits(model.network, [ids[row] for row in rows], window, cache)
             left = []
             for index, (row, scores) in enumerate(zip(rows, logits, strict=True)):
                 scores = scores[: len(model.kind)]  # a padded vocabulary has more
@@ -55,7 +71,7 @@ def continuations(
                     masked = np.full_like(scores, -np.inf)
                     masked[begins] = scores[begins]
                     scores = masked
-                ids[row].append(_chosen(scores, temperature, draws[row]))
+                ids[row].append(_choose_token(scores, temperature, draws[row]))
                 ended = model.kind[ids[row][-1]] == alignment.END
                 text = " ".join(model.tokenizer.decode(ids[row][given[row] :]).split())
                 ended = bool(ended or END.search(text))
@@ -71,16 +87,16 @@ def continuations(
     return continued
 
 
-def _of_one_length(texts: list[list[int]]) -> Iterator[list[int]]:
-    """Yield the indices of texts of one length, so that no text is padded; ROWS of them at most."""
+def _group_by_length(texts: list[list[int]]) -> Iterator[list[int]]:
+    """Yield the indices of texts of equal length, at most ROWS, so that none needs padding."""
     order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
     for _, group in itertools.groupby(order, key=lambda row: len(texts[row])):
         rows = list(group)
         yield from (rows[first : first + ROWS] for first in range(0, len(rows), ROWS))
 
 
-def _chosen(logits: np.ndarray, temperature: float, random: np.random.Generator) -> int:
-    """Return the likeliest token, or a sampled one."""
+def _choose_token(logits: np.ndarray, temperature: float, random: np.random.Generator) -> int:
+    """Return the most probable token, or a sampled one."""
     if temperature == 0:
         return int(logits.argmax())
     scaled = logits.astype(float) / temperature
@@ -88,12 +104,11 @@ def _chosen(logits: np.ndarray, temperature: float, random: np.random.Generator)
     return int(random.choice(len(scaled), p=probabilities / probabilities.sum()))
 
 
-def _next(network, texts: list[list[int]], window: int | None, cache=None):
-    """Return the logits (texts, vocabulary) of the next token of texts of one length, and a cache.
+def _next_logits(network, texts: list[list[int]], window: int | None, cache=None):
+    """Return the next token's logits (texts, vocabulary) for texts of equal length, and a cache.
 
-    The cache holds keys and values of all tokens but the next, where the network has one: a bias
-    that reads the states of a layer needs the whole text, and so does a recurrent network. Of texts
-    longer than the network's window the last tokens are read.
+    The key-value cache is used if the network supports one; biases that read a layer's states and
+    recurrent networks need the whole text. Texts longer than the window are cut to their end.
     """
     is_longer = bool(window) and len(texts[0]) > window
     if is_longer:
@@ -104,14 +119,14 @@ def _next(network, texts: list[list[int]], window: int | None, cache=None):
     else:
         settings = {"use_cache": False}
 
-    def last_alone(module, arguments):
-        if arguments[0].shape[1] < shape[1]:  # a bias reads the surprisal of tokens before
+    def keep_last(module, arguments):
+        if arguments[0].shape[1] < shape[1]:  # a bias reads the surprisal of earlier tokens
             return arguments
         return (arguments[0][:, -1:], *arguments[1:])
 
     inputs = ids if cache is None else ids[:, -1:]
     shape = inputs.shape
-    hook = network.get_output_embeddings().register_forward_pre_hook(last_alone)
+    hook = network.get_output_embeddings().register_forward_pre_hook(keep_last)
     try:
         with torch.inference_mode():
             output = network(input_ids=inputs, **settings)

@@ -1,4 +1,4 @@
-"""Hidden states of a network as one vector a word: the mean over the tokens that the word has."""
+"""Hidden states of words: the mean over each word's tokens."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,17 +11,17 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import forward
 from recency.scoring.alignment import Text
-from recency.scoring.masked import Frame, pieces, room
+from recency.scoring.masked import Frame, cut_pieces, tokens_per_input
 from recency.scoring.windows import Window, batches, sees_length, window_of, windows
 
 
-def layers_of(model: PreTrainedModel) -> int:
-    """Return how many layers a network has; its states are one more, with the embeddings."""
+def count_layers(model: PreTrainedModel) -> int:
+    """Return the number of layers; there is one more hidden state, the embeddings."""
     return model.config.num_hidden_layers
 
 
-def without_token(text: Text) -> np.ndarray:
-    """Say of each word of a text whether no token has a character of it."""
+def lacks_token(text: Text) -> np.ndarray:
+    """Return whether each word of a text has no token."""
     bare = np.ones(text.words, bool)
     for word, last in zip(text.word, text.last):
         bare[word : last + 1] = False
@@ -29,7 +29,7 @@ def without_token(text: Text) -> np.ndarray:
 
 
 @torch.inference_mode()
-def of_words(
+def word_states(
     model: PreTrainedModel,
     texts: list[Text],
     layers: list[int],
@@ -39,13 +39,12 @@ def of_words(
     report: Callable[[int, int], None] = lambda done, total: None,
     around: Frame | None = None,
 ) -> np.ndarray:
-    """Return float32 (layers, words, width): the words of all texts, at each of `layers`.
+    """Return the hidden states of all texts' words, float32 (layers, words, width).
 
-    Layer 0 is what enters the first layer (embeddings, with learned positions where there are any),
-    l what leaves layer l; the last is behind the final norm, as in transformers' `hidden_states`.
-    A token counts with every word that it has a character of, so that no word is left without.
-    Each text is read by itself, behind the token `bos` (or None), in windows as
-    surprisal is; with what a masked LM puts `around` it, in pieces end to end.
+    Layers are numbered as in transformers' `hidden_states`: 0 is the input of the first layer, l
+    the output of layer l, and the last follows the final norm. A token counts for every word that
+    it has a character of. Each text is read separately after the token `bos` (or None), in the
+    windows that surprisal uses; with the frame `around` of a masked LM, in consecutive pieces.
     """
     if around is None:
         size = window_of(model)
@@ -56,8 +55,12 @@ def of_words(
             w for number, t in enumerate(texts) for w in windows(t.ids, number, size, stride, bos)
         ]
     else:
-        cut = [w for number, text in enumerate(texts) for w in _framed(model, text, number, around)]
-    behind = len(around.after) if around else 0  # inputs that are no tokens of the text
+        cut = [
+            w
+            for number, text in enumerate(texts)
+            for w in _framed_windows(model, text, number, around)
+        ]
+    after = len(around.after) if around else 0  # inputs after the text
     words = np.cumsum([0, *(text.words for text in texts)])
     tokens = np.cumsum([0, *(len(text.ids) for text in texts)])
     first = np.concatenate([text.word + at for text, at in zip(texts, words)])
@@ -69,39 +72,41 @@ def of_words(
     done, cut_up = 0, batches(cut, at_once, padded)
     for batch, output in forward.run(model, cut_up, output_hidden_states=True):
         rows, columns, places = [], [], []
-        for row, each in enumerate(batch):
-            own = each.start + np.arange(len(each.ids)) - 1  # the window's tokens within the text
-            place = np.arange(len(own))
-            new = (place >= each.fresh) & (own >= 0) & (place < len(own) - behind)
+        for row, window in enumerate(batch):
+            token = window.start + np.arange(len(window.ids)) - 1  # number in the text
+            position = np.arange(len(token))
+            new = (position >= window.fresh) & (token >= 0) & (position < len(token) - after)
             new = np.flatnonzero(new)
             rows.append(np.full(len(new), row))
             columns.append(new)
-            places.append(tokens[each.text] + own[new])
+            places.append(tokens[window.text] + token[new])
         places = np.concatenate(places)
-        # A token that reaches into further words is listed once for each.
+        # A token that spans several words counts for each.
         times = reach[places]
         within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
         word = np.repeat(first[places], times) + within
-        rows, columns = (np.repeat(np.concatenate(each), times) for each in (rows, columns))
+        rows, columns = (np.repeat(np.concatenate(part), times) for part in (rows, columns))
         count += np.bincount(word, minlength=len(count))
         for number, layer in enumerate(layers):
-            found = output.hidden_states[layer][rows, columns].float().cpu()
-            if found.shape[1] != total.shape[2]:
+            states = output.hidden_states[layer][rows, columns].float().cpu()
+            if states.shape[1] != total.shape[2]:
                 raise InputError(
-                    f"{type(model).__name__}: the states of layer {layer} are {found.shape[1]} wide, "
-                    f"others {total.shape[2]}; states are compared where all are of one width"
+                    f"{type(model).__name__}: the states of layer {layer} are {states.shape[1]} wide, "
+                    f"others {total.shape[2]}; only states of equal width can be compared"
                 )
-            total[number].index_add_(0, torch.from_numpy(word), found)
+            total[number].index_add_(0, torch.from_numpy(word), states)
         done += len(batch)
         report(done, len(cut))
     total /= torch.from_numpy(count)[:, None]
     return total.numpy()
 
 
-def _framed(model: PreTrainedModel, text: Text, number: int, around: Frame) -> Iterator[Window]:
-    """Yield a text's pieces with what a masked LM puts around each."""
-    size, before = room(model, around), len(around.before)
-    for begin, new in pieces(len(text.ids), size):
+def _framed_windows(
+    model: PreTrainedModel, text: Text, number: int, around: Frame
+) -> Iterator[Window]:
+    """Yield a text's pieces, each with the frame of a masked LM."""
+    size, before = tokens_per_input(model, around), len(around.before)
+    for begin, new in cut_pieces(len(text.ids), size):
         ids = [*around.before, *text.ids[begin : begin + size].tolist(), *around.after]
         yield Window(number, ids, begin - before + 1, before + new - begin)
 
@@ -109,14 +114,14 @@ def _framed(model: PreTrainedModel, text: Text, number: int, around: Frame) -> I
 def untrained(
     model: PreTrainedModel, architecture: dict | None, bias: dict | None, seed: int
 ) -> PreTrainedModel:
-    """Return a network of the same shape with fresh weights, on the same device.
+    """Return an untrained network of the same shape, on the same device.
 
-    With `architecture`, the config's entry, it is what the training of a network made here began
-    with; of a checkpoint from elsewhere, what its family draws. `bias` is put on at inference.
+    With `architecture`, an entry of the config, the weights are the initial weights of this
+    project's training; otherwise those of the model's class. `bias` is applied at inference.
     """
     if architecture is not None:
-        own = getattr(model.config, "bias", None) or {"form": "none"}
-        fresh = architectures.new(architecture, own, model.config.vocab_size, seed)
+        trained_bias = getattr(model.config, "bias", None) or {"form": "none"}
+        fresh = architectures.new(architecture, trained_bias, model.config.vocab_size, seed)
     else:
         torch.manual_seed(seed)
         fresh = type(model)(model.config)

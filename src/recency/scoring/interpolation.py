@@ -1,65 +1,65 @@
-"""Several LMs as one: p(word) = Σ_k λ_k p_k(word), with the shares λ that suit held-out text best.
+"""Interpolate LMs: p(word) = Σ_k λ_k p_k(word), with maximum-likelihood shares λ on held-out text.
 
-They are those that EM goes to (Jelinek & Mercer 1980). EM itself takes for ever where an LM is worth
-nothing beside one that holds it already, 5-grams beside the same with a cache: its share falls as one
-over the steps. So the shares are found by Newton's steps with none below 0 (Kim, Carbonetto, Stephens &
-Anitescu 2020).
+The optimum is that of EM (Jelinek & Mercer 1980). EM converges slowly where an LM is redundant, as
+5-grams are next to the same 5-grams with a cache, because its share then falls as 1 / steps. The
+shares are therefore estimated by Newton steps under λ ≥ 0 (Kim, Carbonetto, Stephens & Anitescu
+2020).
 """
 
 import numpy as np
 
-#: Nats a word that better shares could gain at most, where the search ends; and its steps at most.
+#: The search ends when better shares can gain at most CLOSE nats per word, or after STEPS steps.
 CLOSE = 1e-12
 STEPS = 200
-#: Of LMs that are alike no share is better than another.
+#: Makes the problem definite where LMs are identical.
 RIDGE = 1e-12
-#: What an LM keeps that the held-out text has no use for: it may be the only one to know a word elsewhere.
+#: Least share of an LM: it may be the only one with a word of another text in its vocabulary.
 LEAST = 1e-6
 
 
-def best_shares(nats: np.ndarray) -> np.ndarray:
-    """Return λ (LMs,), above 0 and 1 together, from the nats (LMs, words) of held-out text.
+def estimate_shares(nats: np.ndarray) -> np.ndarray:
+    """Estimate the shares λ (LMs,), which are positive and sum to 1.
 
-    The likelihood is concave in λ, so that what is found is the best there is. Words that every LM
-    takes for impossible say nothing.
+    `nats` (LMs, words) is the surprisal of held-out text. The likelihood is concave in λ, so the
+    optimum is global. Words with p = 0 under every LM are ignored.
     """
     nats = nats[:, np.isfinite(nats).any(0)]
-    ratios = np.exp(nats.min(0) - nats)  # p of each LM over the largest
-    found = np.full(len(nats), 1 / len(nats))
+    ratios = np.exp(nats.min(0) - nats)  # p of each LM divided by the largest
+    shares = np.full(len(nats), 1 / len(nats))
     for _ in range(STEPS):
-        parts = ratios / (found @ ratios)
-        slopes = parts.mean(1)  # of the mean log p; at the best 1, or less where the share is 0
+        parts = ratios / (shares @ ratios)
+        slopes = parts.mean(1)  # gradient of the mean log p: 1 at the optimum, less where λ = 0
         if slopes.max() - 1 < CLOSE:
             break
-        found, before = _stepped(ratios, found, parts, slopes), found
-        if (found == before).all():
+        shares, before = _newton_step(ratios, shares, parts, slopes), shares
+        if (shares == before).all():
             break
-    found = np.maximum(found, LEAST)
-    return found / found.sum()
+    shares = np.maximum(shares, LEAST)
+    return shares / shares.sum()
 
 
-def _stepped(ratios, found, parts, slopes) -> np.ndarray:
-    """Return the shares after one of Newton's steps, as long as the likelihood lets it be."""
+def _newton_step(ratios, shares, parts, slopes) -> np.ndarray:
+    """Return the shares after one Newton step, halved until the likelihood increases."""
     from scipy.linalg import solve_triangular
     from scipy.optimize import nnls
 
     curvature = parts @ parts.T / parts.shape[1]
-    root = np.linalg.cholesky(curvature + RIDGE * np.eye(len(found)))
-    wanted = curvature @ found + slopes - 1  # with the sum of shares as its price
+    root = np.linalg.cholesky(curvature + RIDGE * np.eye(len(shares)))
+    wanted = curvature @ shares + slopes - 1  # the sum of the shares is a penalty
     target, _ = nnls(root.T, solve_triangular(root, wanted, lower=True))
     length = 1.0
     while length > 1e-9:
-        there = found + length * (target - found)
+        there = shares + length * (target - shares)
         there /= there.sum()
         with np.errstate(divide="ignore"):
-            if np.log(there @ ratios).mean() > np.log(found @ ratios).mean():
+            if np.log(there @ ratios).mean() > np.log(shares @ ratios).mean():
                 return there
         length /= 2
-    return found
+    return shares
 
 
-def mixed(nats: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return the nats (words,) under the LMs as one; infinite where no LM with a share has a word."""
+def mix_nats(nats: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the surprisal (words,) of the interpolated LM in nats, infinite where p = 0."""
     least = nats.min(0)
     least[np.isinf(least)] = 0.0
     with np.errstate(divide="ignore"):

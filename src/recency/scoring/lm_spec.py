@@ -1,4 +1,4 @@
-"""A network as a job opens it: its files, the bias applied at inference, and how it reads texts."""
+"""An LM as a job opens it: its files, the bias applied at inference, and how it reads texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,20 +27,20 @@ class LMSpec:
     tokenizer
         The tokenizer's file; None where the model brings its own.
     bias
-        The bias applied at inference (an entry of the config's `biases`); None where there is none,
+        The bias applied at inference (an entry of the config's `biases`); None if there is none
         or the model was trained with it.
     bos, stride
         See `recency.scoring.surprisal.score_words`.
     scoring
         Its other settings: `window`, `precision`, `leading_space` …
     lossy
-        How words of context are erased (recency.scoring.lossy.lossy_settings); None where none are.
+        How context words are erased (recency.scoring.lossy.lossy_settings); None if they are not.
     allow_pickle
         Whether weights may be read from a pickle.
     weights
         How its weights are opened: `precision`, `sha256`, `device_map` of `recency.load`.
     threads
-        Of the processor.
+        Processor threads.
     """
 
     name: str
@@ -57,11 +57,11 @@ class LMSpec:
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "LMSpec":
-        """Take the param `lm` (`Study.opening`) and the input `model` out of a job's arguments.
+        """Remove the param `lm` (`Study.opening`) and the input `model` from a job's arguments.
 
-        `model` is the file of an n-gram model, or those of a network that the workflow trained,
-        whose folder has its tokenizer; where there is none, the `checkpoint` of `lm` is opened, a
-        folder or a Hub name.
+        `model` is an n-gram model's file, or the files of a network that the workflow trained, with
+        the tokenizer in the same folder. Without it, the `checkpoint` of `lm` is opened: a folder
+        or a Hub name.
         """
         settings, files = dict(given.pop("lm")), given.pop("model", ())
         model, tokenizer = settings.pop("checkpoint", None), None
@@ -76,7 +76,7 @@ class LMSpec:
 
     @property
     def files(self) -> list[Path]:
-        """The files that it is opened from, or its folder; none of a model of the Hub."""
+        """The LM's files or folder; empty for a Hub model."""
         if self.tokenizer is not None:
             weights = (Path(self.model) / name for name in ("config.json", "model.safetensors"))
             return [*weights, Path(self.tokenizer)]
@@ -84,7 +84,7 @@ class LMSpec:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What its surprisal depends on next to `files`."""
+        """The settings that surprisal depends on, in addition to `files`."""
         names = ("name", "bias", "bos", "stride", "scoring", "allow_pickle")
         hub = {} if self.files else {"model": str(self.model)}
         lossy = {} if self.lossy is None else {"lossy": self.lossy}
@@ -93,12 +93,12 @@ class LMSpec:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The settings of `score_words`: bos, stride, those of `scoring`, and lossy contexts."""
+        """The settings of `score_words`: bos, stride, `scoring` and lossy contexts."""
         lossy = {} if self.lossy is None else {"lossy": self.lossy}
         return {"bos": self.bos, "stride": self.stride, **self.scoring, **lossy}
 
     def open(self, biased: bool = True) -> "Model":
-        """Open the network with its tokenizer; with `biased` false without the bias."""
+        """Open the network with its tokenizer, and without the bias if `biased` is false."""
         from recency import processor
         from recency.scoring import surprisal
 

@@ -1,7 +1,7 @@
-"""Where inside a network a measure is taken, as its name says: `attention_entropy_l2_h3`.
+"""Layers and heads in the names of measures, such as `attention_entropy_l2_h3`.
 
-Layers and heads are numbered from 1; layer 0 are the embeddings, as they enter the first layer. A
-name without a layer is of the last one, a name without a head the mean over the layer's heads.
+Layers and heads are numbered from 1; layer 0 is the embeddings. A name without a layer refers to
+the last one, and a name without a head to the mean over the layer's heads.
 """
 
 import re
@@ -16,8 +16,8 @@ from recency.names import nearest
 if TYPE_CHECKING:
     from recency.scoring.measures import Measure
 
-#: The function that the module of a measure of a network's inside has → what it computes from what,
-#: tensors whose first dimension is the text, in the order of reading:
+#: Functions that the module of an internal measure may define; the comment has the shapes of the
+#: result and the arguments, whose first dimension is the text.
 SOURCES = {
     # (batch, heads, queries), from a layer's attention after softmax (batch, heads, queries, keys)
     # and the number of each input's word (batch, keys), -1 of a begin token
@@ -34,31 +34,31 @@ SOURCES = {
     # (words,), from the surprisal of a dataset's words (words,), and that under an n-gram model
     "ngram": "ngram(surprisal, reference)",
 }
-#: Those that a network is opened for.
+#: Sources that need the network itself.
 INSIDE = ("attention", "states", "predictions", "gates", "steps")
 _SITE = re.compile(r"_l(\d+)(?:_h(\d+))?$")
 
 
 def pattern(site: str, layers: str) -> str:
-    """Return the end of a measure's name as listings write it."""
+    """Return the suffix of a measure's name as listings write it."""
     head = "[_h<head>]" if site == "head" else ""
     named = f"_l<layer>{head}"
     return "" if not site else named if layers == "named" else f"[{named}]"
 
 
 def regex(site: str, layers: str) -> str:
-    """Return a regular expression of the end of a measure's name."""
+    """Return a regular expression for the suffix of a measure's name."""
     named = r"_l\d+(?:_h\d+)?" if site == "head" else r"_l\d+"
     return "" if not site else named if layers == "named" else f"(?:{named})?"
 
 
-def without(name: str, site: str) -> str:
+def strip_site(name: str, site: str) -> str:
     """Return a name without its layer and head."""
     return _SITE.sub("", name) if site else name
 
 
-def of(name: str) -> tuple[int | None, int | None]:
-    """Return the layer and the head in a name; None where it names none."""
+def parse_site(name: str) -> tuple[int | None, int | None]:
+    """Return the layer and the head in a name, None where absent."""
     match = _SITE.search(name)
     return (
         tuple(None if text is None else int(text) for text in match.groups())
@@ -68,7 +68,7 @@ def of(name: str) -> tuple[int | None, int | None]:
 
 
 def check_declaration(measure: "Measure") -> None:
-    """Raise TypeError where a declaration has a value that is none of those that there are."""
+    """Raise TypeError if a declaration has an invalid value."""
     for key, values in (
         ("site", ("", "layer", "head")),
         ("layers", ("last", "named")),
@@ -79,24 +79,24 @@ def check_declaration(measure: "Measure") -> None:
             listed = ", ".join(filter(None, values))
             raise TypeError(f"{key} {value!r} is none of {listed}")
     if measure.site and measure.source not in INSIDE:
-        raise TypeError(f"a site, and none of the functions {', '.join(INSIDE)}")
+        raise TypeError(f"a site needs one of the functions {', '.join(INSIDE)}")
 
 
 def check(name: str, measure: "Measure") -> None:
-    """Raise InputError where a name's layer or head is none, or stands where there is none."""
+    """Raise InputError for an invalid or missing layer or head in a name."""
     if not measure.site:
         return
     match = _SITE.search(name)
     texts = [text for text in (match.groups() if match else ()) if text is not None]
-    layer, head = of(name)
+    layer, head = parse_site(name)
     if any(text != str(int(text)) for text in texts):
         problem = "layers and heads are written without leading zeros"
     elif layer is None and measure.layers == "named":
-        problem = f"it is of a layer, which its name must say: {measure.pattern}"
+        problem = f"its name needs a layer: {measure.pattern}"
     elif layer is not None and layer < measure.lowest:
         problem = f"there is no layer {layer}; they are numbered from {measure.lowest}"
     elif head is not None and measure.site != "head":
-        problem = f"it is of a layer, not of a head: {measure.pattern}"
+        problem = f"it is defined for layers, not for heads: {measure.pattern}"
     elif head == 0:
         problem = "there is no head 0; heads are numbered from 1"
     else:
@@ -106,20 +106,20 @@ def check(name: str, measure: "Measure") -> None:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network has inside, as far as measures depend on it.
+    """The architecture of a network, as far as measures depend on it.
 
     Attributes
     ----------
     title : str
-        What messages call the network.
+        Name of the network in messages.
     layers, heads : int
-        Numbers of layers, and of heads in each; no heads where nothing attends.
+        Numbers of layers, and of heads per layer (0 without attention).
     attending : tuple of int
-        The layers that attend, from 1.
+        Numbers of the attention layers, from 1.
     gates : tuple of str
-        Names of its memory's gates.
+        Names of the gates of its memory.
     gated : int
-        Numbers of layers that have these gates, or Δ.
+        Number of layers with these gates, or with Δ.
     has_steps : bool
         Whether it has selective state-space layers.
     """
@@ -134,7 +134,7 @@ class Shape:
 
 
 def problems(names: Iterable[str], shape: Shape) -> Iterator[str]:
-    """Yield why a network does not have measures, each in a line."""
+    """Yield a message for each measure that a network does not have."""
     from recency.scoring.measures import measure_of
 
     for name in names:
@@ -144,9 +144,9 @@ def problems(names: Iterable[str], shape: Shape) -> Iterator[str]:
 
 
 def _problem(name: str, measure: "Measure", shape: Shape) -> str:
-    """Return why a network does not have one measure; nothing where it does."""
+    """Return why a network does not have a measure; "" if it does."""
     source, title = measure.source, shape.title
-    layer, head = of(name)
+    layer, head = parse_site(name)
     if source == "attention" and not shape.heads:
         return f"{title} has no attention whose weights can be read; docs/internals.md has the networks"
     if source == "gates":
@@ -171,23 +171,23 @@ def _problem(name: str, measure: "Measure", shape: Shape) -> str:
 
 
 def last_layer(measure: "Measure", shape: Shape) -> int:
-    """Return the layer that a name without one is of."""
+    """Return the layer of a measure whose name has none: the last possible one."""
     if measure.source == "attention":
         return shape.attending[-1]
     return shape.gated if measure.source in ("gates", "steps") else shape.layers
 
 
-def of_memory(spec: Mapping[str, Any], layers: int, feed_forward: bool) -> Shape:
-    """Return what is inside a recurrent network of this project.
+def memory_shape(spec: Mapping[str, Any], layers: int, feed_forward: bool) -> Shape:
+    """Return the shape of a recurrent network of this project.
 
-    `spec` is an entry of the config's `memories:`; of the `layers`, the last has no memory where there
-    is a `feed_forward` one.
+    `spec` is an entry of the config's `memories:`. With `feed_forward`, the last layer has no
+    memory.
     """
     package, form = "recency.networks.memories", spec["form"]
 
     def literal(name: str) -> Any:
-        given = plugins.defines(package, form, name)
-        return plugins.constant(package, form, name) if given else ()
+        is_defined = plugins.defines(package, form, name)
+        return plugins.constant(package, form, name) if is_defined else ()
 
     defaults = {
         key: schema.get("default") for key, schema in dict(literal("PARAMETERS") or {}).items()

@@ -1,9 +1,8 @@
-"""LMs interpolated word by word: what each gives is read from its own files, whatever its tokens are.
+"""Interpolate LMs word by word, from the files of their scores.
 
-p(word) = Σ_k λ_k p_k(word). Of an LM of sub-words p_k is the product of the word's tokens, so that LMs
-of any tokens go together, and n-grams with them. An LM that lists a word as unknown has the
-probability of all unknown words for it, which is none of the word's: it counts as 0 where another LM
-knows the word.
+p(word) = Σ_k λ_k p_k(word). For a subword LM, p_k is the product over the word's tokens, so that
+LMs with different tokenizers and n-gram models can be mixed. For an unknown word, an LM gives the
+probability of all unknown words together; it counts as 0 if another LM knows the word.
 """
 
 import json
@@ -19,49 +18,58 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.scoring import cache as caches
 from recency.scoring import results
-from recency.scoring.interpolation import best_shares, mixed
+from recency.scoring.interpolation import estimate_shares, mix_nats
 from recency.scoring.plausible import require_plausible
 from recency.scoring.results import UNKNOWN
 
 IMPOSSIBLE = "no LM with a share gives it a probability"
-#: What a sentence ends with in texts, as KenLM writes it.
+#: End of a sentence, as KenLM writes it.
 END = "</s>"
 
 
-def of_words(
+def read_word_scores(
     words: pd.DataFrame,
     lms: Sequence[str],
     scores: Iterable[str | Path],
     ledgers: Iterable[str | Path],
     cache: Mapping | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.DataFrame]:
-    """Return nats and corrected nats (LMs, words), whether an LM has no p of a word, and the ledgers.
+    """Read the scores of a dataset's words.
 
-    Context of the cache runs within an item. Null surprisals are NaN.
+    Returns
+    -------
+    ndarray (LMs, words)
+        Surprisal in nats, the cache's last; NaN for null. The cache's context is the item.
+    ndarray (LMs, words)
+        Corrected surprisal in nats.
+    ndarray (LMs, words) of bool
+        Whether a word is unknown to an LM.
+    DataFrame
+        The ledgers.
     """
     tables = [pd.read_parquet(path) for path in scores]
     for lm, table in zip(lms, tables, strict=True):
         if table.attrs.get("masked"):
             raise InputError(
-                f"{lm} is a masked LM: what it gives a word is no share of what could stand there, and mixes "
-                "with nothing; take it out of `interpolate`"
+                f"{lm} is a masked LM, whose scores are not a distribution over next words and cannot be "
+                "interpolated; take it out of `interpolate`"
             )
         if table.word_id.tolist() != words.word_id.tolist():
             raise InputError(
                 f"{lm} scored {len(table):,} words, there are {len(words):,}: not the same words"
             )
     lists = [pd.read_csv(path, dtype={"item": str}, keep_default_na=False) for path in ledgers]
-    lists = [each.assign(lm=lm) for lm, each in zip(lms, lists, strict=True)]
+    lists = [ledger.assign(lm=lm) for lm, ledger in zip(lms, lists, strict=True)]
     bits = np.log(2)
     plain = np.array([table.surprisal_bits.to_numpy(float) for table in tables]) * bits
     corrected = np.array([table.corrected_bits.to_numpy(float) for table in tables]) * bits
     unknown = np.zeros(plain.shape, bool)
-    for own, ledger in zip(unknown, lists, strict=True):
+    for lacking, ledger in zip(unknown, lists, strict=True):
         rows = ledger[ledger.reason.isin(UNKNOWN)].word_id
-        own[words.word_id.isin(rows)] = True
+        lacking[words.word_id.isin(rows)] = True
     if cache is not None:
         items = words.groupby("item", sort=False)["word"]
-        nats = np.concatenate([caches.score(own.tolist(), **cache) for _, own in items])
+        nats = np.concatenate([caches.score(text.tolist(), **cache) for _, text in items])
         order = np.concatenate(list(items.indices.values()))
         back = np.empty(len(words))
         back[order] = nats
@@ -70,47 +78,58 @@ def of_words(
     return plain, corrected, unknown, pd.concat(lists, ignore_index=True)
 
 
-def of_text(
+def read_text_scores(
     text: str | Path,
     lms: Sequence[str],
     scores: Iterable[str | Path],
     unknown_as: Sequence[str | None],
     cache: Mapping | None,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return nats (LMs, tokens) of a text, whether an LM has no p of a token, and all LMs' parameters.
+    """Read the scores of a text's tokens.
 
-    `unknown_as` is how an LM of words writes those beyond its vocabulary, as which the text itself may
-    write them; None of LMs of other tokens. The cache runs on from sentence to sentence.
+    `unknown_as` is each LM's string for unknown words, which may occur in the text itself; None for
+    LMs that are not of words. The cache's context crosses sentence boundaries.
+
+    Returns
+    -------
+    ndarray (LMs, tokens)
+        Surprisal in nats, the cache's last.
+    ndarray (LMs, tokens) of bool
+        Whether a token is unknown to an LM.
+    int
+        Number of parameters of all LMs together.
     """
     tables = [pd.read_parquet(path) for path in scores]
     sizes = {lm: len(table) for lm, table in zip(lms, tables, strict=True)}
-    words = _written(text) if cache is not None or any(unknown_as) else None
+    words = _read_words(text) if cache is not None or any(unknown_as) else None
     sizes |= {"the text": len(words)} if words is not None else {}
     if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{lm} {size:,}" for lm, size in sizes.items())
-        raise InputError(f"LMs of other words are not interpolated over a text: {found}")
+        sizes_shown = ", ".join(f"{lm} {size:,}" for lm, size in sizes.items())
+        raise InputError(
+            f"LMs with different words cannot be interpolated over a text: {sizes_shown}"
+        )
     ids = [table.token_id.to_numpy() for table in tables if (table.token_id >= 0).all()]
-    if words is None and any((each != ids[0]).any() for each in ids):
-        raise InputError(f"{', '.join(lms)}: other tokens of the same text are not interpolated")
+    if words is None and any((part != ids[0]).any() for part in ids):
+        raise InputError(f"{', '.join(lms)}: LMs with different tokens cannot be interpolated")
     nats = np.array([table.nats.to_numpy() for table in tables])
     unknown = np.zeros(nats.shape, bool)
     if words is not None:
-        for own, table, sign in zip(unknown, tables, unknown_as, strict=True):
-            own[:] = ~table.known.to_numpy() & (words != sign)
+        for lacking, table, sign in zip(unknown, tables, unknown_as, strict=True):
+            lacking[:] = ~table.known.to_numpy() & (words != sign)
     if cache is not None:
         nats = np.vstack([nats, caches.score(words.tolist(), **cache)])
         unknown = np.vstack([unknown, np.zeros(nats.shape[1], bool)])
     return nats, unknown, sum(int(table.parameters.iloc[0]) for table in tables)
 
 
-def _written(text: str | Path) -> np.ndarray:
-    """Return a text's words, the end of each sentence with them."""
+def _read_words(text: str | Path) -> np.ndarray:
+    """Return a text's words, with an END after each document."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
-    return np.array([word for each in documents for word in (*each.split(), END)], object)
+    return np.array([word for document in documents for word in (*document.split(), END)], object)
 
 
 def without_unknown(nats: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Return nats, infinite where an LM does not know a word that another one knows."""
+    """Set the surprisal of words that only another LM knows to infinity."""
     known_to_others = (~unknown & np.isfinite(nats)).any(0)
     return np.where(unknown & known_to_others & ~np.isnan(nats), np.inf, nats)
 
@@ -127,28 +146,28 @@ def shares(
     given: Sequence[float] | None = None,
     histories: Sequence[str | Path] = (),
 ) -> None:
-    """Write each LM's share, the cache's last: as `given`, or by EM on the words or the text scored.
+    """Write each LM's share, the cache's last: as `given`, or estimated on held-out words or text.
 
-    `histories` are files of LMs whose history is known (recency.history). Raises InputError where one of
-    these was trained on the text.
+    `histories` are files of LMs with a recorded history (recency.history). Raises InputError if one
+    of these was trained on the held-out text.
     """
     if held_out := words or text:
         named = f"the held-out text {Path(held_out).parent.name}"
         history.require_unseen(
-            held_out, named, {Path(each).parent.name: each for each in histories}
+            held_out, named, {Path(path).parent.name: path for path in histories}
         )
     if given is not None:
-        found, size = np.array(given, float), 0
+        fitted, size = np.array(given, float), 0
     else:
         if words is not None:
             table = pd.read_parquet(words)
-            nats, _, unknown, _ = of_words(table, lms, scores, ledgers, cache)
+            nats, _, unknown, _ = read_word_scores(table, lms, scores, ledgers, cache)
         else:
-            nats, unknown, _ = of_text(text, lms, scores, unknown_as, cache)
+            nats, unknown, _ = read_text_scores(text, lms, scores, unknown_as, cache)
         nats = without_unknown(nats, unknown)[:, ~np.isnan(nats).any(0)]
-        found, size = best_shares(nats), nats.shape[1]
+        fitted, size = estimate_shares(nats), nats.shape[1]
     names = [*lms, *(["cache"] if cache is not None else [])]
-    facts = {"shares": dict(zip(names, found.tolist(), strict=True)), "held_out_words": size}
+    facts = {"shares": dict(zip(names, fitted.tolist(), strict=True)), "held_out_words": size}
     print(facts, file=sys.stderr)
     with atomic(out) as part:
         part.write_text(json.dumps(facts, indent=1) + "\n")
@@ -167,34 +186,34 @@ def surprisal(
     dataset: str = "",
     accept: Sequence[str] = (),
 ) -> None:
-    """Write contract 3 of the mix: null where one of the LMs has no value; `context_tokens` is 0, not known.
+    """Write contract 3 of the mix, null where an LM has no value; `context_tokens` is 0 (unknown).
 
-    Corrected values mix those of the LMs, and are null unless all have them. `lm` and `dataset` are the
-    mix's names in messages, `accept` the checks that its surprisal may fail.
+    Corrected values are mixed in the same way. `lm` and `dataset` are names in messages, and
+    `accept` lists the checks that the surprisal may fail.
     """
     table, share = pd.read_parquet(words), read_shares(shares)
-    plain, corrected, unknown, said = of_words(table, lms, scores, ledgers, cache)
-    made = [mixed(without_unknown(each, unknown), share) for each in (plain, corrected)]
-    impossible = np.isinf(made[0])
+    plain, corrected, unknown, listed = read_word_scores(table, lms, scores, ledgers, cache)
+    columns = [mix_nats(without_unknown(nats, unknown), share) for nats in (plain, corrected)]
+    impossible = np.isinf(columns[0])
     if impossible.any():
         first = table.word[impossible].iloc[0]
         raise InputError(
             f"{int(impossible.sum()):,} words, {first!r} first: {IMPOSSIBLE}; put an LM into the mix "
             "that knows all words"
         )
-    alone = unknown & (unknown.sum(0) < len(unknown))
+    known_elsewhere = unknown & (unknown.sum(0) < len(unknown))
     left_out = [
-        (row, lm, "unknown", f"p = 0 of {lm}, which has it as unknown")
-        for lm, own in zip(lms, alone)
-        for row in np.flatnonzero(own)
+        (row, lm, "unknown", f"p = 0 for {lm}, to which it is unknown")
+        for lm, lacking in zip(lms, known_elsewhere)
+        for row in np.flatnonzero(lacking)
     ]
-    said = said[~said.reason.isin(UNKNOWN)]
-    said = said.assign(reason=said.lm + ": " + said.reason)[results.LEDGER]
-    rows = [part for part in (said, results.ledger(table, left_out)) if len(part)]
+    listed = listed[~listed.reason.isin(UNKNOWN)]
+    listed = listed.assign(reason=listed.lm + ": " + listed.reason)[results.LEDGER]
+    rows = [part for part in (listed, results.ledger(table, left_out)) if len(part)]
     none, one = np.zeros(len(table)), np.ones(len(table))
     kept = pd.concat(rows, ignore_index=True) if rows else results.ledger(table, [])
-    notes = [f"{lm}: {int(own.sum()):,} words unknown" for lm, own in zip(lms, unknown)]
-    result = results.Result(results.table(table, *made, one, none), kept, notes=notes)
+    notes = [f"{lm}: {int(lacking.sum()):,} words unknown" for lm, lacking in zip(lms, unknown)]
+    result = results.Result(results.table(table, *columns, one, none), kept, notes=notes)
     require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
     result.write(out, ledger)
 
@@ -204,19 +223,19 @@ def read_shares(path: str | Path) -> np.ndarray:
     return np.array(list(json.loads(Path(path).read_text())["shares"].values()))
 
 
-def words_of(text: str | Path, out: str | Path) -> None:
-    """Write a corpus's words as those of a dataset: a document an item, a line a sentence."""
+def write_words(text: str | Path, out: str | Path) -> None:
+    """Write a corpus's words as a dataset; documents are items and lines are sentences."""
     from recency.reading.contracts import word_table
 
     items, sentences, words, number = [], [], [], 0
     for document, content in enumerate(pd.read_parquet(text, columns=["text"])["text"], 1):
         for line in content.split("\n"):
-            own = line.split()
-            number += bool(own)
-            items += [str(document)] * len(own)
-            sentences += [number] * len(own)
-            words += own
+            parts = line.split()
+            number += bool(parts)
+            items += [str(document)] * len(parts)
+            sentences += [number] * len(parts)
+            words += parts
     if not words:
-        raise InputError(f"{text} has no words to weigh LMs on")
+        raise InputError(f"{text} has no words to estimate shares on")
     with atomic(out) as part:
         word_table(items, sentences, words).to_parquet(part, index=False, compression="zstd")

@@ -1,4 +1,4 @@
-"""N-gram models of any order as KenLM writes them: ARPA files, and binaries through its `query`."""
+"""Score words with n-gram models: ARPA files, and KenLM binaries through its `query`."""
 
 import gzip
 import subprocess
@@ -10,21 +10,21 @@ from recency.errors import InputError
 from recency.scoring import cdlm
 
 BEGIN, UNKNOWN = "<s>", "<unk>"
-#: How KenLM's binaries begin.
+#: First bytes of KenLM's binaries.
 _BINARY = b"mmap lm http://kheafield.com/code"
 
 
 @dataclass
 class Scored:
-    """Per word: log10 p(word | what comes before), and how that was found."""
+    """Scores of a sentence's words."""
 
-    log10: list[float]
-    context: list[int]  # words before it in the longest n-gram that the model lists
-    known: list[bool]
+    log10: list[float]  # log10 p(word | context)
+    context: list[int]  # context words in the longest n-gram that the model lists
+    known: list[bool]  # whether the word is in the vocabulary
 
 
 def is_ngram(path: str | Path) -> bool:
-    """Say whether a file is an ARPA file (gzipped or not), a KenLM binary or a CDLM."""
+    """Return whether a file is an ARPA file (gzipped or not), a KenLM binary or a CDLM."""
     path = Path(path)
     if not path.is_file():
         return False
@@ -36,10 +36,10 @@ def is_ngram(path: str | Path) -> bool:
 
 
 def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True) -> list[Scored]:
-    """Score each sentence (words within which context runs); `bos` puts <s> before each.
+    """Score sentences, the units of context; `bos` puts <s> before each.
 
-    Of an ARPA file only the n-grams that the sentences have are kept, so that memory depends on
-    them and not on the model. Raises InputError if the file is neither kind, or is damaged.
+    Only the n-grams of the sentences are read from an ARPA file, so that memory does not depend on
+    the model's size. Raises InputError if the file is of another kind or damaged.
     """
     path = Path(path)
     if cdlm.is_model(path):
@@ -47,33 +47,35 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
     with open_text(path, "rb") as file:
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
-        return _query(path, sentences, bos)
+        return _score_binary(path, sentences, bos)
     order, distance = read_order(path), read_distance(path)
     if distance > 1:
-        return _apart(path, sentences, bos, order, distance)
-    return _score(path, sentences, bos, order)
+        return _score_at_distance(path, sentences, bos, order, distance)
+    return _score_arpa(path, sentences, bos, order)
 
 
-def _apart(
+def _score_at_distance(
     path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int, distance: int
 ) -> list[Scored]:
-    """Score by n-grams of every `distance`th word: each sentence falls into as many that are read alone."""
+    """Score by distance n-grams: split each sentence into `distance` sequences and score them."""
     parts = [sentence[first::distance] for sentence in sentences for first in range(distance)]
-    scored, results = iter(_score(path, parts, bos, order)), []
+    scored, results = iter(_score_arpa(path, parts, bos, order)), []
     for sentence in sentences:
         whole = Scored(*([None] * len(sentence) for _ in range(3)))
         for first in range(distance):
-            own = next(scored)
+            part = next(scored)
             for name in ("log10", "context", "known"):
-                getattr(whole, name)[first::distance] = getattr(own, name)
+                getattr(whole, name)[first::distance] = getattr(part, name)
         results.append(whole)
     return results
 
 
-def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int) -> list[Scored]:
-    """Score by an ARPA file, each word by those just before it."""
+def _score_arpa(
+    path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int
+) -> list[Scored]:
+    """Score sentences with an ARPA file."""
     vocabulary = {word for sentence in sentences for word in sentence} | {BEGIN, UNKNOWN}
-    listed = _read(path, vocabulary, unigrams=True)
+    listed = _read_entries(path, vocabulary, unigrams=True)
     if UNKNOWN not in listed:
         raise InputError(f"{path} lists no {UNKNOWN} among its 1-grams; make it with KenLM's lmplz")
     streams = [
@@ -86,30 +88,30 @@ def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int
         for n in range(2, order + 1)
         for start in range(len(stream) - n + 1)
     }
-    table = listed | (_read(path, needed, unigrams=False) if order > 1 else {})
+    table = listed | (_read_entries(path, needed, unigrams=False) if order > 1 else {})
     results = []
     for stream, sentence in zip(streams, sentences, strict=True):
-        found = [_log10(table, stream, place, order) for place in range(bos, len(stream))]
-        known = [word in listed and word != UNKNOWN for word in sentence]
-        results.append(Scored([each[0] for each in found], [each[1] for each in found], known))
+        pairs = [_log10(table, stream, position, order) for position in range(bos, len(stream))]
+        is_listed = [word in listed and word != UNKNOWN for word in sentence]
+        results.append(Scored([p for p, _ in pairs], [seen for _, seen in pairs], is_listed))
     return results
 
 
 def _log10(
-    table: dict[str, tuple[float, float]], stream: list[str], place: int, order: int
+    table: dict[str, tuple[float, float]], stream: list[str], position: int, order: int
 ) -> tuple[float, int]:
-    """Return log10 p of a word by the longest n-gram listed, and the words before it in that."""
+    """Return log10 p of a word from the longest listed n-gram, and its number of context words."""
     backoff = 0.0
-    for start in range(max(0, place - order + 1), place + 1):
-        found = table.get(" ".join(stream[start : place + 1]))
-        if found is not None:
-            return found[0] + backoff, place - start
-        backoff += table.get(" ".join(stream[start:place]), (0.0, 0.0))[1]
+    for start in range(max(0, position - order + 1), position + 1):
+        entry = table.get(" ".join(stream[start : position + 1]))
+        if entry is not None:
+            return entry[0] + backoff, position - start
+        backoff += table.get(" ".join(stream[start:position]), (0.0, 0.0))[1]
     raise AssertionError("every word, or <unk>, is a 1-gram")
 
 
 def read_order(path: Path) -> int:
-    """Return the order that an ARPA file's header states."""
+    """Return the order in an ARPA file's header."""
     order = 0
     with open_text(path) as lines:
         for line in lines:
@@ -123,7 +125,7 @@ def read_order(path: Path) -> int:
 
 
 def read_distance(path: Path) -> int:
-    """Return how many words apart the words of an ARPA file's n-grams are: 1 unless its header says more."""
+    """Return the distance in an ARPA file's header; 1 by default."""
     with open_text(path) as lines:
         for line in lines:
             if line.startswith("distance="):
@@ -133,9 +135,9 @@ def read_distance(path: Path) -> int:
     return 1
 
 
-def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:
-    """Return n-gram → (log10 p, log10 backoff weight), of the 1-grams or of all others."""
-    found: dict[str, tuple[float, float]] = {}
+def _read_entries(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:
+    """Return n-gram → (log10 p, log10 backoff weight), of the 1-grams or of all longer n-grams."""
+    entries: dict[str, tuple[float, float]] = {}
     order = 0
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
@@ -148,18 +150,18 @@ def _read(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float
                 try:
                     if parts[1] in wanted:
                         weight = float(parts[2]) if len(parts) > 2 else 0.0
-                        found[parts[1]] = float(parts[0]), weight
+                        entries[parts[1]] = float(parts[0]), weight
                 except (IndexError, ValueError):
                     raise InputError(
                         f"{path}, line {number}: {line.rstrip()!r} is not "
                         "`log10 probability <tab> n-gram [<tab> log10 backoff]`"
                     ) from None
-    return found
+    return entries
 
 
-def _query(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
-    """Score by KenLM's own `query`, for its binaries."""
-    safe = [[UNKNOWN if len(w.split()) != 1 else w for w in each] for each in sentences]
+def _score_binary(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
+    """Score sentences with a KenLM binary, by KenLM's `query`."""
+    safe = [[UNKNOWN if len(w.split()) != 1 else w for w in words] for words in sentences]
     text = "\n".join(" ".join(sentence) for sentence in safe) + "\n"
     command = ["query", "-v", "word", *([] if bos else ["-n"]), str(path)]
     try:
@@ -173,13 +175,14 @@ def _query(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Sc
     # One entry per word, and with <s> one per sentence for </s>, each `word=number length log10`.
     entries = [entry.rsplit(" ", 2) for entry in job.stdout.strip().split("\t") if entry]
     if len(entries) != sum(len(sentence) + bos for sentence in sentences):
-        raise InputError(f"{path}: query gave other words than it was asked for")
+        raise InputError(f"{path}: query returned other words than the input's")
     results, start = [], 0
     for sentence in sentences:
-        found = entries[start : start + len(sentence)]
+        scored = entries[start : start + len(sentence)]
         start += len(sentence) + bos
-        log10, context = [float(each[2]) for each in found], [int(each[1]) - 1 for each in found]
-        results.append(Scored(log10, context, [not each[0].endswith("=0") for each in found]))
+        log10 = [float(value) for _, _, value in scored]
+        context = [int(length) - 1 for _, length, _ in scored]
+        results.append(Scored(log10, context, [not word.endswith("=0") for word, _, _ in scored]))
     return results
 
 

@@ -1,7 +1,7 @@
 """N-gram-likeness: how much of a language model's surprisal an n-gram model explains.
 
-The least squares fit of surprisal_LM = a + b · surprisal_n-gram over the words of a dataset: a
-word's fitted value, its remainder, and R², the share of the variance that is explained.
+Fits surprisal_LM = a + b · surprisal_n-gram to the words of a dataset by least squares, and returns
+each word's fitted value and residual, and R², the share of variance explained.
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.scoring import ngram, ngram_surprisal
-from recency.scoring.measures import Asked, measure_of
+from recency.scoring.measures import MeasureRequest, measure_of
 from recency.scoring.results import Result
 from recency.scoring.word_measures import function_of
 
-#: Words that a line of two numbers is fitted to at least.
+#: Fewest words for a fit of two coefficients.
 LEAST = 3
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An n-gram model, and how it reads the words; see `ngram_surprisal.score`."""
+    """An n-gram model and its settings; see `ngram_surprisal.score`."""
 
     path: str | Path
     bos: bool = True
@@ -32,22 +32,22 @@ class Reference:
 
 @dataclass(frozen=True)
 class Fit:
-    """The line, its values and its R²."""
+    """A fitted line."""
 
-    fitted: np.ndarray  # (words,), NaN where either surprisal is
+    fitted: np.ndarray  # (words,), NaN where a surprisal is missing
     intercept: float
     slope: float
     r2: float
-    words: int  # that it was fitted to
+    words: int  # number of words in the fit
 
 
 def fit(surprisal: np.ndarray, reference: np.ndarray) -> Fit:
-    """Fit surprisal = a + b · reference by least squares, to the words that have both.
+    """Fit surprisal = a + b · reference by least squares to the words that have both.
 
     Parameters
     ----------
     surprisal, reference : ndarray (words,)
-        In one unit; NaN where a word has none.
+        In the same unit; NaN where missing.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def fit(surprisal: np.ndarray, reference: np.ndarray) -> Fit:
     y, x = surprisal[both], reference[both]
     if len(y) < LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
         raise InputError(
-            f"ngram_explained and ngram_remainder are of a line fitted to {len(y)} words; it takes {LEAST} "
+            f"ngram_explained and ngram_remainder fit a line to {len(y)} words; it takes {LEAST} "
             "or more, of different surprisal"
         )
     slope = float(np.sum((x - x.mean()) * (y - y.mean())) / np.sum((x - x.mean()) ** 2))
@@ -69,42 +69,46 @@ def fit(surprisal: np.ndarray, reference: np.ndarray) -> Fit:
 
 
 def reference(
-    given: Reference | str | Path | None, asked: Asked, bos: bool, within: str, tokens: bool
+    given: Reference | str | Path | None,
+    asked: MeasureRequest,
+    bos: bool,
+    within: str,
+    tokens: bool,
 ) -> Reference | None:
-    """Return the n-gram model that measures are asked of, checked; None where none is.
+    """Return the checked n-gram model of the requested measures; None if none needs one.
 
     Raises
     ------
     InputError
-        If the measures need a model and none is given, or it is no n-gram model, or values are
-        wanted token by token, which have none.
+        If a measure needs a model and none is given, or it is no n-gram model, or for rows of
+        tokens, which do not have these measures.
     """
-    names = asked.of("ngram")
+    names = asked.with_sources("ngram")
     if not names:
         return None
     if given is None:
         raise InputError(
-            f"measure {names[0]!r} needs an n-gram model: `ngram_lm`, an ARPA or KenLM file, in a config "
-            "the name of an n-gram LM"
+            f"measure {names[0]!r} needs an n-gram model: `ngram_lm`, an ARPA or KenLM file, or, in a "
+            "config, the name of an n-gram LM"
         )
     if tokens:
-        raise InputError(f"measure {names[0]!r} is of words; tokens have none")
-    made = given if isinstance(given, Reference) else Reference(given, bos, within)
-    if not Path(made.path).exists() or not ngram.is_ngram(made.path):
-        raise InputError(f"ngram_lm: {made.path} is neither an ARPA file nor a KenLM binary")
-    return made
+        raise InputError(f"measure {names[0]!r} is defined for words, not for tokens")
+    checked = given if isinstance(given, Reference) else Reference(given, bos, within)
+    if not Path(checked.path).exists() or not ngram.is_ngram(checked.path):
+        raise InputError(f"ngram_lm: {checked.path} is neither an ARPA file nor a KenLM binary")
+    return checked
 
 
 def fill(
-    result: Result, words: pd.DataFrame, asked: Asked, reference: Reference, unit: str
+    result: Result, words: pd.DataFrame, asked: MeasureRequest, reference: Reference, unit: str
 ) -> None:
-    """Fill the columns of the measures of n-gram-likeness, and note R²."""
+    """Compute the columns of the n-gram-likeness measures, and add R² to the notes."""
     scored = ngram_surprisal.score(
         words, reference.path, reference.bos, reference.context, unit, reference.text_rule
     )
     surprisal = result.table[f"surprisal_{unit}"].to_numpy()
     of_ngrams = scored.table[f"surprisal_{unit}"].to_numpy()
-    for name in asked.of("ngram"):
+    for name in asked.with_sources("ngram"):
         measure = measure_of(name)
         ending = f"_{unit}" if measure.unit else ""
         result.table[f"{name}{ending}"] = function_of(name)(surprisal, of_ngrams)

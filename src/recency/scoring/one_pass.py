@@ -1,4 +1,4 @@
-"""Run a recurrent network over texts of any length, once: its state goes on from piece to piece."""
+"""Run a recurrent network over texts of any length in one pass, carrying its state along."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,12 +10,12 @@ from transformers import PreTrainedModel
 from recency.errors import InputError
 from recency.scoring.windows import Window, reads_on
 
-#: Inputs of a text to a piece at least: shorter pieces gain nothing.
+#: Fewest inputs of a text per piece; shorter pieces are slower.
 SHORTEST_PIECE = 64
 
 
 def check(model: PreTrainedModel, stride: int | None, window: int | None) -> None:
-    """Raise InputError where a recurrent network is asked to read in windows."""
+    """Refuse a stride or a window for a recurrent network."""
     for name, value in (("stride", stride), ("window", window)):
         if value is not None and reads_on(model):
             raise InputError(
@@ -31,13 +31,12 @@ def run(
     bf16: bool = False,
     body: Callable | None = None,
 ) -> Iterator[tuple[list[Window], Any]]:
-    """Yield pieces of texts and what the network's body makes of them, as `forward.run` does.
+    """Yield batches of pieces with the outputs of the network's body, as `forward.run` does.
 
-    `texts` are windows of whole texts. Those of like length go side by side, the longest first, and
-    no more than about `at_once` inputs at a time; each piece begins with the state that the piece
-    before it left.
+    `texts` are windows of whole texts. Texts of similar length run together, the longest first,
+    with about `at_once` inputs at a time; each piece starts from the state after the previous one.
     """
-    start, texts = model.base_model.start, sorted(texts, key=lambda each: -len(each.ids))
+    start, texts = model.base_model.start, sorted(texts, key=lambda text: -len(text.ids))
     rows = max(1, at_once // SHORTEST_PIECE)
     for first in range(0, len(texts), rows):
         group = texts[first : first + rows]
@@ -45,18 +44,18 @@ def run(
         for begin in range(0, len(group[0].ids), piece):
             here = [
                 replace(
-                    each,
-                    ids=each.ids[begin : begin + piece],
-                    start=each.start + begin,
+                    window,
+                    ids=window.ids[begin : begin + piece],
+                    start=window.start + begin,
                     before=begin,
                 )
-                for each in group
-                if len(each.ids) > begin
+                for window in group
+                if len(window.ids) > begin
             ]
             ids = torch.zeros(len(here), len(here[0].ids), dtype=torch.long)
-            for row, each in enumerate(here):
-                ids[row, : len(each.ids)] = torch.tensor(each.ids)
-            state = tuple(tuple(each[: len(here)] for each in layer) for layer in state)
+            for row, window in enumerate(here):
+                ids[row, : len(window.ids)] = torch.tensor(window.ids)
+            state = tuple(tuple(tensor[: len(here)] for tensor in layer) for layer in state)
             settings = {"windows": here} if getattr(body, "reads_windows", False) else {}
             with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
                 output = (body or model.base_model)(

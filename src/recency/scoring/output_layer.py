@@ -1,4 +1,4 @@
-"""The output layer of a network, for the surprisal of its tokens without a whole matrix of logits."""
+"""Score tokens with a network's output layer, without a full matrix of logits."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,42 +17,42 @@ from recency.scoring.distribution import (
     TIE,
     ExactStatistics,
     Statistics,
-    delicate,
     exact_statistics,
-    in_sums,
+    needs_float64,
+    select_sums,
 )
 from recency.scoring.windows import window_of
 
-#: Rows of the output layer whose logits are held at once on a CPU, for 1,024 positions: 4 MB.
+#: Rows of the output layer per block on a CPU: 4 MB of logits for 1,024 positions.
 CPU_BLOCK = 1024
-#: From as many positions on, an output layer of at most so many bytes is laid out for a processor.
+#: Fewest positions, and most bytes of an output layer, for a processor-specific weight layout.
 WORTH_A_LAYOUT, LARGEST_LAYOUT = 512, 2**30
 #: exp(x) = 2^(x log₂ e), which PyTorch computes three times as fast where MKL's exp is slow.
 LOG2_E = float(np.log2(np.e))
-#: Where log Σ exp of the logits is farther from 0 than this (GPT-2: -100), float32 has no room for
-#: their exponentials: the logit of the token that came is taken off first.
+#: If log Σ exp of the logits is farther from 0 than this (GPT-2: -100), their exponentials do not
+#: fit float32, and the observed token's logit is subtracted first.
 FAR = 40.0
 
 
 class OutputLayer:
-    """The output layer with the rows of word-initial tokens first, so that their mass is a slice.
+    """The output layer with its rows sorted by kind, so that word-initial tokens are a slice.
 
-    `bf16` holds the logits in bfloat16; the logit of the token itself is computed apart, exactly,
-    and the noise of the others all but cancels in their sum.
+    With `bf16`, logits are in bfloat16 and their rounding errors nearly cancel in sums; the
+    observed token's logit is computed exactly.
     """
 
     @torch.inference_mode()
     def __init__(self, model: PreTrainedModel, kind: np.ndarray, bf16: bool = False):
-        """Sort the rows by `kind` (SPACE, END, REST); rows past its end are padding."""
+        """Sort the rows by `kind` (SPACE, END, REST); further rows are padding."""
         linear, config = model.get_output_embeddings(), model.config.get_text_config()
         weight = _weight_of(linear)
         kind = np.append(kind, np.zeros(max(0, len(weight) - len(kind)), np.int8))[: len(weight)]
-        rows = [np.flatnonzero(kind == each) for each in (SPACE, END, REST)]
+        rows = [np.flatnonzero(kind == group) for group in (SPACE, END, REST)]
         order = torch.from_numpy(np.concatenate(rows)).to(weight.device)
         self.row = torch.empty_like(order)  # token id → row
         self.row[order] = torch.arange(len(order), device=order.device)
         self.cuts = np.cumsum([0, *map(len, rows)]).tolist()
-        exact = torch.promote_types(weight.dtype, torch.float32)  # float64 of a network in float64
+        exact = torch.promote_types(weight.dtype, torch.float32)  # keeps float64
         self.exact = weight[order].to(exact)
         bias = getattr(linear, "bias", None)
         self.bias = None if bias is None else bias.detach()[order].to(exact)
@@ -60,15 +60,15 @@ class OutputLayer:
         self.cap, self.scale = logit_cap(config), logit_scale(config)
         self.buffer = weight.new_empty(0, dtype=torch.float32)
         self.own, self.products = weight, {}
-        #: The part of the network whose first output the layer gets; takes what the network takes.
+        #: The part of the network before the output layer; it takes the network's arguments.
         self.body: Callable = model.base_model
         self._compare(model)
-        self.far = _far(model)
+        self.far = _has_far_logits(model)
 
     def _compare(self, model: PreTrainedModel) -> None:
-        """Refuse a network that looks ahead, or whose logits are more than its output layer."""
+        """Refuse a network that is not causal, or whose logits are transformed further."""
         ids = torch.arange(min(8, window_of(model, 8)), device=self.row.device)[None]
-        ids = (ids + len(self.row) // 2) % len(self.row)  # XLM does not look at its padding, 2
+        ids = (ids + len(self.row) // 2) % len(self.row)  # avoids XLM's padding id, 2
         half = model.dtype in (torch.float16, torch.bfloat16)
         expected = model(input_ids=ids, use_cache=False).logits[0].float()
         size = expected.abs().max()
@@ -77,10 +77,10 @@ class OutputLayer:
         moved = (expected - model(input_ids=later, use_cache=False).logits[0].float())[:-1].abs()
         if len(moved) and moved.max() > (1e-2 if half else 1e-5) * size:
             raise InputError(
-                f"{type(model).__name__} is not causal: a later token changes what it makes of the "
-                "earlier ones; open a masked LM with recency.load(…, masked=True)"
+                f"{type(model).__name__} is not causal: its output at a token depends on later tokens; "
+                "open a masked LM with recency.load(…, masked=True)"
             )
-        for self.body in (model.base_model, partial(_up_to_output_layer, model)):
+        for self.body in (model.base_model, partial(_output_layer_inputs, model)):
             states = self.body(input_ids=ids, use_cache=False)[0][0]
             if states.shape[-1] != self.exact.shape[-1]:
                 continue
@@ -89,11 +89,11 @@ class OutputLayer:
                 return
         raise InputError(
             f"{type(model).__name__} changes its logits after its output layer in a way that "
-            "is not known here; recency.scoring.output_layer.OutputLayer would have to learn it"
+            "is not supported; extend recency.scoring.output_layer.OutputLayer"
         )
 
     def finish(self, logits: torch.Tensor, rows: torch.Tensor | slice = slice(None)):
-        """Do in place what comes behind the matrix product, for all rows or some: bias, scale, cap."""
+        """Apply bias, scale and cap to logits in place, for all rows or some."""
         if self.bias is not None:
             logits += self.bias[rows]
         if self.scale != 1.0:
@@ -105,11 +105,11 @@ class OutputLayer:
     def score(
         self, states: torch.Tensor, targets: torch.Tensor, wanted: Sequence[str] = ()
     ) -> list[torch.Tensor]:
-        """Return log p of `targets` and log masses of SPACE and END after `states`, float64.
+        """Return log p of `targets` and the log masses of SPACE and END after `states`, float64.
 
-        What else of the distribution is `wanted` (recency.scoring.distribution) follows.
+        The `wanted` statistics (recency.scoring.distribution) follow.
         """
-        asked, wanted = wanted, in_sums(wanted)
+        asked, wanted = wanted, select_sums(wanted)
         rows, states = self.row[targets], states.to(self.exact.dtype)
         chosen = (states.double() * self.own[targets].double()).sum(-1)
         chosen = self.finish(chosen, rows)
@@ -117,30 +117,30 @@ class OutputLayer:
         shift = chosen.to(states.dtype)[:, None] if self.far else None
         if shift is not None:
             chosen = chosen - shift[:, 0].double()
-        # Without a maximum to subtract there is one pass less; extremes are done again, with it.
+        # Skipping the maximum saves a pass; extreme sums are recomputed with logsumexp.
         sums = Statistics(wanted, chosen, ties)
-        add = sums.add if wanted else lambda logits, own: exponential_sum(logits)
+        add = sums.add if wanted else lambda logits, _: exponential_sum(logits)
         mass = self.masses(states, add, torch.add, shift, rows if wanted else None).log()
         full = torch.tensor(np.diff(self.cuts) > 0, device=mass.device)
         enough = bool(torch.isfinite(mass[full]).all() and mass[full].min() > SMALLEST)
         if not enough:
             mass = self.masses(
-                states, lambda each, own: each.double().logsumexp(-1), torch.logaddexp, shift
+                states, lambda logits, _: logits.double().logsumexp(-1), torch.logaddexp, shift
             )
             mass[~full] = -torch.inf
         total = mass.logsumexp(0)
-        found = sums.finish(total) if enough and not delicate(wanted) else None
-        if wanted and found is None:
+        finished = sums.finish(total) if enough and not needs_float64(wanted) else None
+        if wanted and finished is None:
             exact = ExactStatistics(wanted, chosen - total, ties)
             mass_of_all = self.masses(
                 states,
-                lambda logits, own: exact.add(logits.double() - total[:, None], own),
+                lambda logits, targets: exact.add(logits.double() - total[:, None], targets),
                 torch.add,
                 shift,
                 rows,
             )
-            found = exact.finish(mass_of_all.sum(0).log())
-        values = dict(zip(wanted, found or [], strict=True))
+            finished = exact.finish(mass_of_all.sum(0).log())
+        values = dict(zip(wanted, finished or [], strict=True))
         if len(asked) > len(wanted):
             values |= exact_statistics(
                 asked, targets, len(self.row), lambda part: self._logs(states[part])
@@ -148,10 +148,10 @@ class OutputLayer:
         return [chosen - total, mass[0] - total, mass[1] - total, *(values[n] for n in asked)]
 
     def _logs(self, states: torch.Tensor) -> torch.Tensor:
-        """Return log-probabilities (positions, vocabulary) by token ids, float64."""
+        """Return log-probabilities (positions, vocabulary) in the order of token ids, float64."""
         blocks: list[torch.Tensor] = []
 
-        def keep(logits: torch.Tensor, own: object) -> torch.Tensor:
+        def keep(logits: torch.Tensor, _: object) -> torch.Tensor:
             blocks.append(logits.to(torch.float64, copy=True))  # the buffer is reused
             return logits.new_zeros(len(logits))
 
@@ -166,11 +166,11 @@ class OutputLayer:
         shift: torch.Tensor | None = None,
         chosen: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Reduce the logits of SPACE, END and REST to (3, positions), a block of rows at a time.
+        """Reduce the logits of SPACE, END and REST to (3, positions), block by block.
 
-        A block's logits stay in the processor's cache between the product and the sum; no more of
-        them are ever held. `shift` (positions, 1) is taken off them. `reduce` gets a block, and
-        where in it the rows `chosen` (positions,) stand.
+        A block's logits stay in the processor's cache between the product and the sum. `shift`
+        (positions, 1) is subtracted from the logits. `reduce` gets a block, and the rows and
+        columns of the `chosen` (positions,) output rows in it; `add` combines the blocks of a kind.
         """
         block = CPU_BLOCK if states.device.type == "cpu" else len(self.row)
         if len(states) >= WORTH_A_LAYOUT:
@@ -178,19 +178,19 @@ class OutputLayer:
         if not self.products and self.buffer.numel() < len(states) * block:
             self.buffer = self.exact.new_empty(len(states) * block)
         lower = states.to(self.weight.dtype)
-        found = torch.zeros(3, len(states), dtype=torch.float64, device=states.device)
+        sums = torch.zeros(3, len(states), dtype=torch.float64, device=states.device)
         for kind, (first, last) in enumerate(pairwise(self.cuts)):
             for start in range(first, last, block):
                 rows = slice(start, min(start + block, last))
                 logits = self.finish(self._product(lower, rows), rows)
                 if shift is not None:
                     logits.sub_(shift)
-                value = reduce(logits, _within(chosen, rows))
-                found[kind] = value if start == first else add(found[kind], value)
-        return found
+                value = reduce(logits, _rows_within(chosen, rows))
+                sums[kind] = value if start == first else add(sums[kind], value)
+        return sums
 
     def _product(self, states: torch.Tensor, rows: slice) -> torch.Tensor:
-        """Return the product of states and some rows, float32, to be overwritten."""
+        """Return the product of states and some rows, float32; callers may overwrite it."""
         if self.products:
             return self.products[rows.start](states)
         weight = self.weight[rows]
@@ -202,7 +202,7 @@ class OutputLayer:
         return logits
 
     def _lay_out(self) -> None:
-        """Lay the rows out for the processor, in place of the sorted copy; nothing where it cannot."""
+        """Replace the sorted rows by a processor-specific layout, where supported."""
         size = self.weight.numel() * self.weight.element_size()
         if self.products or size > LARGEST_LAYOUT or not products.can_lay_out(self.weight):
             return
@@ -216,7 +216,7 @@ class OutputLayer:
 
 
 def _weight_of(linear: torch.nn.Module) -> torch.Tensor:
-    """Return a layer's weight, one that accelerate keeps elsewhere on the device that computes."""
+    """Return a layer's weight, also if accelerate has offloaded it."""
     if linear.weight.device.type != "meta":
         return linear.weight.detach()
     from accelerate.utils import align_module_device
@@ -226,12 +226,12 @@ def _weight_of(linear: torch.nn.Module) -> torch.Tensor:
 
 
 def exponential_sum(logits: torch.Tensor) -> torch.Tensor:
-    """Return Σ exp of each row, float64; the logits are overwritten."""
+    """Return Σ exp of each row, float64; overwrites the logits."""
     return logits.mul_(LOG2_E).exp2_().sum(-1).double()
 
 
-def _far(model: PreTrainedModel) -> bool:
-    """Say whether a network's logits lie far from 0."""
+def _has_far_logits(model: PreTrainedModel) -> bool:
+    """Return whether a network's logits are far from 0."""
     ids = torch.arange(min(8, window_of(model, 8)), device=model.device)[None]
     logits = model(
         input_ids=ids % len(model.get_input_embeddings().weight), use_cache=False
@@ -239,18 +239,20 @@ def _far(model: PreTrainedModel) -> bool:
     return float(logits.float().logsumexp(-1).abs().max()) > FAR
 
 
-def _within(chosen: torch.Tensor | None, rows: slice) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return which of the rows `chosen` lie in a block of rows, and where in it."""
+def _rows_within(
+    chosen: torch.Tensor | None, rows: slice
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the indices of the `chosen` rows in a block, and their rows within it."""
     if chosen is None:
         return None
     inside = torch.nonzero((chosen >= rows.start) & (chosen < rows.stop))[:, 0]
     return inside, chosen[inside] - rows.start
 
 
-def _up_to_output_layer(model: PreTrainedModel, **inputs) -> list[torch.Tensor]:
-    """Return what a network gives its output layer, which then runs on one position of each text.
+def _output_layer_inputs(model: PreTrainedModel, **inputs) -> list[torch.Tensor]:
+    """Return the inputs of the output layer, which then runs on only one position per text.
 
-    For networks whose head transforms what comes out of the base model (BERT's, ModernBERT's).
+    For networks whose head transforms the base model's output (BERT, ModernBERT).
     """
     given = []
 

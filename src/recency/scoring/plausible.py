@@ -1,10 +1,10 @@
-"""Checks that surprisal is plausible for its words: language, sign, size, unit, numbering.
+"""Check that surprisal is plausible for its words: language, sign, size, unit, numbering.
 
-They need the words and the surprisal alone, so that networks, n-grams, mixes and tables are held to
-the same. A text's own words say what the unit is: with p the probability of a word in its context,
-the mean of 1/p over the occurrences of a frequent word is about one over its share of the text, so
-that log2(mean(2**surprisal)) over them is its unigram surprisal, whatever the LM. Nats read as bits
-give about 0.7 of that, bits read as nats about 1.5 times that.
+The checks need only the words and the surprisal, so that networks, n-grams, mixes and tables are
+checked in the same way. The unit is inferred from frequent words: the mean of 1/p over a word's
+occurrences is about the inverse of its relative frequency, so log2(mean(2**surprisal)) is its
+unigram surprisal under any LM. Nats read as bits give about 0.7 times that, bits read as nats about
+1.5 times.
 """
 
 from collections.abc import Collection
@@ -16,27 +16,30 @@ import pandas as pd
 from recency import history, overrides
 from recency.scoring.results import UNKNOWN, Result
 
-#: Reasons of the ledger for a word that an LM or a list of counts does not have.
+#: Reasons in the ledger for words that an LM or a list of counts does not have.
 UNLISTED = (*UNKNOWN, "not in the list")
-#: Share of the words that may be unknown: in a corpus's own language up to .14, in another .58 or more.
+#: Largest share of unknown words; observed: up to .14 in the LM's language, .58 or more in another.
 UNKNOWN_SHARE = 0.35
-#: Tokens per character that are no more than single characters, in scripts beyond the Latin one.
+#: Largest ratio of tokens to characters in non-Latin scripts; more means bytes, not characters.
 TOKENS_PER_CHARACTER = 1.1
 _LATIN = 0x24F
-#: Words needed to judge anything, and words of a passage whose numbering is judged by itself.
+#: Fewest words for any check, and words per passage in the check of numbering.
 LEAST, PASSAGE = 50, 300
-#: Standard errors by which a neighbour's length must go more closely with surprisal than the own.
+#: Standard errors by which a neighbour's length must correlate more with surprisal than the word's
+#: own.
 CERTAIN = 4.0
 LAGS = (-2, -1, 0, 1, 2)
-#: Correlation of corrected with plain surprisal, and how far a text's sums may lie apart: share, bits.
+#: Least correlation of corrected with plain surprisal; largest difference of a text's sums: share,
+#: bits.
 SAME, APART, BOUNDARY = 0.5, 0.1, 40.0
-#: Words needed to judge the unit, their share of different words, and occurrences of a frequent word.
+#: For the unit: fewest words, least share of distinct words, and occurrences of a frequent word.
 LEAST_OF_UNIT, DIFFERENT, FREQUENT = 2_000, 1 / 3, 10
-#: What `scale` is in bits, of natural text; nats read as bits have up to .81, bits as nats from 1.42.
+#: Range of `unit_scale` for natural text in bits; nats read as bits have up to .81, bits as nats
+#: from 1.42.
 SCALE = (0.86, 1.40)
-#: Rounding may leave a surprisal so much below 0, bits.
+#: Tolerance of negative surprisal by rounding, bits.
 ROUNDING = 1e-3
-#: Bits that one number of each unit is.
+#: Bits per unit.
 _UNITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
 
 
@@ -49,7 +52,7 @@ def require_plausible(
     accept: Collection[str] = (),
     unit: str | None = None,
 ) -> None:
-    """Raise an InputError if surprisal contradicts its words, its unit or its numbering.
+    """Raise InputError if surprisal contradicts its words, its unit or its numbering.
 
     Parameters
     ----------
@@ -58,36 +61,36 @@ def require_plausible(
     result : Result
         Contract 3 of these words, in bits, and the ledger.
     lm, dataset : str
-        Their names in the config, for the message.
+        Names in the config, for messages.
     accept : collection of str
-        Names of checks that may fail: "language" of the dataset, "surprisal" of the LM.
+        Checks that may fail: "language" of the dataset, "surprisal" of the LM.
     unit : {"bits", "nats", "log10"}, optional
-        The unit that a table's surprisal is declared to be in; it is judged only if it is stated.
+        Declared unit of a table's surprisal; checked only if given.
     """
     name = f"{lm} on {dataset}" if lm else dataset
     if problem := other_language(words, result):
         way_out = "Use an LM, or a unigram model, of the dataset's language"
         where = f"datasets → {dataset}"
         overrides.refuse("language", name, problem, way_out, where, accept)
-    if found := implausible(words, result.table, unit):
-        overrides.refuse("surprisal", name, *found, f"lms → {lm}", accept)
+    if contradiction := implausible(words, result.table, unit):
+        overrides.refuse("surprisal", name, *contradiction, f"lms → {lm}", accept)
 
 
 def require_unseen(
     words: str | Path, dataset: str, lm: str, model: str | Path, accept: Collection[str] = ()
 ) -> None:
-    """Raise an InputError where an LM was trained on most of a dataset's texts (`recency.history`).
+    """Raise InputError if an LM was trained on most of a dataset's texts (`recency.history`).
 
     Parameters
     ----------
     words : str or Path
         Contract 1.
     dataset, lm : str
-        Their names in the config, for the message.
+        Names in the config, for messages.
     model : str or Path
         The LM's folder or file.
     accept : collection of str
-        Names of checks that may fail: "trained_on" of the LM.
+        Checks that may fail: "trained_on" of the LM.
     """
     if problem := history.seen(words, dataset, lm, model):
         way_out = "Evaluate it on a text that it was not trained on"
@@ -95,7 +98,7 @@ def require_unseen(
 
 
 def other_language(words: pd.DataFrame, result: Result) -> str:
-    """Describe words that an LM does not know; "" if it seems to be of their language."""
+    """Describe an LM's unknown words; "" if it seems to be of the words' language."""
     ledger = result.ledger
     if len(words) < LEAST:
         return ""
@@ -122,14 +125,14 @@ def other_language(words: pd.DataFrame, result: Result) -> str:
 def implausible(
     words: pd.DataFrame, table: pd.DataFrame, unit: str | None = None
 ) -> tuple[str, str] | None:
-    """Return what contradicts surprisal, and the way out; None if it is plausible.
+    """Return a contradiction in surprisal and a way out; None if it is plausible.
 
     Parameters
     ----------
     words : DataFrame
         Contract 1, W rows.
     table : DataFrame
-        Contract 3 of these words, in bits; missing values are passed over.
+        Contract 3 of these words, in bits; missing values are ignored.
     unit : str, optional
         The declared unit of a table.
     """
@@ -147,22 +150,22 @@ def implausible(
     if most <= 1:
         way_out = "Declare the column as `probability`, or check the LM's scores"
         return f"no word has more than 1 bit ({described}): are these probabilities?", way_out
-    if problem := shifted(words, bits):
+    if problem := describe_shift(words, bits):
         return problem, "Check which words the surprisals belong to: rows, or the first position"
     if problem := _contradicts_corrected(words, table):
         return problem, "Check the corrected column: its rows and its unit"
     return None if unit is None else _other_unit(words, bits, unit, described)
 
 
-def shifted(words: pd.DataFrame, bits: np.ndarray) -> str:
-    """Describe surprisal that goes with the length of a neighbouring word; "" if it does not.
+def describe_shift(words: pd.DataFrame, bits: np.ndarray) -> str:
+    """Describe a shift, in which surprisal correlates with a neighbour's length; "" without one.
 
     Parameters
     ----------
     words : DataFrame
         Contract 1, W rows.
     bits : array, shape (W,)
-        Surprisal, NaN where it is missing. All are judged together, then passage by passage.
+        Surprisal, NaN where missing. All words are tested together, then by passage.
     """
     item, length = words["item"].to_numpy(), words.word.str.len().to_numpy(np.float64)
     rows = np.arange(2, max(len(words) - 2, 2))
@@ -184,14 +187,14 @@ def shifted(words: pd.DataFrame, bits: np.ndarray) -> str:
             off = f"{abs(best)} word{'s' * (abs(best) > 1)} too {'early' if best > 0 else 'late'}"
             first, last = words.word.iloc[part[0]], words.word.iloc[part[-1]]
             return (
-                f"from {first!r} (word_id {part[0]}) to {last!r} ({part[-1]}) surprisal stands "
+                f"from {first!r} (word_id {part[0]}) to {last!r} ({part[-1]}) surprisal is "
                 f"{off}. Correlation with the length of the word k places on ({len(part):,} words), "
                 f"k: r = {shown}"
             )
     return ""
 
 
-def scale(words: pd.Series, bits: np.ndarray) -> float:
+def unit_scale(words: pd.Series, bits: np.ndarray) -> float:
     """Return log2(mean(2**surprisal)) of frequent words relative to their unigram surprisal.
 
     Parameters
@@ -199,7 +202,7 @@ def scale(words: pd.Series, bits: np.ndarray) -> float:
     words : Series, shape (W,)
         A natural text's words.
     bits : array, shape (W,)
-        Their surprisal; NaN is passed over.
+        Their surprisal; NaN is ignored.
 
     Returns
     -------
@@ -219,32 +222,34 @@ def scale(words: pd.Series, bits: np.ndarray) -> float:
     if len(of_word) < 10:
         return float("nan")
     with np.errstate(divide="ignore"):
-        own = np.log2(of_word["mean"]) + highest
-    return float((own / -np.log2(of_word["size"] / len(frame))).median())
+        mean = np.log2(of_word["mean"]) + highest
+    return float((mean / -np.log2(of_word["size"] / len(frame))).median())
 
 
 def _other_unit(
     words: pd.DataFrame, bits: np.ndarray, unit: str, described: str
 ) -> tuple[str, str] | None:
-    found = scale(words.word, bits)
+    ratio = unit_scale(words.word, bits)
     low, high = SCALE
-    if np.isnan(found) or low <= found <= high:
+    if np.isnan(ratio) or low <= ratio <= high:
         return None
     factors = {other: size / _UNITS[unit] for other, size in _UNITS.items()}
-    best = min(factors, key=lambda other: abs(np.log(scale(words.word, bits * factors[other]))))
+    best = min(
+        factors, key=lambda other: abs(np.log(unit_scale(words.word, bits * factors[other])))
+    )
     problem = (
-        f"{described}; the scale of frequent words is {found:.2f}, and {low:.2f} to {high:.2f} in the "
+        f"{described}; the scale of frequent words is {ratio:.2f}, and {low:.2f} to {high:.2f} in the "
         f"right unit"
     )
     if best == unit:
         return problem, "Check the unit and the LM's scores"
-    fitting = scale(words.word, bits * factors[best])
+    fitting = unit_scale(words.word, bits * factors[best])
     way_out = f"Declare `unit: {best}`, with which the scale is {fitting:.2f}, instead of {unit}"
     return problem, way_out
 
 
 def _contradicts_corrected(words: pd.DataFrame, table: pd.DataFrame) -> str:
-    """Describe corrected surprisal that is none of the plain; "" if the two agree or one is missing."""
+    """Describe a contradiction of corrected and plain surprisal; "" without one."""
     pair = table[["surprisal_bits", "corrected_bits"]].astype("float64")
     pair = pair.assign(item=words["item"].to_numpy())
     pair = pair[np.isfinite(pair.surprisal_bits) & np.isfinite(pair.corrected_bits)]
@@ -261,12 +266,12 @@ def _contradicts_corrected(words: pd.DataFrame, table: pd.DataFrame) -> str:
     first = sums[wrong].iloc[0]
     return (
         f"the corrected surprisal of text {sums.index[wrong][0]!r} sums to {first.corrected_bits:,.0f} "
-        f"bits, the plain to {first.surprisal_bits:,.0f}; the space moves between words alone"
+        f"bits, the plain to {first.surprisal_bits:,.0f}; the correction only moves spaces between words"
     )
 
 
 def _beyond_latin(word: str) -> bool:
-    """Return whether most letters of a word are beyond the Latin script."""
+    """Return whether most letters of a word are outside the Latin script."""
     letters = [character for character in word if character.isalpha()]
     return sum(ord(character) > _LATIN for character in letters) > len(letters) / 2
 

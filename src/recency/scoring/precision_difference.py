@@ -1,4 +1,4 @@
-"""How far surprisal from weights in a reduced precision is from that in float32, on a sample of words."""
+"""Compare surprisal in a reduced precision of the weights with float32, on a sample of words."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from recency.scoring.lm_spec import LMSpec
 if TYPE_CHECKING:
     from recency.scoring.surprisal import Model
 
-#: Words of the sample.
+#: Number of words in the sample.
 WORDS = 2000
 
 
@@ -23,24 +23,24 @@ def open_and_compare(words: pd.DataFrame, lm: LMSpec) -> tuple["Model", dict[str
     Parameters
     ----------
     words : DataFrame
-        Contract 1; the first `WORDS` of them are scored, and the first item to its end or theirs.
+        Contract 1; the first `WORDS` are scored.
     lm : LMSpec
-        An LM with a `precision` among its `weights`.
+        An LM with `precision` in its `weights`.
 
     Returns
     -------
     Model
         The LM in the reduced precision.
     dict
-        precision, words, mean_bits and largest_bits: mean and largest absolute difference in bits;
-        or precision and not_compared, the reason.
+        `precision`, `words`, `mean_bits` and `largest_bits` (mean and largest absolute difference
+        in bits); or `precision` and `not_compared`, the reason.
     """
     sample = words.iloc[:WORDS]
     full = replace(lm, weights={k: v for k, v in lm.weights.items() if k != "precision"})
     about: dict[str, Any] = {"precision": lm.weights["precision"]}
     try:
         exact = _bits(sample, full.open(), lm)
-    except InputError as error:  # too large, or of weights that are stored quantised
+    except InputError as error:  # too large, or stored in quantised form
         return lm.open(), about | {"not_compared": str(error)}
     model = lm.open()
     difference = np.abs(_bits(sample, model, lm) - exact)
@@ -58,7 +58,7 @@ def _bits(words: pd.DataFrame, model: "Model", lm: LMSpec) -> np.ndarray:
 
 
 def note(compared: Mapping[str, Any]) -> str:
-    """Return a line for the log of what `open_and_compare` returned."""
+    """Return a line for the log from the result of `open_and_compare`."""
     precision = compared["precision"]
     if "not_compared" in compared:
         return f"weights in the precision {precision}, not compared with float32: {compared['not_compared']}"

@@ -1,4 +1,4 @@
-"""The public functions on language models; `recency` names them (see docs/library.md)."""
+"""Public functions for language models, exported by `recency` (docs/library.md)."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.texts import Spaces, Texts, as_words
 
-#: What a row of the table may be.
+#: Units of the table's rows.
 ROWS = ("words", "tokens")
 
 
@@ -36,25 +36,46 @@ def load(
     sha256: str | Mapping[str, str] | None = None,
     device_map: str | Mapping[str, Any] | None = None,
 ) -> scoring.Model:
-    """Open a language model with its tokenizer, ready for `recency.surprisal`.
+    """Open a language model with its tokenizer, for `recency.surprisal`.
 
-    `checkpoint` is a folder (trained here: it is opened with its bias; or written by transformers'
-    `save_pretrained`, with its tokenizer) or a name on the Hugging Face Hub ("owner/name", with a
-    revision "owner/name@step1000", with a folder "owner/name/folder"), of a causal or a masked model. `bias`, of `recency.attention.bias`, is put on at inference. `tokenizer` is one of
-    transformers or tokenizers, or a tokenizer.json, if it is not in the folder. `masked` says which
-    kind of model it is where its config does not. A GPU is used if there is one.
+    Code that comes with a checkpoint is never run. A GPU is used if there is one.
 
-    The network is in float32, whatever its files hold, unless `precision` is "bf16", "int8" (weights of
-    linear layers, by torchao) or "as_stored" (quantised weights by the library that made them). It
-    must fit the memory, or with `device_map` "auto" that of all GPUs and the processor. The files must have all of its weights and no
-    others, in safetensors; `allow_pickle` also reads pytorch_model.bin, for tensors alone. `sha256` is
-    the checksum of the one file of weights, or file → checksum. Code that
-    comes with a checkpoint is never run. Raises InputError, in one line, for all else.
+    Parameters
+    ----------
+    checkpoint : str or path
+        A causal or masked model: a folder trained here (opened with its bias), a folder written by
+        transformers' `save_pretrained` with its tokenizer, or a name on the Hugging Face Hub
+        ("owner/name", with a revision "owner/name@step1000", with a folder "owner/name/folder").
+    bias : mapping, optional
+        A bias to apply at inference, from `recency.attention.bias`.
+    tokenizer : tokenizer or path, optional
+        A tokenizer of transformers or tokenizers, or a tokenizer.json, if the folder has none.
+    masked : bool, optional
+        Whether the model is masked, if its config does not say.
+    allow_pickle : bool
+        Whether pytorch_model.bin, restricted to tensors, may be read. By default, weights must be
+        in safetensors. The files must have exactly the model's weights.
+    precision : {"float32", "bf16", "int8", "as_stored"}
+        Precision of the weights: "float32" converts the stored weights; "int8" quantises linear
+        layers with torchao; "as_stored" opens quantised weights with the library that made them.
+    sha256 : str or mapping of str to str, optional
+        The checksum of the weights' file, or file → checksum.
+    device_map : str or mapping, optional
+        "auto" distributes a model over all GPUs and main memory. By default it must fit one device.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    InputError
+        If the model cannot be opened as requested.
     """
     if not isinstance(checkpoint, str | PathLike):
         raise InputError(
-            f"a checkpoint is a folder or a name on the Hub, not {type(checkpoint).__name__}; a network "
-            "goes into recency.surprisal(texts, network, tokenizer) as it is"
+            f"a checkpoint is a folder or a name on the Hub, not {type(checkpoint).__name__}; give a "
+            "network directly to recency.surprisal(texts, network, tokenizer)"
         )
     checkpoint = os.fspath(checkpoint)
     if ngram.is_ngram(checkpoint):
@@ -93,75 +114,104 @@ def surprisal(
     word_entropy: Mapping[str, Any] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Return the surprisal of every word, -log2 p(word | what stands before it in its text).
+    """Return the surprisal of every word, -log2 p(word | its context in the text).
 
-    `texts`: a string is one text, a list of strings is a list of texts, split at white space; a list
-    of lists of words is texts of words; a data frame with `item` (the text) and `word`, in reading
-    order, is itself. Context never runs from one text into the next. Words are joined by a space;
-    where none stands between two (Chinese, "do" and "n't"), `space_after` is false for the first: a
-    list of true and false for each list of words, or a column of that name in the data frame. The
-    string of a special token ("<|endoftext|>") in a text is text.
+    docs/surprisal.md describes each setting and measure in detail.
 
-    `model`: what `load` gives (to be used again); a folder or a Hub name, and then maybe a `bias`;
-    a network of transformers with its `tokenizer`; or an ARPA or KenLM file.
+    Parameters
+    ----------
+    texts : str, list of str, list of lists of str, or DataFrame
+        A text; texts, split at white space; texts as lists of words; or a data frame with `item`
+        (the text) and `word`, in reading order. Context never crosses texts. The string of a
+        special token, such as "<|endoftext|>", is ordinary text.
+    model : Model, PreTrainedModel, str or path
+        A model from `load`, which can be reused; a folder or a Hub name, optionally with a `bias`;
+        a transformers network with its `tokenizer`; or an ARPA or KenLM file.
+    tokenizer : tokenizer or path, optional
+        The tokenizer of a network.
+    bias : mapping, optional
+        A bias to apply at inference, from `recency.attention.bias`.
+    bos : bool or str
+        The begin token before each text: true for the tokenizer's (else the config's, else
+        <|endoftext|>), a token, or false for none.
+    unit : {"bits", "nats", "log10"}
+        Unit of surprisal and suffix of the columns' names.
+    stride, window : int, optional
+        Tokens that each further window adds in a long text (by default half a window), and the
+        window's size (by default the model's).
+    correction : {"pimentel_meister", "oh_schuler", "pimentel_meister_first"}
+        Variant of the whitespace correction.
+    first_word : {"null", "rest"}
+        Surprisal of a first word without a begin token: null, or the sum over its tokens except the
+        first.
+    leading_space : bool
+        Whether a space precedes a text's first word.
+    precision : {"fp32", "bf16"}
+        Precision of matrix products. "fp32" refuses a network that you opened in half precision.
+    metric : {"within_word_l2r", "original"}
+        Pseudo-log-likelihood of masked models.
+    future : {"seen", "removed", "masked"}
+        Treatment of later words in masked models.
+    within : {"item", "sentence"}
+        Unit of context (a column) for n-gram models.
+    tokens_at_once : int, optional
+        Inputs that run together, which bounds memory; by default 2,048, more on a GPU with room.
+    space_after : list of lists of bool, optional
+        Whether a space follows each word, for texts as lists of words (false within "do" + "n't",
+        or in Chinese). A data frame has it as a column.
+    measures : str or list of str, optional
+        Further measures of the word's first token: "entropy", "entropy_reduction", "renyi_<alpha>",
+        "pmi", "log_rank", "rank", "top_<k>"; of the next word: "word_entropy",
+        "word_entropy_reduction"; and inside a causal network, such as "attention_entropy_l2_h3"
+        (docs/internals.md). Masked models do not have entropy_reduction, pmi, word entropy and
+        internal measures; n-gram models have none.
+    context : int or list of int, optional
+        Numbers of words n: the column surprisal_context_<n>_bits is the surprisal given the begin
+        token and at most the last n words.
+    ngram_lm : path, optional
+        ARPA or KenLM file for the measures "ngram_explained" and "ngram_remainder".
+    tuned_lens : path, optional
+        Safetensors file for the measures "layer_surprisal_l<layer>".
+    rows : {"words", "tokens"}
+        Unit of the table's rows.
+    lossy : mapping, optional
+        Erase context words at random, as {"erasure": {"form": "exponential", "half_life": 3}}, and
+        return expected surprisal (docs/lossy.md); without measures and context.
+    word_entropy : mapping, optional
+        Settings of word entropy: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file
+        or list} for enumeration, or {"method": "beam", "beam": 64}; each with "longest",
+        "tolerance" and "end_of_text". Standard errors, bounds or masses are further columns.
+    report : callable, optional
+        Called with the numbers of finished and of all windows.
 
-    Returns one row per word, in order, with the index of a data frame that was given:
+    Returns
+    -------
+    DataFrame
+        One row per word, in order, with the index of a data frame that was given:
 
-    item            the text: "1", "2", ... or the data frame's
-    position        the word's number within it, from 1, or the data frame's
-    word            as given; `word_id` stands before it if the data frame had one
-    surprisal_bits  sum over the word's tokens; NaN where nothing stands before it, and where the
-                    tokenizer left it without a token
-    corrected_bits  the same with the space after the word included (docs/surprisal.md); NaN for
-                    masked models, n-grams, and tokenizers without marks for spaces
-    tokens          tokens of the word
-    context_tokens  tokens before the word that the model saw, the begin token counted
+            item            the text: "1", "2", ... or the data frame's
+            position        the word's number in the text, from 1, or the data frame's
+            word            as given; preceded by `word_id` if the data frame has it
+            surprisal_bits  sum over the word's tokens; NaN for a word without context or without a token
+            corrected_bits  the same, with the space after the word included; NaN for masked models,
+                            n-gram models, and tokenizers without marks of spaces
+            tokens          number of the word's tokens
+            context_tokens  number of tokens before the word that the model saw, with the begin token
 
-    Further columns, defined in docs/surprisal.md under "Measures":
+        Columns of `measures` and `context` follow. `lossy` adds surprisal_standard_error_bits, 0
+        where the expectation is exact, and its settings are in the table's `attrs`.
 
-    measures        "entropy", "entropy_reduction", "renyi_<alpha>", "pmi", "log_rank" (their columns end
-                    in the unit), "rank" and "top_<k>", of the word's first token; causal models have
-                    all, masked models all but entropy_reduction, pmi and the next two, n-grams none;
-                    "word_entropy" and "word_entropy_reduction" are of the next word, not token; and of
-                    what is inside a causal network (docs/internals.md): "attention_entropy_l2_h3" …
-    word_entropy    settings of these two: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file
-                    or list} for an enumeration, {"method": "beam", "beam": 64}; with any, "longest",
-                    "tolerance", "end_of_text"; a standard error, bounds or masses are columns as well
-    context         numbers of words: surprisal_context_<n>_bits is the word's surprisal given the begin
-                    token and no more than the last n words before it
+        With `rows` "tokens", one row per token, with a new index: item, position and word of its
+        word, token (as in the vocabulary), token_id, start and end (exclusive; characters in the
+        given text, or in the joined words), surprisal_bits, context_tokens, and the measures.
 
-    lossy           a mapping such as {"erasure": {"form": "exponential", "half_life": 3}}: surprisal is its
-                    expectation when words of context are erased at random (docs/lossy.md), with a column
-                    surprisal_standard_error_bits, 0 where it is exact; without measures and context.
-                    The settings are in the table's `attrs`
+    Raises
+    ------
+    InputError
+        For invalid texts, settings or models.
 
-    With `rows` "tokens" there is a row per token, with no index kept: item, position and word of its
-    word, token (as the vocabulary writes it), token_id, start and end (its characters in the text that
-    was given, from 0, the end exclusive; of words in lists or a data frame: in the words as they are
-    joined), surprisal_bits, context_tokens, and the measures.
-
-    Settings, with more on each in docs/surprisal.md:
-
-    bos             true puts the tokenizer's begin token before each text (else the config's, else
-                    <|endoftext|>), a string that token, false none
-    unit            "bits", "nats" or "log10"; the columns are named so
-    stride, window  tokens that each further window adds to a long text (default: half a window), and
-                    its size (default: the model's own)
-    correction      "pimentel_meister", "oh_schuler" or "pimentel_meister_first"
-    first_word      without a begin token: "null", or "rest", the sum of its tokens but the first
-    leading_space   write a text's first word with a space before it
-    precision       "fp32", or "bf16" for matrix products in bfloat16; a network that you opened in
-                    half precision is refused under the first
-    metric, future  masked models: "within_word_l2r" or "original"; what comes after the word is
-                    "seen", "removed" or "masked"
-    ngram_lm        of the measures "ngram_explained" and "ngram_remainder": an ARPA or KenLM file
-    tuned_lens      of the measures "layer_surprisal_l<layer>": a file of safetensors
-    within          n-grams: context runs within an "item" or a "sentence" (a column)
-    tokens_at_once  bounds the memory; by default 2,048, more on a GPU that has room
-    report          is called with the number of windows done and of all, as they are done
-
-    Raises InputError.
-
+    Examples
+    --------
     >>> import recency
     >>> from tokenizers import ByteLevelBPETokenizer
     >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -208,12 +258,12 @@ def surprisal(
     if word_entropy is not None:
         if not asked.separate:
             raise InputError(
-                "`word_entropy` has settings of a measure that `measures` does not name; add "
+                "`word_entropy` has settings for a measure that is not in `measures`; add "
                 "'word_entropy' there, or leave them out"
             )
         settings["word_entropy"] = word_entropy_settings.check(word_entropy)
-    opened = _opened(model, tokenizer, bias)
-    with _evaluation(getattr(opened, "network", None)):
+    opened = _open(model, tokenizer, bias)
+    with _evaluation_mode(getattr(opened, "network", None)):
         scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)
     keys = ["item", "position", "word"]
     if isinstance(texts, pd.DataFrame) and "word_id" in texts:
@@ -223,28 +273,30 @@ def surprisal(
         return scored.tokens[[*keys, *names]]
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
     table = pd.concat([words[keys], columns], axis=1)
-    stated = scored.table.attrs  # of lossy contexts the weights of a search among them
+    stated = scored.table.attrs  # lossy settings include optimised weights
     table.attrs |= {key: stated[key] for key in ("lossy", "dequantised") if key in stated}
     return table
 
 
-def _opened(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:
-    """Return a model that can score: opened, or an n-gram model's path."""
+def _open(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:
+    """Return an opened model, or the path of an n-gram model."""
     if isinstance(model, str | PathLike):
         if not ngram.is_ngram(os.fspath(model)):
             return load(model, bias, tokenizer=tokenizer)
         if bias is not None:
-            raise InputError(f"{model} is an n-gram model, which has no attention to put a bias on")
+            raise InputError(
+                f"{model} is an n-gram model, which has no attention and takes no bias"
+            )
         return Path(model)
     if bias is not None:
         raise InputError(
-            "the model is open already: recency.attention.attach(model, bias) puts a bias on it"
+            "the model is open already: apply a bias to it with recency.attention.attach(model, bias)"
         )
     if isinstance(model, scoring.Model):
         return model
     if not hasattr(model, "get_output_embeddings"):
         raise InputError(
-            "a model is what recency.load gives, a folder, a name on the Hub, an n-gram model's file "
+            "a model is one from recency.load, a folder, a name on the Hub, an n-gram model's file "
             f"or a network of transformers, not {type(model).__name__}"
         )
     if tokenizer is None:
@@ -252,12 +304,14 @@ def _opened(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scori
             "a network needs its tokenizer: recency.surprisal(texts, network, tokenizer)"
         )
     masked = type(model).__name__.endswith("ForMaskedLM")
-    return scoring.Model(model, tokenizers.of(tokenizer), masked, tokenizers.bos_token(tokenizer))
+    return scoring.Model(
+        model, tokenizers.as_tokenizer(tokenizer), masked, tokenizers.bos_token(tokenizer)
+    )
 
 
 @contextmanager
-def _evaluation(network: Any) -> Iterator[None]:
-    """Switch dropout off, which a network that was just made has on, and set it back."""
+def _evaluation_mode(network: Any) -> Iterator[None]:
+    """Switch a network to evaluation mode, without dropout, and back on exit."""
     if network is None or not network.training:
         yield
         return

@@ -1,4 +1,4 @@
-"""What surprisal is handed on as: the table of contract 3, and the ledger of alignment issues."""
+"""The results of scoring: the table of contract 3, and the ledger of alignment issues."""
 
 import sys
 from dataclasses import dataclass, field
@@ -11,26 +11,26 @@ from recency import contract_files
 from recency.errors import InputError
 from recency.files import atomic
 
-#: Nats in one of each unit.
+#: Nats per unit.
 UNITS = {"bits": np.log(2), "nats": 1.0, "log10": np.log(10)}
-#: Reasons of the ledger for a word that has the probability of all unknown words.
+#: Reasons in the ledger for words with the probability of all unknown words.
 UNKNOWN = ("unknown", "has the unknown token")
 LEDGER = ["word_id", "item", "word", "tokens", "reason", "treatment"]
 
 
 @dataclass
 class Result:
-    """Surprisal of words, with the alignment issues and how well the correction adds up."""
+    """Surprisal of words, with alignment issues and the error of the whitespace correction."""
 
     table: pd.DataFrame  # one row per word, in the words' order
     ledger: pd.DataFrame  # columns LEDGER
     texts: int = 0  # texts whose whitespace correction was checked
-    discrepancy: float = 0.0  # the largest failure to add up among them, in the unit
+    discrepancy: float = 0.0  # largest deviation from the text's sum, in the unit
     notes: list[str] = field(default_factory=list)  # for the log
-    tokens: pd.DataFrame | None = None  # one row per token, where asked for
+    tokens: pd.DataFrame | None = None  # one row per token, on request
 
     def write(self, out: Path, ledger: Path | None = None, name: str = "") -> None:
-        """Write the table (Parquet) and the ledger (CSV), the notes to the log."""
+        """Write the table (Parquet), the ledger (CSV), and the notes (log)."""
         for note in self.notes:
             print(f"{name}: {note}" if name else note, file=sys.stderr)
         contract_files.write(self.table, out)
@@ -40,7 +40,7 @@ class Result:
 
 
 def nats(unit: str) -> float:
-    """Return a unit in nats; InputError where it is none of `UNITS`."""
+    """Return the nats per unit; raise InputError for an unknown unit."""
     if unit not in UNITS:
         raise InputError(f"unit {unit!r} is none of {', '.join(UNITS)}")
     return UNITS[unit]
@@ -54,7 +54,7 @@ def table(
     context: np.ndarray,
     unit: str = "bits",
 ) -> pd.DataFrame:
-    """Build contract 3 from surprisal in nats; the unit is in the columns' names."""
+    """Build contract 3 from surprisal in nats; columns are named by the unit."""
     nats(unit)
     return pd.DataFrame(
         {
@@ -83,8 +83,8 @@ def ledger(words: pd.DataFrame, rows: list[tuple[int, str, str, str]]) -> pd.Dat
     ).astype({"tokens": "str", "reason": "str", "treatment": "str"})
 
 
-def passed_on(surprisal: Path, scores_ledger: Path, out: Path, ledger: Path) -> None:
-    """Write the surprisal and the ledger that another LM has of a dataset, as they are."""
+def copy_scores(surprisal: Path, scores_ledger: Path, out: Path, ledger: Path) -> None:
+    """Copy another LM's surprisal and ledger of a dataset."""
     contract_files.write(pd.read_parquet(surprisal), out)
     with atomic(ledger) as part:
         part.write_bytes(Path(scores_ledger).read_bytes())

@@ -1,4 +1,4 @@
-"""Sums of tokens: what a word's tokens scored, as a row of the word, and a row for each token."""
+"""Tables of scores by word, summed over tokens, and by token."""
 
 import numpy as np
 import pandas as pd
@@ -9,13 +9,13 @@ from recency.scoring.results import Result
 from recency.scoring.texts import START
 
 
-def of_words(
+def word_table(
     words, items, texts, scores, model, unit, correction, first_word, spaces, asked
 ) -> Result:
-    """Sum tokens to words, correct for white space, check, and list the alignment issues.
+    """Sum token scores to words, correct for white space, and list alignment issues.
 
-    `items` has the rows of each text in `words`, `texts` and `scores` its tokens and what they scored
-    (`alignment.Text`, `causal.Scores`); the settings are those of recency.scoring.surprisal.score_words.
+    `items` has the rows of each text in `words`, `texts` its tokens (`alignment.Text`) and `scores`
+    their scores (`causal.Scores`); for the settings see recency.scoring.surprisal.score_words.
     """
     kind = model.kind
     filled = np.full((2, len(words)), np.nan)
@@ -26,16 +26,16 @@ def of_words(
     issues, worst = [], 0.0
     for rows, text, score in zip(items, texts, scores, strict=True):
         if len(text.ids) == 0:
-            issues += [(rows[each.word], "", each.reason, each.treatment) for each in text.issues]
+            issues += [
+                (rows[issue.word], "", issue.reason, issue.treatment) for issue in text.issues
+            ]
             continue
         owners, first = np.unique(text.word, return_index=True)  # words that have a token
         tokens = -score.log_probability
         if np.isnan(tokens[0]):
             null = first_word == "null"
             treatment = "null" if null else "its other tokens count"
-            text.issues.insert(
-                0, alignment.Issue(int(owners[0]), "nothing stands before it", treatment)
-            )
+            text.issues.insert(0, alignment.Issue(int(owners[0]), "has no context", treatment))
             if not null:
                 tokens = np.append(0.0, tokens[1:])
         plain = np.add.reduceat(tokens, first)
@@ -45,7 +45,7 @@ def of_words(
             before = whitespace.boundaries(
                 score.log_space[bounds], score.log_end[bounds], begins_marked, correction
             )
-            if spaces is not None:  # where no space follows, none is counted with the word
+            if spaces is not None:  # no correction where no space follows the word
                 before[1:][~spaces[rows][np.append(owners[1:], len(rows)) - 1]] = 0.0
             corrected = whitespace.correct(plain, before)
             scored = np.repeat(np.isnan(plain), np.diff(bounds))
@@ -59,16 +59,16 @@ def of_words(
             filled[1, rows[owners]] = corrected
         if columns:
             contexts = _contexts(score, first_word)
-            more[:, rows[owners]] = word_measures.of_words(
+            more[:, rows[owners]] = word_measures.word_measures(
                 asked, score.statistics, contexts, first, results.UNITS[unit]
             )
         filled[0, rows[owners]] = plain
         counts[0, rows[owners]] = np.diff(bounds)
         counts[1, rows[owners]] = score.context[first]
-        for each in text.issues:
-            pieces = text.ids[text.word == each.word]
+        for issue in text.issues:
+            pieces = text.ids[text.word == issue.word]
             pieces = " ".join(model.tokenizer.id_to_token(int(piece)) for piece in pieces)
-            issues.append((rows[each.word], pieces, each.reason, each.treatment))
+            issues.append((rows[issue.word], pieces, issue.reason, issue.treatment))
     worst /= results.UNITS.get(unit, 1.0)
     checked = len(texts) if marked else 0
     notes = [f"{len(issues):,} entries in the alignment ledger, {len(words):,} words"]
@@ -77,27 +77,27 @@ def of_words(
             f"the whitespace correction ({correction}) adds up in {checked} of {checked} texts, "
             f"within {worst:.1e} {unit}"
         )
-    made = results.table(words, *filled, *counts, unit=unit).assign(**dict(zip(columns, more)))
-    return Result(made, results.ledger(words, issues), checked, worst, notes)
+    table = results.table(words, *filled, *counts, unit=unit).assign(**dict(zip(columns, more)))
+    return Result(table, results.ledger(words, issues), checked, worst, notes)
 
 
 def _contexts(score, first_word: str) -> dict[int, np.ndarray]:
-    """Return surprisal of the tokens in each context, nats; -1: in the whole text."""
-    found = {-1: -score.log_probability}
-    found |= {length: -each for length, each in score.short.items()}
+    """Return number of context words → surprisal of the tokens, nats; -1 is the whole context."""
+    surprisals = {-1: -score.log_probability}
+    surprisals |= {length: -values for length, values in score.short.items()}
     if first_word == "rest":
-        for each in found.values():
-            each[:1] = np.where(np.isnan(each[:1]), 0.0, each[:1])
-    return found
+        for values in surprisals.values():
+            values[:1] = np.where(np.isnan(values[:1]), 0.0, values[:1])
+    return surprisals
 
 
-def of_tokens(
+def token_table(
     words, items, texts, scores, model, unit, spaces, leading_space, asked
 ) -> pd.DataFrame:
-    """Return a row for each token: its word, where it stands in the text, and its measures.
+    """Return one row per token: its word, its characters in the text, and its measures.
 
-    `start` and `end` (exclusive) count characters: of the text that the words were read from where
-    the words say where they begin in it (`START`), else of the words as they are joined.
+    `start` and `end` (exclusive) are character offsets in the original text if the words have a
+    column `START`, else in the joined words.
     """
     log, columns = results.UNITS[unit], measures.columns_of(asked, unit)
     keys = [key for key in ("word_id", "item", "position", "word") if key in words]
@@ -108,8 +108,10 @@ def of_tokens(
             words.iloc[rows], text.spans, None if spaces is None else spaces[rows], leading_space
         )
         contexts = _contexts(score, "null")
-        values = word_measures.of_tokens(asked, score.statistics, contexts, log) if columns else []
-        made = {
+        values = (
+            word_measures.token_measures(asked, score.statistics, contexts, log) if columns else []
+        )
+        values_of = {
             "token": [model.tokenizer.id_to_token(int(number)) for number in text.ids],
             "token_id": text.ids.astype(np.int32),
             "start": start.astype(np.int32),
@@ -117,7 +119,7 @@ def of_tokens(
             f"surprisal_{unit}": contexts[-1] / log,
             "context_tokens": score.context.astype(np.int32),
         }
-        parts.append(owner.assign(**made, **dict(zip(columns, values))))
+        parts.append(owner.assign(**values_of, **dict(zip(columns, values))))
     if not parts:
         names = ["token", "token_id", "start", "end", f"surprisal_{unit}", "context_tokens"]
         return words[keys].assign(**dict.fromkeys([*names, *columns], np.zeros(0)))
@@ -125,7 +127,7 @@ def of_tokens(
 
 
 def _offsets(words: pd.DataFrame, spans, spaces, leading_space) -> tuple[np.ndarray, np.ndarray]:
-    """Move the tokens' `spans` (tokens, 2) in the joined words to the text; return starts and ends."""
+    """Convert the tokens' `spans` (tokens, 2) in the joined words to offsets in the text."""
     lengths = words["word"].str.len().to_numpy()
     gaps = np.ones(len(words), int) if spaces is None else spaces.astype(int)
     joined = leading_space + np.append(0, np.cumsum(lengths + gaps)[:-1])
@@ -138,10 +140,10 @@ def _offsets(words: pd.DataFrame, spans, spaces, leading_space) -> tuple[np.ndar
     def moved(places: np.ndarray) -> np.ndarray:
         word = np.maximum(np.searchsorted(joined, places, side="right") - 1, 0)
         inside = begins[word] + places - joined[word]
-        # The space behind a word is the last before the next.
-        behind = places >= joined[word] + lengths[word]
+        # The joining space maps to the last character before the next word.
+        is_space = places >= joined[word] + lengths[word]
         following = begins[np.minimum(word + 1, len(words) - 1)] - 1
-        return np.maximum(np.where(behind, following, inside), 0)
+        return np.maximum(np.where(is_space, following, inside), 0)
 
     start, end = spans[:, 0], spans[:, 1]
     return moved(start), np.where(end > start, moved(end - 1) + 1, moved(start))

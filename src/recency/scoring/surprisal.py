@@ -1,4 +1,4 @@
-"""Rule surprisal: surprisal of every word of a dataset under one language model (contract 3)."""
+"""Rule surprisal: score every word of a dataset with a language model (contract 3)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -36,7 +36,7 @@ from recency.scoring.results import Result
 from recency.scoring.texts import Texts, as_words, spaces_of
 
 FIRST_WORDS = ("null", "rest")
-OF_MEASURES = ("measures", "context", "tokens", "word_entropy")
+MEASURE_SETTINGS = ("measures", "context", "tokens", "word_entropy")
 
 
 @dataclass
@@ -46,11 +46,9 @@ class Model:
     network: Any  # a PreTrainedModel
     tokenizer: Any  # a tokenizers.Tokenizer
     masked: bool = False
-    bos_token: str | None = None  # the begin token that the tokenizer names
-    weights: str = "float32"  # the precision that its weights were opened in, on request
-    output_layers: dict = field(
-        default_factory=dict
-    )  # precision → output_layer.OutputLayer, made once
+    bos_token: str | None = None  # the tokenizer's begin token
+    weights: str = "float32"  # the requested precision of its weights
+    output_layers: dict = field(default_factory=dict)  # precision → output_layer.OutputLayer
 
     @cached_property
     def kind(self) -> np.ndarray:
@@ -59,14 +57,14 @@ class Model:
 
     @cached_property
     def around(self):
-        """What a masked LM puts around a text, a `masked.Frame`; None of a causal one."""
-        from recency.scoring.masked import frame
+        """The `masked.Frame` of a masked LM; None for a causal LM."""
+        from recency.scoring.masked import read_frame
 
         pad = getattr(self.network.config, "pad_token_id", None)
-        return frame(self.tokenizer, pad) if self.masked else None
+        return read_frame(self.tokenizer, pad) if self.masked else None
 
     def texts(self, words: pd.DataFrame) -> dict[Any, alignment.Text]:
-        """Return item → its tokens, in the order of `words` (contract 1)."""
+        """Return item → tokens, in the order of `words` (contract 1)."""
         return {
             item: alignment.align(
                 list(rows["word"]),
@@ -92,13 +90,10 @@ def main(
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
 
-    The columns of `measures` and `context` (further `settings` of `score_words`) follow, and the
-    foils' surprisal where the words have any (recency.scoring.foils). With lists of `words`, `out`,
-    `dataset` and `ledger`, the LM is opened once for many datasets. `ledger` gets the alignment
-    issues (CSV). `done` is called with the number of each dataset that is written; `accept` are the
-    checks that each dataset may fail (`plausible.require_plausible`, and if given
-    `plausible.require_unseen`). `unigram` has the unigram surprisal of each dataset (contract 3), where
-    words are erased by their frequency.
+    `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
+    opened once. `done` is called with the number of each finished dataset. `accept` are checks that
+    each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
+    has unigram surprisal (contract 3), for erasure by frequency.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -115,7 +110,7 @@ def main(
             shown.update(done)
 
         may_fail = accept[number] if accept else ()
-        if accept:  # a held-out text is compared by the job that evaluates it
+        if accept:  # for held-out texts, the evaluating job makes this check
             plausible.require_unseen(table, name, lm.name, lm.model, may_fail)
         shown_words = pd.read_parquet(table)
         if unigram:
@@ -133,12 +128,12 @@ def main(
 
 
 def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:
-    """Score words, and their foils where they have any."""
+    """Score words, and their foils, if any."""
     result = score_words(words, model, **settings)
     if foils.FOIL in words:
-        if lossy_surprisal.KEY in result.table.attrs:  # weights that were searched for stay
+        if lossy_surprisal.KEY in result.table.attrs:  # reuses optimised weights
             settings = settings | {"lossy": result.table.attrs[lossy_surprisal.KEY]}
-        plain = {key: value for key, value in settings.items() if key not in OF_MEASURES}
+        plain = {key: value for key, value in settings.items() if key not in MEASURE_SETTINGS}
         result.table[foils.COLUMN] = foils.surprisal(
             words,
             lambda texts: score_words(texts, model, **plain).table,
@@ -155,11 +150,11 @@ def load(
     allow_pickle: bool = False,
     **weights: Any,
 ) -> Model:
-    """Open a checkpoint made here, a folder or a Hub name, causal or masked, with its tokenizer.
+    """Open a checkpoint with its tokenizer: a folder or a Hub name.
 
-    Which it is stands in its config's `architectures`; `masked` overrules that. Weights are opened
-    all of them or none, from safetensors alone unless `allow_pickle`; `weights` are the settings
-    `precision`, `sha256` and `device_map` of `checkpoints.load`.
+    The config's `architectures` says whether it is causal or masked; `masked` overrides it. Weights
+    are read only from safetensors unless `allow_pickle`; missing or further weights are refused.
+    `weights` are the settings `precision`, `sha256` and `device_map` of `checkpoints.load`.
     """
     import torch
 
@@ -169,7 +164,7 @@ def load(
     model = embedded.folder(model)
     opened = checkpoints.load(model, bias, masked, allow_pickle, **weights)
     masked = checkpoints.is_masked(opened.config) if masked is None else masked
-    for module in list(opened.modules()):  # the same function, in one pass over memory, not eight
+    for module in list(opened.modules()):  # the same function in one pass over memory
         for name, child in list(module.named_children()):
             if type(child).__name__ in ("NewGELUActivation", "FastGELUActivation"):
                 setattr(module, name, torch.nn.GELU("tanh"))
@@ -177,8 +172,8 @@ def load(
     placed = weights.get("device_map") is not None or hasattr(opened, "hf_quantizer")
     if torch.cuda.is_available() and not placed:
         opened = opened.cuda()
-    own, bos_token = tokenizer_files.load(model, tokenizer)
-    return Model(opened, own, masked, bos_token, precision)
+    tokenizer_own, bos_token = tokenizer_files.load(model, tokenizer)
+    return Model(opened, tokenizer_own, masked, bos_token, precision)
 
 
 def score_words(
@@ -203,25 +198,33 @@ def score_words(
     word_entropy: Mapping[str, Any] | None = None,
     **options,
 ) -> Result:
-    """Score every word of `words` (contract 1, or what else `texts.as_words` takes).
+    """Score words with a language model.
 
-    `model` is a `Model`, a network (with `tokenizer`), a folder, a Hub name, or an ARPA or KenLM
-    file. `surprisal_bits` sums a word's tokens; `corrected_bits` counts the space behind a word
-    with it, by the variant `correction` of recency.scoring.whitespace. `unit` may be nats or log10.
-
-    Causal models: `bos` puts the tokenizer's begin token, or the one named, before each text.
-    Without one a first word has nothing before it: it is null, or with `first_word` "rest" the sum
-    of its other tokens. `leading_space` writes it with a space. `stride` is the tokens that each
-    further window adds. Masked models: `metric` and `future` of recency.scoring.masked. N-grams:
-    context runs `within` an "item" or a "sentence". `options` (window, tokens_at_once, precision,
-    report) bound the memory and are those of `causal.score` and `masked.score`; `tuned_lens` is the
-    file of a tuned lens (recency.scoring.inside.lens), `ngram_lm` the n-gram model of ngram_explained.
-
-    `measures` (recency.scoring.measures.NAMES) and surprisal given the last `context` words, a number
-    or several, are further columns. With `tokens` the result has a row per token, too.
-    `word_entropy` are the settings of the measure of that name (word_entropy_settings.WordEntropy).
-    `lossy` has words of context erased at random (recency.scoring.lossy.lossy_surprisal), without measures,
-    short contexts and rows of tokens.
+    Parameters
+    ----------
+    words : DataFrame or texts
+        Contract 1, or any input of `texts.as_words`.
+    model : Model, PreTrainedModel, path or str
+        An opened model, a network (with `tokenizer`), a folder, a Hub name, or an n-gram file.
+    bos : bool or str
+        The begin token before each text (causal LMs): the model's own, a token, or none.
+    stride : int, optional
+        Tokens that each further window adds (causal LMs).
+    unit, correction : str
+        "bits", "nats" or "log10"; variant of recency.scoring.whitespace for `corrected_<unit>`.
+    first_word : {"null", "rest"}
+        Surprisal of a first word without context: null, or the sum over its later tokens.
+    leading_space : bool
+        Whether a space precedes a text's first word.
+    within, metric, future : str
+        "item" or "sentence", the context of n-gram models; for masked LMs (recency.scoring.masked).
+    measures, context
+        Further measures (recency.scoring.measures), and numbers of words of short contexts.
+    tokens : bool
+        Whether the result also has one row per token.
+    lossy, ngram_lm, word_entropy, **options
+        See lossy_settings.Lossy, ngram_likeness.Reference, word_entropy_settings.WordEntropy, and
+        `causal.score`; `tuned_lens` is the file of recency.scoring.inside.lens.
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
@@ -241,8 +244,8 @@ def score_words(
         model = load(model, tokenizer)
     elif not isinstance(model, Model):
         masked = type(model).__name__.endswith("ForMaskedLM")
-        own = tokenizer_files.of(tokenizer)
-        model = Model(model, own, masked, tokenizer_files.bos_token(tokenizer))
+        tokenizer_own = tokenizer_files.as_tokenizer(tokenizer)
+        model = Model(model, tokenizer_own, masked, tokenizer_files.bos_token(tokenizer))
     items = words.groupby("item", sort=False).indices
     kind, shown = model.kind, words["word"].to_numpy()
     spaces = spaces_of(words)
@@ -268,30 +271,30 @@ def score_words(
     if of_words is not None:
         from recency.scoring.next_word import word_entropies
 
-        names = [(item, shown[each]) for item, each in items.items()]
+        names = [(item, shown[at]) for item, at in items.items()]
         notes = word_entropies.add(
             model, texts, scores, asked, of_words, names, bos, stride, **options
         )
-    result = sums.of_words(
+    result = sums.word_table(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
     result.notes += notes
     if reference is not None:
         ngram_likeness.fill(result, words, asked, reference, unit)
     if tokens:
-        result.tokens = sums.of_tokens(
+        result.tokens = sums.token_table(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
     return _with_note(result, model, bos)
 
 
 def _with_note(result: Result, model: Model, bos: bool | str) -> Result:
-    """Add what the table and the log say of the model."""
+    """Add the model's attributes to the table, and notes to the log."""
     if stored := getattr(getattr(model.network, "config", None), "dequantised", None):
         result.table.attrs["dequantised"] = stored
         result.notes.append(f"weights dequantised to float32 from {stored}")
     if model.masked:
-        result.table.attrs["masked"] = True  # the file keeps it: such values are in no mix
+        result.table.attrs["masked"] = True  # stored in the file: masked LMs cannot be mixed
     else:
         result.notes.append(begin_note(model, bos))
     return result
@@ -304,11 +307,11 @@ def score_texts(
     stride: int | None = None,
     metric: str = "within_word_l2r",
     future: str = "seen",
-    asked: measure_names.Asked = measure_names.NOTHING,
+    asked: measure_names.MeasureRequest = measure_names.NO_MEASURES,
     tuned_lens: str | Path | None = None,
     **options,
 ) -> list:
-    """Return one `causal.Scores` per text; the settings are those of `score_words`."""
+    """Return one `causal.Scores` per text; for the settings see `score_words`."""
     _check_precision(model, options.get("precision", "fp32"))
     _check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
@@ -319,14 +322,14 @@ def score_texts(
 def _score_causal(
     model: Model, texts, bos, stride, asked, tuned_lens=None, precision="fp32", **options
 ) -> list:
-    """Score the texts' tokens by a causal model."""
+    """Score tokens with a causal LM."""
     from recency.scoring import causal as scoring
     from recency.scoring.inside.internals import Internals
 
     start = begin_token(model, bos)
     if start is None and 0 in asked.lengths:
         raise InputError(
-            "pmi and a context of 0 words need a begin token, which is then all that stands before a "
+            "pmi and a context of 0 words need a begin token, which is then the only context of a "
             'word: `bos: true`, or `bos: "<name>"`'
         )
     if precision not in model.output_layers:
@@ -335,9 +338,9 @@ def _score_causal(
         )
     ids, output_layer = [text.ids for text in texts], model.output_layers[precision]
     words, internals = [text.word for text in texts], None
-    if names := asked.of(*measure_sites.INSIDE):
+    if names := asked.with_sources(*measure_sites.INSIDE):
         internals = Internals(model.network, names, words, output_layer, tuned_lens)
-    with internals.giving() if internals else nullcontext():
+    with internals.returning_weights() if internals else nullcontext():
         return scoring.score(
             model.network,
             ids,
@@ -355,9 +358,9 @@ def _score_causal(
 
 
 def _check_precision(model: Model, precision: str) -> None:
-    """Refuse a network that was opened in half precision elsewhere where float32 is asked for."""
+    """Refuse a network in half precision if float32 is requested."""
     for parameter in getattr(model.network, "parameters", tuple)():
-        if model.weights != "float32":  # as was asked for when it was opened
+        if model.weights != "float32":  # requested when the model was opened
             return
         if precision == "fp32" and parameter.is_floating_point() and parameter.itemsize < 4:
             kind = str(parameter.dtype).removeprefix("torch.")
@@ -368,7 +371,7 @@ def _check_precision(model: Model, precision: str) -> None:
 
 
 def _check_vocabulary(model: Model, ids: Sequence[int]) -> None:
-    """Refuse tokens that the network has no embedding of: the tokenizer is another model's."""
+    """Refuse tokens without an embedding: the tokenizer belongs to another model."""
     if (network := model.network) is None:
         return
     rows = network.get_input_embeddings().weight.shape[0]
@@ -380,7 +383,7 @@ def _check_vocabulary(model: Model, ids: Sequence[int]) -> None:
 
 
 def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
-    """Score the texts' tokens by a masked model, which has no word-initial masses."""
+    """Score tokens with a masked LM, which has no masses of word-initial tokens."""
     measure_names.check_masked(asked)
     from recency.scoring import causal as scoring
     from recency.scoring import masked
@@ -390,10 +393,10 @@ def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
     around = model.around
     _check_vocabulary(model, [around.mask, *around.before, *around.after])
     names = asked.statistics
-    found = masked.score(model.network, texts, around, metric, future, statistics=names, **options)
-    made = []
-    for (log, seen, *rest), text in zip(found, texts):
+    scored = masked.score(model.network, texts, around, metric, future, statistics=names, **options)
+    scores = []
+    for (log, seen, *rest), text in zip(scored, texts):
         none = np.full(len(text.ids) + 1, np.nan)
-        statistics = {name: np.append(each, np.nan) for name, each in zip(names, rest)}
-        made.append(scoring.Scores(log, none, none, seen, statistics))
-    return made
+        statistics = {name: np.append(values, np.nan) for name, values in zip(names, rest)}
+        scores.append(scoring.Scores(log, none, none, seen, statistics))
+    return scores

@@ -1,4 +1,4 @@
-"""Rule surprisal_table: surprisal of every word of a dataset from a table of one's own (contract 3)."""
+"""Rule surprisal_table: read the surprisal of a dataset's words from your table (contract 3)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -19,16 +19,16 @@ from recency.scoring import results
 from recency.scoring.plausible import require_plausible
 from recency.scoring.results import Result
 
-#: What a column may hold: the value, what says whose it is, and what goes with it.
+#: Contents of columns: the value, keys that identify its word, and optional further values.
 VALUES = ("surprisal", "logprob", "probability")
 KEYS = ("dataset", *join_keys.KEYS, "token", "seed")
 _OF_ONE_WORD = ("position", "word_id", "unique_id")
 MORE = ("corrected", "tokens")
-#: Bits in one of each unit.
+#: Bits per unit.
 BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
-#: How tables write that there is no value.
+#: Markers of missing values.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", ".", "<NA>")
-#: Rounding may leave a logarithm so much above 0.
+#: Tolerance of log-probabilities above 0 by rounding.
 ROUNDING = 1e-6
 
 
@@ -52,19 +52,19 @@ def main(
     sentences: Mapping[str, str] | str | None = None,
     rows: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Write word_id, surprisal_bits, corrected_bits, tokens, context_tokens (0: not known), measures.
+    """Write word_id, surprisal_bits, corrected_bits, tokens, context_tokens (0: unknown), measures.
 
-    The settings are those of `score`. `ledger` gets the words without a value and those that the
-    table spells otherwise, and, with no word_id, the table's rows that are no word of the dataset.
-    `lm` is the LM's name, and `accept` the checks that its surprisal may fail.
+    The settings are those of `score`. `ledger` gets the words without a value, those with another
+    spelling in the table, and, without a word_id, the table's rows that match no word. `lm` is the
+    LM's name, and `accept` lists the checks that its surprisal may fail.
     """
     settings = {"columns": columns, "unit": unit, "dataset": dataset, "called": called}
     settings |= {"seed": seed, "missing": missing, "measures": measures}
     settings |= {"join": join, "items": items, "sentences": sentences, "rows": rows}
-    known = pd.read_parquet(words)
-    result = score(known, table, **settings)
+    frame = pd.read_parquet(words)
+    result = score(frame, table, **settings)
     declared = None if "probability" in columns else unit
-    require_plausible(known, result, lm=lm, dataset=dataset, accept=accept, unit=declared)
+    require_plausible(frame, result, lm=lm, dataset=dataset, accept=accept, unit=declared)
     result.write(out, ledger)
 
 
@@ -84,7 +84,7 @@ def score(
     sentences: Mapping[str, str] | str | None = None,
     rows: Mapping[str, Sequence[str]] | None = None,
 ) -> Result:
-    """Look the words up in a table (CSV, TSV, Parquet, Excel, R's data), and return contract 3.
+    """Look up words in a table (CSV, TSV, Parquet, Excel, R data) and return contract 3.
 
     Parameters
     ----------
@@ -93,24 +93,23 @@ def score(
     path : path
         The table.
     columns : mapping of str to str
-        What a column holds → its name: one of `VALUES`, and of `KEYS` those that say whose it is
-        (`word_id`; `position` with `item`, `sentence` or both; `word` or `token`; `offset`). A list
-        of columns is one label together, as an item in a condition.
+        Content → name of the column: one of `VALUES`, and the `KEYS` that identify the word
+        (`word_id`; `position` with `item`, `sentence` or both; `word` or `token`; `offset`). The
+        labels of a list of columns are joined to one label, such as an item in a condition.
     unit : {"bits", "nats", "log10"}
-        Of a surprisal, a log-probability and a corrected surprisal.
+        Unit of surprisal, log-probability and corrected surprisal.
     dataset, called : str
-        Of a `dataset` column, the rows that have the dataset's name, or what the table calls it.
+        Name of the dataset, here and in the table; selects rows by the `dataset` column.
     seed : int, optional
-        Of a `seed` column, the rows of this seed.
+        Selects rows by the `seed` column.
     missing : float
-        Share of the words that may have no value.
+        Largest share of words without a value.
     measures : mapping of str to str, optional
         Further columns to keep, name → column.
     join, items, sentences : mapping or "order", optional
-        How keys are read, and the labels of the table → those of the words
-        (`recency.reading.joins`).
+        How keys are matched, and the table's labels → the words' labels (`recency.reading.joins`).
     rows : mapping of str to sequence of str, optional
-        Column → the values whose rows are read, of a table of several LMs.
+        Column → values of the rows to read, for a table of several LMs.
 
     Returns
     -------
@@ -120,20 +119,20 @@ def score(
     Raises
     ------
     InputError
-        For a value that cannot be, two values of a word, an alignment that is not verified, and
-        more words without a value than `missing`.
+        For an impossible value, two values of a word, an unverified alignment, and too many words
+        without a value.
     """
     measures = dict(measures or {})
     value = value_column(columns, unit)
-    columns, parts = _single(columns)
+    columns, parts = _join_columns(columns)
     rows = _read(Path(path), [*columns.values(), *measures.values()], parts, rows or {})
-    rows = _of_seed(_of_dataset(rows, columns, dataset, called), columns, seed)
+    rows = _select_seed(_select_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if not columns.keys().isdisjoint(_OF_ONE_WORD):
-        rows, bits = _once(rows, bits, columns)
+        rows, bits = _drop_repeats(rows, bits, columns)
     options = {"join": join, "items": items, "sentences": sentences}
     joined = _join(words, rows, bits, columns, options)
-    row, spoiled, issues = _word_by_word(words, joined, rows, columns)
+    row, spoiled, issues = _match_words(words, joined, rows, columns)
     inside = row >= 0
     at = row[inside]
     count = np.bincount(at, minlength=len(words))
@@ -147,34 +146,34 @@ def score(
         )
     plain = np.bincount(at, bits[inside], minlength=len(words)).astype(float)
     plain[(count == 0) | spoiled] = np.nan
-    issues += _without(plain, count, spoiled)
+    issues += _list_lacking(plain, count, spoiled)
     none = np.full(len(words), np.nan)
-    number = _summed(rows, columns["tokens"], at, inside, len(words)) if "tokens" in columns else count  # fmt: skip
-    made = results.table(words, none, none, np.nan_to_num(number), np.zeros(len(words)))
-    made["surprisal_bits"] = plain
+    number = _sum_by_word(rows, columns["tokens"], at, inside, len(words)) if "tokens" in columns else count  # fmt: skip
+    scores = results.table(words, none, none, np.nan_to_num(number), np.zeros(len(words)))
+    scores["surprisal_bits"] = plain
     if "corrected" in columns:
-        own = _summed(rows, columns["corrected"], at, inside, len(words)) * BITS[unit]
-        made["corrected_bits"] = np.where(np.isnan(plain), np.nan, own)
+        corrected = _sum_by_word(rows, columns["corrected"], at, inside, len(words)) * BITS[unit]
+        scores["corrected_bits"] = np.where(np.isnan(plain), np.nan, corrected)
     starts = pd.Series(np.flatnonzero(inside)).groupby(at).first()
     for name, column in measures.items():
         numbers = rows.numbers(column, minimum=None, missing=MISSING).to_numpy()
-        made[name] = pd.Series(numbers[starts.to_numpy()], starts.index).reindex(made.index)
+        scores[name] = pd.Series(numbers[starts.to_numpy()], starts.index).reindex(scores.index)
     _refuse_missing(path, words, plain, issues, missing, joined)
     listed = results.ledger(words, sorted(issues, key=lambda issue: issue[0]))
-    unused = _unused(rows, joined.row, columns)
+    unused = _list_unused(rows, joined.row, columns)
     lacking = int(np.isnan(plain).sum())
-    said = f"{len(words) - lacking:,} of {len(words):,} words have a value; {lacking:,} have none"
+    note = f"{len(words) - lacking:,} of {len(words):,} words have a value; {lacking:,} have none"
     strange = f"{len(unused):,} of the table's {len(rows.frame):,} rows are no word of the dataset"
-    notes = [f"{path}: {said}; {strange}", f"{path}: joined by {joined.report}"]
+    notes = [f"{path}: {note}; {strange}", f"{path}: joined by {joined.report}"]
     if len(unused):
         listed = pd.concat([listed.astype({"word_id": "Int64"}), unused], ignore_index=True)
-    return Result(made, listed, notes=notes)
+    return Result(scores, listed, notes=notes)
 
 
-def _single(
+def _join_columns(
     columns: Mapping[str, str | Sequence[str]],
 ) -> tuple[dict[str, str], dict[str, Sequence[str]]]:
-    """Return key → one column, and the columns that one stands for where a list names several."""
+    """Return key → column, and, for lists of columns, joined column → its columns."""
     parts = {TOGETHER.join(c): c for c in columns.values() if not isinstance(c, str)}
     return {k: c if isinstance(c, str) else TOGETHER.join(c) for k, c in columns.items()}, parts
 
@@ -185,9 +184,10 @@ def _read(
     parts: Mapping[str, Sequence[str]],
     selected: Mapping[str, Sequence[str]],
 ) -> strict_tables.Table:
-    """Read columns of a table of any format; raise InputError for one that is not there.
+    """Read columns of a table of any format; raise InputError for a missing column.
 
-    `parts`: column → those whose labels together it has; `selected`: column → values of its rows.
+    `parts` maps joined columns to their columns, and `selected` columns to the values of rows to
+    read.
     """
     columns = list(dict.fromkeys(part for name in names for part in parts.get(name, (name,))))
     columns = [*columns, *(name for name in selected if name not in columns)]
@@ -210,18 +210,18 @@ def _read(
 
 
 def value_column(columns: Mapping[str, str], unit: str | None) -> str:
-    """Return which of VALUES the columns have; raise InputError for none, several or no such unit."""
-    found = [name for name in VALUES if name in columns]
-    if len(found) != 1:
-        there = "both " + " and ".join(found) if found else "none of them"
-        raise InputError(f"columns: one of {', '.join(VALUES)} says what is read, not {there}")
-    if found[0] != "probability" and unit not in BITS:
+    """Return which of VALUES the columns have; raise InputError for none or several."""
+    named = [name for name in VALUES if name in columns]
+    if len(named) != 1:
+        there = "both " + " and ".join(named) if named else "none of them"
+        raise InputError(f"columns: name exactly one of {', '.join(VALUES)}, not {there}")
+    if named[0] != "probability" and unit not in BITS:
         raise InputError(f"unit {unit!r} is none of {', '.join(BITS)}")
-    return found[0]
+    return named[0]
 
 
-def _of_dataset(rows, columns, dataset: str, called: str | None):
-    """Keep a dataset's rows of a table of several."""
+def _select_dataset(rows, columns, dataset: str, called: str | None):
+    """Keep the rows of a dataset."""
     if "dataset" not in columns:
         return rows
     names = {dataset, called} - {None}
@@ -230,33 +230,33 @@ def _of_dataset(rows, columns, dataset: str, called: str | None):
         there = ", ".join(rows[columns["dataset"]].drop_duplicates()[:8])
         raise InputError(
             f"{rows.path}: no row has {called or dataset!r} as {columns['dataset']}; there are {there}; "
-            "`datasets: {<dataset>: <its name there>}` says what it is called"
+            "set its name in the table as `datasets: {<dataset>: <name>}`"
         )
     return replace(rows, frame=rows.frame[kept])
 
 
-def _of_seed(rows, columns, seed: int | None):
-    """Keep a seed's rows of a table of several."""
+def _select_seed(rows, columns, seed: int | None):
+    """Keep the rows of a seed."""
     if "seed" not in columns:
         return rows
     seeds = rows.numbers(columns["seed"], integer=True)
     if not (kept := seeds == seed).any():
-        there = ", ".join(str(each) for each in sorted(seeds.unique())[:8])
+        there = ", ".join(str(number) for number in sorted(seeds.unique())[:8])
         raise InputError(
-            f"{rows.path}: no row has {seed} as {columns['seed']}; there are {there}; `seed` of the LM, "
-            "of its scale or of the experiment's `seeds` names it"
+            f"{rows.path}: no row has {seed} as {columns['seed']}; there are {there}; set `seed` of the LM, "
+            "of its scale or in the experiment's `seeds`"
         )
     return replace(rows, frame=rows.frame[kept])
 
 
 def _bits(rows: strict_tables.Table, column: str, kind: str, unit: str) -> np.ndarray:
-    """Return surprisal in bits of each row, NaN where there is none; refuse what cannot be."""
+    """Return the surprisal of each row in bits, NaN where missing; refuse impossible values."""
     given = rows.numbers(column, minimum=None, missing=MISSING)
     wrong, way = given < -ROUNDING, "map it as `logprob:` if these are log-probabilities"
     if kind == "logprob":
         wrong, way = given > ROUNDING, "map it as `surprisal:` if these are surprisals"
     elif kind == "probability":
-        wrong, way = (given <= 0) | (given > 1), "leave what has no probability empty"
+        wrong, way = (given <= 0) | (given > 1), "leave missing probabilities empty"
     if wrong.any():
         line = int(given.index[wrong][0])
         what = {"surprisal": "below 0", "logprob": "above 0"}.get(kind, "not above 0 and at most 1")
@@ -268,10 +268,10 @@ def _bits(rows: strict_tables.Table, column: str, kind: str, unit: str) -> np.nd
     return np.maximum(given.to_numpy() * sign, 0.0) * BITS[unit]
 
 
-def _once(
+def _drop_repeats(
     rows: strict_tables.Table, bits: np.ndarray, columns
 ) -> tuple[strict_tables.Table, np.ndarray]:
-    """Refuse two values of one word, unless its rows are its tokens; drop rows given twice."""
+    """Drop repeated rows and refuse two values of one word, unless rows are tokens."""
     if "token" in columns:
         return rows, bits
     names = ("item", "sentence", *_OF_ONE_WORD)
@@ -302,7 +302,7 @@ def _join(
     for name in ("word", "token"):
         if name in keys and (keys[name] == "").all():
             raise InputError(
-                f"{rows.path}: {columns[name]} is empty in all rows that are read, so that their words cannot "
+                f"{rows.path}: {columns[name]} is empty in all selected rows, so that their words cannot "
                 f"be verified; fill it in, or map other columns in place of `{name}`"
             )
     chosen = dict(options["join"] or {})
@@ -313,10 +313,10 @@ def _join(
     return engine.join(words, keys, rows.path, chosen=chosen, kind="surprisal", partial=True)
 
 
-def _word_by_word(
+def _match_words(
     words: pd.DataFrame, joined: engine.Join, rows: strict_tables.Table, columns: Mapping[str, str]
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, str, str, str]]]:
-    """Return the word of each row (-1: none), words without a value of their own, and the issues."""
+    """Return the word of each row (-1: none), the words with invalid values, and the issues."""
     row = np.where(joined.misplaced, -1, joined.row)
     count = np.bincount(row[row >= 0], minlength=len(words))
     spoiled, issues = np.zeros(len(words), bool), []
@@ -338,14 +338,14 @@ def _word_by_word(
     return row, spoiled, issues
 
 
-def _summed(rows: strict_tables.Table, column: str, at, inside, words: int) -> np.ndarray:
-    """Return the sum of a column over the rows of each word; NaN where one has no value."""
+def _sum_by_word(rows: strict_tables.Table, column: str, at, inside, words: int) -> np.ndarray:
+    """Return the sum of a column over each word's rows; NaN if one is missing."""
     numbers = rows.numbers(column, minimum=None, missing=MISSING).to_numpy()[inside]
     return np.bincount(at, numbers, minlength=words)
 
 
-def _without(plain, count, spoiled) -> list[tuple[int, str, str, str]]:
-    """List the words that have no value, and why."""
+def _list_lacking(plain, count, spoiled) -> list[tuple[int, str, str, str]]:
+    """List the words without a value, with reasons."""
     lacking = np.flatnonzero(np.isnan(plain) & ~spoiled)
     reasons = {0: "not in the table"}
     return [(int(n), "", reasons.get(int(count[n]), "no value in the table"), "null") for n in lacking]  # fmt: skip
@@ -354,7 +354,7 @@ def _without(plain, count, spoiled) -> list[tuple[int, str, str, str]]:
 def _refuse_missing(
     path, words: pd.DataFrame, plain, issues: Sequence, missing: float, joined: engine.Join
 ) -> None:
-    """Raise InputError where more words have no value than may lack it."""
+    """Raise InputError if the share of words without a value exceeds `missing`."""
     lacking = np.flatnonzero(np.isnan(plain))
     share = len(lacking) / len(words)
     if share <= missing:
@@ -372,16 +372,16 @@ def _refuse_missing(
     )
 
 
-def _unused(
-    rows: strict_tables.Table, found: np.ndarray, columns: Mapping[str, str]
+def _list_unused(
+    rows: strict_tables.Table, word_row: np.ndarray, columns: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return ledger rows of the table's rows that are no word of the dataset."""
-    frame = rows.frame[found < 0]
+    """Return ledger entries for the table's rows that match no word of the dataset."""
+    frame = rows.frame[word_row < 0]
     text = frame[columns["token"]] if "token" in columns else None
     text = frame[columns["word"]] if text is None and "word" in columns else text
-    made = pd.DataFrame(index=range(len(frame)), columns=results.LEDGER, dtype="object")
-    made["word_id"] = pd.array([pd.NA] * len(frame), "Int64")
-    made["item"] = frame[columns["item"]].to_numpy() if "item" in columns else ""
-    made["word"] = text.to_numpy() if text is not None else ""
-    made["tokens"] = [f"line {line}" for line in frame.index]
-    return made.assign(reason="no word of the dataset", treatment="left out")
+    ledger = pd.DataFrame(index=range(len(frame)), columns=results.LEDGER, dtype="object")
+    ledger["word_id"] = pd.array([pd.NA] * len(frame), "Int64")
+    ledger["item"] = frame[columns["item"]].to_numpy() if "item" in columns else ""
+    ledger["word"] = text.to_numpy() if text is not None else ""
+    ledger["tokens"] = [f"line {line}" for line in frame.index]
+    return ledger.assign(reason="no word of the dataset", treatment="left out")

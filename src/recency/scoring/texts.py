@@ -1,4 +1,4 @@
-"""Texts as a person gives them: a string, several, lists of words, or a table of contract 1."""
+"""Convert texts (strings, lists of words or tables) to a table of words."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,27 +10,39 @@ from recency.errors import InputError
 
 Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
 Spaces = Iterable[Iterable[bool]]
-#: The column that says where a word begins in the text that it was read from, in characters.
+#: Column with the first character of each word in its original text.
 START = "start_character"
 
 
 def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
     """Return a table with item, position, word and word_id, one row per word.
 
-    A string is one text, and a list of strings a list of texts: their words stand between white
-    space. In a list of lists the words are given. Texts are numbered from "1" (`item`), words within
-    them from 1 (`position`). A data frame with `item` and `word` is returned with the `word_id` and
-    `position` that it lacks. With strings, `start_character` says where each word begins in its text
-    (-1 of words in lists, which stand in none). `space_after` says of each word given in lists whether a space follows
-    it in the text, and becomes a column; a data frame may have that column. Raises InputError,
-    naming the place, for what is no text, no word or no truth value.
+    Parameters
+    ----------
+    texts : str, list of str, list of lists of str, or DataFrame
+        A text or texts, split at white space; texts as lists of words; or a table with `item` and
+        `word`, to which missing `word_id` and `position` are added.
+    space_after : list of lists of bool, optional
+        For texts as lists of words: whether a space follows each word. Becomes a column, which a
+        table may also have.
+
+    Returns
+    -------
+    DataFrame
+        `item` numbers texts from "1", and `position` words from 1. With strings, `start_character`
+        is the first character of a word in its text (-1 for words in lists).
+
+    Raises
+    ------
+    InputError
+        For an invalid text, word or boolean, with its position.
     """
     if isinstance(texts, pd.DataFrame):
         if space_after is not None:
             raise InputError(
                 "space_after goes with lists of words; a data frame has it as a column"
             )
-        return _checked(texts)
+        return _check_table(texts)
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
         raise InputError(
             f"texts are a string, a list of strings, a list of lists of words, or a data frame with "
@@ -38,9 +50,9 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
         )
     rows: list[tuple[str, int, str]] = []
     starts: list[int] = []
-    lengths: list[int | None] = []  # None for a string, whose words no one has counted
+    lengths: list[int | None] = []  # None for a string
     for number, text in enumerate([texts] if isinstance(texts, str) else texts, 1):
-        words = _words_of(text, number)
+        words = _split_words(text, number)
         lengths.append(None if isinstance(text, str) else len(words))
         rows += [(str(number), position, word) for position, word in enumerate(words, 1)]
         if isinstance(text, str):
@@ -58,12 +70,12 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
 
 
 def split(text: str) -> list[tuple[int, str]]:
-    """Return the words of a text, which stand between white space, each with its first character."""
+    """Split a text at white space; return each word's first character and the word."""
     return [(match.start(), match[0]) for match in re.finditer(r"\S+", text)]
 
 
 def spaces_of(words: pd.DataFrame) -> np.ndarray | None:
-    """Return the column `space_after` as booleans; None where the table has none.
+    """Return the column `space_after` as booleans; None without one.
 
     Raises InputError for a value that is neither true nor false.
     """
@@ -81,33 +93,33 @@ def spaces_of(words: pd.DataFrame) -> np.ndarray | None:
 
 
 def _spaces_of_lists(space_after: Spaces, lengths: list[int | None]) -> np.ndarray:
-    """Return what `space_after` says of the words of all texts, which have so many words."""
-    lists = _values(space_after, "space_after")
+    """Return `space_after` of all texts' words as one array; `lengths` are the numbers of words."""
+    lists = _as_list(space_after, "space_after")
     if len(lists) != len(lengths):
         raise InputError(f"space_after has {len(lists)} lists for {len(lengths)} texts")
-    found: list[bool] = []
+    flags: list[bool] = []
     for number, (spaces, length) in enumerate(zip(lists, lengths), 1):
         where = f"space_after of text {number}"
         if length is None:
             raise InputError(f"{where}: the text is a string; give it as a list of words")
-        values = _values(spaces, where)
+        values = _as_list(spaces, where)
         if len(values) != length:
             raise InputError(f"{where} has {len(values)} values for {length} words")
-        for place, value in enumerate(values, 1):
+        for position, value in enumerate(values, 1):
             if not isinstance(value, bool | np.bool_):
-                raise InputError(f"{where}, word {place}: {value!r} is neither true nor false")
-        found += values
-    return np.array(found, bool)
+                raise InputError(f"{where}, word {position}: {value!r} is neither true nor false")
+        flags += values
+    return np.array(flags, bool)
 
 
-def _values(values: object, where: str) -> list:
-    """Return what stands in a list, or another sequence."""
+def _as_list(values: object, where: str) -> list:
+    """Return the values of a list or another iterable."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f"{where} is {values!r}, not a list")
     return list(values)
 
 
-def _words_of(text: object, number: int) -> list[str]:
+def _split_words(text: object, number: int) -> list[str]:
     """Return the words of one text."""
     if isinstance(text, str):
         words = text.split()
@@ -117,14 +129,14 @@ def _words_of(text: object, number: int) -> list[str]:
         raise InputError(f"text {number} is {text!r}, neither a string nor a list of words")
     if not words:
         raise InputError(f"text {number} ({text!r}) has no words; leave it out")
-    for place, word in enumerate(words, 1):
+    for position, word in enumerate(words, 1):
         if problem := _problem(word):
-            raise InputError(f"text {number}, word {place}: {problem}")
+            raise InputError(f"text {number}, word {position}: {problem}")
     return words
 
 
-def _checked(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a data frame with `word_id` and `position`, its words and items checked."""
+def _check_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Check a table of words, and add missing `word_id` and `position`."""
     missing = [column for column in ("item", "word") if column not in frame]
     if missing:
         raise InputError(
@@ -140,7 +152,7 @@ def _checked(frame: pd.DataFrame) -> pd.DataFrame:
     torn = (item != item.shift()) & item.duplicated()
     if torn.any():
         raise InputError(
-            f"the table of words, row {item.index[torn][0]}: item {item[torn].iloc[0]!r} stands in two "
+            f"the table of words, row {item.index[torn][0]}: item {item[torn].iloc[0]!r} occurs in two "
             "places; bring its words together, in reading order"
         )
     more = {}
@@ -152,7 +164,7 @@ def _checked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _problem(word: object) -> str | None:
-    """Say why something is no word; None if it is one."""
+    """Return why a value is no word; None if it is one."""
     if not isinstance(word, str):
         return f"{word!r} is not a string"
     if not word.strip():

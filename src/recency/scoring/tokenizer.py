@@ -1,4 +1,4 @@
-"""A checkpoint's tokenizer, as it stands in its files, and the token that begins a text for it."""
+"""Load a checkpoint's tokenizer and its begin token."""
 
 import json
 from pathlib import Path
@@ -8,29 +8,29 @@ from recency.errors import InputError
 from recency.networks import gguf_files
 from recency.networks.hub import locate
 
-#: Files beside a tokenizer.json that name its special tokens, the first that does.
+#: Files in the folder of a tokenizer.json that may name its special tokens, in order of precedence.
 _NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load(model: str | Path, tokenizer=None) -> tuple:
-    """Return the `tokenizers.Tokenizer` of a folder or Hub name, or of the `tokenizer` given.
+    """Return the `tokenizers.Tokenizer` of a folder or Hub name and its begin token, or None.
 
-    That may be a tokenizer.json, a folder, or a tokenizer of transformers or tokenizers. The begin
-    token that it names comes with it, a string, or None where it names none.
+    `tokenizer` overrides the model's own: a tokenizer.json, a folder, or a tokenizer of
+    transformers or tokenizers.
     """
     from tokenizers import Tokenizer
 
     if isinstance(tokenizer, str | Path) and not Path(tokenizer).is_dir():
         path = Path(tokenizer)
         try:
-            found = Tokenizer.from_file(str(path))
+            backend = Tokenizer.from_file(str(path))
         except Exception as error:  # tokenizers raises nothing narrower
             raise InputError(
                 f"{path} is no tokenizer.json that could be opened ({error})"
             ) from error
-        return _bare(found), _bos_in_files(path.parent)
+        return _without_truncation(backend), _bos_in_files(path.parent)
     if tokenizer is not None and not isinstance(tokenizer, str | Path):
-        return of(tokenizer), bos_token(tokenizer)
+        return as_tokenizer(tokenizer), bos_token(tokenizer)
     from transformers import AutoTokenizer
 
     source = model if tokenizer is None else tokenizer
@@ -38,9 +38,9 @@ def load(model: str | Path, tokenizer=None) -> tuple:
     try:
         name, within = locate(source)
         opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
-        found = opened.backend_tokenizer
+        backend = opened.backend_tokenizer
         if "gguf_file" in within:
-            gguf_files.set_pre_tokenizer(found, gguf_files.read(source), source)
+            gguf_files.set_pre_tokenizer(backend, gguf_files.read(source), source)
     except InputError:
         raise
     except Exception as error:  # tokenizers raises nothing narrower
@@ -49,14 +49,14 @@ def load(model: str | Path, tokenizer=None) -> tuple:
         raise InputError(
             f"{str(source)!r} has no tokenizer that could be opened ({reason}); {advice}"
         ) from error
-    # Of a folder without one transformers makes a tokenizer that has special tokens alone.
-    if found.get_vocab_size() <= len(found.get_added_tokens_decoder()):
+    # For a folder without a tokenizer, transformers returns one with only special tokens.
+    if backend.get_vocab_size() <= len(backend.get_added_tokens_decoder()):
         raise InputError(f"{str(source)!r} has no tokenizer; {advice}")
-    return _bare(found), bos_token(opened)
+    return _without_truncation(backend), bos_token(opened)
 
 
-def of(tokenizer):
-    """Return the `tokenizers.Tokenizer` behind one of transformers or tokenizers: a copy."""
+def as_tokenizer(tokenizer):
+    """Return a copy of a transformers or tokenizers tokenizer as a `tokenizers.Tokenizer`."""
     from tokenizers import Tokenizer
 
     for inside in ("backend_tokenizer", "_tokenizer"):
@@ -66,17 +66,17 @@ def of(tokenizer):
             f"a tokenizer is one of transformers (a fast one) or tokenizers, or a tokenizer.json, not "
             f"{type(tokenizer).__name__}"
         )
-    return _bare(Tokenizer.from_str(tokenizer.to_str()))
+    return _without_truncation(Tokenizer.from_str(tokenizer.to_str()))
 
 
 def bos_token(tokenizer) -> str | None:
-    """Return the begin token that a tokenizer of transformers names; tokenizers' name none."""
+    """Return the begin token of a transformers tokenizer; None for others."""
     named = getattr(tokenizer, "bos_token", None)
     return None if named is None else str(named)
 
 
 def _bos_in_files(folder: Path) -> str | None:
-    """Return the begin token that the files beside a tokenizer.json name, as transformers does."""
+    """Return the begin token named in the files of a tokenizer's folder, as transformers does."""
     for name in _NAMED_IN:
         path = folder / name
         if not path.is_file():
@@ -91,9 +91,9 @@ def _bos_in_files(folder: Path) -> str | None:
     return None
 
 
-def _bare(tokenizer):
-    """Return the tokenizer, set to cut and pad nothing."""
+def _without_truncation(tokenizer):
+    """Turn truncation, padding and the parsing of special tokens off."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # the string of a special token is text
+    tokenizer.encode_special_tokens = True  # read them as ordinary text
     return tokenizer

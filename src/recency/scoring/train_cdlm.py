@@ -1,4 +1,4 @@
-"""Rule train_cdlm: train a CDLM on an n-gram model's text, or grow one by a word (recency.scoring.cdlm)."""
+"""Rule train_cdlm: train a CDLM (recency.scoring.cdlm), or extend one by a word of context."""
 
 import sys
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from recency.errors import InputError
 from recency.progress import progress
 from recency.scoring import cdlm
 from recency.scoring.mix import END
-from recency.scoring.word_pieces import rewritten
+from recency.scoring.word_pieces import rewrite
 
 
-def sentences_of(
+def read_sentences(
     text: str | Path, base: cdlm.Base, text_rule: str = "displayed"
 ) -> list[list[int]]:
-    """Return a corpus's lines as word numbers, </s> at the end of each."""
+    """Return a corpus's lines as word ids, with </s> at the end of each."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
-    lines = (line.split() for each in documents for line in rewritten(each, text_rule).split("\n"))
+    lines = (line.split() for doc in documents for line in rewrite(doc, text_rule).split("\n"))
     return [base.ids([*words, END]) for words in lines if words]
 
 
@@ -31,8 +31,8 @@ def perplexity(base: cdlm.Base, tensors: dict, contexts: np.ndarray, words: np.n
     total = 0.0
     with torch.no_grad():
         for start in range(0, len(words), cdlm.AT_ONCE):
-            own = slice(start, start + cdlm.AT_ONCE)
-            total += float(loss(base, tensors, contexts[own], words[own])) * len(words[own])
+            part = slice(start, start + cdlm.AT_ONCE)
+            total += float(loss(base, tensors, contexts[part], words[part])) * len(words[part])
     return float(np.exp(total / len(words)))
 
 
@@ -51,11 +51,11 @@ def main(
     threads: int = 1,
     text_rule: str = "displayed",
 ) -> None:
-    """Train by AdaGrad, an epoch at a time, until the validation text's perplexity falls no more.
+    """Train with AdaGrad until the validation perplexity stops falling; write the best epoch.
 
-    `span` is M. Grown from the CDLM of M - 1, E and v are its own and stay, and T alone is trained,
-    the new matrix from 0: the model begins as the one it is grown from. Else E and v are drawn from
-    N(0, 0.1²) by `seed`. The best epoch is written.
+    `span` is M. If `grown_from` a CDLM of M - 1, its E and v are fixed and only T is trained; the
+    new matrix starts at 0, so that the initial model equals the old one. Otherwise E and v are
+    drawn from N(0, 0.1²) by `seed`.
     """
     import torch
 
@@ -85,8 +85,10 @@ def main(
             draw.normal(0, 0.1, (size, width)) for size in (len(base.words), len(base.words) + 1)
         )
         model = cdlm.Model(base, E, v, np.zeros((matrices, width, width)))
-    contexts, words = cdlm.examples(base, sentences_of(text, base, text_rule), model.reach)
-    held = cdlm.examples(base, sentences_of(validation, base, text_rule), model.reach)
+    contexts, words = cdlm.training_examples(
+        base, read_sentences(text, base, text_rule), model.reach
+    )
+    held = cdlm.training_examples(base, read_sentences(validation, base, text_rule), model.reach)
     trained = ["T"] if grown_from else ["E", "v", *["T"] * bool(matrices)]
     tensors = {
         name: torch.tensor(getattr(model, name), dtype=torch.float32) for name in cdlm.FIELDS
@@ -106,15 +108,15 @@ def main(
             loss(base, tensors, contexts[rows], words[rows]).backward()
             optimizer.step()
             shown.update(epoch * steps + step + 1)
-        found = perplexity(base, tensors, *held)
-        print(f"epoch {epoch + 1}: {found:.2f}", file=sys.stderr)
-        if not np.isfinite(found):
+        current = perplexity(base, tensors, *held)
+        print(f"epoch {epoch + 1}: {current:.2f}", file=sys.stderr)
+        if not np.isfinite(current):
             raise InputError(
                 f"epoch {epoch + 1}: the perplexity is no number; lower `learning_rate`"
             )
-        if found >= best:
+        if current >= best:
             break
-        best, kept = found, _copied(tensors)
+        best, kept = current, _copied(tensors)
     cdlm.Model(base, **kept).save(out)
 
 
@@ -123,7 +125,7 @@ def _copied(tensors: dict) -> dict[str, np.ndarray]:
 
 
 def loss(base: cdlm.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray):
-    """Return the mean -ln p of words after their contexts, a tensor that knows its gradient."""
+    """Return the mean -ln p of words after their contexts, as a differentiable tensor."""
     import torch
 
     back = torch.from_numpy(contexts[:, ::-1][:, base.order - 1 :].astype(np.int64).copy())

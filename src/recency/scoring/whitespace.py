@@ -1,14 +1,14 @@
-"""The space behind a word: counted with the word, not with the next (three published variants).
+"""Whitespace correction: count the space after a word with that word (three published variants).
 
-Tokens that begin with a space leave the end of a word to the next token. With B the tokens that may
-follow a finished word and P_B(c) their probability after c, the corrected surprisal of w in c is
-s'(w) = s(w) - log P_B(c·w) + log P_B(c) (Oh & Schuler 2024; Pimentel & Meister 2024). The variants
-differ in what ends the last word and in what stands before the first:
+If tokens begin with a space, the end of a word is part of the next token. With B the tokens that
+may follow a complete word and P_B(c) their probability after c, the corrected surprisal of w in c
+is s'(w) = s(w) - log P_B(c·w) + log P_B(c) (Oh & Schuler 2024; Pimentel & Meister 2024). The
+variants differ at the beginning and the end of a text:
 
-- `oh_schuler`: B are the tokens that begin with a space; a text begins with P_B = 1.
-- `pimentel_meister`: B also has the end of the text; a text begins with P_B = 1.
-- `pimentel_meister_first`: also, the first word is given that it begins a text: tokenizers that
-  write it without a space can only begin with the other tokens, whose mass it is divided by.
+- `oh_schuler`: B is the set of tokens that begin with a space; a text begins with P_B = 1.
+- `pimentel_meister`: B also contains the end of the text; a text begins with P_B = 1.
+- `pimentel_meister_first`: in addition, the first word's probability is conditional on beginning a
+  text: if it has no space, it is divided by the mass of the tokens without a space.
 """
 
 import numpy as np
@@ -19,14 +19,14 @@ VARIANTS = ("pimentel_meister", "oh_schuler", "pimentel_meister_first")
 def boundaries(
     space: np.ndarray, end: np.ndarray, first_marked: bool, variant: str = VARIANTS[0]
 ) -> np.ndarray:
-    """Return log P_B before each word and behind the last, as `variant` has it.
+    """Return log P_B before each word and after the last.
 
-    `space` and `end` are log masses (words + 1,) of the tokens that begin with a space and of those
-    that end a text; `first_marked` says whether the first word is written with its space.
+    `space` and `end` are the log masses (words + 1,) of the tokens that begin with a space and of
+    those that end a text; `first_marked` says whether the first word's token begins with a space.
     """
     if variant not in VARIANTS:
         raise ValueError(f"correction {variant!r} is none of {', '.join(VARIANTS)}")
-    with np.errstate(invalid="ignore"):  # without a begin token there is none before the first word
+    with np.errstate(invalid="ignore"):  # NaN before the first word without a begin token
         mass = space.copy() if variant == "oh_schuler" else np.logaddexp(space, end)
     if variant != "pimentel_meister_first" or np.isnan(space[0]):
         mass[0] = 0.0
@@ -36,16 +36,15 @@ def boundaries(
 
 
 def correct(plain: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Move each word's space to it: `plain` (words,), `before` = log P_B (words + 1,), nats."""
+    """Return corrected surprisal from `plain` (words,) and log P_B, `before` (words + 1,), nats."""
     return plain - before[1:] + before[:-1]
 
 
 def discrepancy(tokens: np.ndarray, corrected: np.ndarray, before: np.ndarray) -> float:
-    """Return by how much Σs' = Σs - log P_B(end) + log P_B(start) fails for one text, in nats.
+    """Return the absolute error of Σs' = Σs - log P_B(end) + log P_B(start) for a text, in nats.
 
-    Σs runs over the surprisal of the text's `tokens` as the model gave it, not over words, so that
-    a token that was counted twice, or not at all, shows. Words without surprisal (NaN) at the start
-    of the text are left out, and so are their tokens, which have none either.
+    Σs is over `tokens`, not words, so that tokens that are lost or counted twice are detected.
+    Words without surprisal (NaN) at the start of the text and their tokens are ignored.
     """
     scored = np.flatnonzero(~np.isnan(corrected))
     if len(scored) == 0:

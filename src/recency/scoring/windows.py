@@ -1,4 +1,4 @@
-"""Cut texts into sliding windows that a network can take, and the windows into batches."""
+"""Cut texts into sliding windows, and group windows into batches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,16 +8,17 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 
-#: The window of a network that reads a text of any length in one pass.
+#: The window size of recurrent networks, which read a text in one pass.
 EVERYTHING = 2**62
-#: Where a batch is as large as this, a window an eighth shorter than its longest begins a new one.
+#: In a batch of at least so many inputs, a window an eighth shorter than the longest starts a new
+#: batch.
 ENOUGH = 1024
 
 
 def window_of(model: PreTrainedModel, window: int | None = None) -> int:
-    """Return how many inputs the model takes, or `window` if that is given (and less).
+    """Return the model's window size, or `window` if it is smaller.
 
-    Of a network that reads on (`reads_on`) that is EVERYTHING.
+    For a recurrent network (`reads_on`) it is EVERYTHING.
     """
     config = model.config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
@@ -27,7 +28,7 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
         return EVERYTHING
     if size is None and window is None:
         raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
-    for name, module in model.named_modules():  # RoBERTa counts positions from behind its padding
+    for name, module in model.named_modules():  # RoBERTa counts positions from after its padding
         padding = getattr(module, "padding_idx", None)
         if size is not None and padding is not None and name.endswith("position_embeddings"):
             size -= padding + 1
@@ -35,14 +36,14 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
 
 
 def reads_on(model: PreTrainedModel) -> bool:
-    """Say whether a network is recurrent: it carries a state, and needs no windows."""
+    """Return whether a network is recurrent: it carries a state and needs no windows."""
     return hasattr(model.base_model, "start")
 
 
 def sees_length(model: PreTrainedModel) -> bool:
-    """Say whether a causal model computes otherwise in a longer input, were it longer by padding.
+    """Return whether a causal model's outputs depend on the input's length, padding included.
 
-    Some forms of bias do; so do rotary positions of the type longrope, with factors for long inputs.
+    True for some forms of bias, and for rotary positions of the type longrope.
     """
     if any(getattr(module, "uses_length", False) for module in model.modules()):
         return True
@@ -51,19 +52,20 @@ def sees_length(model: PreTrainedModel) -> bool:
 
 @dataclass
 class Window:
-    """A stretch of one text: its input ids, and which of its predictions count."""
+    """A window of one text: its input ids, and the range of predictions that count."""
 
     text: int
     ids: list[int]
-    start: int  # place in the text of the token predicted by the window's first position
-    fresh: int  # the window's first position whose prediction counts
-    before: int = 0  # tokens that the network had read already, of which it carries a state
+    start: int  # number in the text of the token predicted by the window's first position
+    fresh: int  # first position whose prediction counts
+    before: int = 0  # earlier tokens that a recurrent network has already read
 
 
 def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None) -> list[Window]:
-    """Cut a text into windows of at most `size` inputs, each counting the last `stride` anew.
+    """Cut a text into windows of at most `size` inputs that advance by `stride`.
 
-    Position p of a window predicts the text's token `start + p`; all of the first window counts.
+    Position p of a window predicts the text's token `start + p`. All predictions of the first
+    window count, and only new ones of later windows.
     """
     stream = ([] if bos is None else [bos]) + ids.tolist()
     shift = 0 if bos is not None else 1  # what position 0 predicts
@@ -78,9 +80,9 @@ def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None)
 
 
 def batches(cut: list[Window], tokens: int, padded: bool) -> Iterator[list[Window]]:
-    """Group windows of like length so that a batch holds about `tokens` inputs, little padding."""
+    """Group windows of similar length into batches of about `tokens` inputs."""
     batch: list[Window] = []
-    for window in sorted(cut, key=lambda each: -len(each.ids)):
+    for window in sorted(cut, key=lambda window: -len(window.ids)):
         longest = len(batch[0].ids) if batch else 0
         full = longest * (len(batch) + 1) > tokens
         short = longest * len(batch) >= ENOUGH and 8 * len(window.ids) < 7 * longest

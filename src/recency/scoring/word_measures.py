@@ -1,4 +1,4 @@
-"""Values of the measures of words and tokens, from what an LM scored (recency.scoring.measures)."""
+"""Compute measures of words and tokens from an LM's scores (recency.scoring.measures)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ import numpy as np
 
 from recency import plugins
 from recency.errors import InputError
-from recency.scoring.measures import Asked, measure_of
+from recency.scoring.measures import MeasureRequest, measure_of
 
 
 @dataclass(frozen=True)
 class Words:
-    """Stretches of a text, words or tokens, as the `value` of a measure reads them.
+    """Words or tokens of a text, as input of a measure's `value`.
 
     Attributes
     ----------
     statistics : mapping of str to ndarray (tokens + 1,)
-        Statistics of the distribution before each token, and at the text's end, nats.
+        Statistics of the distribution before each token and at the text's end, nats.
     surprisal : mapping of int to ndarray (words,)
-        Words of context → surprisal, nats; -1: in the whole text.
+        Number of context words → surprisal, nats; -1 is the whole context.
     begin, end : ndarray (words,)
-        The first token of each, and of the next one.
+        The first token of each word, and of the next one.
     """
 
     statistics: Mapping[str, np.ndarray]
@@ -35,47 +35,47 @@ class Words:
         return self.statistics[statistic][self.begin]
 
     def after(self, statistic: str) -> np.ndarray:
-        """Return a statistic of the distribution after each word, that before the next one."""
+        """Return a statistic of the distribution after each word (before the next one)."""
         return self.statistics[statistic][self.end]
 
     def over_tokens(self, name: str, how: str) -> np.ndarray:
-        """Return the sum or the mean, as `how` says, of a value of each of a word's tokens."""
+        """Return the sum or mean (`how`) of a value over each word's tokens."""
         sums = np.add.reduceat(self.statistics[name][:-1], self.begin)
         return sums / (self.end - self.begin) if how == "mean" else sums
 
 
-def of_tokens(
-    asked: Asked,
+def token_measures(
+    asked: MeasureRequest,
     statistics: Mapping[str, np.ndarray],
     contexts: Mapping[int, np.ndarray],
     log: float,
 ) -> list[np.ndarray]:
     """Return the measures of each token of a text, in the order of `measures.columns_of`.
 
-    `statistics` has (tokens + 1,) each, nats, the last behind the text; `contexts` surprisal (tokens,)
-    in nats in each of `asked.lengths`, and in the whole text under -1. `log` is the unit in nats.
+    `statistics` are (tokens + 1,) each, nats, the last at the text's end. `contexts` maps each of
+    `asked.lengths`, and -1 for the whole context, to surprisal (tokens,) in nats. `log` is the unit
+    in nats.
     """
-    return _derived(asked, statistics, contexts, np.arange(len(contexts[-1])), log)
+    return _compute(asked, statistics, contexts, np.arange(len(contexts[-1])), log)
 
 
-def of_words(
-    asked: Asked,
+def word_measures(
+    asked: MeasureRequest,
     statistics: Mapping[str, np.ndarray],
     contexts: Mapping[int, np.ndarray],
     first: np.ndarray,
     log: float,
 ) -> list[np.ndarray]:
-    """Return the measures of each word: those of its `first` token, sums of surprisal over all.
+    """Return the measures of each word: statistics of its first token, and sums of surprisal.
 
-    The arguments are those of `of_tokens`; `first` has the number of each word's first token, for
-    the words that have one.
+    The arguments are those of `token_measures`; `first` has the numbers of the words' first tokens.
     """
     summed = {length: np.add.reduceat(tokens, first) for length, tokens in contexts.items()}
-    return _derived(asked, statistics, summed, first, log)
+    return _compute(asked, statistics, summed, first, log)
 
 
-def _derived(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
-    """Compute the measures of stretches of a text that begin at the tokens `first`."""
+def _compute(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
+    """Compute the measures of words or tokens that begin at the tokens `first`."""
     end = np.append(first[1:], len(next(iter(statistics.values()), [0])) - 1)
     words = Words(statistics, surprisal, first, end)
     values = []
@@ -96,16 +96,16 @@ def _derived(asked, statistics, surprisal, first, log) -> list[np.ndarray]:
 
 
 def exact_statistic(name: str, log_probabilities, targets):
-    """Return the statistic that a measure's module computes from whole distributions.
+    """Return a measure's statistic of whole distributions.
 
     Parameters
     ----------
     name : str
         A name of the measure.
     log_probabilities : torch.Tensor (n, vocabulary)
-        Float64, nats; the columns are token ids.
+        Float64, nats, in the order of token ids.
     targets : torch.Tensor (n,)
-        The tokens that came.
+        The observed tokens.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def exact_statistic(name: str, log_probabilities, targets):
 
 
 def function_of(name: str) -> Callable:
-    """Return the function of `measure_sites.SOURCES` that a measure's module has, with its parameter."""
+    """Return a measure's function of `measure_sites.SOURCES`, with its parameter bound."""
     measure = measure_of(name)
     function, argument = getattr(_module(name), measure.source), measure.argument(name)
     return lambda *given: function(*given, *argument)

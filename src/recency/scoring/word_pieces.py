@@ -1,4 +1,4 @@
-"""What of a word an n-gram model is asked for: the same rule for its text and for a dataset's words."""
+"""Normalise or split words for n-gram models, in the same way in training text and datasets."""
 
 import re
 import unicodedata
@@ -6,16 +6,16 @@ import unicodedata
 from recency import scripts
 from recency.errors import InputError
 
-#: The words as displayed; in lower case; also without the punctuation around them; as displayed,
-#: with punctuation as words of its own.
+#: Words as displayed; in lower case; in lower case without surrounding punctuation; as displayed,
+#: with punctuation as separate words.
 RULES = ("displayed", "lower", "bare", "split")
 _SPLIT = re.compile(rf"{scripts.WORD}+(?:['’.,-]{scripts.WORD}+)*|[^\w\s]")
 
 
-def pieces(word: str, rule: str = "displayed") -> list[str]:
-    """Return the words that a displayed word is to an n-gram model: one, of `split` perhaps several.
+def split_word(word: str, rule: str = "displayed") -> list[str]:
+    """Apply a rule to a displayed word; `split` may return several words.
 
-    A word of nothing but punctuation stays as it is. Raises InputError for an unknown rule.
+    A word of only punctuation is unchanged. Raises InputError for an unknown rule.
     """
     if rule == "displayed":
         return [word]
@@ -26,13 +26,15 @@ def pieces(word: str, rule: str = "displayed") -> list[str]:
     if rule != "bare":
         raise InputError(f"text_rule {rule!r} is none of {', '.join(RULES)}")
     short = word.replace("’", "'")
-    kept = [n for n, each in enumerate(short) if unicodedata.category(each)[0] not in "PSZ"]
+    kept = [n for n, char in enumerate(short) if unicodedata.category(char)[0] not in "PSZ"]
     return [(short[kept[0] : kept[-1] + 1] if kept else short).lower()]
 
 
-def rewritten(text: str, rule: str) -> str:
-    """Return a text by the rule, its lines as they are."""
+def rewrite(text: str, rule: str) -> str:
+    """Apply a rule to the words of a text and keep its lines."""
     if rule == "displayed":
         return text
     lines = text.split("\n")
-    return "\n".join(" ".join(p for w in line.split() for p in pieces(w, rule)) for line in lines)
+    return "\n".join(
+        " ".join(p for w in line.split() for p in split_word(w, rule)) for line in lines
+    )

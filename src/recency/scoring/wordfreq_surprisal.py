@@ -1,8 +1,7 @@
-"""Unigram surprisal by wordfreq, which has frequencies of words in some 40 languages.
+"""Unigram surprisal from wordfreq, which has word frequencies in about 40 languages.
 
-wordfreq reads a word as its own tokenizer does: it ignores case and punctuation, and combines the
-parts of a word that it splits. Words that it does not list have half the frequency of its rarest word,
-and are in the ledger.
+wordfreq ignores case and punctuation, and combines the frequencies of the parts of words that its
+tokenizer splits. Unlisted words get half the frequency of the rarest word, and go to the ledger.
 
 References
 ----------
@@ -21,7 +20,7 @@ from recency.scoring import results
 from recency.scoring.plausible import require_plausible
 
 LARGEST = "best"
-"""The word list that wordfreq is asked for: the large one where a language has one."""
+"""wordfreq's word list: the large one if the language has one."""
 
 
 def main(
@@ -35,16 +34,16 @@ def main(
     dataset: str = "",
     accept: Sequence[str] = (),
 ) -> None:
-    """Write contract 3: -log of each word's frequency in a language.
+    """Write contract 3: -log of each word's relative frequency in a language.
 
     Parameters
     ----------
     words, out, ledger : path
-        Contract 1; contract 3; the words that wordfreq does not list.
+        Contract 1; contract 3; the unlisted words.
     language : str
         ISO 639 code.
     unit : {"bits", "nats", "log10"}
-        Of the surprisal.
+        Unit of surprisal.
     lm, dataset, accept
         For `plausible.require_plausible`, which refuses frequencies of another language.
     """
@@ -55,7 +54,7 @@ def main(
 
 
 def frequencies(language: str) -> tuple[Callable[[str], float], float]:
-    """Return the function that gives a word's frequency, 0 of one not listed, and the rarest word's.
+    """Return a function from word to frequency (0 if unlisted), and the rarest word's frequency.
 
     Raises
     ------
@@ -91,7 +90,7 @@ def frequencies(language: str) -> tuple[Callable[[str], float], float]:
 def score(
     words: pd.DataFrame, frequency: Callable[[str], float], rarest: float, unit: str = "bits"
 ) -> results.Result:
-    """Score words (contract 1) by a function of the word; those of frequency 0 have half of `rarest`."""
+    """Score words (contract 1) by their frequency; those with frequency 0 get half of `rarest`."""
     types = {word: frequency(word) for word in dict.fromkeys(words["word"])}
     least = rarest / 2
     issues = [

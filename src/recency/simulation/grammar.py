@@ -115,7 +115,7 @@ def _clause(story: Story, simple: bool = False) -> None:
         story.say(phrases.adjective(story, subject))
     elif not person or turn < 0.4:
         kind = "intransitive" if person else "happening"
-        verb = phrases.own_verb(story, subject, kind)
+        verb = phrases.choose_verb(story, subject, kind)
         if person and draws.chance(0.4):
             verb = draws.zipf(lexicon.GENERAL_INTRANSITIVE)
         phrases.verb_phrase(story, verb, subject)
@@ -125,7 +125,7 @@ def _clause(story: Story, simple: bool = False) -> None:
         phrases.verb_phrase(story, draws.zipf(lexicon.SOCIAL), subject)
         _person_object(story, subject, simple)
     else:
-        verb = phrases.own_verb(story, subject, "transitive")
+        verb = phrases.choose_verb(story, subject, "transitive")
         phrases.verb_phrase(story, verb, subject)
         thing = phrases.noun_phrase(story, False, phrases.object_of(story, verb))
         if not simple:

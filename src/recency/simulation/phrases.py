@@ -30,7 +30,7 @@ def verb_phrase(story: Story, verb: str, subject: Referent) -> int:
     return at
 
 
-def own_verb(story: Story, referent: Referent, kind: str) -> str:
+def choose_verb(story: Story, referent: Referent, kind: str) -> str:
     """Draw a verb of a noun's topic, often its collocate."""
     noun = referent.noun
     verbs = getattr((noun and noun.topic) or story.topic, kind)
@@ -147,11 +147,11 @@ def relative_clause(story: Story, head: Referent) -> None:
     draws = story.draws
     story.say("who" if head.person and draws.chance(0.7) else "that")
     if head.person and draws.chance(0.6):
-        verb = own_verb(story, head, "transitive")
+        verb = choose_verb(story, head, "transitive")
         verb_phrase(story, verb, head)
         noun_phrase(story, False, object_of(story, verb))
         return
-    verb = draws.zipf(lexicon.SOCIAL) if head.person else own_verb(story, head, "transitive")
+    verb = draws.zipf(lexicon.SOCIAL) if head.person else choose_verb(story, head, "transitive")
     agent = noun_phrase(story, person=True)
     at = verb_phrase(story, verb, agent)
     story.dependencies.append(Dependency("object", at, head.last, head.number))

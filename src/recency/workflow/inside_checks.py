@@ -31,14 +31,14 @@ def _of_lm(config: dict, lm: Mapping, root: Path) -> Iterator[str]:
     lens = lm.get("scoring", {}).get("tuned_lens")
     if lens is not None and not (root / lens).is_file():
         yield f"scoring → tuned_lens: there is no file {lens!r}"
-    if names := asked.of("ngram"):
+    if names := asked.with_sources("ngram"):
         yield from _of_ngrams(config, lm.get("ngram_lm"), names[0])
     architecture = config["architectures"][lm["architecture"]]
     if "checkpoint" in lm or architecture["family"] == "roberta":
         return  # checkpoints are checked by the job, masked LMs by network_checks
     shape = shape_of(lm["architecture"], architecture, lm.get("memory"))
     if shape is not None:
-        for problem in sites.problems(asked.of(*sites.INSIDE), shape):
+        for problem in sites.problems(asked.with_sources(*sites.INSIDE), shape):
             yield f"measures: {problem}"
 
 
@@ -51,7 +51,7 @@ def shape_of(name: str, architecture: Mapping, memory: Mapping | None) -> sites.
     if memory is None:
         return None
     has_more = "feed_forward" in architecture
-    return sites.of_memory(memory, layers + has_more, has_more)
+    return sites.memory_shape(memory, layers + has_more, has_more)
 
 
 def _of_ngrams(config: dict, named: str | None, measure: str) -> Iterator[str]:

@@ -164,7 +164,7 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
 
 
 def _word_entropy(
-    config: dict, name: str, lm: Mapping, asked: measures.Asked, architecture: Mapping
+    config: dict, name: str, lm: Mapping, asked: measures.MeasureRequest, architecture: Mapping
 ) -> Iterator[str]:
     """Yield why an LM cannot have word entropy, and unused settings of it."""
     if not asked.separate:

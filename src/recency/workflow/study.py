@@ -308,7 +308,7 @@ class Study(Ranked, Absent):
 
     def _asks(self, lm: str, source: str) -> bool:
         """Return whether any measure of an LM uses a source of `measure_sites.SOURCES`."""
-        return bool(measures.check(self.lms[lm].get("measures")).of(source))
+        return bool(measures.check(self.lms[lm].get("measures")).with_sources(source))
 
     def architecture(self, lm: str) -> dict | None:
         """Return the architecture of an LM that is trained here, including a recurrent LM's memory."""

@@ -143,7 +143,7 @@ def test_what_a_recurrent_network_does_not_have_is_refused(tokenizer, memory, sh
     with pytest.raises(InputError, match=message):
         score_words("The cat", model, measures=name)
     config = model.network.config
-    known = measure_sites.of_memory(memory, config.num_hidden_layers, bool(shape))
+    known = measure_sites.memory_shape(memory, config.num_hidden_layers, bool(shape))
     if "wide" not in message:
         (problem,) = measure_sites.problems([name], known)
         assert problem.startswith(f"measure {name!r}: ")

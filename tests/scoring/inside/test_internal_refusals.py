@@ -41,7 +41,7 @@ def test_a_tuned_lens_maps_states_before_the_norm(tokenizer, tmp_path):
     for name, faulty in {
         "has no 1.bias": {"1.weight": maps["1.weight"]},
         "is (31, 32)": maps | {"1.weight": torch.ones(31, 32)},
-        "holds <layer>.weight": maps | {"layer.1.weight": torch.ones(32)},
+        "may only hold <layer>.weight": maps | {"layer.1.weight": torch.ones(32)},
         "not finite": maps | {"1.bias": torch.full((32,), torch.inf)},
     }.items():
         save_file(faulty, tmp_path / "lens.safetensors")
@@ -101,7 +101,7 @@ def test_impossible_values_are_refused(tokenizer, monkeypatch):
     model = Model(network_of("GPT2", tokenizer), tokenizer)
     for value in (1.5, float("nan")):
         monkeypatch.setattr(attention_last, "attention", lambda w, words, k, v=value: w.sum(-1) * v)
-        with pytest.raises(InputError, match="which is no such value"):
+        with pytest.raises(InputError, match="outside the possible values"):
             score_words("So it goes.", model, measures="attention_last_2")
     monkeypatch.setattr(attention_last, "attention", lambda weights, words, k: weights)
     with pytest.raises(InputError, match="returns the shape"):

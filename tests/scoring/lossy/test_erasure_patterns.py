@@ -7,7 +7,7 @@ import pytest
 
 from recency.scoring.lossy.erasure_patterns import (
     Patterns,
-    all_patterns,
+    list_patterns,
     most_probable,
     probabilities,
 )
@@ -24,7 +24,7 @@ def enumerated(retention):
 @pytest.mark.parametrize("words", [0, 1, 5])
 def test_all_patterns_are_all(words):
     retention = np.random.default_rng(words).random(words)
-    patterns = all_patterns(words)
+    patterns = list_patterns(words)
     expected = enumerated(retention)
     assert {tuple(row) for row in patterns.tolist()} == set(expected)
     for row, probability in zip(patterns, probabilities(patterns, retention)):

@@ -357,7 +357,7 @@ def test_what_has_no_meaning_is_refused(settings, message, tokenizer):
 def test_an_n_gram_model_is_refused(tmp_path):
     path = tmp_path / "a.arpa"
     path.write_text("\\data\\\n")
-    with pytest.raises(InputError, match="an n-gram model reads the last n - 1 words alone"):
+    with pytest.raises(InputError, match="an n-gram model reads only the last n - 1 words"):
         score_words(TEXTS, path, lossy={"erasure": HALF})
 
 

@@ -73,7 +73,7 @@ def test_tolerance_that_is_reached(tokenizer):
 
 
 def test_networks_that_have_no_word_entropy(tokenizer, tmp_path):
-    with pytest.raises(InputError, match="settings of a measure that `measures` does not name"):
+    with pytest.raises(InputError, match="settings for a measure that is not in `measures`"):
         recency.surprisal("a b", Model(network_of("neox"), tokenizer), word_entropy={})
     unmarked = Tokenizer(models.WordLevel({"<|endoftext|>": 0, "a": 1, "b": 2}, "a"))
     unmarked.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

@@ -12,7 +12,7 @@ settings_of = partial(settings, KEY)
 
 
 def features_of(config: dict, lexicon: str) -> list[dict]:
-    """Return lexicon's resources: name, format, path, groups, here (exists), and placed (a hint)."""
+    """Return a lexicon's resources: name, format, path, groups, here (exists), placed (a hint)."""
     return [
         {
             "name": name,

@@ -11,7 +11,7 @@ from recency.networks.swordss import Index, compose_vector
 from recency.scoring.lm_spec import LMSpec
 
 
-def of_entries(
+def look_up_vectors(
     entries: list[str], words: list[str], matrix: np.ndarray, similarity: str, neighbours: int
 ) -> pd.DataFrame:
     """Return the entry, kind and vector (list of numbers) of each entry.
@@ -43,6 +43,8 @@ def main(
     opened = lm.open(biased=False)
     vocab = entries_of(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    table = of_entries(asked, list(vocab), matrix[list(vocab.values())], similarity, neighbours)
+    table = look_up_vectors(
+        asked, list(vocab), matrix[list(vocab.values())], similarity, neighbours
+    )
     with atomic(out) as part:
         table.to_parquet(part, index=False, compression="zstd")

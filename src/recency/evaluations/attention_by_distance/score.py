@@ -100,16 +100,16 @@ def main(
     opened = lm.open()
     unbiased = None if lm.bias is None else lm.open(biased=False).network
     for weights in filter(None, (opened.network, unbiased)):
-        network.with_weights(weights)
+        network.enable_weights(weights)
     start = None if opened.masked else begin_token(opened, lm.bos)
-    heads = network.heads(opened.network)
+    heads = network.list_heads(opened.network)
     layers = heads[-1].layer
     width = len(heads) // layers
     texts = opened.texts(table).values()
     windows = [
         window
         for text in texts
-        for window in network.cut(text, opened.network, start, lm.stride, opened.around)
+        for window in network.cut_windows(text, opened.network, start, lm.stride, opened.around)
     ]
     longest = max(len(window.ids) for window in windows)
     totals = Totals(layers, width, min(longest, window_of(opened.network)), opened.masked)
@@ -117,13 +117,13 @@ def main(
     for number, window in enumerate(windows, 1):
         plain = {}
         if unbiased is not None:
-            network.each_layer(unbiased, window.ids, plain.__setitem__)
+            network.visit_layers(unbiased, window.ids, plain.__setitem__)
         totals.count(len(window.ids), window.fresh)
 
         def see(layer: int, attention, window=window, plain=plain) -> None:
             totals.add(layer, attention, window.fresh, plain.pop(layer, None))
 
-        network.each_layer(opened.network, window.ids, see)
+        network.visit_layers(opened.network, window.ids, see)
         shown.update(number)
     rows = _summary(totals, heads, unbiased is not None).assign(windows=len(windows))
     with atomic(summary) as path:

@@ -26,16 +26,16 @@ def main(
     from recency.scoring.begin_token import begin_token
 
     opened = lm.open()
-    network.with_weights(opened.network)
+    network.enable_weights(opened.network)
     start = None if opened.masked else begin_token(opened, lm.bos)
     aligned = alignment.align(text.split(), opened.tokenizer, kind=opened.kind)
-    windows = network.cut(aligned, opened.network, start, None, opened.around)
+    windows = network.cut_windows(aligned, opened.network, start, None, opened.around)
     if len(windows) > 1:
         raise InputError(
             f"sentences: {text[:40]!r} has {len(aligned.ids)} tokens, more than {lm.name} reads at once"
         )
     maps: dict[int, np.ndarray] = {}
-    network.each_layer(
+    network.visit_layers(
         opened.network, windows[0].ids, lambda layer, seen: maps.update({layer: seen.cpu().numpy()})
     )
     attention = np.stack([maps[layer] for layer in sorted(maps)])

@@ -109,7 +109,7 @@ def _residual(design: np.ndarray, response: np.ndarray) -> float:
 
 
 def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> tuple[float, int]:
-    """Return correlation of an LM's ages of acquisition with children's, and the number of words.
+    """Correlate an LM's ages of acquisition with children's; also return the number of words.
 
     Parameters
     ----------
@@ -121,8 +121,8 @@ def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> t
 
     Returns
     -------
-    Pearson's correlation; 0 for fewer than three words.
-        Pearson's correlation; 0 of fewer than three words.
+    float
+        Pearson's correlation; 0 for fewer than three words.
     int
         Number of words with both ages.
 
@@ -171,7 +171,7 @@ def _crossing(x, y, level, start, **limits) -> float | None:
 
 
 def age_of_children(months: np.ndarray, shares: np.ndarray) -> float | None:
-    """Return month at which half of the children know a word, None outside the observed months."""
+    """Return the month at which half of the children know a word, None if not observed."""
     months, shares = months[~np.isnan(shares)], shares[~np.isnan(shares)]
     if len(months) < 3:
         return None
@@ -181,7 +181,7 @@ def age_of_children(months: np.ndarray, shares: np.ndarray) -> float | None:
 
 
 def age_of_model(read: np.ndarray, surprisal: np.ndarray) -> float | None:
-    """Return log₁₀ of the words read when surprisal is halfway between chance and its minimum.
+    """Return the log₁₀ of the words read when surprisal is halfway between chance and its minimum.
 
     Chance is log₂ 300,000 as in the pipeline, although its surprisals are in nats.
     """

@@ -61,11 +61,11 @@ def main(
 
     def evaluate(bias: Mapping[str, Any] | None) -> float | None:
         if bias is not None:
-            put_on(opened.network, bias)
+            apply_bias(opened.network, bias)
         return loglik(opened, words, fit, unigram, responses, settings)
 
     state = Path(out_trials).with_name(f".{Path(out_trials).stem}.state.jsonl")
-    value = remembered(state, specification, evaluate)
+    value = cache_results(state, specification, evaluate)
     fixed = {key: search[key] for key in ("form", "layers") if key in search}
     fixed |= {k: v for k, v in search["parameters"].items() if not isinstance(v, list)}
     bounds = {k: tuple(v) for k, v in search["parameters"].items() if isinstance(v, list)}
@@ -111,7 +111,7 @@ def main(
         path.write_text(json.dumps(record, indent=1) + "\n")
 
 
-def put_on(network, bias: Mapping[str, Any]) -> None:
+def apply_bias(network, bias: Mapping[str, Any]) -> None:
     """Apply a bias to a network, replacing the previous one."""
     from recency.attention import biased
 
@@ -179,7 +179,7 @@ def distributions(form: str, bounds: Mapping[str, tuple[float, float]]) -> dict[
     }
 
 
-def remembered(
+def cache_results(
     state: Path,
     specification: Mapping[str, Any],
     evaluate: Callable[[Mapping[str, Any] | None], float | None],

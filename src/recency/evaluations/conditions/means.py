@@ -93,7 +93,7 @@ def summarised(rows: pd.DataFrame, variable: str, unit: str) -> list[tuple]:
 
 
 def _half_width(values: np.ndarray) -> float:
-    """Return half of the 95 % interval of a mean, by Student's t; NaN of one value."""
+    """Return half of the 95 % interval of a mean, by Student's t; NaN for one value."""
     from scipy.stats import t
 
     n = len(values)

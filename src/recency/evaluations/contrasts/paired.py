@@ -36,9 +36,9 @@ def responses(parts: Sequence[File], size: int) -> tuple[np.ndarray, str, np.nda
     values : ndarray, shape (size,)
         NaN for words without a response.
     unit : str
-        Of the values.
-    Number of words, from each word on, that its response covers; 1 by default.
-        How many words the response is to, from each on; 1 where nothing says so.
+        Unit of the values.
+    span : ndarray, shape (size,)
+        Number of words, from each word on, that its response covers; 1 by default.
     """
     rows = pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
     name = next(column for column in (*RESPONSES, EVENT) if column in rows)
@@ -107,7 +107,7 @@ def tested(
 
 
 def paired(difference: np.ndarray) -> tuple[float, float]:
-    """Return Student's t of paired differences (n,) and its two-sided p; NaN for too few or equal ones."""
+    """Return Student's t of paired differences (n,) and its two-sided p; NaN if undefined."""
     from scipy.stats import ttest_1samp
 
     if len(difference) < 2 or np.ptp(difference) == 0:

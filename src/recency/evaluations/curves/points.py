@@ -139,7 +139,7 @@ def _compared(name: str, draws: Draws, together: Mapping | None = None) -> dict[
 
 
 def _together(along: Sequence[Draws]) -> dict[str, float] | None:
-    """Return critical value of simultaneous intervals of an LM's differences from its last step."""
+    """Return the critical value of simultaneous intervals of differences from the last step."""
     last = len(along) - 1
     return (
         simultaneous_critical_value(along, [(index, last) for index in range(last)])
@@ -155,7 +155,7 @@ def _curves(
     drawn: Iterable[np.ndarray] | None = None,
     cluster: str = "",
 ) -> Curves:
-    """Return means over seeds of values, in the order of `points`, with their draws by a cluster."""
+    """Return means of values over seeds, in the order of `points`, with draws by a cluster."""
     by_point: dict[Point, dict[str, float]] = {}
     clusters: dict[Point, list[np.ndarray]] = {}
     points = list(points)

@@ -101,7 +101,7 @@ def _between_tokens(
             for token, (number, other) in sentence.coreference():
                 if number >= len(story) or other >= len(story[number].places):
                     continue  # the tag points to no token
-                if not quoted and sentence.behind_quotation_mark(token):
+                if not quoted and sentence.follows_quotation_mark(token):
                     continue
                 if (number, other) < (sentence.number, token):
                     pair = (sentence.places[token], story[number].places[other])
@@ -110,7 +110,7 @@ def _between_tokens(
 
 
 def _between_words(tokens: list[tuple[str, Place, Place]], table_words: dict) -> list[tuple]:
-    """Return distinct rows of COLUMNS, without dependencies within a word, as of "boar" and "'s"."""
+    """Return distinct rows of COLUMNS, without dependencies within a word ("boar" and "'s")."""
     rows = {}
     for kind, head, dependent in tokens:
         for position in (head, dependent):

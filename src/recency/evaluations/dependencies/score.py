@@ -113,10 +113,10 @@ def main(
     opened = lm.open()
     if opened.masked:
         raise InputError(f"{lm.name} is a masked LM; attention heads are compared for causal LMs")
-    network.with_weights(opened.network)
+    network.enable_weights(opened.network)
     start = begin_token(opened, lm.bos)
     shift = int(start is not None)
-    heads, kinds = network.heads(opened.network), list(dict.fromkeys(pairs.type))
+    heads, kinds = network.list_heads(opened.network), list(dict.fromkeys(pairs.type))
     layers = heads[-1].layer
     width = len(heads) // layers
     weights = np.full((2, layers, width, len(pairs)), np.nan)  # attention, control
@@ -128,12 +128,12 @@ def main(
     shown, cuts = progress(len(items), f"attention heads of {lm.name}", "texts"), 0
     for number, (item, rows) in enumerate(items):
         text = texts[item]
-        places = list(network.tokens_of_words(text, shift))
+        places = list(network.word_tokens(text, shift))
         mine = np.flatnonzero((pairs["item"] == item).to_numpy())
         first = int(rows.word_id.iloc[0])
         head = [places[word_id - first] for word_id in pairs["head"].to_numpy()[mine]]
         dependent = [places[word_id - first] for word_id in pairs.dependent.to_numpy()[mine]]
-        windows = network.cut(text, opened.network, start, lm.stride)
+        windows = network.cut_windows(text, opened.network, start, lm.stride)
         cuts += len(windows)
         for index, window in enumerate(windows):
             chosen = [
@@ -158,7 +158,7 @@ def main(
                 for kind in range(len(kinds)):
                     drawn[layer, :, kind] += there[:, kind_of[pair_shapes.rows] == kind].sum(axis=1)
 
-            network.each_layer(opened.network, window.ids, see)
+            network.visit_layers(opened.network, window.ids, see)
         shown.update(number + 1)
     pairs = pairs.assign(distance=distance)
     _write(pairs, weights, out)

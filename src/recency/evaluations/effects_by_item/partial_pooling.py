@@ -96,7 +96,7 @@ def standard_errors(fit: MixedModel, rows: pd.DataFrame, items: list[str]) -> np
 
 
 def _root(fit: MixedModel, group: str) -> np.ndarray:
-    """Return square root (2, 2) of the covariance of a group's effects, relative to the residual's."""
+    """Return the square root (2, 2) of a group's covariance, relative to the residual's."""
     sd = fit.random.loc[fit.random.group == group, "sd"].to_numpy() / fit.sigma
     correlation = np.nan_to_num(fit.correlations[group].to_numpy(dtype=float))
     values, vectors = np.linalg.eigh(sd[:, None] * correlation * sd)

@@ -26,8 +26,8 @@ from recency.evaluations.endpoint.likelihoods import (
     UNSEEN,
     Fitted,
     marginal,
-    of_seen,
-    of_unseen,
+    score_seen,
+    score_unseen,
 )
 from recency.mixed.formula import Formula
 from recency.simulation.studies import Response, Settings, simulate
@@ -192,11 +192,11 @@ def _model(
         for name in ("in_sample", "fit")
     }
     scored = {
-        "in_sample": of_seen(fits["in_sample"], blocks["in_sample"], cells["in_sample"]),
-        "held_out": of_seen(fits["fit"], blocks["exploratory"], cells["exploratory"]),
+        "in_sample": score_seen(fits["in_sample"], blocks["in_sample"], cells["in_sample"]),
+        "held_out": score_seen(fits["fit"], blocks["exploratory"], cells["exploratory"]),
     }
     if draws:
-        scored["crossed"] = crossed_scores(cells["in_sample"], draws, stream, of_unseen)
+        scored["crossed"] = crossed_scores(cells["in_sample"], draws, stream, score_unseen)
     on_unseen = {name: float(marginal(fits[name], unseen).sum()) for name in fits}
     held_out = blocks["held_out"]
     errors = fits["fit"].residuals(held_out, conditional=True) ** 2
@@ -284,8 +284,8 @@ def ends(scores: Scores, interval: str) -> tuple[float, float]:
         The total.
     interval
         ``"two_way"`` for subjects and sentences together (recency.stats.crossed_samples), or
-        ``"given_fits"`` for the wider of the intervals for subjects and for sentences, each a normal
-        approximation to the bootstrap of recency.stats.totals.
+        ``"given_fits"`` for the wider of the intervals for subjects and for sentences, each a
+        normal approximation to the bootstrap of recency.stats.totals.
     """
     if interval == "two_way":
         interval_ends = scores.ends()

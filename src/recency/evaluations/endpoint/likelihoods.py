@@ -15,9 +15,9 @@ from recency.mixed.formula import Formula, column
 from recency.simulation.study_scores import Levels, Observations, once
 
 SEEN = ("conditional", "marginal_subject", "marginal", "fixed_effects", "modelblocks")
-"""Likelihoods of subjects and sentences in the fit, as `of_seen` returns them."""
+"""Likelihoods of subjects and sentences in the fit, as `score_seen` returns them."""
 UNSEEN = ("marginal_subject", "marginal", "fixed_effects")
-"""Likelihoods of unseen subjects and sentences, as `of_unseen` returns them."""
+"""Likelihoods of unseen subjects and sentences, as `score_unseen` returns them."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fitted:
     shift: float
 
     def residuals(self, scored: Observations, conditional: bool = False) -> np.ndarray:
-        """Return times minus predictions (subjects, words), with random effects if `conditional`."""
+        """Return times minus predictions (subjects, words), `conditional` on random effects."""
         fixed = columns(self.formula.fixed, scored)
         left = scored.times - self.shift - fixed @ self.fit.solution.beta
         if conditional:
@@ -45,7 +45,7 @@ def columns(names: Sequence[str], scored: Observations) -> np.ndarray:
     return np.column_stack([column(name, scored.predictors, words) for name in names])
 
 
-def of_seen(fitted: Fitted, scored: Observations, cells: Cells) -> list[np.ndarray]:
+def score_seen(fitted: Fitted, scored: Observations, cells: Cells) -> list[np.ndarray]:
     """Return the log-likelihoods of cells (subjects, sentences), one by likelihood in SEEN.
 
     Parameters
@@ -64,7 +64,7 @@ def of_seen(fitted: Fitted, scored: Observations, cells: Cells) -> list[np.ndarr
     ]
 
 
-def of_unseen(cells: Cells, fit: Fit, levels: Levels) -> list[np.ndarray]:
+def score_unseen(cells: Cells, fit: Fit, levels: Levels) -> list[np.ndarray]:
     """Return the log-likelihoods of cells (subjects, sentences), one by likelihood in UNSEEN."""
     by_subject = replace(fit, Lb=0 * fit.Lb)
     neither = replace(by_subject, La=0 * fit.La)

@@ -22,7 +22,7 @@ READERS, LM, LENGTH, FREQUENCY, OTHERS = "readers", "surprisal", "length", "freq
 COLUMNS = ["lm", "label", "response", READERS, LENGTH, FREQUENCY, OTHERS, LM]
 
 
-def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str, float]:
+def explained_shares(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str, float]:
     """Return the percentage of the variance of `response` explained by readers and by each term.
 
     A term is a column of `rows` or a product of columns, `a:b`. Terms of the LM come last, all
@@ -37,13 +37,13 @@ def of_rows(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str
 
     left = within(values)
     inside = (left @ left) / np.sum((values - values.mean()) ** 2)
-    ordered = sorted(terms, key=of_lm)  # stable
+    ordered = sorted(terms, key=is_of_lm)  # stable
     columns = {term: within(rows[term.split(":")].to_numpy(float).prod(axis=1)) for term in ordered}
     fractions = sequential(left, columns)
     return {READERS: 100 * (1 - inside)} | {t: 100 * inside * fractions[t] for t in ordered}
 
 
-def of_lm(term: str) -> bool:
+def is_of_lm(term: str) -> bool:
     """Return whether a term has a factor from the LM."""
     return any(names.split(factor).of_lm for factor in term.split(":"))
 
@@ -53,7 +53,7 @@ def grouped(shares: Mapping[str, float]) -> dict[str, float]:
     sums = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
     for term, share in shares.items():
         kind = {"length": LENGTH, "unigram": FREQUENCY, READERS: READERS}.get(term, OTHERS)
-        sums[LM if of_lm(term) else kind] += share
+        sums[LM if is_of_lm(term) else kind] += share
     return sums
 
 
@@ -71,5 +71,5 @@ def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> 
         terms = [effect["term"].replace("`", "") for effect in record["fixed"]][1:]
         row = {"lm": cell["lm"], "label": cell["label"]}
         row["response"] = labels[cell["dataset"], cell["measure"]]
-        rows.append(row | grouped(of_rows(frame, response, terms)))
+        rows.append(row | grouped(explained_shares(frame, response, terms)))
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -4,9 +4,12 @@ from recency import config as configuration
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
 
+#: Key of the reference experiment, the same LMs without part of speech.
+REFERENCE = "beside"
+
 
 def _others(study, experiment: str) -> list[str]:
-    other = study.experiment(experiment)["families"].get("beside")
+    other = study.experiment(experiment)["families"].get(REFERENCE)
     return [f"<results>/experiments/{other}/delta_loglik.csv"] if other else []
 
 
@@ -49,20 +52,22 @@ def _problems(config, name) -> list[str]:
         for lm in lms
         if lm not in experiment["lms"]
     ]
-    reference = settings.get("beside")
+    reference = settings.get(REFERENCE)
     if reference is None:
         return problems
     other = config["experiments"][reference]
     if lost := [lm for lms in settings["groups"].values() for lm in lms if lm not in other["lms"]]:
         problems.append(
-            f"{where} → beside: {reference!r} has no LM {lost[0]!r}; add it there, or remove it here"
+            f"{where} → {REFERENCE}: {reference!r} has no LM {lost[0]!r}; add it there, or remove it here"
         )
     asked = [
         {(r["dataset"], r["measure"]) for r in configuration.responses(config, experiment_name)}
         for experiment_name in (name, reference)
     ]
     if asked[0] != asked[1]:
-        problems.append(f"{where} → beside: {reference!r} has other responses; give both the same")
+        problems.append(
+            f"{where} → {REFERENCE}: {reference!r} has other responses; give both the same"
+        )
     return problems
 
 

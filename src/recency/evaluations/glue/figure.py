@@ -34,10 +34,10 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.Data
     for (left, right), task in zip(grid, here, strict=True):
         mine = rows[rows.task == task["task"]]
         _panel(left, mine, "best", lms, looks)
-        _panel(right, mine, "beside", lms, looks)
+        _panel(right, mine, "measured", lms, looks)
         left.axvline(mine.majority.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1)
         right.axvline(
-            mine.majority_beside.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
+            mine.majority_measured.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
         )
         base = paper[(paper.task == task["task"]) & (paper["size"] == "base")]
         places = {lm.lm: y for y, lm in enumerate(lms)}
@@ -48,7 +48,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.Data
         left.set_yticks(range(len(lms)), [lm.label for lm in lms])
         left.set_ylim(len(lms) - 0.5, -0.5)
         left.xaxis.set_major_locator(MaxNLocator(6))
-        right.set_xlim(min(-0.1, 1.1 * mine.beside.min()), 1.04)
+        right.set_xlim(min(-0.1, 1.1 * mine.measured.min()), 1.04)
     marks = [
         style.handle(color=style.GREY, marker="o", ms=4, lw=0, label="a run"),
         style.handle(color=style.GREY, marker="o", ms=4, lw=0, mfc="white",

@@ -46,7 +46,7 @@ class Classifier(nn.Module):
         self.segments = getattr(network.config, "type_vocab_size", 0) > 1
 
     def forward(self, ids, segments, seen) -> torch.Tensor:
-        """Return outputs (n, outputs) from ids, segments and the mask of real tokens, (n, tokens) each."""
+        """Return outputs (n, outputs) from ids, segments and mask, each (n, tokens)."""
         more = {"token_type_ids": segments} if self.segments else {}
         states = self.encoder(input_ids=ids, attention_mask=seen, **more).last_hidden_state
         return self.head(states[:, 0])
@@ -235,8 +235,8 @@ def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
     outputs = np.empty((len(order), parts[0].shape[1]), np.float32)
     outputs[order] = np.concatenate(parts)
     if outputs.shape[1] == 1:
-        return scores.of_scores(outputs[:, 0], dev.targets)
-    return scores.of_labels(outputs.argmax(1), dev.targets)
+        return scores.score_numbers(outputs[:, 0], dev.targets)
+    return scores.score_labels(outputs.argmax(1), dev.targets)
 
 
 def _written(row: dict) -> str:

@@ -23,7 +23,7 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
 
     Columns: lm, label, variant (the LM with its seed), task, seed (of the fine-tuning), best and
     last (percent correct, or squared error), best_epoch, epochs, measure and its value at the last
-    epoch (`beside`), ended (whether predictions became constant), majority and majority_beside
+    epoch (`measured`), ended (whether predictions became constant), majority and majority_measured
     (scores of a constant prediction), train, dev, cut.
     """
     here = [task for task in tasks if not task["not_run"]]
@@ -42,9 +42,9 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
                     "task": task["task"], "seed": seed, "figure": figure,
                     "best": scale * best[figure], "best_epoch": int(best.epoch),
                     "last": scale * last[figure], "epochs": int(last.epoch),
-                    "measure": task["measure"], "beside": last[task["measure"]],
+                    "measure": task["measure"], "measured": last[task["measure"]],
                     "ended": str(last.constant) == "True", "majority": scale * last.majority,
-                    "majority_beside": last.majority_f1 if task["measure"] == "f1" else 0.0,
+                    "majority_measured": last.majority_f1 if task["measure"] == "f1" else 0.0,
                     "train": int(last.train), "dev": int(last.dev), "cut": int(last.cut),
                 }
             )  # fmt: skip
@@ -57,8 +57,8 @@ def summed(rows: pd.DataFrame) -> pd.DataFrame:
     summary = by.agg(
         label=("label", "first"), figure=("figure", "first"), measure=("measure", "first"),
         runs=("best", "size"), best=("best", "mean"), low=("best", "min"), high=("best", "max"),
-        last=("last", "mean"), beside=("beside", "mean"), ended=("ended", "sum"),
-        majority=("majority", "first"), majority_beside=("majority_beside", "first"), epochs=("epochs", "first"), train=("train", "first"),
+        last=("last", "mean"), measured=("measured", "mean"), ended=("ended", "sum"),
+        majority=("majority", "first"), majority_measured=("majority_measured", "first"), epochs=("epochs", "first"), train=("train", "first"),
         dev=("dev", "first"), cut=("cut", "first"),
     )  # fmt: skip
     return summary.reset_index()

@@ -9,7 +9,7 @@ RUN = ["seed", "epoch", "train_loss", *COLUMNS, "majority", "majority_f1", "trai
 FLAT = 0.1
 
 
-def of_labels(predicted: np.ndarray, true: np.ndarray) -> dict:
+def score_labels(predicted: np.ndarray, true: np.ndarray) -> dict:
     """Return accuracy, multi-class Matthews coefficient, F1 of the last label, and constant.
 
     Matthews' coefficient and F1 are 0 where they are 0/0, as for constant predictions.
@@ -30,7 +30,7 @@ def of_labels(predicted: np.ndarray, true: np.ndarray) -> dict:
     }
 
 
-def of_scores(predicted: np.ndarray, true: np.ndarray) -> dict:
+def score_numbers(predicted: np.ndarray, true: np.ndarray) -> dict:
     """Return mean squared error, Pearson's correlation (0 for a constant), and constant."""
     predicted, true = predicted.astype(float), true.astype(float)
     flat = predicted.std() < FLAT * true.std()
@@ -48,5 +48,5 @@ def majority(true: np.ndarray, labels: bool) -> dict:
     if not labels:
         return {"majority": float(true.astype(float).var()), "majority_f1": np.nan}
     counts = np.bincount(true)
-    scores = of_labels(np.full(len(true), counts.argmax()), true)
+    scores = score_labels(np.full(len(true), counts.argmax()), true)
     return {"majority": scores["accuracy"], "majority_f1": scores["f1"]}

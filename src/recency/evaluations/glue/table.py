@@ -20,8 +20,8 @@ PRODUCT = {
     "summary": ("table_glue.csv", "{title}: GLUE"),
 }
 
-COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "high", "last", "beside",
-           "ended", "majority", "majority_beside", "epochs", "train", "dev", "cut", "not_run",
+COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "high", "last", "measured",
+           "ended", "majority", "majority_measured", "epochs", "train", "dev", "cut", "not_run",
            "published_base", "published_large"]  # fmt: skip
 
 
@@ -79,12 +79,12 @@ def layout(title: str, rows: pd.DataFrame, tasks: list[Mapping], training: Mappi
 
 def _single(row: pd.Series) -> Cell:
     """Return the scores of a constant prediction."""
-    second = f"{MEASURES[row.measure]} {style.number(row.majority_beside, 2)}"
+    second = f"{MEASURES[row.measure]} {style.number(row.majority_measured, 2)}"
     return Cell(written(row.majority, row.figure), (second,))
 
 
 def _cell(row: pd.Series) -> Cell:
-    """Return an LM's score on a task, with its range, the last epoch's measure, and constant runs."""
+    """Return an LM's score on a task, its range, the last epoch's measure, and constant runs."""
     below = []
     sizes = [("base", row.published_base), ("large", row.published_large)]
     texts = [f"{style.tick(value)} ({size})" for size, value in sizes if not np.isnan(value)]
@@ -97,7 +97,7 @@ def _cell(row: pd.Series) -> Cell:
         low, high = (written(value, row.figure) for value in (row.low, row.high))
         below.append(f"{low} to {high}")
     if row.task != "ppl":
-        below.append(f"{MEASURES[row.measure]} {style.number(row.beside, 2)}")
+        below.append(f"{MEASURES[row.measure]} {style.number(row.measured, 2)}")
         if row.ended:
             below.append(f"constant: {row.ended:.0f} of {row.runs:.0f} runs")
     return Cell(

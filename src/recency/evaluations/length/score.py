@@ -128,7 +128,7 @@ def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> n
     covered = ids.copy()
     covered[places] = around.mask
     nats = np.full(len(places), np.nan)
-    cut = list(masked.pieces(len(ids), size))
+    cut = list(masked.cut_pieces(len(ids), size))
     many = max(1, forward.tokens_at_once(network) // length)
     with torch.inference_mode(), masked.output_at(network) as wanted:
         for first in range(0, len(cut), many):

@@ -9,7 +9,7 @@ from matplotlib.ticker import NullFormatter
 
 from recency.evaluations.measured_memory.figure import bound, read, summary_columns
 from recency.evaluations.measured_memory.half_life import Memory
-from recency.evaluations.measured_memory.stated import stated
+from recency.evaluations.measured_memory.stated import stated_memory
 from recency.evaluations.reading_times.figure_perplexity import series
 from recency.figures import comparison, encoding, hover, labels, style
 from recency.figures import intervals as interval_files
@@ -45,7 +45,7 @@ def draw(
         if not math.isnan(low):
             axes.plot([lives[key]] * 2, [low, high], "_-", gid=f"interval {key}", **pale)
         axes.plot([memory.half_life_low, memory.half_life_high], [totals[key]] * 2, "|-", **pale)
-        look, statement = looks[key], stated(lm, memory.units)
+        look, statement = looks[key], stated_memory(lm, memory.units)
         (point,) = axes.plot(
             lives[key], totals[key], look.marker, mfc=look.face, mec=look.colour, ms=6, zorder=4
         )
@@ -91,7 +91,7 @@ def draw(
         ends = {lm.lm: bound(memories[lm.lm]) for lm in absent}
         listed = [lm.label + (f" ({ends[lm.lm]})" if ends[lm.lm] else "") for lm in absent]
         notes.insert(1, f"half-life not identified: {', '.join(listed)}")
-    statement = [stated(lm, memories[lm.lm].units) for lm in lms]
+    statement = [stated_memory(lm, memories[lm.lm].units) for lm in lms]
     if any(lm_statement.half_life > 0 for lm_statement in statement):
         notes.append("×: the half-life that a slope or a fading state has, in tokens")
     if any(lm_statement.window > 0 for lm_statement in statement):
@@ -128,8 +128,8 @@ def main(
         | summary_columns(shown[lm.lm])
         | {
             "kind": lm.memory,
-            "stated_half_life_tokens": stated(lm, shown[lm.lm].units).half_life,
-            "window_tokens": stated(lm, shown[lm.lm].units).window,
+            "stated_half_life_tokens": stated_memory(lm, shown[lm.lm].units).half_life,
+            "window_tokens": stated_memory(lm, shown[lm.lm].units).window,
             "delta_loglik": result.totals[lm.lm],
         }
         | columns(bounds, lm.lm, TOTAL)

@@ -1,4 +1,4 @@
-"""The memory implied by an LM's settings: half-life of a slope or fading state, length of a window."""
+"""The memory implied by an LM's settings: half-life of a slope or state, or length of a window."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Stated:
     window: float = math.nan
 
 
-def stated(lm: LM, units: list[float] | None = None) -> Stated:
+def stated_memory(lm: LM, units: list[float] | None = None) -> Stated:
     """Return the memory implied by an LM's bias or memory; `units` are quartiles of half-lives.
 
     ALiBi's slope m for all heads has the half-life ln 2/m tokens, and a state that fades by α has

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from recency.evaluations.measured_memory.figure import read, summary_columns, words
-from recency.evaluations.measured_memory.stated import Stated, stated
+from recency.evaluations.measured_memory.stated import Stated, stated_memory
 from recency.evaluations.measured_memory.table import half_within, interval
 from recency.evaluations.reading_times import table_significance
 from recency.figures import comparison, style, tables
@@ -42,7 +42,7 @@ TESTS = [
 ]
 
 
-def in_words(stated: Stated) -> str:
+def write_stated(stated: Stated) -> str:
     """Format the memory implied by an LM's settings."""
     if stated.window > 0:
         return f"window of {stated.window:g}"
@@ -61,7 +61,7 @@ def rows(result, bounds, memories, models) -> pd.DataFrame:
             "kind": lm.memory,
             "half_life": interval(memories[lm.lm]),
             "half_within": half_within(memories[lm.lm]),
-            "stated": in_words(stated(lm, memories[lm.lm].units)),
+            "stated": write_stated(stated_memory(lm, memories[lm.lm].units)),
             "delta_loglik": result.totals.get(lm.lm),
         }
         | summary_columns(memories[lm.lm])

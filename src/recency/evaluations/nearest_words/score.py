@@ -35,7 +35,7 @@ def entries(tokenizer) -> dict[str, int]:
 
 
 def spaces(network) -> dict[str, np.ndarray]:
-    """Return network's matrices (entries, units): its embedding, and its first memory of words."""
+    """Return matrices (entries, units) of a network: its embedding, and its first memory."""
     matrices = {"U": network.get_input_embeddings().weight}
     for module in network.modules():
         context = getattr(module, "context", None)

@@ -12,7 +12,7 @@ PRODUCT = {
     "reads": ["neighbours"],
     "settings": ["lms", "title"],
 }
-SAID = {"U": "by U: cosine of embeddings", "C": "by C: Euclidean distance of memories"}
+SPACES = {"U": "by U: cosine of embeddings", "C": "by C: Euclidean distance of memories"}
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
@@ -25,7 +25,7 @@ def layout(data: pd.DataFrame, title: str) -> Table:
             rules.append(len(grid))
         listed = ", ".join(group.sort_values("rank").neighbour[:count])
         grid.append([label, space, word, listed])
-    notes = [SAID[space] for space in SAID if (data.space == space).any()]
+    notes = [SPACES[space] for space in SPACES if (data.space == space).any()]
     return Table(f"{title}: nearest words", header, grid, notes, tuple(rules), left=4)
 
 

@@ -69,7 +69,7 @@ def main(
         "code": dict(code or {}),
     }
     done = job_state.read(state, specification, "layers")
-    every = list(range(hidden_states.layers_of(opened.network) + 1))
+    every = list(range(hidden_states.count_layers(opened.network) + 1))
     shown = progress(len(networks) * len(every), f"structural probe of {lm.name}", "layers")
     shown.update(len(done))
     words = sum(len(table) for table in tables.values())
@@ -79,7 +79,7 @@ def main(
         left = [layer for layer in every if f"{name} {layer}" not in done]
         for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
             states = {
-                part: hidden_states.of_words(
+                part: hidden_states.word_states(
                     network, texts[part], group, start, lm.stride, around=opened.around
                 )
                 for part in SPLITS
@@ -103,7 +103,7 @@ def main(
 
 
 def split(table: pd.DataFrame, sentences: int | None, seed: int, path) -> dict[str, pd.DataFrame]:
-    """Return split → its words, with a random sample of the training sentences if there are more."""
+    """Return split → words, with at most `sentences` randomly drawn training sentences."""
     parts = {name: table[table.split == name] for name in SPLITS}
     for name, part in parts.items():
         if part.groupby("sentence").size().max() < 2 or part.empty:
@@ -136,7 +136,7 @@ def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, l
     """Exclude sentences with a word that the tokenizer drops, and print their number."""
     from recency.scoring import hidden_states
 
-    whole_ = np.array([not hidden_states.without_token(text).any() for text in texts])
+    whole_ = np.array([not hidden_states.lacks_token(text).any() for text in texts])
     if not whole_.any():
         raise InputError(f"{name}: the tokenizer drops a word of every sentence")
     if not whole_.all():

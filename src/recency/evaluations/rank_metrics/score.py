@@ -15,7 +15,7 @@ from recency.errors import InputError
 from recency.files import atomic
 from recency.scoring import ngram, ngram_ranks
 from recency.scoring.lm_spec import LMSpec
-from recency.scoring.word_pieces import pieces
+from recency.scoring.word_pieces import split_word
 
 COLUMNS = ["text", "place", "word", "token", "nats", "log_rank", "top_1"]
 CONTINUATIONS = ["text", "context", "original", "continuation", "complete", "note"]
@@ -94,7 +94,7 @@ def main(
 
 def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
     """Score sentences with an n-gram model, whose tokens are words."""
-    split = [[pieces(word, text_rule) for word in sentence] for sentence in contexts]
+    split = [[split_word(word, text_rule) for word in sentence] for sentence in contexts]
     streams = [[part for word in sentence for part in word] for sentence in split]
     frames = []
     scored = ngram_ranks.score(model, streams, bos)

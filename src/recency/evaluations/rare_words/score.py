@@ -59,7 +59,7 @@ def _spearman(a: pd.Series, b: pd.Series) -> float:
     return float(a.rank().corr(b.rank()))
 
 
-def of_network(
+def score_network(
     pairs: str | Path,
     lm: LMSpec,
     out: str | Path,
@@ -74,7 +74,7 @@ def of_network(
     _write(out, evaluate(read_pairs(pairs), list(vocab), matrix[list(vocab.values())], neighbours))
 
 
-def of_vectors(pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int) -> None:
+def score_vectors(pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int) -> None:
     """Write COLUMNS for the vectors of a .vec file."""
     words, matrix = read_vectors(vectors)
     _write(out, evaluate(read_pairs(pairs), words, matrix, neighbours))

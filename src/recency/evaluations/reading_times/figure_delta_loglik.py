@@ -271,7 +271,7 @@ def panels(
 
 
 def _title(response: Response, n: int, columns: int) -> str:
-    """Return panel's title in lines that fit: dataset, then measure and number of observations."""
+    """Return a panel's title in lines: dataset, then measure and number of observations."""
     name = response.dataset_label
     measure = f"{response.measure}, " if name != response.label else ""
     lines = textwrap.wrap(name, 80 // columns) + [f"{measure}n = {n:,}"]

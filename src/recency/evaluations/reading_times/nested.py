@@ -60,10 +60,10 @@ def main(
     rows = []
     for index, names in enumerate(comparisons):
         a, b = names["lm_a"], names["lm_b"]
-        of_dataset = permutation.of_dataset(names["dataset"], named, others)
+        of_dataset = permutation.surprisal_files(names["dataset"], named, others)
         shared = held_out[index], words[index], unigram[index] if unigram else None
 
-        of_kernels = permutation.onsets_beside(held_out[index], onsets)
+        of_kernels = permutation.find_onsets(held_out[index], onsets)
 
         def errors(surprisal, fit, more, shared=shared, of_kernels=of_kernels):
             return permutation.squared_errors(*shared, surprisal, fit, more, of_kernels)

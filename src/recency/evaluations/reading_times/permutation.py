@@ -104,8 +104,8 @@ def main(
     def errors(dataset: str, *files: str | PathLike) -> Errors | None:
         key = tuple(map(str, files))
         if key not in done:
-            of_other_lms = of_dataset(dataset, named, others)
-            done[key] = squared_errors(*files, of_other_lms, onsets_beside(files[0], onsets))
+            of_other_lms = surprisal_files(dataset, named, others)
+            done[key] = squared_errors(*files, of_other_lms, find_onsets(files[0], onsets))
         return done[key]
 
     by_response: dict[tuple[str, ...], list[Pair]] = {}
@@ -193,7 +193,7 @@ def _write(out: str | PathLike, rows: Sequence[Mapping[str, Any]]) -> None:
             table.writerow({key: _text(value) for key, value in row.items()})
 
 
-def of_dataset(
+def surprisal_files(
     dataset: str, named: Sequence[Mapping[str, str]], others: Sequence[str | PathLike]
 ) -> dict[str, str | PathLike]:
     """Return LM → surprisal file of a dataset; `others` are the files of `named`, in order."""
@@ -201,7 +201,7 @@ def of_dataset(
     return {names["lm"]: path for names, path in pairs if names["dataset"] == dataset}
 
 
-def onsets_beside(
+def find_onsets(
     observations: str | PathLike, onsets: Sequence[str | PathLike]
 ) -> str | PathLike | None:
     """Return the file of `onsets` in the folder of some observations, or None."""

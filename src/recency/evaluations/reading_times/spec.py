@@ -1,4 +1,4 @@
-"""Reading times: ΔLogLik of each LM on the exploratory partition, tests on the held-out partition."""
+"""Reading times: ΔLogLik of each LM on exploratory data, and tests on held-out data."""
 
 from recency import config as configuration
 from recency import endpoints, grids
@@ -17,7 +17,7 @@ def _applies(study, experiment: str) -> bool:
 
 
 def _problems(config, name) -> list[str]:
-    """List seeds, an endpoint, pairs and effects that the experiment's LMs and designs do not support."""
+    """List seeds, endpoints, pairs and effects that the LMs and designs do not support."""
     entry, where = config["experiments"][name], f"experiments → {name}"
     problems = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
     problems += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
@@ -95,7 +95,7 @@ def _recovery_problems(config, entry, where) -> list[str]:
 
 
 def _formula(config, design):
-    """Return formula of a design, or None if it cannot be parsed, which is reported elsewhere."""
+    """Return a design's formula, or None if it cannot be parsed, which is reported elsewhere."""
     try:
         return designs.read(config["designs"][design])
     except InputError:
@@ -128,7 +128,7 @@ def _trained(config, lm):
 
 
 def _is_single(lm) -> bool:
-    """Return whether an LM is a single network not trained here; n-grams do not depend on a seed."""
+    """Return whether an LM is one network from elsewhere; n-grams do not depend on a seed."""
     table = configuration.kind_of(lm) == "table" and not configuration.has_seeds(lm)
     return "checkpoint" in lm or table
 

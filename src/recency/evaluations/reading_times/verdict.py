@@ -1,9 +1,8 @@
 """The verdict of an experiment: which LM predicts reading times best, and with what certainty.
 
 Each claim that one LM predicts better than another is judged supported, excluded or open by the
-interval of their difference and the smallest effect of interest (recency.stats.claims). For several
-pairs of LMs the interval is simultaneous (recency.stats.bootstrap.largest_t). The test on the
-held-out partition is reported next to the interval and does not decide.
+interval of their difference, simultaneous for several pairs (recency.stats.bootstrap.largest_t), and
+the smallest effect of interest (recency.stats.claims). The held-out test does not decide.
 """
 
 import json
@@ -22,6 +21,8 @@ from recency.figures.paths import File
 from recency.files import atomic
 from recency.stats import claims
 from recency.stats.groups import groups, letters
+
+_SMALLEST = "the smallest effect of interest"
 
 
 def write_p(p: float) -> str:
@@ -124,7 +125,7 @@ def _limit(evidence: Evidence) -> str | None:
     threshold = evidence.threshold
     if min(reaches) <= (threshold or largest):
         return None
-    limit = "the smallest effect of interest" if threshold else "the largest observed lead"
+    limit = _SMALLEST if threshold else "the largest observed lead"
     return (
         "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
         f"studies would detect is {nats(min(reaches))} nats, and {limit} is "
@@ -210,13 +211,12 @@ def _power(evidence: Evidence) -> list[str]:
         f"{clusters(difference.by)})"
     )
     if evidence.threshold:
-        threshold = f"{nats(evidence.threshold)} nats ({_stated(evidence)})"
-        text += f"; the smallest effect of interest is {threshold}"
+        text += f"; {_SMALLEST} is {nats(evidence.threshold)} nats ({_stated(evidence)})"
     return [f"{text}."]
 
 
 def _unit(evidence: Evidence) -> dict[str, float]:
-    """Return the unit in which the smallest effect of interest is stated, with its value."""
+    """Return the unit and value of the smallest effect of interest in the config."""
     return {unit: value for unit, value in (evidence.stated or {}).items() if value is not None}
 
 
@@ -230,7 +230,7 @@ def _stated(evidence: Evidence) -> str:
 
 
 def _unknown(evidence: Evidence) -> list[str]:
-    """Return a sentence if the smallest effect of interest is unknown, with the reason."""
+    """Return a sentence with the reason if no smallest effect of interest can be computed."""
     if not math.isnan(evidence.smallest_effect):
         return []
     run = evidence.baseline in evidence.order

@@ -159,7 +159,7 @@ def _provenance(
 ) -> Iterator[str]:
     """Yield the provenance of the study: settings, LMs, corpora with licences, versions."""
     yield "<section id='made'><h2>How it was made</h2>"
-    yield _listed(("What", "Which"), [*provenance, ("Versions", _versions())])
+    yield _listed(("Setting", "Value"), [*provenance, ("Versions", _versions())])
     yield "<h3>Language models</h3>"
     yield _listed(("LM", "Bias on attention", "Trained on"), lms)
     if corpora:
@@ -191,7 +191,7 @@ def _absent(absent, labels: Mapping[str, str]) -> Iterator[str]:
     for row in absent.itertuples(index=False):
         rows.setdefault((row.dataset, row.reason), []).append(row.measure)
     yield _listed(
-        ("What", "Measures", "Why"),
+        ("Dataset", "Measures", "Reason"),
         [(labels.get(name, name), ", ".join(m), why) for (name, why), m in rows.items()],
     )
     yield "</section>"

@@ -101,7 +101,7 @@ def cells(rows: pd.DataFrame, settings: list[str]) -> list[tuple[str, ...]]:
     return [cell for cell in itertools.product(*values) if cell in there]
 
 
-def of_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> pd.DataFrame:
+def select_response(rows: pd.DataFrame, response: Response, settings: list[str]) -> pd.DataFrame:
     """Return ΔLogLik and convergence by cell and LM for one response."""
     part = rows[(rows.dataset == response.dataset) & (rows.measure == response.measure)]
     return part.set_index([*settings, "lm"])[["delta_loglik", OWN, "low", "high", "converged"]]
@@ -129,7 +129,7 @@ def layout(
         [Cell(grids.SETTINGS[key], left=True) for key in settings]
         + [label for _ in responses for label in (*(lm.label for lm in lms), *["fit"] * fitted)],
     ]
-    tabled = {response: of_response(rows, response, settings) for response in responses}
+    tabled = {response: select_response(rows, response, settings) for response in responses}
     best = {response: tabled[response][OWN].max() for response in responses}
     grid, won = [], dict.fromkeys(itertools.product(responses, lms), 0)
     every = cells(rows, settings)
@@ -188,7 +188,7 @@ def draw(
     figure = style.figure(sum(heights) + 0.7)
     panels = figure.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, response in zip(panels, responses, strict=False):
-        response_rows = of_response(rows, response, settings)
+        response_rows = select_response(rows, response, settings)
         fits = {lm.lm: [fit_of(response_rows, cell, lm.lm) for cell in every] for lm in lms}
         reference = np.array([fit.delta_loglik for fit in fits[baseline.lm]])
         for index, lm in enumerate(others):

@@ -62,7 +62,7 @@ def main(
     table = pd.read_parquet(words)
     opened = lm.open()
     start = None if opened.masked else begin_token(opened, lm.bos)
-    layers = list(range(1, hidden_states.layers_of(opened.network) + 1))
+    layers = list(range(1, hidden_states.count_layers(opened.network) + 1))
     measured = []
     for number, version in enumerate((table, shuffled(table, seed))):
         texts = list(opened.texts(version).values())
@@ -72,7 +72,7 @@ def main(
             shown.total = total
             shown.update(done)
 
-        states = hidden_states.of_words(
+        states = hidden_states.word_states(
             opened.network, texts, layers, start, lm.stride, report=report
         )
         lengths = [text.words for text in texts]

@@ -33,7 +33,7 @@ PUBLISHED = {"test": "published_ppl", "interpolated": "published_interpolated_pp
 
 
 def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 0) -> pd.DataFrame:
-    """Return row of COLUMNS per pair and text, without published values; no ratio if words differ.
+    """Return a row of COLUMNS per pair and text; no ratio if words differ.
 
     Documents are resampled with all of their words, the same ones for all LMs.
     """
@@ -74,7 +74,7 @@ def _means(
     lms = [of[name] for name in names]
     further = NewSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
     means = {}
-    for group in _of_the_same_words(lms):
+    for group in _group_by_words(lms):
         documents = group[0].seeds[0].documents
         words = [np.ones(len(documents)), *(scored_lm.nats(text) for scored_lm in group)]
         sums = [bootstrap.cluster_sums(values, documents) for values in words]
@@ -86,8 +86,8 @@ def _means(
     return {scored_lm.lm.lm: means[scored_lm.lm.lm] for scored_lm in lms}
 
 
-def _of_the_same_words(lms: Iterable[Scored]) -> list[list[Scored]]:
-    """Group LMs that were scored on the same words, so that a group shares its resampled documents."""
+def _group_by_words(lms: Iterable[Scored]) -> list[list[Scored]]:
+    """Group LMs that were scored on the same words, which share their resampled documents."""
     groups: list[list[Scored]] = []
     for lm in lms:
         group = next((members for members in groups if _same_words(members[0], lm)), None)
@@ -144,10 +144,10 @@ def _cell(row: pd.Series) -> Cell:
     below = () if np.isnan(row.low) else (style.percents(row.low - 1, row.high - 1),)
     if not np.isnan(row.published_ratio):
         below += (f"published {style.percent(row.published_ratio - 1)}",)
-    return Cell(style.percent(row.ratio - 1), below, bold=told_apart(row))
+    return Cell(style.percent(row.ratio - 1), below, bold=is_distinguishable(row))
 
 
-def told_apart(row: pd.Series) -> bool:
+def is_distinguishable(row: pd.Series) -> bool:
     """Return whether a pair's simultaneous interval excludes a ratio of 1."""
     low, high = (row.low, row.high) if np.isnan(row.low_all) else (row.low_all, row.high_all)
     return bool(low > 1 or high < 1)
@@ -157,7 +157,11 @@ def summary(path: File) -> Table:
     """Return the pairs' differences on the test text, from this table's CSV, for the summary."""
     rows = pd.read_csv(path).query("text == 'test' and ratio > 0")
     grid = [
-        [row.label, row.other_label, Cell(style.percent(row.ratio - 1), bold=told_apart(row))]
+        [
+            row.label,
+            row.other_label,
+            Cell(style.percent(row.ratio - 1), bold=is_distinguishable(row)),
+        ]
         + [style.interval(row.low - 1, row.high - 1, style.percent)]
         for _, row in rows.iterrows()
     ]

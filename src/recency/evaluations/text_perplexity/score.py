@@ -59,7 +59,7 @@ def main(
     write(out, ids, nats, is_known, documents, parameter_count(opened.network), speed)
 
 
-def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
+def score_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "</s>") -> None:
     """Write the same for an n-gram model and a corpus's text, with each document as a sentence."""
     from recency.scoring import ngram
 
@@ -77,7 +77,7 @@ def of_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str = "<
     write(out, np.full(len(nats), -1), nats, is_known, documents, _listed(arpa), speed)
 
 
-def of_mix(
+def score_mix(
     scores: Sequence[str | Path],
     shares: str | Path,
     text: str | Path,
@@ -88,10 +88,10 @@ def of_mix(
 ) -> None:
     """Write the same for a mixture of LMs, from their files of the same tokens."""
     from recency.scoring import mix
-    from recency.scoring.interpolation import mixed
+    from recency.scoring.interpolation import mix_nats
 
-    nats, unknown, parameters = mix.of_text(text, lms, scores, unknown_as, cache)
-    mixture = mixed(mix.without_unknown(nats, unknown), mix.read_shares(shares))
+    nats, unknown, parameters = mix.read_text_scores(text, lms, scores, unknown_as, cache)
+    mixture = mix_nats(mix.without_unknown(nats, unknown), mix.read_shares(shares))
     if np.isinf(mixture).any():
         raise InputError(f"{int(np.isinf(mixture).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
     documents = pd.read_parquet(scores[0], columns=["document"])["document"].to_numpy()

@@ -11,7 +11,7 @@ from recency.errors import InputError
 from recency.figures import comparison
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
-from recency.scoring.interpolation import best_shares, mixed
+from recency.scoring.interpolation import estimate_shares, mix_nats
 
 
 def perplexity(nats: np.ndarray) -> float:
@@ -21,7 +21,7 @@ def perplexity(nats: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Seed:
-    """Scores of one training run: nats (words,) of each text, and the weight of the interpolation."""
+    """Scores of one training run: nats (words,) of each text, and the interpolation weight."""
 
     variant: str  # the LM of this training run
     seed: str
@@ -102,6 +102,6 @@ def _interpolated(seed: Seed, other: Seed) -> Seed:
                 f"{seed.variant} scored {size:,} words of the {text} text, {other.variant} {its:,}: LMs are "
                 "interpolated word by word, which requires the same words"
             )
-    shares = best_shares(np.array([seed.validation, other.validation]))
-    together = mixed(np.array([seed.test, other.test]), shares)
+    shares = estimate_shares(np.array([seed.validation, other.validation]))
+    together = mix_nats(np.array([seed.test, other.test]), shares)
     return replace(seed, interpolated=together, weight=float(shares[0]))

@@ -38,7 +38,7 @@ def chosen(words: pd.DataFrame) -> np.ndarray:
 
 
 def by_type(words: pd.Series, values: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Return row per type: count, length, `small` (bits, from the counts), and means of `values`."""
+    """Return a row per type: count, length, `small` (bits, from counts), means of `values`."""
     frame = pd.DataFrame({"word": words.to_numpy(), **values})
     grouped = frame.groupby("word", sort=False)
     table = grouped.mean()
@@ -127,7 +127,7 @@ def main(
 
 
 def _bits(path: File, size: int) -> np.ndarray:
-    """Return surprisal by word_id (words,), NaN where there is none."""
+    """Return surprisal by word_id (words,), NaN if missing."""
     rows = pd.read_parquet(path, columns=["word_id", "surprisal_bits"])
     bits = np.full(size, np.nan)
     inside = rows["word_id"].between(0, size - 1)

@@ -1,4 +1,4 @@
-"""Check on a short input that hooks see what a network computes, before its inside is measured."""
+"""Check on a short input that hooks return a network's own attention and states."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from recency.scoring.windows import window_of
 if TYPE_CHECKING:
     from recency.scoring.inside.internals import Internals
 
-#: Differences that rounding makes, as a share of the largest value: of float32, of half precision.
+#: Relative tolerance of rounding, in float32 and in half precision.
 NEAR, NEAR_IN_HALF = 1e-3, 3e-2
 
 
 @torch.inference_mode()
 def verify(internals: Internals) -> None:
-    """Raise InputError unless a network gives the attention and the states that its measures need.
+    """Raise InputError unless a network's hooks return the attention and states that measures need.
 
-    Its states are the same when it gives its attention weights; the weights are those of a causal
-    softmax; the states are those of `output_hidden_states`; of a lens, the final norm leads from the
-    last layer's states to what the output layer takes.
+    Checks that returning attention weights leaves the states unchanged, that the weights are those
+    of a causal softmax, that the states equal `output_hidden_states`, and, for a lens, that only
+    the final norm lies between the last layer and the output layer.
     """
     model, kind = internals.model, type(internals.model).__name__
     vocabulary = len(model.get_input_embeddings().weight)
     ids = torch.arange(min(8, window_of(model, 8)), device=model.device)[None]
     ids = (ids + vocabulary // 2) % vocabulary
     plain = internals.output_layer.body(input_ids=ids, use_cache=False)[0]
-    with internals.giving():
+    with internals.returning_weights():
         observed = internals.observe(ids, torch.zeros_like(ids), use_cache=False)
-        for layer in {each.layer for each in internals.of("attention")}:
+        for layer in {wanted.layer for wanted in internals.with_source("attention")}:
             _verify_attention(internals, layer, ids)
     if not _is_near(observed.hidden, plain):
         raise InputError(f"{kind} computes other states where it gives its attention weights")
-    looked_at = {each.layer for each in internals.of("predictions")}
-    layers = looked_at | {each.layer for each in internals.of("states")}
+    looked_at = {wanted.layer for wanted in internals.with_source("predictions")}
+    layers = looked_at | {wanted.layer for wanted in internals.with_source("states")}
     if layers:
         _verify_states(internals, layers, ids, plain)
     if looked_at:
@@ -44,9 +44,9 @@ def verify(internals: Internals) -> None:
 
 
 def _verify_attention(internals: Internals, layer: int, ids: torch.Tensor) -> None:
-    """Refuse weights that are not of the inputs up to each, or whose sum is not 1."""
+    """Refuse attention weights that are not causal or do not sum to 1."""
     module, seen = internals.parts.attention[layer], []
-    # Copies, so that the layer's own weights are free when the next layer's are made.
+    # A copy, so that the layer's weights are freed before the next layer runs.
     handle = module.register_forward_hook(lambda *given: seen.append(given[-1][1].clone()))
     try:
         internals.output_layer.body(input_ids=ids, use_cache=False)
@@ -60,18 +60,18 @@ def _verify_attention(internals: Internals, layer: int, ids: torch.Tensor) -> No
     is_one = bool((sums <= 1 + NEAR_IN_HALF).all()) if sinks else _is_near(sums, sums * 0 + 1)
     if not (is_causal and is_one):
         raise InputError(
-            f"{type(module).__name__} gives weights of attention that are not those of a causal "
-            f"softmax, {tuple(weights.shape)}, so that measures of attention are not for "
+            f"{type(module).__name__} gives attention weights, {tuple(weights.shape)}, that are not "
+            "those of a causal softmax, so that measures of attention do not apply to "
             f"{type(internals.model).__name__}"
         )
 
 
 def _verify_states(internals: Internals, layers: set[int], ids, plain: torch.Tensor) -> None:
-    """Refuse layers whose hooks give other states than the network says that it has."""
+    """Refuse layers whose hooks differ from `output_hidden_states`."""
     model = internals.model
     stated = model.base_model(input_ids=ids, use_cache=False, output_hidden_states=True)
     stated = stated.hidden_states
-    # Mamba's list begins with the first layer, others' with what enters it.
+    # Mamba's list begins with the first layer's output, others' with its input.
     first = 0 if _is_near(_states_at(internals, 0, ids), stated[0]) else 1
     for layer in layers - {0} if first else layers:
         last = layer == internals.parts.shape.layers
@@ -101,7 +101,7 @@ def _verify_lens(internals: Internals, layers: set[int], ids, plain: torch.Tenso
 
 
 def _states_at(internals: Internals, layer: int, ids: torch.Tensor) -> torch.Tensor:
-    """Return the states of a short input that leave a layer's module, or enter the first."""
+    """Return a layer's output states on a short input; for layer 0, the first layer's input."""
     layers, seen = internals.parts.layers, []
     if not layers:
         title = internals.parts.shape.title
@@ -125,7 +125,7 @@ def _states_at(internals: Internals, layer: int, ids: torch.Tensor) -> torch.Ten
 
 
 def _is_near(given: torch.Tensor, expected: torch.Tensor) -> bool:
-    """Say whether values are the same but for rounding."""
+    """Return whether values are equal up to rounding."""
     if given.shape != expected.shape:
         return False
     share = NEAR_IN_HALF if given.itemsize < 4 or expected.itemsize < 4 else NEAR

@@ -1,7 +1,7 @@
-"""Measures of what is inside a network, in the pass that gives surprisal.
+"""Compute measures inside a network in the same pass as surprisal.
 
-Hooks reduce what a layer makes to a number for each input (and head) as it is made, by the functions
-of the measures' modules (recency.scoring.measures); attention is never held of more than one layer.
+Hooks reduce a layer's output to one number per input (and head) as it is computed, by the functions
+of recency.scoring.measures, so that the attention of only one layer is in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring import measure_sites as sites
-from recency.scoring.attention_weights import giving_weights
+from recency.scoring.attention_weights import weights_enabled
 from recency.scoring.inside import internal_checks
 from recency.scoring.inside.lens import Lens
 from recency.scoring.inside.network_parts import parts_of, step_source
@@ -25,15 +25,15 @@ from recency.scoring.output_layer import OutputLayer
 from recency.scoring.windows import Window
 from recency.scoring.word_measures import function_of
 
-#: Weights of attention that a measure gets at once (4 MB), which a processor's cache holds.
+#: Attention weights that a measure gets at once (4 MB, which fit in a processor's cache).
 WEIGHTS_AT_ONCE = 2**20
-#: Share of a measure's bound by which rounding may pass it.
+#: Relative tolerance of a measure's bounds, for rounding.
 ROUNDING = 0.01
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A measure as it is asked for: the layer, the head (None: the mean over all), the function."""
+    """A requested measure: its layer, head (None: the mean over heads) and function."""
 
     name: str
     measure: Measure
@@ -44,20 +44,20 @@ class Wanted:
 
 @dataclass
 class Observed:
-    """What a network's body made of some windows, and the measures of each input."""
+    """The output of a network's body for some windows, and the measures of each input."""
 
     hidden: torch.Tensor  # (batch, positions, width)
-    state: Any = None  # of a recurrent network, after the windows
+    state: Any = None  # final state of a recurrent network
     values: dict[str, torch.Tensor] = field(default_factory=dict)  # name → (batch, positions)
-    states: dict[int, torch.Tensor] = field(default_factory=dict)  # layer → states, of a lens
+    states: dict[int, torch.Tensor] = field(default_factory=dict)  # layer → states, for a lens
 
     def __getitem__(self, number: int) -> torch.Tensor:
-        """Return the states behind the last layer, as outputs of transformers do under 0."""
+        """Return the last layer's states under 0, as outputs of transformers do."""
         return (self.hidden,)[number]
 
 
 class Internals:
-    """The body of a network, which gives the measures of its inputs, too.
+    """The body of a network, extended to compute measures of its inputs.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Internals:
     names : sequence of str
         Measures whose `source` is one of `measure_sites.INSIDE`, as `measures.check` spells them.
     words : sequence of ndarray
-        Of each text the number of each token's word.
+        For each text, the number of each token's word.
     output_layer : OutputLayer
     tuned_lens : path, optional
         See recency.scoring.inside.lens.
@@ -74,8 +74,7 @@ class Internals:
     Raises
     ------
     InputError
-        If the network has no such layer, head, attention, gate or step size, or does not give what
-        its measures need.
+        If the network lacks a layer, head, attention, gate or step size that a measure needs.
     """
 
     reads_windows = True
@@ -92,34 +91,34 @@ class Internals:
         self.output_layer, self.parts = output_layer, parts_of(model)
         for problem in sites.problems(names, self.parts.shape):
             raise InputError(problem)
-        self.wanted = [self._wanted(name) for name in names]
-        looked_at = [each.layer for each in self.of("predictions")]
+        self.wanted = [self._resolve(name) for name in names]
+        looked_at = [wanted.layer for wanted in self.with_source("predictions")]
         self.lens = Lens(model, looked_at, tuned_lens)
-        self.earlier: dict[int, torch.Tensor] = {}  # layer → the last states of the piece before
+        self.earlier: dict[int, torch.Tensor] = {}  # layer → last states of the previous piece
         internal_checks.verify(self)
         self.earlier = {}
 
-    def _wanted(self, name: str) -> Wanted:
+    def _resolve(self, name: str) -> Wanted:
         measure = measure_of(name)
-        layer, head = sites.of(name) if measure.site else (None, None)
+        layer, head = sites.parse_site(name) if measure.site else (None, None)
         layer = sites.last_layer(measure, self.parts.shape) if layer is None else layer
         return Wanted(name, measure, layer, head, function_of(name))
 
-    def of(self, source: str) -> list[Wanted]:
-        """Return the measures of one of `measure_sites.SOURCES`."""
-        return [each for each in self.wanted if each.measure.source == source]
+    def with_source(self, source: str) -> list[Wanted]:
+        """Return the requested measures with one of `measure_sites.SOURCES`."""
+        return [wanted for wanted in self.wanted if wanted.measure.source == source]
 
-    def giving(self):
-        """Return a context in which the network gives what its measures need."""
-        return giving_weights(self.model) if self.of("attention") else nullcontext()
+    def returning_weights(self):
+        """Return a context with attention weights turned on, if a measure needs them."""
+        return weights_enabled(self.model) if self.with_source("attention") else nullcontext()
 
     def __call__(self, input_ids: torch.Tensor, windows: list[Window], **settings) -> Observed:
-        """Run the body on windows (a batch) and observe it; short contexts are not observed."""
+        """Run the body on a batch of windows with measures; short contexts have none."""
         if windows[0].text >= len(self.words):
             return self.output_layer.body(input_ids=input_ids, **settings)
         words = torch.full_like(input_ids, -1)
         for row, window in enumerate(windows):
-            places = np.arange(len(window.ids)) + window.start - 1  # of the inputs in the text
+            places = np.arange(len(window.ids)) + window.start - 1  # inputs' numbers in the text
             inside = self.words[window.text][places[places >= 0]]
             words[row, len(window.ids) - len(inside) : len(window.ids)] = torch.from_numpy(
                 inside.astype(np.int64)
@@ -134,12 +133,12 @@ class Internals:
         with self._hooks(observed, words):
             output = self.output_layer.body(input_ids=input_ids, **settings)
         observed.hidden, observed.state = output[0], getattr(output, "state", None)
-        self._see(self.parts.shape.layers, observed.hidden, observed)
+        self._observe_states(self.parts.shape.layers, observed.hidden, observed)
         return observed
 
     @contextmanager
     def _hooks(self, observed: Observed, words: torch.Tensor) -> Iterator[None]:
-        """Observe layers as they run."""
+        """Register the hooks of the measures for one pass."""
         with ExitStack() as stack:
 
             def hook(module: nn.Module, show: Callable, before: bool = False) -> None:
@@ -153,114 +152,115 @@ class Internals:
                     handle = module.register_forward_hook(exactly)
                 stack.callback(handle.remove)
 
-            parts, layers = self.parts, {each.layer for each in self.wanted}
-            for layer in {each.layer for each in self.of("attention")}:
+            parts, layers = self.parts, {asked.layer for asked in self.wanted}
+            for layer in {asked.layer for asked in self.with_source("attention")}:
 
                 def attend(module, inputs, output, layer=layer):
-                    return self._attend(module, output, layer, words, observed)
+                    return self._observe_attention(module, output, layer, words, observed)
 
                 hook(parts.attention[layer], attend)
-            of_states = {each.layer for each in [*self.of("states"), *self.of("predictions")]}
-            for layer in of_states - {parts.shape.layers}:
+            of_states = [*self.with_source("states"), *self.with_source("predictions")]
+            for layer in {asked.layer for asked in of_states} - {parts.shape.layers}:
                 if layer == 0:
 
                     def enter(module, inputs, named):
                         given = inputs[0] if inputs else named["hidden_states"]
-                        self._see(0, given, observed)
+                        self._observe_states(0, given, observed)
 
                     hook(parts.layers[0], enter, before=True)
                     continue
 
                 def leave(module, inputs, output, layer=layer):
                     given = output if isinstance(output, torch.Tensor) else output[0]
-                    self._see(layer, given, observed)
+                    self._observe_states(layer, given, observed)
 
                 hook(parts.layers[layer - 1], leave)
             for layer, memory in parts.memories.items():
                 if layer in layers:
 
                     def remember(module, inputs, output, layer=layer):
-                        self._remember(module, inputs, output[0], layer, observed)
+                        self._observe_memory(module, inputs, output[0], layer, observed)
 
                     hook(memory, remember)
             for layer, mixer in parts.mixers.items():
-                if wanted := [each for each in self.of("steps") if each.layer == layer]:
+                if wanted := [asked for asked in self.with_source("steps") if asked.layer == layer]:
                     linear, to_steps = step_source(mixer)
 
                     def step(module, inputs, output, wanted=wanted, to_steps=to_steps):
-                        self._keep(wanted, observed, to_steps(output))
+                        self._store(wanted, observed, to_steps(output))
 
                     hook(linear, step)
             yield
 
-    def _attend(self, module, output, layer: int, words, observed: Observed):
-        """Reduce a layer's attention, and drop it."""
+    def _observe_attention(self, module, output, layer: int, words, observed: Observed):
+        """Reduce a layer's attention to its measures and drop the weights."""
         if not isinstance(output, tuple) or len(output) < 2 or output[1] is None:
             raise InputError(
                 f"{type(module).__name__} gives no attention weights, so that measures of attention "
                 f"are not for {type(self.model).__name__}"
             )
-        weights = exact(output[1])
-        here = [each for each in self.of("attention") if each.layer == layer]
+        weights = as_float32(output[1])
+        here = [wanted for wanted in self.with_source("attention") if wanted.layer == layer]
         done: dict[str, torch.Tensor] = {}
-        for each in here:
-            stem = sites.without(each.name, "head")
-            same = [e for e in here if sites.without(e.name, "head") == stem]
+        for wanted in here:
+            stem = sites.strip_site(wanted.name, "head")
+            same = [e for e in here if sites.strip_site(e.name, "head") == stem]
             if all(e.head is not None for e in same):
-                of_head = weights[:, each.head - 1 : each.head]
-                observed.values[each.name] = _reduced(each, of_head, words)[:, 0]
+                of_head = weights[:, wanted.head - 1 : wanted.head]
+                observed.values[wanted.name] = _reduce_weights(wanted, of_head, words)[:, 0]
                 continue
             if stem not in done:
-                done[stem] = _reduced(each, weights, words)
+                done[stem] = _reduce_weights(wanted, weights, words)
             values = done[stem]
-            value = values.mean(1) if each.head is None else values[:, each.head - 1]
-            observed.values[each.name] = value
+            value = values.mean(1) if wanted.head is None else values[:, wanted.head - 1]
+            observed.values[wanted.name] = value
         return (output[0], None, *output[2:])
 
-    def _see(self, layer: int, states: torch.Tensor, observed: Observed) -> None:
-        """Take the states (batch, positions, width) that leave a layer."""
-        if any(each.layer == layer for each in self.of("predictions")):
+    def _observe_states(self, layer: int, states: torch.Tensor, observed: Observed) -> None:
+        """Compute measures from a layer's output states (batch, positions, width)."""
+        if any(asked.layer == layer for asked in self.with_source("predictions")):
             observed.states[layer] = states
-        wanted = [each for each in self.of("states") if each.layer == layer]
+        wanted = [asked for asked in self.with_source("states") if asked.layer == layer]
         if not wanted:
             return
-        states = exact(states)
+        states = as_float32(states)
         first = self.earlier.get(layer)
         first = torch.full_like(states[:, 0], torch.nan) if first is None else first[: len(states)]
         self.earlier[layer] = states[:, -1].clone()
-        self._keep(wanted, observed, states, torch.cat([first[:, None], states[:, :-1]], 1))
+        self._store(wanted, observed, states, torch.cat([first[:, None], states[:, :-1]], 1))
 
-    def _remember(self, memory, inputs, given, layer: int, observed: Observed) -> None:
-        """Take the gates and step sizes of a layer of memory."""
-        gated = [each for each in self.of("gates") if each.layer == layer]
+    def _observe_memory(self, memory, inputs, given, layer: int, observed: Observed) -> None:
+        """Compute measures from the gates and step sizes of a recurrent layer."""
+        gated = [wanted for wanted in self.with_source("gates") if wanted.layer == layer]
         if gated:
-            self._keep(gated, observed, memory.gates(inputs[0], inputs[1], given))
-        if stepping := [each for each in self.of("steps") if each.layer == layer]:
-            self._keep(stepping, observed, memory.step_sizes(inputs[0]))
+            self._store(gated, observed, memory.gates(inputs[0], inputs[1], given))
+        if stepping := [wanted for wanted in self.with_source("steps") if wanted.layer == layer]:
+            self._store(stepping, observed, memory.step_sizes(inputs[0]))
 
-    def _keep(self, wanted: list[Wanted], observed: Observed, *given) -> None:
-        for each in wanted:
-            observed.values[each.name] = each.function(*given)
+    def _store(self, wanted: list[Wanted], observed: Observed, *given) -> None:
+        for measure in wanted:
+            observed.values[measure.name] = measure.function(*given)
 
-    def take(
+    def measure_positions(
         self, observed: Observed, rows: np.ndarray, columns: np.ndarray, chosen: torch.Tensor
     ) -> torch.Tensor:
-        """Return the measures at some positions, (measures, positions), float64, nats.
+        """Return the measures at some positions: (measures, positions), float64, nats.
 
-        `chosen` are the tokens that come after these positions. Raises InputError for a value that
-        no network can give.
+        `chosen` holds the token after each position. Raises InputError for an impossible value.
         """
         return torch.stack(
-            [self._take(each, observed, rows, columns, chosen) for each in self.wanted]
+            [self._measure_one(wanted, observed, rows, columns, chosen) for wanted in self.wanted]
         )
 
-    def _take(self, wanted: Wanted, observed: Observed, rows, columns, chosen) -> torch.Tensor:
+    def _measure_one(
+        self, wanted: Wanted, observed: Observed, rows, columns, chosen
+    ) -> torch.Tensor:
         if wanted.measure.source == "predictions":
             states = self.lens(observed.states[wanted.layer][rows, columns], wanted.layer)
             values = wanted.function(self.output_layer.score(states, chosen)[0])
         elif wanted.name not in observed.values:
             raise InputError(
-                f"measure {wanted.name!r}: {self.parts.shape.title} did not compute what it is of"
+                f"measure {wanted.name!r}: {self.parts.shape.title} did not compute it"
             )
         else:
             values = observed.values[wanted.name][rows, columns]
@@ -268,14 +268,14 @@ class Internals:
         return values.double()
 
     def _require_possible(self, wanted: Wanted, values: torch.Tensor, columns: np.ndarray) -> None:
-        """Raise InputError where a value is beyond its bounds, or undefined behind the first input."""
+        """Raise InputError for a value out of bounds, or undefined after the first input."""
         if values.shape != columns.shape:
             raise InputError(
                 f"measure {wanted.name!r}: {wanted.measure.source} returns the shape "
                 f"{tuple(values.shape)} and not {columns.shape}"
             )
-        behind = torch.from_numpy(columns > 0).to(values.device)
-        wrong = ~values.isfinite() & behind
+        has_context = torch.from_numpy(columns > 0).to(values.device)
+        wrong = ~values.isfinite() & has_context
         least, most = wanted.measure.bounds
         if least is not None:
             wrong |= values < least - ROUNDING * max(1.0, abs(least))
@@ -284,17 +284,17 @@ class Internals:
         if wrong.any():
             value = float(values[wrong][0])
             raise InputError(
-                f"measure {wanted.name!r}: {self.parts.shape.title} gives {value}, which is no such "
-                f"value ({least} to {most}); its attention or states are not what the measure takes"
+                f"measure {wanted.name!r}: {self.parts.shape.title} gives {value}, outside the possible "
+                f"values ({least} to {most}); its attention or states are not those the measure needs"
             )
 
-    def of_tokens(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Return name → a value for each token and NaN for the text's end.
+    def token_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return name → a value for each token, and NaN for the text's end.
 
-        `values` (measures, tokens + 1) stand where a position's prediction does: those of an input
-        one place behind it.
+        `values` (measures, tokens + 1) are indexed by predictions, so that measures of an input
+        are one place late.
         """
-        ahead = [each.measure.source == "predictions" for each in self.wanted]
+        ahead = [wanted.measure.source == "predictions" for wanted in self.wanted]
         ends = np.full(1, np.nan)
         return {
             name: np.append(row[:-1] if before else row[1:], ends)
@@ -302,13 +302,13 @@ class Internals:
         }
 
 
-def exact(values: torch.Tensor) -> torch.Tensor:
-    """Return values in float32 at least."""
+def as_float32(values: torch.Tensor) -> torch.Tensor:
+    """Return values in float32 or a wider type."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def _reduced(wanted: Wanted, weights: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-    """Reduce weights (batch, heads, queries, keys) to (batch, heads, queries), some at a time."""
+def _reduce_weights(wanted: Wanted, weights: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """Reduce weights (batch, heads, queries, keys) to (batch, heads, queries), in blocks."""
     batch, heads, queries, keys = weights.shape
     at_once = max(1, WEIGHTS_AT_ONCE // (queries * keys))
     rows, width = max(1, at_once // heads), min(heads, at_once)

@@ -1,8 +1,8 @@
-"""What the states of a layer predict: the logit lens, and tuned lenses (Belrose et al. 2023).
+"""Predictions from a layer's states: the logit lens, and tuned lenses (Belrose et al. 2023).
 
-p_l = softmax(W norm(A_l x_l + b_l)): A_l and b_l are those of a tuned lens, a file of safetensors with
-`<l>.weight` (width, width) and `<l>.bias` (width) for each layer l, 0 that of the embeddings. Without
-a file A_l is the identity and b_l is 0: the logit lens (nostalgebraist 2020).
+p_l = softmax(W norm(A_l x_l + b_l)). A tuned lens is a safetensors file with A_l as `<l>.weight`
+(width, width) and b_l as `<l>.bias` (width) for each layer l, where layer 0 is the embeddings.
+Without a file, A_l is the identity and b_l is 0: the logit lens (nostalgebraist 2020).
 """
 
 import re
@@ -19,21 +19,21 @@ from recency.errors import InputError
 
 
 class Lens:
-    """The states of layers, as the output layer takes them.
+    """Map a layer's states to inputs of the output layer.
 
     Parameters
     ----------
     model : PreTrainedModel
     layers : iterable of int
-        The layers that are looked at, 0 to the network's number.
+        The layers to read, from 0 (the embeddings) to the number of layers.
     path : path, optional
-        The file of a tuned lens.
+        File of a tuned lens.
 
     Raises
     ------
     InputError
-        If the file is none, has no map of one of these layers (but the last, whose states are
-        predicted from), or one of another size.
+        If the file is unreadable, or lacks the map of one of these layers (except the last), or has
+        one of another size.
     """
 
     def __init__(
@@ -44,10 +44,12 @@ class Lens:
         self.norm: nn.Module | None = final_norm(model)
         self.maps: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         if path is not None:
-            self.maps = _maps(Path(path), [each for each in layers if each < self.last], model)
+            self.maps = _read_maps(
+                Path(path), [layer for layer in layers if layer < self.last], model
+            )
 
     def __call__(self, states: torch.Tensor, layer: int) -> torch.Tensor:
-        """Return what the output layer takes of states (n, width) that left a layer."""
+        """Return the inputs of the output layer for a layer's states (n, width)."""
         if layer == self.last:
             return states
         if layer in self.maps:
@@ -60,8 +62,8 @@ def _dtype(module: nn.Module) -> torch.dtype:
     return next((parameter.dtype for parameter in module.parameters()), torch.float32)
 
 
-def _maps(path: Path, layers: list[int], model: PreTrainedModel):
-    """Read layer → its affine map."""
+def _read_maps(path: Path, layers: list[int], model: PreTrainedModel):
+    """Read the affine maps of layers: layer → (weight, bias)."""
     try:
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -69,7 +71,7 @@ def _maps(path: Path, layers: list[int], model: PreTrainedModel):
         raise InputError(f"tuned_lens: {path} is no file of safetensors ({error})") from None
     if strange := [name for name in tensors if not re.fullmatch(r"\d+\.(weight|bias)", name)]:
         raise InputError(
-            f"tuned_lens: {path} has {strange[0]!r}; it holds <layer>.weight and <layer>.bias alone"
+            f"tuned_lens: {path} has {strange[0]!r}; it may only hold <layer>.weight and <layer>.bias"
         )
     width = model.get_output_embeddings().weight.shape[1]
     maps = {}
@@ -82,5 +84,5 @@ def _maps(path: Path, layers: list[int], model: PreTrainedModel):
             if not tensors[name].isfinite().all():
                 raise InputError(f"tuned_lens: {path}: {name} has values that are not finite")
         pair = (tensors[f"{layer}.weight"], tensors[f"{layer}.bias"])
-        maps[layer] = tuple(each.float().to(model.device) for each in pair)
+        maps[layer] = tuple(tensor.float().to(model.device) for tensor in pair)
     return maps

@@ -1,4 +1,4 @@
-"""The parts of a network that measures of its inside are computed from: its layers, attention, memories."""
+"""Find the layers, attention modules, memories and mixers of a network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from torch.nn import functional
 from transformers import PreTrainedModel
 
 from recency.attention.biased import attention_modules
-from recency.scoring.measure_sites import Shape, of_memory
+from recency.scoring.measure_sites import Shape, memory_shape
 from recency.scoring.windows import reads_on
 
 #: Mixers of selective state-space layers, as transformers names them.
@@ -24,7 +24,7 @@ class Parts:
     ----------
     shape : Shape
     layers : list of Module
-        What leaves layer l is the output of `layers[l - 1]`; the last may be missing.
+        Layer l is `layers[l - 1]`; the last may be missing.
     attention, memories, mixers : dict of int to Module
         The layers' modules of attention, recurrent memories and state-space mixers.
     """
@@ -37,16 +37,16 @@ class Parts:
 
 
 def parts_of(model: PreTrainedModel) -> Parts:
-    """Return the parts of a causal network of transformers, or of a recurrent one made here."""
+    """Return the parts of a causal transformers network or a recurrent network of this project."""
     config = model.config.get_text_config()
     many = config.num_hidden_layers
     if reads_on(model):
         layers = list(model.base_model.layers)
-        shape = of_memory(config.memory, many, bool(config.feed_forward))
+        shape = memory_shape(config.memory, many, bool(config.feed_forward))
         return Parts(shape, layers, memories=dict(enumerate(layers, 1)))
-    attention = _numbered(attention_modules(model), many)
+    attention = _number_layers(attention_modules(model), many)
     mixers = [module for module in model.modules() if type(module).__name__ in MIXERS]
-    mixers = _numbered(mixers, many)
+    mixers = _number_layers(mixers, many)
     shape = Shape(
         type(model).__name__,
         many,
@@ -56,12 +56,12 @@ def parts_of(model: PreTrainedModel) -> Parts:
         has_steps=len(mixers) == many,
     )
     lists = [module for module in model.base_model.modules() if isinstance(module, nn.ModuleList)]
-    layers = next((list(each) for each in lists if len(each) == many), [])
+    layers = next((list(modules) for modules in lists if len(modules) == many), [])
     return Parts(shape, layers, attention, mixers=mixers)
 
 
-def _numbered(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
-    """Return layer → module, by the number that the modules have, or in order if each layer has one."""
+def _number_layers(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
+    """Return layer → module, by the modules' own numbers, or in order if every layer has one."""
     numbers = [getattr(module, "layer_idx", None) for module in modules]
     if all(isinstance(number, int) for number in numbers) and len({*numbers}) == len(numbers):
         return {number + 1: module for number, module in sorted(zip(numbers, modules))}
@@ -69,10 +69,10 @@ def _numbered(modules: list[nn.Module], many: int) -> dict[int, nn.Module]:
 
 
 def step_source(mixer: nn.Module) -> tuple[nn.Module, Callable[[torch.Tensor], torch.Tensor]]:
-    """Return the linear layer that gives a mixer's step sizes, and the function of its output to Δ.
+    """Return the linear layer of a mixer's step sizes, and a function from its output to Δ.
 
-    Δ (batch, time, units) is softplus(W x + b) (Gu & Dao 2023, algorithm 2), of Mamba 2 within its
-    limits, one a head.
+    Δ (batch, time, units) is softplus(W x + b) (Gu & Dao 2023, algorithm 2); Mamba 2 has one per
+    head, clipped to its limits.
     """
     if type(mixer).__name__ == "Mamba2Mixer":
         least, most = mixer.time_step_limit

@@ -1,1 +1,1 @@
-"""Expected surprisal when words of context are erased at random (docs/lossy.md)."""
+"""Expected surprisal when context words are erased at random (docs/lossy.md)."""

@@ -1,4 +1,4 @@
-"""The estimate of one word's lossy-context surprisal, from what was scored of it so far."""
+"""The estimate of one word's lossy-context surprisal from the patterns scored so far."""
 
 from dataclasses import dataclass, field
 
@@ -8,30 +8,31 @@ from recency.scoring import whitespace
 from recency.scoring.lossy.erasure_patterns import Patterns
 from recency.scoring.lossy.lossy_readers import END, SPACE, Context
 
-#: Draws of a word that are scored before its standard error is looked at, and at each further look.
+#: Draws that are scored before a word's standard error is first checked, and before each later
+#: check.
 FIRST, FURTHER = 8, 8
-#: What is scored of a context: the columns of the readers, and the tokens that were seen.
+#: Values scored for a context: the readers' columns, and the number of tokens seen.
 VALUES = 6
 
 
 @dataclass
 class Word:
-    """A word whose surprisal is estimated, and what was scored of it (nats)."""
+    """A word whose surprisal is estimated, with the scores of its patterns (nats)."""
 
     item: int
     word: int
-    certain: np.ndarray  # words of its context that are always retained
-    random: np.ndarray  # those that may be
+    certain: np.ndarray  # context words that are always retained
+    random: np.ndarray  # context words that may be erased
     patterns: Patterns
     exact: np.ndarray | None = None  # (patterns, values)
     drawn: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self):
-        if not len(self.patterns.exact):  # none is probable enough: all are drawn
+        if not len(self.patterns.exact):  # no pattern is probable enough: all are drawn
             self.exact = np.zeros((0, VALUES))
 
     def contexts(self, patterns: np.ndarray) -> list[Context]:
-        """Return the contexts that patterns of erasure leave."""
+        """Return the contexts left by patterns of erasure."""
         return [
             Context(
                 self.item,
@@ -41,8 +42,8 @@ class Word:
             for row in patterns
         ]
 
-    def wanted(self, tolerance: float | None) -> np.ndarray:
-        """Return the patterns to score next; none where the word is done."""
+    def next_patterns(self, tolerance: float | None) -> np.ndarray:
+        """Return the patterns to score next; none if the word is finished."""
         if self.exact is None:
             return self.patterns.exact
         left = self.patterns.draws - len(self.drawn)
@@ -51,8 +52,8 @@ class Word:
             return self.patterns.exact[:0]
         return self.patterns.draw(min(left, FURTHER if self.drawn else FIRST))
 
-    def take(self, values: np.ndarray) -> None:
-        """Add what was scored of the patterns that `wanted` returned: (patterns, values)."""
+    def add_scores(self, values: np.ndarray) -> None:
+        """Add the scores (patterns, values) of the patterns that `next_patterns` returned."""
         if self.exact is None:
             self.exact = values
         else:
@@ -60,33 +61,35 @@ class Word:
 
     @property
     def values(self) -> np.ndarray:
-        """The expectation of each value that is scored."""
+        """The expectation of each scored value."""
         total = self.patterns.weights @ self.exact
         return total + self.patterns.rest * np.mean(self.drawn, 0) if self.drawn else total
 
     @property
     def error(self) -> float:
-        """The standard error of the surprisal, nats; 0 where it is exact."""
+        """The standard error of the surprisal, nats; 0 if it is exact."""
         if not self.drawn:
             return 0.0
         surprisal = [row[0] for row in self.drawn]
         return self.patterns.rest * float(np.std(surprisal, ddof=1)) / np.sqrt(len(surprisal))
 
-    def moved(self, begins: bool, preceded: bool, followed: bool, correction: str) -> float:
-        """Return what the correction for white space adds to the expected surprisal, nats.
+    def whitespace_shift(
+        self, begins: bool, preceded: bool, followed: bool, correction: str
+    ) -> float:
+        """Return the change of expected surprisal by the whitespace correction, nats.
 
         Parameters
         ----------
         begins : bool
             Whether the text's first word is written with a space.
         preceded, followed : bool
-            Whether a space stands before the word, and behind it.
+            Whether a space precedes and follows the word.
         correction : str
             A variant of recency.scoring.whitespace.
         """
 
         def move(values: np.ndarray) -> np.ndarray:
-            # The first boundary of `whitespace.boundaries` is a text's beginning, which these are not.
+            # The first boundary of `whitespace.boundaries` is the text's beginning; skip it.
             space, end = (np.append(0.0, values[:, part]) for part in (SPACE, END))
             masses = whitespace.boundaries(space, end, begins, correction)[1:].reshape(-1, 2)
             before, after = masses.T
@@ -100,6 +103,6 @@ class Word:
             total += self.patterns.rest * float(move(np.array(self.drawn)).mean())
         return total
 
-    def needed(self, tolerance: float) -> float:
-        """Return how many samples would bring the standard error to a tolerance (nats)."""
+    def samples_needed(self, tolerance: float) -> float:
+        """Return the number of samples for a standard error of `tolerance` (nats)."""
         return len(self.patterns.exact) + len(self.drawn) * (self.error / tolerance) ** 2

@@ -1,10 +1,11 @@
-"""Patterns of erasure of a context: all of them, or the most probable ones and draws of the rest.
+"""Patterns of erasure in a context: all of them, or the most probable ones and draws from the rest.
 
-Words are retained independently, so that a pattern's probability is Π q_j^r_j (1 - q_j)^(1 - r_j).
-Where the patterns are no more than `samples`, all are scored: the expectation is exact. Otherwise
-those of probability 1 / samples or more are scored with their probabilities, and what is left, of
-probability W, by draws from it: E = Σ p s + W · mean(s drawn). That is unbiased, and its variance is
-no larger than that of `samples` draws of all patterns, since draws get at least the share W of them.
+Words are retained independently, so a pattern's probability is Π q_j^r_j (1 - q_j)^(1 - r_j). If
+there are at most `samples` patterns, all are scored and the expectation is exact. Otherwise
+patterns of probability 1 / samples or more are scored with their probabilities, and the others, of
+total probability W, by draws: E = Σ p s + W · mean(s drawn). The estimate is unbiased, and its
+variance is at most that of `samples` draws from all patterns, since draws get at least the share W
+of the samples.
 """
 
 import heapq
@@ -15,12 +16,12 @@ from recency.networks.erasures import EPSILON
 
 #: Share of the samples that the most probable patterns may take.
 MOST_PROBABLE = 0.75
-#: Patterns that are drawn at once at most.
+#: Most patterns drawn at once.
 AT_ONCE = 4096
 
 
-def all_patterns(words: int) -> np.ndarray:
-    """Return every pattern (2^words, words) of words that are retained (true) or erased."""
+def list_patterns(words: int) -> np.ndarray:
+    """Return every pattern of retained (true) and erased words: (2^words, words)."""
     numbers = np.arange(2**words)[:, None]
     return (numbers >> np.arange(words)) % 2 == 1
 
@@ -31,26 +32,26 @@ def probabilities(patterns: np.ndarray, retention: np.ndarray) -> np.ndarray:
 
 
 def most_probable(retention: np.ndarray, least: float, most: int) -> np.ndarray:
-    """Return the patterns (n, words) of probability `least` or more, at most `most`, in falling order.
+    """Return the patterns (n, words) of probability `least` or more, the most probable first.
 
     Parameters
     ----------
     retention : ndarray (words,)
-        Between 0 and 1, both exclusive.
+        Probabilities between 0 and 1, both exclusive.
     least : float
-        Probability.
+        Least probability of a pattern.
     most : int
-        Patterns.
+        Most patterns to return.
     """
     mode = retention >= 0.5
-    cost = np.abs(np.log(retention) - np.log1p(-retention))  # of the other choice for a word
+    cost = np.abs(np.log(retention) - np.log1p(-retention))  # log odds lost by flipping a word
     order = np.argsort(cost, kind="stable")
     cost = cost[order]
     room = np.log(np.maximum(retention, 1 - retention)).sum() - np.log(least)
     flipped: list[tuple[int, ...]] = [()] if room >= 0 and most else []
     queue = [(cost[0], (0,))] if len(cost) else []
-    # The sets of words in which a pattern differs from the mode, the cheapest first: after a set come
-    # those with the next word added, or in place of its last one.
+    # Enumerate the sets of flipped words, the cheapest first: the successors of a set add the next
+    # word, or replace the last one by it.
     while queue and len(flipped) < most:
         total, places = heapq.heappop(queue)
         if total > room:
@@ -68,25 +69,25 @@ def most_probable(retention: np.ndarray, least: float, most: int) -> np.ndarray:
 
 
 class Patterns:
-    """The patterns of a context that are scored: some with their probabilities, others drawn.
+    """The patterns of a context to score: some exactly, others drawn.
 
     Attributes
     ----------
     exact : ndarray (n, words)
         Patterns that are scored with their probabilities.
     weights : ndarray (n,)
-        These.
+        Their probabilities.
     rest : float
-        W, the probability of all other patterns; 0 where there are none, or it is below EPSILON.
+        W, the probability of all other patterns; treated as 0 below EPSILON.
     draws : int
-        Draws of the others that there are samples for.
+        Number of samples left for draws of the others.
     """
 
     def __init__(self, retention: np.ndarray, samples: int, generator: np.random.Generator):
-        """Lay them out; `retention` (words,) is between 0 and 1, both exclusive."""
+        """Choose the exact patterns; `retention` (words,) is between 0 and 1, both exclusive."""
         self.retention, self.generator = retention, generator
         if len(retention) <= np.log2(samples):
-            self.exact = all_patterns(len(retention))
+            self.exact = list_patterns(len(retention))
         else:
             most = int(MOST_PROBABLE * samples)
             self.exact = most_probable(retention, 1 / samples, most)
@@ -99,7 +100,7 @@ class Patterns:
         self._scored = {row.tobytes() for row in np.packbits(self.exact, axis=-1)}
 
     def draw(self, count: int) -> np.ndarray:
-        """Draw patterns (count, words) from those that are not among `exact`."""
+        """Draw patterns (count, words) that are not among `exact`."""
         kept: list[np.ndarray] = []
         while len(kept) < count:
             wanted = int((count - len(kept)) / self.rest * 1.2) + 8

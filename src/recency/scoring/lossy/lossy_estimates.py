@@ -1,4 +1,4 @@
-"""The estimates of all words of a table: contexts are scored in rounds, identical ones once."""
+"""Estimate the lossy-context surprisal of a table's words, scoring each distinct context once."""
 
 import zlib
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from recency.scoring.lossy.erasure_patterns import Patterns
 from recency.scoring.lossy.lossy_readers import SURPRISAL, Item
 from recency.scoring.lossy.lossy_settings import Lossy
 
-#: Column of the words with what the draws of a text depend on; its item where there is none.
+#: Optional column of the words with the seed label of a text's draws; by default its item.
 DRAWN_AS = "drawn_as"
-#: Words, evenly spaced, that are scored before all others.
+#: Number of evenly spaced words that are scored first.
 PILOT = 48
 #: Share of the words that may miss the tolerance.
 MISSED = 0.05
-#: Distances of words whose retention the log shows.
+#: Distances for which the log shows retention.
 SHOWN = (1, 2, 3, 5, 10, 20)
 
 
 @dataclass(frozen=True)
 class Writing:
-    """How surprisal is written: its unit, and the correction for white space.
+    """Output settings: the unit, and the whitespace correction.
 
-    `spaces` says of each word of the table whether a space follows it; None: it follows all.
+    `spaces` says whether a space follows each word of the table; None if one follows all.
     """
 
     unit: str
@@ -39,15 +39,15 @@ class Writing:
 
 
 class Estimates:
-    """The estimates of words, which `add` makes and `table` returns.
+    """The estimates of words: `add` computes them and `table` returns them.
 
     Attributes
     ----------
     reach : int or None
-        Words of context at most: beyond them all are erased.
+        Most context words; words beyond are erased.
     filled : ndarray (5, words)
-        Surprisal, corrected surprisal and standard error, nats; samples that would bring the error to
-        the tolerance; tokens before the word that were seen, in the mean. NaN of words not scored.
+        Surprisal, corrected surprisal and standard error, nats; samples needed for the tolerance;
+        mean number of tokens seen before the word. NaN for words that are not scored.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Estimates:
             self.reach = int(retained[-1]) + 1 if len(retained) else 0
         self.filled = np.full((5, len(words)), np.nan)
         self.scored = self.distinct = 0
-        self.retained = np.zeros((2, max(SHOWN) + 1))  # by distance: sum and number; 0: of all
+        self.retained = np.zeros((2, max(SHOWN) + 1))  # sum and number by distance; index 0: all
 
     def add(self, asked: Sequence[tuple[int, int]], tolerance: float | None) -> None:
-        """Estimate words, each (item, word), in rounds, until each is done."""
+        """Estimate the words (item, word) in rounds until all are finished."""
         row_of: dict[tuple, int] = {}
         values = np.zeros((0, VALUES))
-        todo = [self._word(item, word) for item, word in asked]
+        todo = [self._start_word(item, word) for item, word in asked]
         while todo:
-            patterns = [word_estimate.wanted(tolerance) for word_estimate in todo]
+            patterns = [word_estimate.next_patterns(tolerance) for word_estimate in todo]
             contexts = [word_estimate.contexts(part) for word_estimate, part in zip(todo, patterns)]
             keys = [[self.reader.key(context) for context in part] for part in contexts]
             new = {
@@ -97,13 +97,13 @@ class Estimates:
                 if not names:
                     self._finish(word_estimate, tolerance)
                     continue
-                word_estimate.take(values[[row_of[key] for key in names]])
+                word_estimate.add_scores(values[[row_of[key] for key in names]])
                 self.scored += len(names)
                 left.append(word_estimate)
             todo = left
 
-    def _word(self, number: int, word: int) -> Word:
-        """Lay out the patterns of a word's context."""
+    def _start_word(self, number: int, word: int) -> Word:
+        """Return a word with the patterns of its context."""
         first, context = self.items[number].context(word, self.reach)
         retention = erasures.retention(self.form, context, self.reach)
         self.retained[:, 0] += retention.sum(), retention.size
@@ -120,7 +120,7 @@ class Estimates:
         return Word(number, word, certain, first + random, patterns)
 
     def _finish(self, word_estimate: Word, tolerance: float | None) -> None:
-        """Keep what was estimated of a word."""
+        """Store the estimate of a word."""
         item, rows = self.items[word_estimate.item], self.rows[word_estimate.item]
         values, corrected = word_estimate.values, np.nan
         if self.reader.is_marked:
@@ -129,24 +129,24 @@ class Estimates:
             preceded = word_estimate.word == 0 or self._is_followed(
                 rows, item, word_estimate.word - 1
             )
-            corrected = values[SURPRISAL] + word_estimate.moved(
+            corrected = values[SURPRISAL] + word_estimate.whitespace_shift(
                 begins, preceded, followed, self.writing.correction
             )
-        needed = word_estimate.needed(tolerance) if tolerance else np.nan
+        needed = word_estimate.samples_needed(tolerance) if tolerance else np.nan
         row = rows[item.owners[word_estimate.word]]
         self.filled[:, row] = values[SURPRISAL], corrected, word_estimate.error, needed, values[-1]
 
     def _is_followed(self, rows: np.ndarray, item: Item, word: int) -> bool:
-        """Say whether a space stands between a word and the next one that has a token."""
+        """Return whether a space separates a word from the next one that has a token."""
         if self.writing.spaces is None:
             return True
         after = item.owners[word + 1] if word + 1 < len(item.owners) else len(rows)
         return bool(self.writing.spaces[rows[after - 1]])
 
-    def require(self, tolerance: float | None, of: str) -> list[str]:
-        """Say how many words miss a tolerance (nats); raise InputError where too many do.
+    def require_tolerance(self, tolerance: float | None, of: str) -> list[str]:
+        """Return a note on the words that miss a tolerance (nats); raise InputError if too many do.
 
-        `of` says of which words, as in "of 900 words".
+        `of` describes the words, as in "of 900 words".
         """
         scored = np.isfinite(self.filled[2])
         errors, needed = self.filled[2:4, scored]
@@ -179,7 +179,7 @@ class Estimates:
         return table.assign(**{f"surprisal_standard_error_{unit}": error})
 
     def notes(self) -> list[str]:
-        """Say for the log what was retained, how many contexts were scored, and how exact it is."""
+        """Return notes for the log: retention, number of contexts, and standard errors."""
         total, count = self.retained
         shown = [f"{total[d] / count[d]:.3g} {d} back" for d in SHOWN if count[d]]
         share = total[0] / max(count[0], 1)

@@ -1,4 +1,4 @@
-"""Score words given retained words of context: by a causal network, or by a masked one."""
+"""Score words given the retained context words, with a causal or a masked network."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from recency.scoring.begin_token import begin_token
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.windows import Window, batches, sees_length, window_of, windows
 
-#: Positions whose logits are held at once.
+#: Positions whose logits are in memory at once.
 POSITIONS_AT_ONCE = 1024
-#: What is scored of a word: -log p, log masses of SPACE before and after it, and those of END.
+#: Columns of scores: -log p, then the log masses of SPACE before and after the word, then of END.
 SURPRISAL, SPACE, END = 0, slice(1, 3), slice(3, 5)
 
 
 @dataclass
 class Item:
-    """A text whose words are scored; words are numbered among those that have a token.
+    """A text whose words are scored; numbers of words count only words with a token.
 
     Attributes
     ----------
     text : alignment.Text
-        Its tokens.
+        The tokens.
     owners : ndarray (words,)
         Each word's number among all words of the text.
     bounds : ndarray (words + 1,)
         The first token of each word, and the number of tokens.
     frequency, position : ndarray (words,) or None
-        As `ContextWords` has them.
+        See `ContextWords`.
     """
 
     text: alignment.Text
@@ -47,7 +47,7 @@ class Item:
         return self.text.ids[self.bounds[word] : self.bounds[word + 1]]
 
     def context(self, word: int, reach: int | None = None) -> tuple[int, ContextWords]:
-        """Return the first word of a word's context, and the words from there to the one before."""
+        """Return the number of the first context word of a word, and its context words."""
         first = 0 if reach is None else max(0, word - reach)
         part = slice(first, word)
         frequency = None if self.frequency is None else self.frequency[part]
@@ -65,7 +65,7 @@ class Context:
 
 
 class CausalReader:
-    """Scores words of items by a causal network, erased words deleted."""
+    """Score words of items with a causal network; erased words are deleted."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class CausalReader:
         self.begin = begin_token(model, bos)
         if self.begin is None:
             raise InputError(
-                "lossy contexts need a begin token, which is what stands before a word whose context is "
+                "lossy contexts need a begin token, the only context of a word whose whole context is "
                 'erased: `bos: true`, or `bos: "<name>"`'
             )
         self.size = window_of(network, window)
@@ -96,31 +96,31 @@ class CausalReader:
         self.layer = model.output_layers[precision]
         self.padded = not sees_length(network)
         self.at_once = tokens_at_once or forward.tokens_at_once(network)
-        #: Whether a space before words is written into their tokens.
+        #: Whether tokens mark the space before words.
         self.is_marked = bool((model.kind == alignment.SPACE).any())
 
     def key(self, context: Context) -> tuple:
-        """Return what the scores of a context depend on."""
+        """Return the key of a context; contexts with the same key have the same scores."""
         item = self.items[context.item]
         before = [item.tokens(word) for word in context.retained]
         before = np.concatenate(before) if before else np.zeros(0, np.int64)
         return before.tobytes(), item.tokens(context.word).tobytes()
 
     def seen(self, context: Context) -> int:
-        """Return how many tokens stand before the word, the begin token counted."""
+        """Return the number of tokens before the word, with the begin token."""
         bounds = self.items[context.item].bounds
         return 1 + sum(int(bounds[word + 1] - bounds[word]) for word in context.retained)
 
     @torch.inference_mode()
     def score(self, contexts: Sequence[Context]) -> np.ndarray:
-        """Return what is scored of each context's word (contexts, 5), nats; NaN where it has none."""
+        """Return the scores (contexts, 5) of each context's word, nats; NaN where undefined."""
         todo, begins, sizes, targets = [], [], [], []
         for number, context in enumerate(contexts):
             before, tokens = (np.frombuffer(part, np.int64) for part in self.key(context))
             ids = np.concatenate([before, tokens])
             last = (
                 len(ids) if self.is_marked else len(ids) - 1
-            )  # what follows the word is not needed
+            )  # else the last prediction is unused
             for window in windows(ids[:last], number, self.size, self.stride, self.begin):
                 fresh = max(window.fresh, len(before) - window.start)
                 if fresh < len(window.ids):
@@ -138,7 +138,7 @@ class CausalReader:
         return scores
 
     def _positions(self, todo, offsets, targets) -> np.ndarray:
-        """Return log p, log masses of SPACE and END (3, targets); a text's tokens begin at `offsets`."""
+        """Return log p and the log masses of SPACE and END, (3, targets)."""
         filled = np.full((3, len(targets)), np.nan)
         cut = batches(todo, self.at_once, self.padded)
         for batch, output in forward.run(self.network, cut, self.bf16, self.layer.body):
@@ -158,7 +158,7 @@ class CausalReader:
 
 
 class MaskedReader:
-    """Scores words of items by a masked network; what comes after the word is as `future` says."""
+    """Score words of items with a masked network; `future` is the treatment of later words."""
 
     is_marked = False
 
@@ -181,17 +181,17 @@ class MaskedReader:
         self.run: Callable = run
 
     def key(self, context: Context) -> tuple:
-        """Return what the scores of a context depend on."""
+        """Return the key of a context; contexts with the same key have the same scores."""
         return context.item, context.word, context.retained
 
     def seen(self, context: Context) -> int:
-        """Return how many tokens before the word are seen, those of the frame counted."""
+        """Return the number of tokens seen before the word, with those of the frame."""
         bounds = self.items[context.item].bounds
         tokens = sum(int(bounds[word + 1] - bounds[word]) for word in context.retained)
         return tokens + len(self.around.before)
 
     def score(self, contexts: Sequence[Context]) -> np.ndarray:
-        """Return what is scored of each context's word (contexts, 5), nats; NaN where it has none."""
+        """Return the scores (contexts, 5) of each context's word, nats; NaN where undefined."""
         texts, places = [], []
         for context in contexts:
             item = self.items[context.item]

@@ -1,4 +1,4 @@
-"""The settings of lossy contexts, checked: how words of context are erased, and how exactly."""
+"""Settings of lossy contexts: the erasure of context words, and the sampling."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,30 +10,30 @@ from recency.names import nearest
 from recency.networks import erasures
 
 FORMS = "recency.networks.erasures"
-#: What an erased word leaves behind.
+#: Treatments of an erased word.
 ERASED = ("deleted", "masked")
-#: Samples that a word can have at least: fewer give no standard error.
+#: Fewest samples of a word: fewer give no standard error.
 FEWEST = 8
 
 
 @dataclass(frozen=True)
 class Lossy:
-    """Lossy contexts.
+    """Settings of lossy contexts.
 
     Attributes
     ----------
     erasure
         A form of recency.networks.erasures with its parameters.
     samples
-        Patterns of erasure of a word that are scored at most.
+        Most patterns of erasure that are scored for a word.
     tolerance
-        Standard error of a word's surprisal that is aimed at, bits; None: none is asked for.
+        Target standard error of a word's surprisal, bits; None for no target.
     seed
-        Of the patterns that are drawn.
+        Seed of the drawn patterns.
     reach
-        Words of context at most; None: what the form says.
+        Most context words; None for the form's own.
     erased
-        Whether an erased word is deleted or replaced by mask tokens; None: masked for masked LMs.
+        "deleted", or "masked" (replaced by mask tokens); None: masked for masked LMs.
     """
 
     erasure: Mapping[str, Any]
@@ -50,15 +50,15 @@ class Lossy:
 
 
 def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
-    """Return settings of lossy contexts as a record.
+    """Return checked settings of lossy contexts.
 
-    Values of the form's parameters are checked where they are given: by a config's schema, or by
-    `recency.form_parameters` (jobs need no JSON Schema).
+    The values of the form's parameters are checked elsewhere: by a config's schema, or by
+    `recency.form_parameters`, since jobs have no JSON Schema.
 
     Parameters
     ----------
     lossy : mapping
-        The attributes of `Lossy`, of which `erasure` alone must be there.
+        Attributes of `Lossy`; only `erasure` is required.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
     Raises
     ------
     InputError
-        For an unknown key, form or parameter, and for a value that cannot be.
+        For an unknown key, form or parameter, and for an impossible value.
     """
     if isinstance(lossy, Lossy):
         return lossy
@@ -98,29 +98,29 @@ def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
     if form not in plugins.names(FORMS):
         raise InputError(f"no form of erasure is called {plugins.unknown(FORMS, form)}")
     try:
-        erasures.build(settings.erasure)  # what several parameters must agree on
+        erasures.build(settings.erasure)  # checks constraints between parameters
     except TypeError as error:
         raise InputError(f"erasure {form!r}: {error}") from None
     return settings
 
 
 def check_without_measures(lossy: Mapping[str, Any] | Lossy, asked, tokens: bool) -> Lossy:
-    """Return the settings; raise InputError with measures, short contexts or rows of tokens.
+    """Return the settings; refuse measures, short contexts and rows of tokens.
 
-    `asked` is what `recency.scoring.measures.check` returned.
+    `asked` is the return value of `recency.scoring.measures.check`.
     """
     if asked.measures or asked.contexts or tokens:
         what = "rows of tokens" if tokens else "`context`" if asked.contexts else "`measures`"
         raise InputError(
-            f"lossy: {what} are of the whole context, and have no expectation over erasures here; take "
-            "them of the same network without `lossy`"
+            f"lossy: {what} are of the whole context, and have no expectation over erasures; compute "
+            "them with the same network without `lossy`"
         )
     return check(lossy)
 
 
 def refuse_ngrams(lossy: object) -> None:
-    """Refuse lossy contexts of an n-gram model."""
+    """Refuse lossy contexts for an n-gram model."""
     if lossy is not None:
         raise InputError(
-            "lossy: an n-gram model reads the last n - 1 words alone; take a network, or a lower order"
+            "lossy: an n-gram model reads only the last n - 1 words; take a network, or a lower order"
         )

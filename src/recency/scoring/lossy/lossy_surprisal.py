@@ -1,8 +1,9 @@
-"""Lossy-context surprisal: the expected surprisal of a word when words before it may be erased.
+"""Lossy-context surprisal: the expected surprisal of a word when context words may be erased.
 
-S(w_i) = E_r[-log p(w_i | r)], r the words of context that are retained, each independently with the
-probability that a form of erasure gives it (Futrell, Gibson & Levy 2020; Hahn et al. 2022). Erased
-words are deleted from what the network reads, or replaced by its mask; the begin token always stays.
+S(w_i) = E_r[-log p(w_i | r)], where r is the set of retained context words; each is retained
+independently, with a probability given by the form of erasure (Futrell, Gibson & Levy 2020; Hahn et
+al. 2022). Erased words are deleted from the network's input or replaced by its mask; the begin token
+is never erased.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +21,11 @@ from recency.scoring.lossy.lossy_readers import Item
 from recency.scoring.lossy.lossy_settings import Lossy
 from recency.scoring.results import Result
 
-#: Column of the words: their unigram surprisal, bits, from which frequencies are computed.
+#: Column of the words with their unigram surprisal, bits, from which frequencies are computed.
 UNIGRAM = "unigram_bits"
-#: Key of a table's `attrs` with the settings, the weights that were searched for among them.
+#: Key of a table's `attrs` with the settings, which include optimised weights.
 KEY = "lossy"
-#: Contexts that are scored at once.
+#: Contexts scored at once.
 CONTEXTS_AT_ONCE = 4096
 
 
@@ -50,33 +51,34 @@ def score(
     Parameters
     ----------
     words : DataFrame
-        Contract 1, W rows; with a column `unigram_bits` (unigram surprisal) where the form of erasure
-        reads frequencies. `scored`, if there, says which words are scored.
+        Contract 1, W rows; with a column `unigram_bits` (unigram surprisal) if the form of erasure
+        reads frequencies. An optional boolean column `scored` selects the words to score.
     rows : sequence of ndarray
         The rows of each text.
     texts : sequence of alignment.Text
-        Its tokens.
+        The tokens of each text.
     model : recency.scoring.surprisal.Model
         A causal or a masked network.
     lossy : Lossy
         How words are erased.
     report : callable
-        Gets the number of words done and of all.
+        Called with the numbers of finished and of all words.
     **options
-        The other settings are those of `recency.scoring.surprisal.score_words`.
+        Other settings of `recency.scoring.surprisal.score_words`.
 
     Returns
     -------
     Result
-        Contract 3 with `surprisal_standard_error_<unit>` as its last column, 0 where the expectation is
-        exact. `context_tokens` is the expected number, rounded. The settings are in `table.attrs`.
+        Contract 3 with `surprisal_standard_error_<unit>` as its last column, 0 where the
+        expectation is exact. `context_tokens` is the rounded expected number. `table.attrs` has the
+        settings.
 
     Raises
     ------
     InputError
-        Where the standard errors of more than MISSED of the words are above the tolerance, which a
-        pilot of PILOT words shows before the others are scored; where a form reads frequencies that
-        there are not; for an unreachable budget; and where there is no begin token.
+        If the standard errors of more than a share MISSED of the words exceed the tolerance (tested
+        on PILOT words first); if a form needs frequencies and there are none; for an unreachable
+        budget; and without a begin token.
     """
     items = [_item(words, index, text, lossy.form) for index, text in zip(rows, texts, strict=True)]
     reader = _reader(model, items, lossy, bos, stride, metric, future, options)
@@ -100,14 +102,14 @@ def score(
     pilot = asked[every // 2 :: every][:PILOT] if tolerance is not None else []
     total = len(asked)
     estimates.add(pilot, tolerance)
-    estimates.require(tolerance, f"of {len(pilot)} words tried")
+    estimates.require_tolerance(tolerance, f"of {len(pilot)} words tried")
     left = sorted(set(asked) - set(pilot))
     at_once = max(16, CONTEXTS_AT_ONCE // lossy.samples)
     for first in range(0, len(left), at_once):
         report(len(pilot) + first, total)
         estimates.add(left[first : first + at_once], tolerance)
     report(total, total)
-    notes += estimates.require(tolerance, f"of {total:,} words")
+    notes += estimates.require_tolerance(tolerance, f"of {total:,} words")
     table = estimates.table()
     table.attrs[KEY] = {
         name: dict(value) if isinstance(value, Mapping) else value
@@ -124,22 +126,22 @@ def score(
 
 
 def with_unigram(words: pd.DataFrame, path: str) -> pd.DataFrame:
-    """Return words with their unigram surprisal, of a file of contract 3 with the same words."""
+    """Add unigram surprisal to words, from a file of contract 3 with the same words."""
     table = pd.read_parquet(path, columns=["word_id", "surprisal_bits"])
     if not np.array_equal(table["word_id"], words["word_id"]):
-        raise InputError(f"{path}: its words are not those of the dataset; make it again")
+        raise InputError(f"{path}: its words are not those of the dataset; compute it again")
     return words.assign(**{UNIGRAM: table["surprisal_bits"].to_numpy()})
 
 
 def _pieces(model, text: alignment.Text, word: int) -> str:
-    """Return the tokens of a word as the vocabulary writes them."""
+    """Return the tokens of a word as in the vocabulary."""
     return " ".join(
         model.tokenizer.id_to_token(int(piece)) for piece in text.ids[text.word == word]
     )
 
 
 def _item(words: pd.DataFrame, rows: np.ndarray, text: alignment.Text, form) -> Item:
-    """Return a text with what a form of erasure reads of its words."""
+    """Return a text with the features that a form of erasure reads."""
     owners, first = np.unique(text.word, return_index=True)
     item = Item(text, owners, np.append(first, len(text.ids)))
     part = words.iloc[rows[owners]] if len(owners) else words.iloc[:0]
@@ -162,9 +164,9 @@ def _item(words: pd.DataFrame, rows: np.ndarray, text: alignment.Text, form) -> 
 
 
 def _reader(model, items, lossy: Lossy, bos, stride, metric, future, options: dict):
-    """Return what scores contexts, by the kind of network."""
+    """Return the reader for a kind of network."""
     if options.pop("tuned_lens", None) is not None:
-        raise InputError("lossy: `tuned_lens` is of the measure layer_surprisal; leave it out")
+        raise InputError("lossy: `tuned_lens` is for the measure layer_surprisal; leave it out")
     if model.masked:
         if options.pop("precision", "fp32") != "fp32":
             raise InputError("`precision` is for causal LMs; leave it out for a masked one")
@@ -172,7 +174,7 @@ def _reader(model, items, lossy: Lossy, bos, stride, metric, future, options: di
         return lossy_readers.MaskedReader(model, items, metric, future, erased, **options)
     if lossy.erased == "masked":
         raise InputError(
-            "lossy: `erased: masked` is of masked LMs; a causal one has no mask, and its erased words are "
+            "lossy: `erased: masked` is for masked LMs; a causal one has no mask, and its erased words are "
             "`deleted`"
         )
     return lossy_readers.CausalReader(model, items, bos, stride, **options)

@@ -1,10 +1,10 @@
 """Search for resource-rational retention: the least expected surprisal for a budget of words.
 
-Retention is logistic in features of the words of context. For any slopes the intercept is that under
-which the expected number of retained words meets the budget, over all words of the dataset, without
-sampling. The slopes minimise the mean expected surprisal of some words, by the simplex method of
-Nelder & Mead (1965) on standardised features. The same draws decide about every slope (common random
-numbers), so that contexts repeat and differences are not noise.
+Retention is logistic in features of the context words. Given slopes, the intercept is set so that
+the expected number of retained words over the whole dataset meets the budget; this needs no
+sampling. The slopes minimise the mean expected surprisal of a sample of words, by the simplex
+method of Nelder & Mead (1965) on standardised features. All slopes use the same draws (common
+random numbers), so that contexts repeat and differences are not due to noise.
 """
 
 from collections.abc import Sequence
@@ -14,26 +14,26 @@ import numpy as np
 
 from recency.errors import InputError
 from recency.networks.erasures import logistic
-from recency.scoring.lossy.erasure_patterns import all_patterns, probabilities
+from recency.scoring.lossy.erasure_patterns import list_patterns, probabilities
 from recency.scoring.lossy.lossy_readers import SURPRISAL, Context, Item
 from recency.scoring.lossy.lossy_settings import Lossy
 
-#: Largest change of the log odds for a standard deviation of a feature.
+#: Largest change of the log odds per standard deviation of a feature.
 STEEPEST = 8.0
-#: Slopes that are tried along each feature first, standardised: from weak ones to thresholds.
+#: Standardised slopes that are tried first along each feature, from weak ones to thresholds.
 STEPS = (-8.0, -2.5, -0.8, 0.8, 2.5, 8.0)
 
 
 @dataclass
 class _Sample:
-    """A word whose expected surprisal is computed: its context, and the patterns that may be scored."""
+    """A word whose expected surprisal is minimised, with its context and patterns of erasure."""
 
     item: int
     word: int
     first: int
     features: np.ndarray  # (context words, features), standardised
-    patterns: np.ndarray | None  # all of them, where they are few
-    uniform: np.ndarray | None  # otherwise (patterns, context words): draws
+    patterns: np.ndarray | None  # all patterns, if they are few
+    uniform: np.ndarray | None  # otherwise uniform draws (patterns, context words)
 
 
 def search(items: Sequence[Item], reader, lossy: Lossy) -> tuple[dict[str, object], list[str]]:
@@ -42,11 +42,11 @@ def search(items: Sequence[Item], reader, lossy: Lossy) -> tuple[dict[str, objec
     Parameters
     ----------
     items : sequence of Item
-        The texts, with what the features need.
+        The texts, with their features.
     reader : CausalReader or MaskedReader
-        Scores contexts.
+        The reader that scores contexts.
     lossy : Lossy
-        Its erasure is `resource_rational` with a budget.
+        Settings whose erasure is `resource_rational` with a budget.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def search(items: Sequence[Item], reader, lossy: Lossy) -> tuple[dict[str, objec
         If the budget cannot be met.
     """
     problem = Problem(items, reader, lossy)
-    slopes, notes = problem.given() if lossy.form.slopes else problem.best()
+    slopes, notes = problem.given_slopes() if lossy.form.slopes else problem.optimised_slopes()
     raw = slopes / problem.spread
     intercept = float(problem.intercept(slopes) - problem.mean @ raw)
     weights = {"form": "resource_rational", "slopes": dict(zip(problem.names, raw.tolist()))}
@@ -68,7 +68,7 @@ def search(items: Sequence[Item], reader, lossy: Lossy) -> tuple[dict[str, objec
 
 
 class Problem:
-    """What is minimised.
+    """The objective: mean expected surprisal under a budget.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Problem:
         self.tried: dict[tuple, float] = {}
 
     def _budget(self, contexts: int, reach: int | None) -> float:
-        """Return the expected number of retained words of all contexts together."""
+        """Return the expected number of retained words, summed over contexts."""
         budget, most = self.form.budget, len(self.pairs) / contexts
         if "share" in budget:
             return budget["share"] * len(self.pairs)
@@ -115,7 +115,7 @@ class Problem:
         return budget["words"] * contexts
 
     def _sampled(self, contexts, features, lossy: Lossy) -> list[_Sample]:
-        """Lay out the words whose mean expected surprisal is minimised."""
+        """Return the sample of words whose mean expected surprisal is minimised."""
         every = max(1, len(contexts) // self.form.words)
         samples = []
         for number in range(every // 2, len(contexts), every)[: self.form.words]:
@@ -126,14 +126,14 @@ class Problem:
             samples.append(
                 _Sample(
                     *(item, word, first, values),
-                    all_patterns(len(values)) if few else None,
+                    list_patterns(len(values)) if few else None,
                     None if few else generator.random((self.form.patterns, len(values))),
                 )
             )
         return samples
 
     def intercept(self, slopes: np.ndarray) -> float:
-        """Return the intercept of standardised slopes under which the budget is met, by bisection."""
+        """Return the intercept at which standardised slopes meet the budget, by bisection."""
         scores = self.pairs @ slopes
         low, high = -scores.max() - 40.0, -scores.min() + 40.0
         for _ in range(60):
@@ -145,7 +145,7 @@ class Problem:
         return (low + high) / 2
 
     def surprisal(self, slopes: np.ndarray) -> float:
-        """Return the mean expected surprisal of the sampled words under standardised slopes, nats."""
+        """Return the mean expected surprisal of the sample under standardised slopes, nats."""
         slopes = np.asarray(slopes, np.float64)
         key = tuple(slopes.tolist())
         if key in self.tried:
@@ -187,15 +187,15 @@ class Problem:
         self.tried[key] = float(np.mean(totals))
         return self.tried[key]
 
-    def given(self) -> tuple[np.ndarray, list[str]]:
-        """Return the slopes that the config gives, standardised."""
+    def given_slopes(self) -> tuple[np.ndarray, list[str]]:
+        """Return the config's slopes, standardised."""
         slopes = np.array([self.form.slopes[name] for name in self.names]) * self.spread
         return slopes, [
             "resource-rational retention: slopes as given; the intercept meets the budget"
         ]
 
-    def best(self) -> tuple[np.ndarray, list[str]]:
-        """Return the standardised slopes of the least surprisal, and lines for the log."""
+    def optimised_slopes(self) -> tuple[np.ndarray, list[str]]:
+        """Return the standardised slopes with the least surprisal, and lines for the log."""
         from scipy.optimize import minimize
 
         size = len(self.names)
@@ -233,7 +233,7 @@ class Problem:
         notes = [summary]
         if edge:
             notes.append(
-                f"the slope of {' and '.join(edge)} is as steep as is searched: retention is all but a "
-                "threshold there"
+                f"the slope of {' and '.join(edge)} is at the limit of the search: retention is close to "
+                "a threshold"
             )
         return slopes, notes

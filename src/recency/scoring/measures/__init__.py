@@ -1,17 +1,18 @@
 """Measures of words in addition to surprisal: names, columns and checks (docs/surprisal.md).
 
-Each module here is a measure, and another package can provide more (`recency.plugins`). A module has
+Each module here is a measure, and another package can provide more (`recency.plugins`). A module
+has
 
 MEASURE    a literal with the fields of `Measure`
-value      `value(words)`, optional: the measure of each word from what `reads` and `contexts` name,
-           by `recency.scoring.word_measures.Words`; unless given, the statistic that `reads` names,
-           before the word
-statistic  `statistic(log_probabilities, targets)`, in place of `reads`: (n,) from the whole
-           distributions (n, vocabulary), float64, nats, and the tokens that came (n,)
+value      optional `value(words)`: the measure of each word (`recency.scoring.word_measures.Words`),
+           from the statistics in `reads` and the surprisals in `contexts`; by default the statistic
+           in `reads` before the word
+statistic  `statistic(log_probabilities, targets)`, instead of `reads`: (n,) from whole
+           distributions (n, vocabulary), float64, nats, and the observed tokens (n,)
 
-or, of a measure of what is inside a network, a function named by one of `sites.SOURCES`, which says
-what it gets. All functions take the parameter as a further argument where the measure has one.
-Nothing here needs PyTorch, so that a config's measures are checked as it is read.
+A measure inside a network has a function of `sites.SOURCES` instead. A measure's parameter is the
+last argument of its functions. This module does not import PyTorch, so that a config is checked
+fast.
 """
 
 import math
@@ -29,53 +30,51 @@ from recency.scoring import measure_sites as sites
 
 PACKAGE = "recency.scoring.measures"
 SURPRISAL = "surprisal"
-#: Names that tables of surprisal have, with or without a unit.
+#: Columns of tables of surprisal, without units: no measure may have these names.
 _COLUMNS = (
     *(SURPRISAL, "corrected", "foil_surprisal", "tokens", "context_tokens", "context"),
     *("word_id", "item", "sentence", "position", "word", "token", "token_id", "start", "end"),
 )
-#: Statistics of a distribution by other names: of order 1, the limit, is Shannon's entropy.
+#: Other names of statistics: the Rényi entropy of order 1 is, as a limit, Shannon's.
 _ALIASES = {"renyi_1": "entropy"}
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a module declares of a measure.
+    """The declaration of a measure.
 
     Attributes
     ----------
     name : str
-        That of its module or entry point.
+        Name of its module or entry point.
     unit : int
-        The power of the unit (bits, nats) that values have; 0 of ranks and shares, which have none.
+        Power of the unit (bits, nats) of the values; 0 for ranks and shares, which have no unit.
         Values are computed in nats.
     masked : bool
-        Whether masked LMs have it, which see no text grow.
+        Whether masked LMs have it.
     reads : tuple of str
-        Statistics of the distribution before a token: entropy, renyi_<alpha>, rank.
+        Statistics of the distribution before a token that it needs: entropy, renyi_<alpha>, rank.
     contexts : tuple of int
-        Numbers of words of context in which surprisal is needed as well.
+        Numbers of context words for which it also needs surprisal.
     parameter : dict
-        What stands in angle brackets in the name: its `name`, `type` (number, integer or word),
-        `minimum` (of numbers) and `example`.
+        The parameter in angle brackets in the name: its `name`, `type` (number, integer or word),
+        `minimum` (for numbers) and `example`.
     is_exact : bool
-        Whether its module has a `statistic` of whole distributions.
+        Whether its module has a function `statistic`.
     separate : bool
-        Whether what it `reads` has a computation of its own (recency.scoring.next_word.next_words), next to
-        the pass that gives surprisal.
+        Whether its statistics need a separate pass (recency.scoring.next_word.next_words).
     site : str
-        The part of the network that ends its name: a "layer" (_l2), or a "head" (_l2_h3, or _l2, the
-        mean over the layer's heads).
+        The suffix of its name: "layer" (_l2), or "head" (_l2_h3, or _l2 for the mean over heads).
     layers : str
-        "last" if the name without a layer is of the last one; "named" if it needs one.
+        "last" if a name without a layer refers to the last one; "named" if the layer is required.
     lowest : int
-        The lowest layer that it is defined of; 0 are the embeddings.
+        The lowest layer for which it is defined; 0 is the embeddings.
     tokens : str
-        How the values of a word's tokens become the word's: "sum" or "mean".
+        Aggregation of a word's tokens: "sum" or "mean".
     bounds : tuple of float
-        The least and the largest value that any network can give; others are errors.
+        The least and the largest possible value; others raise an error.
     source : str
-        The one of `sites.SOURCES` that its module has a function of; empty for other measures.
+        The function of `sites.SOURCES` that its module has; empty for other measures.
     """
 
     name: str
@@ -94,17 +93,17 @@ class Measure:
     source: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse values that no function reads."""
+        """Refuse invalid values."""
         sites.check_declaration(self)
 
     @property
     def pattern(self) -> str:
-        """The name with its parameter and its site: `renyi_<alpha>`, `state_change[_l<layer>]`."""
+        """The name with its parameter and site: `renyi_<alpha>`, `state_change[_l<layer>]`."""
         return self._with_parameter("<{}>", "name") + sites.pattern(self.site, self.layers)
 
     @property
     def example(self) -> str:
-        """The name with an example of its parameter: `renyi_0.5`."""
+        """The name with an example of the parameter: `renyi_0.5`."""
         end = "_l1" if self.layers == "named" else ""
         return self._with_parameter("{}", "example") + end
 
@@ -113,19 +112,19 @@ class Measure:
 
     @property
     def regex(self) -> str:
-        """A regular expression of its names."""
+        """A regular expression for the measure's names."""
         kinds = {"integer": r"_\d+", "number": r"_(?:\d+(?:\.\d+)?|inf)", "word": r"_[a-z]+"}
         kind = kinds[self.parameter["type"]] if self.parameter else ""
         return re.escape(self.name) + kind + sites.regex(self.site, self.layers)
 
     def argument(self, name: str) -> list[int | float | str]:
-        """Return the parameter in one of its names, as a list of the functions' arguments."""
-        text = sites.without(name, self.site)[len(self.name) + 1 :]
+        """Return the parameter in a name as a list of arguments; empty without one."""
+        text = sites.strip_site(name, self.site)[len(self.name) + 1 :]
         kind = {"integer": int, "number": float, "word": str}
         return [kind[self.parameter["type"]](text)] if self.parameter else []
 
     def statistics(self, name: str) -> list[str]:
-        """Return the statistics of a distribution that one of its names needs."""
+        """Return the statistics of a distribution that a name needs."""
         if self.is_exact:
             return [name]
         if self.source:
@@ -135,11 +134,11 @@ class Measure:
         return [_ALIASES.get(name, name) for name in names]
 
     def spelled(self, name: str) -> str:
-        """Return one of its names with the number in one spelling; InputError where it is none."""
+        """Return a name with its number in canonical form; raise InputError if it is invalid."""
         sites.check(name, self)
         if not self.parameter:
             return name
-        full, name = name, sites.without(name, self.site)
+        full, name = name, sites.strip_site(name, self.site)
         text, least = name[len(self.name) + 1 :], self.parameter.get("minimum", 0)
         if self.parameter["type"] == "word":
             if re.fullmatch("[a-z]+", text):
@@ -161,7 +160,7 @@ class Measure:
 
 
 def declared() -> dict[str, Measure]:
-    """Return name → measure, of this project and of other packages; surprisal itself is none."""
+    """Return name → measure, without surprisal, for this project and other packages."""
     return _declared(tuple(sys.path))
 
 
@@ -175,7 +174,7 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
             )
         settings = plugins.constant(PACKAGE, name, "MEASURE")
         exact = plugins.defines(PACKAGE, name, "statistic")
-        source = [each for each in sites.SOURCES if plugins.defines(PACKAGE, name, each)]
+        source = [source for source in sites.SOURCES if plugins.defines(PACKAGE, name, source)]
         try:
             measures[name] = Measure(name, **settings, is_exact=exact, source=" ".join(source))
         except TypeError as error:
@@ -184,24 +183,24 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
 
 
 def patterns() -> list[str]:
-    """Return the names of all measures, those with a parameter as `renyi_<alpha>`."""
+    """Return the patterns of all measures' names, such as `renyi_<alpha>`."""
     return [SURPRISAL, *(measure.pattern for measure in declared().values())]
 
 
 def regex() -> str:
-    """Return a regular expression of the names of all measures but surprisal."""
+    """Return a regular expression for the names of all measures except surprisal."""
     return "|".join(measure.regex for measure in declared().values())
 
 
 def examples() -> list[str]:
-    """Return a name of each measure but surprisal, with an example of its parameter."""
+    """Return an example name of each measure except surprisal."""
     return [measure.example for measure in declared().values()]
 
 
 def measure_of(name: str) -> Measure:
-    """Return the measure that a name is of, whatever its number; InputError with the nearest one."""
+    """Return the measure of a name; raise InputError with the nearest name if there is none."""
     measures = declared()
-    for stem in (name, sites.without(name, "head")):
+    for stem in (name, sites.strip_site(name, "head")):
         measure = measures.get(stem)
         if measure and not measure.parameter and (stem == name or measure.site):
             return measure
@@ -212,12 +211,14 @@ def measure_of(name: str) -> Measure:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked for in addition to surprisal, checked."""
+class MeasureRequest:
+    """The checked request for measures in addition to surprisal."""
 
-    measures: tuple[str, ...] = ()  # as `check` writes them, without "surprisal"
-    contexts: tuple[int, ...] = ()  # words of context, increasing
-    extra: tuple[tuple[str, int], ...] = ()  # further columns: a statistic, the power of its unit
+    measures: tuple[str, ...] = ()  # in canonical form, without "surprisal"
+    contexts: tuple[int, ...] = ()  # numbers of context words, increasing
+    extra: tuple[
+        tuple[str, int], ...
+    ] = ()  # further columns: a statistic and the power of its unit
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -226,7 +227,7 @@ class Asked:
 
     @property
     def separate(self) -> tuple[str, ...]:
-        """The statistics that have a computation of their own."""
+        """The statistics that need a separate pass."""
         return self._needed(separate=True)
 
     def _needed(self, separate: bool) -> tuple[str, ...]:
@@ -236,46 +237,46 @@ class Asked:
         ]
         return tuple(dict.fromkeys(needed))
 
-    def of(self, *sources: str) -> tuple[str, ...]:
-        """Return the measures whose `source` is one of these."""
+    def with_sources(self, *sources: str) -> tuple[str, ...]:
+        """Return the measures with one of these sources."""
         return tuple(name for name in self.measures if measure_of(name).source in sources)
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The contexts to score words in, words; 0 is the begin token alone."""
+        """The numbers of context words to score with; 0 is only the begin token."""
         needed = {length for name in self.measures for length in measure_of(name).contexts}
         return tuple(sorted({*self.contexts, *needed}))
 
 
-NOTHING = Asked()
+NO_MEASURES = MeasureRequest()
 
 
 def check(
     measures: str | Iterable[str] | None = None, contexts: int | Iterable[int] | None = None
-) -> Asked:
-    """Return what is asked for, each once; InputError with the nearest name for what is no measure.
+) -> MeasureRequest:
+    """Check a request for measures; raise InputError with the nearest name for an unknown one.
 
-    One name, or one number of words, may stand without a list.
+    A single name or a single number of words needs no list.
     """
-    names = [measures] if isinstance(measures, str) else list(_listed(measures, "measures"))
-    spelled = dict.fromkeys(name if name == SURPRISAL else _spelled(name) for name in names)
+    names = [measures] if isinstance(measures, str) else list(_as_list(measures, "measures"))
+    spelled = dict.fromkeys(name if name == SURPRISAL else _canonical(name) for name in names)
     spelled.pop(SURPRISAL, None)
     if isinstance(contexts, str):
         raise InputError(
-            f"context {contexts!r} is no list of numbers of words, as [1, 2, 4]; an n-gram's context "
-            'runs `within` an "item" or a "sentence"'
+            f"context {contexts!r} is no list of numbers of words, as [1, 2, 4]; for an n-gram's context "
+            'set `within` to "item" or "sentence"'
         )
     whole = isinstance(contexts, Integral) and not isinstance(contexts, bool)
-    lengths = [contexts] if whole else list(_listed(contexts, "context"))
+    lengths = [contexts] if whole else list(_as_list(contexts, "context"))
     for length in lengths:
         whole = isinstance(length, Integral) and not isinstance(length, bool)
         if not whole or length < 0:
             raise InputError(f"context: {length!r} is no number of words (0, 1, 2, …)")
-    return Asked(tuple(spelled), tuple(sorted({int(length) for length in lengths})))
+    return MeasureRequest(tuple(spelled), tuple(sorted({int(length) for length in lengths})))
 
 
-def _spelled(name: object) -> str:
-    """Return a measure's name with its number in one spelling."""
+def _canonical(name: object) -> str:
+    """Return a measure's name in canonical form."""
     if not isinstance(name, str):
         raise InputError(f"no measure is called {plugins.unknown(PACKAGE, name, patterns())}")
     return measure_of(name).spelled(name)
@@ -286,7 +287,7 @@ def columns(
     contexts: int | Iterable[int] | None = None,
     unit: str = "bits",
 ) -> list[str]:
-    """Return the columns that a table of words gets for these, in order, behind those it always has.
+    """Return the columns that measures and short contexts add to a table of words.
 
     >>> columns(["entropy", "renyi_0.50", "rank"], [1, 2])
     ['entropy_bits', 'renyi_0.5_bits', 'rank', 'surprisal_context_1_bits', 'surprisal_context_2_bits']
@@ -294,8 +295,8 @@ def columns(
     return columns_of(check(measures, contexts), unit)
 
 
-def columns_of(asked: Asked, unit: str) -> list[str]:
-    """Return the columns for what `check` returned; the unit ends the names of those that have one."""
+def columns_of(asked: MeasureRequest, unit: str) -> list[str]:
+    """Return the columns of a request, with the unit as a suffix where they have one."""
     endings = {0: "", 1: f"_{unit}"}
     powers = [(name, measure_of(name).unit) for name in asked.measures]
     powers += asked.extra
@@ -303,30 +304,30 @@ def columns_of(asked: Asked, unit: str) -> list[str]:
     return [name + endings.get(power, f"_{unit}{power}") for name, power in powers]
 
 
-def check_masked(asked: Asked) -> None:
-    """Refuse what a masked LM has not."""
+def check_masked(asked: MeasureRequest) -> None:
+    """Refuse measures that masked LMs do not have."""
     lacking = [name for name in asked.measures if not measure_of(name).masked]
     lacking += [f"context: {list(asked.contexts)}"] * bool(asked.contexts)
     if lacking:
         there = [SURPRISAL, *(m.pattern for m in declared().values() if m.masked)]
         raise InputError(
-            f"{lacking[0]!r} is a measure of causal LMs, whose text grows word by word; a masked LM has "
+            f"{lacking[0]!r} is a measure of causal LMs, which read word by word; a masked LM has "
             f"{', '.join(there)}"
         )
 
 
-def refuse_ngrams(asked: Asked, tokens: bool = False) -> None:
-    """Refuse all but surprisal of words: of an n-gram model only the text's n-grams are read."""
+def refuse_ngrams(asked: MeasureRequest, tokens: bool = False) -> None:
+    """Refuse everything but surprisal of words for an n-gram model."""
     if asked.measures or asked.contexts or tokens:
         what = asked.measures[0] if asked.measures else "context" if asked.contexts else "tokens"
         raise InputError(
-            f"an n-gram model gives words' surprisal alone, no {what!r}: only the text's n-grams are "
+            f"an n-gram model gives only words' surprisal, no {what!r}: only the text's n-grams are "
             "read; leave it out, or take a causal LM"
         )
 
 
-def _listed(values, what: str) -> Iterable:
-    """Return a list that may be absent."""
+def _as_list(values, what: str) -> Iterable:
+    """Return a list; empty for None."""
     if values is None:
         return ()
     if isinstance(values, bytes | Mapping) or not isinstance(values, Iterable):

@@ -1,4 +1,4 @@
-"""Earth mover's distance of consecutive rows of attention (Oh & Schuler 2022), of a text of length 1."""
+"""Earth mover's distance of consecutive attention rows, of a text of length 1 (Oh & Schuler 2022)."""
 
 import torch
 
@@ -6,10 +6,10 @@ MEASURE = {"unit": 0, "masked": False, "site": "head", "tokens": "sum", "bounds"
 
 
 def attention(weights, words):
-    """Return Σ_k |A_ik − A_{i−1,k}| / i, A the sums of a row up to key k; NaN of the first row (0).
+    """Return Σ_k |A_ik − A_{i−1,k}| / i, where A are cumulative sums; NaN for the first row.
 
-    In one dimension that is the least cost of moving one row's weights to the other's, where the
-    first and the last of the i + 1 inputs lie 1 apart.
+    In one dimension, this is the least cost of moving one row's weights to the other's; the first
+    and the last of the i + 1 inputs are 1 apart.
     """
     sums = weights.cumsum(-1)
     sums /= sums[..., -1:].clone()

@@ -1,4 +1,4 @@
-"""Manhattan distance of consecutive rows of attention (Oh & Schuler 2022): Σ_j |a_ij − a_{i−1,j}|."""
+"""Manhattan distance of consecutive attention rows (Oh & Schuler 2022): Σ_j |a_ij − a_{i−1,j}|."""
 
 import torch
 
@@ -6,6 +6,6 @@ MEASURE = {"unit": 0, "masked": False, "site": "head", "tokens": "sum", "bounds"
 
 
 def attention(weights, words):
-    """Return the distance of each row from the one before; NaN of the first."""
+    """Return the distance of each row from the previous one; NaN for the first."""
     values = (weights[..., 1:, :] - weights[..., :-1, :]).abs_().sum(-1)
     return torch.nn.functional.pad(values, (1, 0), value=torch.nan)

@@ -1,4 +1,4 @@
-"""Attention entropy (Ryu & Lewis 2021): H = −Σ_{j<i} a_ij log a_ij, over the inputs before."""
+"""Attention entropy (Ryu & Lewis 2021): H = −Σ_{j<i} a_ij log a_ij, over the previous inputs."""
 
 import torch
 
@@ -6,7 +6,7 @@ MEASURE = {"unit": 1, "masked": False, "site": "head", "tokens": "sum", "bounds"
 
 
 def attention(weights, words):
-    """Return the entropy of each row, its own input left out, nats; NaN of the first."""
+    """Return the entropy of each row without its own input, nats; NaN for the first."""
     values = torch.special.entr(weights.tril(-1)).sum(-1)
     values[..., 0] = torch.nan
     return values

@@ -1,4 +1,4 @@
-"""`attention_last_<k>`, attention to the k words before the word; the word itself is left out."""
+"""`attention_last_<k>`, attention to the k previous words, without the word itself."""
 
 MEASURE = {
     "unit": 0,
@@ -11,7 +11,7 @@ MEASURE = {
 
 
 def attention(weights, words, k):
-    """Return the sum of each row's weights on the tokens of the k words before its own."""
+    """Return the sum of each row's weights on the tokens of the k previous words."""
     back = words[:, :, None] - words[:, None, :]  # words between a query and a key
     seen = (back >= 1) & (back <= k) & (words >= 0)[:, None, :]
     return (weights * seen[:, None]).sum(-1)

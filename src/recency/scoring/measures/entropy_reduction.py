@@ -1,4 +1,4 @@
-"""Reduction of entropy by the word (Hale 2006): max(0, H before the word − H after it)."""
+"""Entropy reduction by the word (Hale 2006): max(0, H before the word − H after it)."""
 
 import numpy as np
 
@@ -6,5 +6,5 @@ MEASURE = {"unit": 1, "masked": False, "reads": ["entropy"]}
 
 
 def value(words):
-    """Return the decrease of entropy from a word's beginning to the next one's; 0 if it increases."""
+    """Return the decrease of entropy from a word to the next one; 0 if it increases."""
     return np.maximum(0.0, words.before("entropy") - words.after("entropy"))

@@ -1,4 +1,4 @@
-"""`layer_surprisal_l<layer>`, surprisal as a layer's states predict it: the logit lens."""
+"""`layer_surprisal_l<layer>`, surprisal predicted from a layer's states: the logit lens."""
 
 MEASURE = {
     "unit": 1,
@@ -12,5 +12,5 @@ MEASURE = {
 
 
 def predictions(log_probability):
-    """Return −log p of the tokens that came, nats."""
+    """Return −log p of the observed tokens, nats."""
     return -log_probability

@@ -1,4 +1,4 @@
-"""`memory_gate_<gate>`, a gate of a recurrent memory, between 0 and 1: the mean over its units."""
+"""`memory_gate_<gate>`, a gate of a recurrent memory, between 0 and 1: the mean over units."""
 
 MEASURE = {
     "unit": 0,
@@ -11,5 +11,5 @@ MEASURE = {
 
 
 def gates(gates, gate):
-    """Return the mean over the units of the gate of this name."""
+    """Return the mean over units of the named gate."""
     return gates[gate].mean(-1)

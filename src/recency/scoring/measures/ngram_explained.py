@@ -1,4 +1,4 @@
-"""Surprisal that an n-gram model explains: the fitted values of surprisal ~ 1 + n-gram surprisal."""
+"""Surprisal explained by an n-gram model: fitted values of surprisal ~ 1 + n-gram surprisal."""
 
 from recency.scoring.ngram_likeness import fit
 

@@ -1,4 +1,4 @@
-"""Surprisal that an n-gram model leaves: the residuals of surprisal ~ 1 + n-gram surprisal."""
+"""Surprisal not explained by an n-gram model: residuals of surprisal ~ 1 + n-gram surprisal."""
 
 from recency.scoring.ngram_likeness import fit
 

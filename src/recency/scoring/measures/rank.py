@@ -1,3 +1,3 @@
-"""Rank of the token that came: 1 + the number of more probable ones."""
+"""Rank of the observed token: 1 + the number of more probable tokens."""
 
 MEASURE = {"unit": 0, "masked": True, "reads": ["rank"]}

@@ -1,4 +1,4 @@
-"""`renyi_<alpha>`, Rényi entropy of the next token, of order α ≥ 0 or inf: H_α = log(Σ p^α) / (1 − α)."""
+"""`renyi_<alpha>`, Rényi entropy of the next token, order α ≥ 0 or inf: log(Σ p^α) / (1 − α)."""
 
 MEASURE = {
     "unit": 1,

@@ -11,5 +11,5 @@ MEASURE = {
 
 
 def states(states, earlier):
-    """Return the length of each step."""
+    """Return the Euclidean norm of each change."""
     return (states - earlier).norm(dim=-1)

@@ -1,8 +1,8 @@
-"""Step size Δ of a selective state-space layer (Gu & Dao 2023): the mean over its units."""
+"""Step size Δ of a selective state-space layer (Gu & Dao 2023): the mean over units."""
 
 MEASURE = {"unit": 0, "masked": False, "site": "layer", "tokens": "sum", "bounds": [0, None]}
 
 
 def steps(steps):
-    """Return the mean over the units; e^(ΔA) is what the state keeps, so that steps add up."""
+    """Return the mean over units; the state decays by e^(ΔA), so steps of tokens add up."""
     return steps.mean(-1)

@@ -1,4 +1,4 @@
-"""`top_<k>`, 1 where the rank is at most k, else 0 (Gehrmann et al. 2019)."""
+"""`top_<k>`, 1 if the rank is at most k, else 0 (Gehrmann et al. 2019)."""
 
 import numpy as np
 
@@ -11,6 +11,6 @@ MEASURE = {
 
 
 def value(words, k):
-    """Return whether the rank is at most k; NaN where there is none."""
+    """Return whether the rank is at most k; NaN without a rank."""
     rank = words.before("rank")
     return np.where(np.isnan(rank), np.nan, rank <= k)

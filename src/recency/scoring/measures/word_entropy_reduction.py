@@ -1,4 +1,4 @@
-"""Reduction of the next word's entropy: max(0, H of words before the word − H after it)."""
+"""Reduction of the next word's entropy: max(0, word entropy before the word − after it)."""
 
 import numpy as np
 

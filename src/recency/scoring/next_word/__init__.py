@@ -1,1 +1,1 @@
-"""Entropy of the next word, not of the next token (docs/surprisal.md)."""
+"""Entropy of the next word, as opposed to the next token (docs/surprisal.md)."""

@@ -1,12 +1,12 @@
-"""What may follow a prefix of a word: the word's end, or a token that goes on with it.
+"""Distributions over the events after a prefix of a word: its end, or a token that continues it.
 
-A network's output layer gives log-probabilities p of tokens of three kinds: those that begin a word
-(SPACE), those that end a text (END), the others (REST). After a prefix the word ends with
-probability s = Σ_SPACE p + Σ_END p, or goes on with a REST token. The entropy of that event is
+Tokens are of three kinds: those that begin a word (SPACE), those that end a text (END), and the
+others (REST). After a prefix, the word ends with probability s = Σ_SPACE p + Σ_END p, or continues
+with a REST token. The entropy of this event is
 
-    h = −s log s − Σ_REST p log p
+    h = −s log s − Σ_REST p log p.
 
-and that of a word's first token, of the kind F with P = Σ_F p, is log P − (Σ_F p log p) / P.
+The entropy of a word's first token, of kind F with P = Σ_F p, is log P − (Σ_F p log p) / P.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ import torch
 from recency.scoring.alignment import END, REST, SPACE
 from recency.scoring.output_layer import LOG2_E, OutputLayer
 
-#: The order of kinds in the rows of an output layer.
+#: The order of the kinds in the rows of an output layer.
 ORDER = (SPACE, END, REST)
-#: Numbers that the logits of a group of prefixes hold at once (128 MB).
+#: Most logits in memory at once for a group of prefixes (128 MB).
 KEPT = 2**25
-#: Tokens whose largest logit is taken off where logits lie far from 0.
+#: Number of tokens that are probed for a large logit to subtract where logits are far from 0.
 PROBES = 64
 
 
@@ -37,9 +37,9 @@ class Events:
     information : dict of int to Tensor (n,)
         Kind → Σ p log p of its tokens.
     total : Tensor (n,)
-        log Σ exp of all logits, less what was taken off `logits`.
-    logits : Tensor (n, tokens of the kind that is kept)
-        So that log p = logits − total.
+        log Σ exp of all logits, less the shift of `logits`.
+    logits : Tensor (n, tokens of the stored kind)
+        Shifted logits: log p = logits − total.
     """
 
     mass: dict[int, torch.Tensor]
@@ -53,11 +53,11 @@ class Events:
         return self.mass[SPACE] + self.mass[END]
 
     def entropy_of_next(self) -> torch.Tensor:
-        """Return the entropy of the next event: the word's end, or the token that goes on."""
+        """Return the entropy of the next event: the word's end, or a token that continues it."""
         return (torch.special.entr(self.stop) - self.information[REST]).clamp(min=0)
 
     def first_mass(self, kind: int, with_end: bool) -> torch.Tensor:
-        """Return the probability of a first token of a kind, or of the text's end as well."""
+        """Return the probability of a kind of first token, `with_end` plus the text's end."""
         return self.mass[kind] + self.mass[END] if with_end else self.mass[kind]
 
     def entropy_of_first(self, kind: int, with_end: bool) -> torch.Tensor:
@@ -69,12 +69,12 @@ class Events:
         return (mass.log() - information / mass).clamp(min=0)
 
     def probabilities(self, rows: torch.Tensor | slice) -> torch.Tensor:
-        """Return p of the tokens of the kind that is kept, (rows, tokens), float64."""
+        """Return p of the tokens of the stored kind, (rows, tokens), float64."""
         return (self.logits[rows].double() - self.total[rows, None]).exp_()
 
 
 class NextEvents:
-    """The distributions that a network's output layer gives after prefixes."""
+    """Compute the distributions after prefixes with a network's output layer."""
 
     def __init__(self, layer: OutputLayer):
         self.layer = layer
@@ -91,24 +91,24 @@ class NextEvents:
         return len(self.tokens[kind])
 
     def parts(self, states: torch.Tensor, kind: int) -> Iterator[tuple[slice, Events]]:
-        """Yield the events after some states at a time, whose probabilities may be held in float64."""
+        """Yield slices of the states and the events after them, small enough for float64."""
         step = max(1, KEPT // 4 // max(1, self.size(kind)))
         for start in range(0, len(states), step):
             part = slice(start, min(start + step, len(states)))
             yield part, self.after(states[part], kind)
 
     def after(self, states: torch.Tensor, kept: int) -> Events:
-        """Return the events after states (n, width); logits of the kind `kept` stay."""
+        """Return the events after states (n, width), with the logits of the kind `kept`."""
         states = states.to(self.layer.exact.dtype)
         first, last = self.bounds[kept]
         logits = states.new_empty(len(states), last - first)
         products = torch.zeros(3, len(states), dtype=torch.float64, device=states.device)
         done = 0
 
-        def add(block: torch.Tensor, own: object) -> torch.Tensor:
+        def add(block: torch.Tensor, _: object) -> torch.Tensor:
             nonlocal done
             begin, done = done, done + block.shape[1]
-            kind = next(n for n, each in enumerate(ORDER) if begin < self.bounds[each][1])
+            kind = next(n for n, name in enumerate(ORDER) if begin < self.bounds[name][1])
             if ORDER[kind] == kept:
                 logits[:, begin - first : done - first] = block
             exps = (block * LOG2_E).exp2_()
@@ -118,7 +118,7 @@ class NextEvents:
 
         masses = self.layer.masses(states, add, torch.add, self._shift(states))
         sums = masses.sum(0)
-        # Sums of float32 that are too small, or too large, are done again in float64.
+        # float32 sums that under- or overflow are recomputed in float64.
         if not bool(torch.isfinite(sums).all() and (sums > 1e-25).all()) or not bool(
             torch.isfinite(products).all()
         ):
@@ -133,7 +133,7 @@ class NextEvents:
         )
 
     def _exactly(self, states: torch.Tensor, kept: int) -> Events:
-        """Do what `after` does in float64, from whole distributions."""
+        """Compute the result of `after` in float64, from whole distributions."""
         logs = torch.cat([self.layer._logs(part) for part in states.split(64)])
         mass, information = {}, {}
         for kind, tokens in self.tokens.items():
@@ -143,7 +143,7 @@ class NextEvents:
         return Events(mass, information, logs.new_zeros(len(logs)), logs[:, self.tokens[kept]])
 
     def _shift(self, states: torch.Tensor) -> torch.Tensor | None:
-        """Return what is taken off the logits (n, 1) where they lie far from 0."""
+        """Return a shift (n, 1) to subtract from logits that are far from 0."""
         if not self.layer.far:
             return None
         rows = torch.linspace(0, len(self.layer.row) - 1, PROBES, device=states.device).long()

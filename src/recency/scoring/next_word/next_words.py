@@ -1,10 +1,10 @@
 """Entropy of the next word at the beginning of each word of a text (Clark, Oh & Schuler 2025).
 
-A word is a first token that begins a word and further tokens that do not, up to a token that begins
-the next word or ends the text. Its entropy before a word of the text is that of all such words,
-given the text up to there; that the word before has ended is given, too: first tokens are those that
-begin a word, and their probabilities are divided by their sum. Three methods: samples
-(recency.scoring.next_word.word_sampling), a list of words, and a beam (recency.scoring.next_word.word_bounds).
+A word is a word-initial token and the tokens after it, up to a token that begins the next word or
+ends the text. The entropy at a word of the text is over all such words given the earlier text and
+given that the previous word has ended: the probabilities of word-initial tokens are normalised to
+sum 1. The methods are sampling (recency.scoring.next_word.word_sampling), enumeration of a list of
+words and a beam (recency.scoring.next_word.word_bounds).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,33 +27,33 @@ from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 from recency.scoring.next_word.word_sampling import Sampling
 from recency.scoring.windows import reads_on, sees_length, window_of, windows
 
-#: Prefixes that run together, those whose keys and values are held (at most so many bytes), and
-#: tokens of texts that are read together.
+#: Prefixes that run together; prefixes whose keys and values are in memory, and their bytes; tokens
+#: of texts that are read together.
 NODES, HELD, HELD_BYTES, TOKENS = 1024, 4096, 2**28, 512
-#: States computed in two ways may differ by this share of the largest (in bfloat16: by the second).
+#: Relative tolerance between two computations of a state, in float32 and in bfloat16.
 CLOSE, CLOSE_BF16 = 1e-3, 1e-1
 
 
 @dataclass(frozen=True)
 class Root:
-    """A place where a word begins: token `place` of a text, predicted after `length` inputs."""
+    """A position where a word begins: token `place` of a text, predicted after `length` inputs."""
 
     text: int
     place: int
-    kind: int  # of the tokens that a word may begin with there
+    kind: int  # kind of the tokens that may begin the word
     window: int
     length: int
 
 
 class Group:
-    """Roots of one kind, and the tree of prefixes that go on from them.
+    """Roots of one kind, and the tree of prefixes that continue them.
 
     Attributes
     ----------
     states : Tensor (roots, width)
-        Those that predict the first token.
+        The states that predict the first token.
     keys : list of tuple of int
-        The text and the place in it of each root.
+        Each root's text and position.
     """
 
     def __init__(self, roots, states, grow: Callable, begin: Callable, check: Callable):
@@ -63,19 +63,19 @@ class Group:
         self.restart()
 
     def restart(self) -> None:
-        """Begin the tree again."""
+        """Restart the tree."""
         self._begin()
         self._levels: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """Add a token after each of `parents`, numbers in the level before; return their states."""
+        """Add a token after each of `parents` (numbers in the last level); return their states."""
         states = self._grow(parents, tokens)
         self._levels.append((parents, tokens))
         self._check(self, states)
         return states
 
     def line(self, node: int) -> tuple[Root, list[int]]:
-        """Return the root of a prefix of the last level, and its tokens."""
+        """Return the root and the tokens of a prefix in the last level."""
         tokens: list[int] = []
         for parents, here in reversed(self._levels):
             tokens.insert(0, int(here[node]))
@@ -84,7 +84,7 @@ class Group:
 
 
 class NextWords:
-    """Word entropies of texts under one network.
+    """Compute word entropies of texts with a network.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class NextWords:
     output_layer : recency.scoring.output_layer.OutputLayer
     settings : WordEntropy
     start : int or None
-        The token before each text.
+        Begin token of each text.
     stride, window : int or None
-        As surprisal's (recency.scoring.causal.score).
+        See `recency.scoring.causal.score`.
     bf16 : bool
         Whether matrix products are in bfloat16.
     """
@@ -137,7 +137,9 @@ class NextWords:
     def _body(self, **inputs):
         lower = torch.autocast(self.network.device.type, torch.bfloat16, enabled=self.bf16)
         layout = (
-            nullcontext() if self.bf16 else forward.laid_out(self.network, forward.WORTH_A_LAYOUT)
+            nullcontext()
+            if self.bf16
+            else forward.use_layouts(self.network, forward.WORTH_A_LAYOUT)
         )
         with lower, layout:
             return self.body(**inputs)
@@ -149,10 +151,10 @@ class NextWords:
         after_last: bool = False,
         report: Callable[[int, int], None] = lambda done, total: None,
     ) -> list[dict[str, np.ndarray]]:
-        """Return the columns of each text: (tokens + 1,), nats, null but where a word begins.
+        """Return the columns of each text: (tokens + 1,), nats, NaN except where a word begins.
 
-        `after_last` adds the entropy at the end of each text. A word that does not begin with a
-        token that begins a word has none, for nothing says that the word before it has ended.
+        `after_last` adds the entropy at the end of each text. Words that do not begin with a
+        word-initial token have none, since nothing marks the end of the previous word.
         """
         columns: list[dict[str, np.ndarray]] = [{} for _ in texts]
         cut = [
@@ -162,20 +164,20 @@ class NextWords:
             if roots
         ]
         total, done = sum(len(roots) for _, roots in cut), 0
-        for pack in _packs(cut):
+        for pack in _pack_windows(cut):
             results = list(self._pack(pack))
             for group, values in results:
-                for name, each in values.items():
-                    for (number, place), value in zip(group.keys, each, strict=True):
+                for name, of_roots in values.items():
+                    for (number, token), value in zip(group.keys, of_roots, strict=True):
                         blank = np.full(len(texts[number].ids) + 1, np.nan)
-                        columns[number].setdefault(name, blank)[place] = value
+                        columns[number].setdefault(name, blank)[token] = value
                 done += len(group.keys)
                 report(done, total)
-        names = {name for each in columns for name in each}
+        names = {name for of_text in columns for name in of_text}
         names |= {NAME, *(name for name, _ in self.method.settings.columns)}
-        for text, each in zip(texts, columns, strict=True):
+        for text, of_text in zip(texts, columns, strict=True):
             for name in names:
-                each.setdefault(name, np.full(len(text.ids) + 1, np.nan))
+                of_text.setdefault(name, np.full(len(text.ids) + 1, np.nan))
         return columns
 
     def _windows(self, number: int, text: Text, after_last: bool) -> Iterator[tuple]:
@@ -183,7 +185,7 @@ class NextWords:
         if not len(text.ids):
             return
         firsts = np.unique(text.word, return_index=True)[1]
-        kinds = {int(place): SPACE for place in firsts if self.kind[text.ids[place]] == SPACE}
+        kinds = {int(first): SPACE for first in firsts if self.kind[text.ids[first]] == SPACE}
         if self.kind[text.ids[0]] != SPACE:
             kinds[0] = REST
         if after_last:
@@ -205,7 +207,7 @@ class NextWords:
             yield window.ids, roots
 
     def _pack(self, pack: list[tuple]) -> Iterator[tuple[Group, dict]]:
-        """Score windows that are read together."""
+        """Score a pack of windows."""
         if self.carried:
             for ids, roots in pack:
                 yield from self._carried(ids, roots)
@@ -221,13 +223,13 @@ class NextWords:
         yield from self._whole(texts, roots)
 
     def _at_once(self, held: int = NODES) -> int:
-        """Return how many roots make a group of which so many prefixes are held."""
+        """Return the number of roots in a group with `held` prefixes in memory."""
         return max(1, held // self.method.nodes)
 
     def _groups(self, roots: list[tuple], at_once: int) -> Iterator[list[tuple]]:
         """Cut roots into groups of one kind."""
-        roots = sorted(roots, key=lambda each: each[1].kind != SPACE)
-        for _, same in groupby(roots, key=lambda each: each[1].kind):
+        roots = sorted(roots, key=lambda pair: pair[1].kind != SPACE)
+        for _, same in groupby(roots, key=lambda pair: pair[1].kind):
             same = list(same)
             for first in range(0, len(same), at_once):
                 yield same[first : first + at_once]
@@ -262,7 +264,7 @@ class NextWords:
         self.checked = max(self.checked, longest)
 
     def _compare(self, texts, rows, group, grown, node: int) -> None:
-        """Compute the state of a prefix again from its whole text; leave branches where it differs."""
+        """Raise NoBranchesError if a prefix's state differs from that of its whole text."""
         root, tokens = group.line(node)
         ids = texts[rows[root]][: root.length] + tokens
         expected = self._body(
@@ -290,7 +292,7 @@ class NextWords:
 
     def _carried(self, ids, roots) -> Iterator[tuple[Group, dict]]:
         reader, read = CarriedStates(self.network, self.bf16), 0
-        for same in _runs(roots, self._at_once()):
+        for same in _group_runs(roots, self._at_once()):
             pieces = []
             for root in same:
                 pieces.append(ids[read : root.length])
@@ -315,21 +317,21 @@ def _unchecked(group: Group, grown: torch.Tensor) -> None:
     """Check nothing: the states are not computed by attention in branches."""
 
 
-def _runs(roots: list[Root], at_once: int) -> Iterator[list[Root]]:
-    """Yield roots in order, some at a time, of one kind."""
+def _group_runs(roots: list[Root], at_once: int) -> Iterator[list[Root]]:
+    """Yield consecutive roots of one kind, at most `at_once`."""
     for _, same in groupby(roots, key=lambda root: root.kind):
         same = list(same)
         for first in range(0, len(same), at_once):
             yield same[first : first + at_once]
 
 
-def _packs(cut: list[tuple]) -> Iterator[list[tuple]]:
-    """Group windows of similar length, so that few tokens are read together."""
+def _pack_windows(cut: list[tuple]) -> Iterator[list[tuple]]:
+    """Group windows of similar length into packs of about TOKENS tokens."""
     pack: list[tuple] = []
-    for each in sorted(cut, key=lambda one: -len(one[0])):
+    for window in sorted(cut, key=lambda pair: -len(pair[0])):
         if pack and len(pack[0][0]) * (len(pack) + 1) > TOKENS:
             yield pack
             pack = []
-        pack.append(each)
+        pack.append(window)
     if pack:
         yield pack

@@ -1,9 +1,10 @@
-"""Attention of many continuations to the texts that they go on from, without a copy of a text's keys.
+"""Attention of many continuations to their shared texts, without copying the texts' keys.
 
-A text is read once; the keys and values of each layer stay. Continuations are a tree: each token has
-a place in its text, a parent, and attends to the text before that place, to the tokens of its own
-branch and to itself. All tokens of a level of the tree run as one batch, an attention function of
-transformers' registry: softmax over those three parts of a·s + b, with the layer's bias, if any.
+A text is read once, and the keys and values of each layer are stored. Continuations form a tree:
+each token has a position in its text and a parent, and attends to the text before that position, to
+the tokens of its branch and to itself. All tokens of a level run as one batch, with an attention
+function in transformers' registry: the softmax of a·s + b over these three parts, with the layer's
+bias, if any.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,28 +21,32 @@ from recency.attention import biased
 
 #: Names in the registry, without a bias and with one.
 PLAIN, BIASED = "recency_branches", "recency_branches_biased"
-#: Scores that are held at once (64 MB).
+#: Attention scores in memory at once (64 MB).
 SCORES = 2**24
-#: Arguments of an attention function that this one does not compute with.
+#: Arguments of attention functions that are not supported here.
 WITHOUT_MEANING = ("softcap", "s_aux", "cu_seq_lens_q", "chunk_size", "attention_chunk_size")
 
 
 class NoBranchesError(Exception):
-    """The network's attention cannot be computed here; each continuation is read as a whole."""
+    """The network's attention is not supported here; each continuation is read as a whole."""
 
 
 @dataclass
 class _Pass:
-    """What attention needs to know of the batch that is running."""
+    """The state that attention reads while a batch runs."""
 
-    keys: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]]  # of texts: (heads, tokens, width)
-    text: torch.Tensor | None = None  # of each key (tokens,)
-    place: torch.Tensor | None = None  # of each key in its text (tokens,)
+    keys: dict[
+        nn.Module, tuple[torch.Tensor, torch.Tensor]
+    ]  # texts' keys, values: (heads, tokens, width)
+    text: torch.Tensor | None = None  # text of each key (tokens,)
+    place: torch.Tensor | None = None  # position of each key in its text (tokens,)
     levels: dict[nn.Module, list] = field(default_factory=dict)  # keys and values of each level
-    fresh: dict[nn.Module, list] = field(default_factory=dict)  # those of the level that is running
-    valid: torch.Tensor | None = None  # while texts are read: (rows, tokens), no padding
-    of_text: torch.Tensor | None = None  # the text of each query (queries,)
-    length: torch.Tensor | None = None  # tokens of its text that each query sees (queries,)
+    fresh: dict[nn.Module, list] = field(
+        default_factory=dict
+    )  # keys and values of the running level
+    valid: torch.Tensor | None = None  # (rows, tokens) without padding, while texts are read
+    of_text: torch.Tensor | None = None  # text of each query (queries,)
+    length: torch.Tensor | None = None  # text tokens that each query sees (queries,)
     ancestors: torch.Tensor | None = None  # (queries, levels): numbers in each level
 
 
@@ -59,7 +64,7 @@ def branch_attention(
     sliding_window: int | None = None,
     **kwargs,
 ) -> tuple[torch.Tensor, None]:
-    """Attend as transformers' attention functions do; what the batch is, is in `_RUNNING`."""
+    """Compute attention, with the interface of transformers; the batch's state is in `_RUNNING`."""
     running = _RUNNING[-1]
     if any(kwargs.get(name) is not None for name in WITHOUT_MEANING):
         raise NoBranchesError
@@ -67,7 +72,7 @@ def branch_attention(
     if running.valid is not None:
         valid = running.valid
         running.keys[module] = tuple(
-            each.transpose(1, 2)[valid].transpose(0, 1).contiguous() for each in (key, value)
+            states.transpose(1, 2)[valid].transpose(0, 1).contiguous() for states in (key, value)
         )
         if getattr(module, "recency_bias", None) is not None:
             given = {"sliding_window": sliding_window, **kwargs}
@@ -92,7 +97,7 @@ def branch_attention(
 
 
 def _parts(running: _Pass, heads: int) -> Iterator[slice]:
-    """Cut the queries so that the scores of a part are at most so many."""
+    """Cut the queries into slices of at most SCORES attention scores."""
     keys = max(1, len(running.place))
     step = max(1, SCORES // (heads * keys))
     for start in range(0, len(running.length), step):
@@ -115,17 +120,18 @@ def _attend(module, running, query, key, value, scaling, window, part) -> torch.
     by_key = query.reshape(key.shape[0], groups * queries, width)
     scores = torch.matmul(by_key, context_keys[:, span].transpose(1, 2)) * scaling
     scores = scores.view(heads, queries, last - first)
-    # The branch: ancestors, and the token itself, last.
-    own = [
+    # The branch: ancestors, then the token itself.
+    cached = [
         (level_keys[:, ancestors[:, n]], level_values[:, ancestors[:, n]])
         for n, (level_keys, level_values) in enumerate(running.levels.get(module, []))
     ]
-    own.append((key[:, part], value[:, part]))
+    cached.append((key[:, part], value[:, part]))
     branch_keys, branch_values = (
-        torch.stack(each, 2).repeat_interleave(groups, 0) for each in zip(*own, strict=True)
+        torch.stack(tensors, 2).repeat_interleave(groups, 0)
+        for tensors in zip(*cached, strict=True)
     )  # (heads, queries, levels + 1, width)
     branch = torch.matmul(branch_keys, query[..., None])[..., 0] * scaling
-    place = length + levels  # of the query in its text
+    position = length + levels  # query's position in its text
     places = length + torch.arange(levels + 1, device=query.device)
     key_place = running.place[span]
     bias = getattr(module, "recency_bias", None)
@@ -133,14 +139,14 @@ def _attend(module, running, query, key, value, scaling, window, part) -> torch.
         if bias.uses_length or bias.uses_width:
             raise NoBranchesError
         head = torch.arange(heads, device=query.device)[:, None, None]
-        a, b = bias(head, place, key_place, 0)
+        a, b = bias(head, position, key_place, 0)
         scores = scores * a + b
-        a, b = bias(head, place, places, 0)
+        a, b = bias(head, position, places, 0)
         branch = branch * a + b
     hidden = hidden[:, span]
     if isinstance(window, int):
-        hidden = hidden | (place - key_place >= window)
-        branch = branch.masked_fill(place - places >= window, float("-inf"))
+        hidden = hidden | (position - key_place >= window)
+        branch = branch.masked_fill(position - places >= window, float("-inf"))
     exact = torch.promote_types(query.dtype, torch.float32)
     scores = scores.to(exact).masked_fill_(hidden, float("-inf"))
     branch = branch.to(exact)
@@ -162,12 +168,12 @@ AttentionMaskInterface.register(BIASED, biased._mask)
 
 
 class Branches:
-    """Texts that were read, and a tree of continuations of them.
+    """Stored texts, and a tree of their continuations.
 
     Parameters
     ----------
     model, body
-        A network, and the part of it whose first output is the states of tokens.
+        A network, and the part of it whose first output is the tokens' states.
     """
 
     def __init__(self, model: PreTrainedModel, body: Callable):
@@ -182,7 +188,7 @@ class Branches:
         _RUNNING.append(running)
         try:
             yield
-        except (TypeError, ValueError, KeyError) as error:  # the network takes no such arguments
+        except (TypeError, ValueError, KeyError) as error:  # arguments that the network refuses
             raise NoBranchesError from error
         finally:
             _RUNNING.pop()
@@ -202,40 +208,43 @@ class Branches:
             states = self.body(input_ids=ids.to(device), use_cache=False)[0]
         if not self.running.keys:
             raise NoBranchesError
-        row, place = valid.nonzero(as_tuple=True)
-        self.running.text, self.running.place = row.to(device), place.to(device)
+        row, column = valid.nonzero(as_tuple=True)
+        self.running.text, self.running.place = row.to(device), column.to(device)
         self.running.valid = None
         return [states[row, : len(text)] for row, text in enumerate(texts)]
 
     @property
     def bytes(self) -> int:
-        """The bytes of a token's keys and values in all layers."""
+        """The size of a token's keys and values in all layers, bytes."""
         pairs = self.running.keys.values()
-        return sum(each[:, 0].numel() * each.element_size() for pair in pairs for each in pair)
+        return sum(
+            tensor[:, 0].numel() * tensor.element_size() for pair in pairs for tensor in pair
+        )
 
     def begin(self, text: torch.Tensor, length: torch.Tensor) -> None:
-        """Begin a tree of which root n goes on from the first `length[n]` tokens of `text[n]`."""
+        """Start a tree whose root n continues the first `length[n]` tokens of `text[n]`."""
         self.roots = (text, length)
         self.of_root: list[torch.Tensor] = []  # the root of each token, level by level
         self.parents: list[torch.Tensor] = []
         self.running.levels = {}
 
     def extend(self, parents: torch.Tensor, tokens: torch.Tensor, at_once: int) -> torch.Tensor:
-        """Add a level: a token after each of `parents` (numbers in the level before, or of roots).
+        """Add a level: a token after each of `parents` (numbers in the last level, or of roots).
 
         Returns
         -------
-        Tensor (tokens, width): their states.
+        Tensor (tokens, width)
+            Their states.
         """
-        if self.parents:  # of the level before, only what is gone on from stays
+        if self.parents:  # drop tokens of the last level without a continuation
             used, parents = torch.unique(parents, return_inverse=True)
             self.parents[-1] = self.parents[-1][used]
             self.of_root[-1] = self.of_root[-1][used]
             for levels in self.running.levels.values():
-                levels[-1] = tuple(each[:, used] for each in levels[-1])
+                levels[-1] = tuple(tensor[:, used] for tensor in levels[-1])
         root = self.of_root[-1][parents] if self.of_root else parents
         ancestors = []
-        if self.parents:  # from the level before back to the first
+        if self.parents:  # from the last level back to the first
             at = parents
             for level in range(len(self.parents) - 1, -1, -1):
                 ancestors.insert(0, at)
@@ -257,7 +266,7 @@ class Branches:
                 )
             states.append(output[0][0])
         for module, parts in running.fresh.items():
-            whole = tuple(torch.cat(each, 1) for each in zip(*parts, strict=True))
+            whole = tuple(torch.cat(tensor, 1) for tensor in zip(*parts, strict=True))
             running.levels.setdefault(module, []).append(whole)
         running.fresh = {}
         self.parents.append(parents)

@@ -1,8 +1,8 @@
-"""States of a network after prefixes of words, each of which goes on from a place in a text.
+"""States of a network after prefixes of words that continue a text.
 
-Three ways, of one interface (`read`, `begin`, `extend`): transformers' attention, whose text is read
-once (prefix_attention.Branches); recurrent networks, whose state goes on from the text's
-(`CarriedStates`); and any causal network, which reads text and prefix as a whole (`WholeTexts`).
+There are three implementations: prefix_attention.Branches (attention; the text is read once),
+`CarriedStates` (recurrent networks; the text's state is carried on) and `WholeTexts` (any causal
+network; text and prefix are read together).
 """
 
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from recency.scoring.windows import Window, batches, sees_length
 
 
 class WholeTexts:
-    """Any causal network: text and prefix are read together, for each prefix."""
+    """Any causal network: each prefix is read together with its text."""
 
     def __init__(self, model: PreTrainedModel, body: Callable, bf16: bool = False):
         self.model, self.body, self.bf16 = model, body, bf16
         self.padded = not sees_length(model)
 
     def read(self, texts: list[list[int]]) -> list[None]:
-        """Keep the texts; states are those of `begin`."""
+        """Store the texts; `begin` computes states."""
         self.texts = texts
         return [None] * len(texts)
 
     def begin(self, text: torch.Tensor, length: torch.Tensor) -> None:
-        """Begin a tree of which root n goes on from the first `length[n]` tokens of `text[n]`."""
+        """Start a tree whose root n continues the first `length[n]` tokens of `text[n]`."""
         pairs = zip(text.tolist(), length.tolist(), strict=True)
         self.prefixes = [self.texts[number][:tokens] for number, tokens in pairs]
 
     def roots(self) -> torch.Tensor:
-        """Return the states (roots, width) that the texts leave."""
+        """Return the states (roots, width) at the end of the texts."""
         return self._states(forward.tokens_at_once(self.model))
 
     def extend(self, parents: torch.Tensor, tokens: torch.Tensor, at_once: int) -> torch.Tensor:
@@ -52,16 +52,16 @@ class WholeTexts:
 
 
 class CarriedStates:
-    """A recurrent network of this project: the state of a text goes on into each prefix."""
+    """A recurrent network of this project: each prefix continues from the text's state."""
 
     def __init__(self, model: PreTrainedModel, bf16: bool = False):
         self.model, self.bf16 = model, bf16
         self.state = model.base_model.start(1)
 
     def read_on(self, pieces: list[list[int]]) -> torch.Tensor:
-        """Read on in the text, piece by piece; return the states after each (pieces, width).
+        """Read further pieces of the text; return the states after each (pieces, width).
 
-        The pieces' ends are the roots of the next tree.
+        The ends of the pieces are the roots of the next tree.
         """
         outputs, carried = [], []
         for piece in pieces:
@@ -70,7 +70,7 @@ class CarriedStates:
                 last = hidden[:, -1]
             outputs.append(last)
             carried.append(self.state)
-        self.level = _joined(carried)
+        self.level = _concatenate(carried)
         return torch.cat(outputs)
 
     def extend(self, parents: torch.Tensor, tokens: torch.Tensor, at_once: int) -> torch.Tensor:
@@ -78,11 +78,11 @@ class CarriedStates:
         hidden, carried = [], []
         for start in range(0, len(tokens), at_once):
             part = slice(start, start + at_once)
-            state = tuple(tuple(each[parents[part]] for each in layer) for layer in self.level)
+            state = tuple(tuple(tensor[parents[part]] for tensor in layer) for layer in self.level)
             output, state = self._run(tokens[part, None], state)
             hidden.append(output[:, -1])
             carried.append(state)
-        self.level = _joined(carried)
+        self.level = _concatenate(carried)
         return torch.cat(hidden)
 
     def _run(self, ids: torch.Tensor, state: tuple) -> tuple[torch.Tensor, tuple]:
@@ -92,9 +92,9 @@ class CarriedStates:
         return output.last_hidden_state, output.state
 
 
-def _joined(states: list[tuple]) -> tuple:
-    """Join states of several batches to those of one."""
+def _concatenate(states: list[tuple]) -> tuple:
+    """Concatenate the states of several batches."""
     return tuple(
-        tuple(torch.cat(each) for each in zip(*layers, strict=True))
+        tuple(torch.cat(tensors) for tensors in zip(*layers, strict=True))
         for layers in zip(*states, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Entropy of the next word by the words of a list, and by bounds from the prefixes of a beam."""
+"""Entropy of the next word over a list of words, and bounds of it from a beam of prefixes."""
 
 import numpy as np
 import torch
@@ -15,11 +15,11 @@ LEAST = 1e-9
 
 
 class Enumeration:
-    """Entropy among the words of a list: each word's probability is that it comes and ends.
+    """Entropy over the words of a list.
 
-    p(w) = Π p(token | context, tokens before) · s, with the first token among those of its kind and
-    s the probability that the word ends there (recency.scoring.next_word.next_events). With M = Σ_w p(w) the
-    value is −Σ_w p(w)/M log p(w)/M, and the mass outside the list 1 − M.
+    p(w) = Π p(token | context, earlier tokens) · s, where the first token's probability is conditional
+    on its kind, and s is the probability that the word ends (recency.scoring.next_word.next_events).
+    With M = Σ_w p(w), the entropy is −Σ_w p(w)/M log p(w)/M, and the mass outside the list is 1 − M.
     """
 
     def __init__(self, events: NextEvents, settings: WordEntropy, tokenizer, kind: np.ndarray):
@@ -32,7 +32,7 @@ class Enumeration:
         self.nodes = max(1, largest)
 
     def run(self, group) -> dict[str, np.ndarray]:
-        """Return the values of a group (recency.scoring.next_word.next_words.Group), nats, by column."""
+        """Return the columns of a group (next_words.Group), nats."""
         count = len(group.keys)
         self.mass, self.information = np.zeros(count), np.zeros(count)
         for part in self.lists[group.kind]:
@@ -62,7 +62,7 @@ class Enumeration:
             number = self.events.number[torch.as_tensor(number, device=device).long()]
             root = np.repeat(np.arange(count), len(tokens))
             is_word = np.flatnonzero(np.tile(part.is_word[level], count))
-            # Where in this level's rows each prefix of the next one goes on.
+            # Row in this level of each prefix's parent.
             offset = np.repeat(np.arange(count) * len(tokens), len(further))
             parents = np.tile(further, count) + offset
             following = torch.as_tensor(parents, device=device)
@@ -82,7 +82,7 @@ class Enumeration:
 
 
 class _Part:
-    """A part of a list of words as a tree of tokens: of each level parents, tokens, ends of words."""
+    """Part of a list of words as a tree of tokens: parents, tokens and word ends of each level."""
 
     def __init__(self, spelled: list[tuple[int, ...]]):
         levels: dict[int, dict[tuple, int]] = {}
@@ -102,17 +102,17 @@ class _Part:
 
 
 def _parts(spelled, first: int, kind: np.ndarray, longest: int) -> list[_Part]:
-    """Check how words are spelled in tokens, and cut the list so that few prefixes run together."""
+    """Check the tokens of words, and cut the list into parts of at most NODES // 2 words."""
     for word, tokens in spelled:
         kinds = kind[tokens] if len(tokens) else np.zeros(0)
         starts = len(tokens) and kinds[0] == first
-        # A tokenizer may write a text's first word with a space as well.
+        # A tokenizer may also add a space before a text's first word.
         if first == REST and len(tokens) and kinds[0] == SPACE:
             starts = True
         if not starts or (kinds[1:] != REST).any():
             raise InputError(
-                f"{NAME}: the word {word!r} of `words` is not a first token that begins a word and "
-                "tokens that go on with it; leave it out"
+                f"{NAME}: the word {word!r} of `words` is not a token that begins a word and "
+                "tokens that continue it; leave it out"
             )
         if len(tokens) > longest:
             raise InputError(
@@ -126,11 +126,11 @@ def _parts(spelled, first: int, kind: np.ndarray, longest: int) -> list[_Part]:
 
 
 class Beam:
-    """Bounds of the entropy from the most probable prefixes of each number of tokens.
+    """Bounds of the entropy from the most probable prefixes of each length.
 
-    H = Σ_x p(x) h(x) over prefixes x (recency.scoring.next_word.word_sampling). The lower bound has the terms
-    of the prefixes that were expanded. A prefix of n tokens that was not adds at most its
-    probability times (longest − n) log(R + 1), R being the tokens that may go on with a word.
+    H = Σ_x p(x) h(x) over prefixes x (recency.scoring.next_word.word_sampling). The lower bound
+    sums the expanded prefixes. A prefix of n tokens that is not expanded adds at most its
+    probability times (longest − n) log(R + 1), where R is the number of REST tokens.
     """
 
     def __init__(self, events: NextEvents, settings: WordEntropy):
@@ -138,7 +138,7 @@ class Beam:
         self.nodes = settings.beam
 
     def run(self, group) -> dict[str, np.ndarray]:
-        """Return the bounds of a group (recency.scoring.next_word.next_words.Group), nats, by column."""
+        """Return the bounds of a group (next_words.Group), nats, as columns."""
         count, longest = len(group.keys), self.settings.longest
         most = np.log(self.events.size(REST) + 1)
         lower, extra, left = np.zeros((3, count))
@@ -166,7 +166,7 @@ class Beam:
                 row, column = np.nonzero(values >= LEAST)
                 number = self.events.tokens[REST][best.indices].cpu().numpy()[row, column]
                 children.append((mine[row], row + part.start, number, values[row, column]))
-            columns = [np.concatenate(each) for each in zip(*children, strict=True)]
+            columns = [np.concatenate(parts) for parts in zip(*children, strict=True)]
             root, parent, token, weight = self._best(*columns)
         upper = lower + extra
         return {
@@ -177,9 +177,9 @@ class Beam:
         }
 
     def _first(self, group, lower: np.ndarray) -> tuple:
-        """Return the most probable first tokens, and the mass of all."""
+        """Return the most probable first tokens, and the mass of all first tokens."""
         kind, with_end = group.kind, self.settings.end_of_text
-        found, there = [], np.zeros(len(lower))
+        children, there = [], np.zeros(len(lower))
         for part, after in self.events.parts(group.states, kind):
             mass = after.first_mass(kind, with_end)
             lower[part] += after.entropy_of_first(kind, with_end).cpu().numpy()
@@ -190,8 +190,8 @@ class Beam:
             row, column = np.nonzero(values >= LEAST)
             number = self.events.tokens[kind][best.indices].cpu().numpy()[row, column]
             roots = row + part.start
-            found.append((roots, roots, number, values[row, column]))
-        columns = [np.concatenate(each) for each in zip(*found, strict=True)]
+            children.append((roots, roots, number, values[row, column]))
+        columns = [np.concatenate(parts) for parts in zip(*children, strict=True)]
         return (*columns, there)
 
     def _best(self, root, parent, token, weight) -> tuple:

@@ -1,4 +1,4 @@
-"""Word entropy of texts as statistics next to their scores, its tolerance, and notes for the log."""
+"""Add word entropy to texts' scores, check its tolerance, and describe it for the log."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from recency.errors import InputError
 from recency.scoring.alignment import Text
 from recency.scoring.begin_token import begin_token
-from recency.scoring.measures import Asked
+from recency.scoring.measures import MeasureRequest
 from recency.scoring.next_word.next_words import NextWords
 from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 from recency.scoring.results import UNITS
@@ -20,7 +20,7 @@ def add(
     model,
     texts: Sequence[Text],
     scores: Sequence,
-    asked: Asked,
+    asked: MeasureRequest,
     settings: WordEntropy,
     names: Sequence[tuple[object, Sequence[str]]],
     bos: bool | str = True,
@@ -36,19 +36,19 @@ def add(
     ----------
     model : recency.scoring.surprisal.Model
     texts, scores : sequence
-        Tokens of each text, and its `causal.Scores`, which are changed.
+        Tokens of each text, and its `causal.Scores`, which are modified.
     asked : Asked
-        With the measures that need word entropy.
+        The requested measures.
     settings : WordEntropy
     names : sequence of (item, words)
-        How each text and its words are called.
+        Each text's item and words, for messages.
     bos, stride, window, precision, report
-        As surprisal's.
+        See `recency.scoring.surprisal.score_words`.
 
     Raises
     ------
     InputError
-        Where a word's standard error, or the distance of its bounds, exceeds the tolerance.
+        If a word's standard error, or the distance of its bounds, exceeds the tolerance.
     """
     words = NextWords(
         *(model, model.output_layers[precision], settings, begin_token(model, bos)),
@@ -59,9 +59,9 @@ def add(
         score.statistics.update(column)
     firsts = [np.unique(text.word, return_index=True) for text in texts]
     if settings.tolerance is not None:
-        _require(settings, columns, firsts, names)
+        _require_tolerance(settings, columns, firsts, names)
     scored = np.concatenate([column[NAME][at] for column, (_, at) in zip(columns, firsts)])
-    notes = [_described(settings, int(np.isfinite(scored).sum()), len(scored))]
+    notes = [_describe(settings, int(np.isfinite(scored).sum()), len(scored))]
     if settings.method == "sampling":
         longer = np.concatenate([column["cut"] for column in columns])
         if np.nanmax(longer, initial=0) > 0:
@@ -72,14 +72,14 @@ def add(
     if not (words.carried or words.branches):
         notes.append(
             f"{NAME}: {type(model.network).__name__} reads each prefix with its whole context, which "
-            "takes many times as long; only attention of transformers' registry, and of this "
-            "project's recurrent networks the state, goes on from the text's own pass"
+            "takes many times as long; the text's pass is reused only with attention of transformers' "
+            "registry and in this project's recurrent networks"
         )
     return notes
 
 
-def _described(settings: WordEntropy, scored: int, words: int) -> str:
-    """Return a line on the method, and on how many words have a value."""
+def _describe(settings: WordEntropy, scored: int, words: int) -> str:
+    """Return a line on the method and the number of words with a value."""
     how = {
         "sampling": f"{settings.samples} samples a word, seed {settings.seed}, {settings.estimator}",
         "enumeration": f"{len(settings.words):,} words",
@@ -88,8 +88,8 @@ def _described(settings: WordEntropy, scored: int, words: int) -> str:
     return f"{NAME}: {settings.method}, {how}; {scored:,} of {words:,} words have it"
 
 
-def _require(settings: WordEntropy, columns, firsts, names) -> None:
-    """Raise InputError with the word that is farthest from the tolerance."""
+def _require_tolerance(settings: WordEntropy, columns, firsts, names) -> None:
+    """Raise InputError if a word misses the tolerance, with the one that misses it most."""
     off, where = [], []
     for column, (owners, at), (item, words) in zip(columns, firsts, names, strict=True):
         if settings.method == "beam":

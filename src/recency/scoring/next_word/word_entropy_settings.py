@@ -1,4 +1,4 @@
-"""Settings of word entropy, checked without PyTorch, and the columns that each method adds."""
+"""Settings of word entropy, checked without PyTorch, and the columns of each method."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,10 @@ from typing import Any
 
 from recency.errors import InputError
 from recency.names import nearest
-from recency.scoring.measures import Asked
+from recency.scoring.measures import MeasureRequest
 
 NAME = "word_entropy"
-#: Method → its own settings, and its further columns with the power of their unit.
+#: Method → its settings, and its further columns with the power of their unit.
 METHODS: dict[str, tuple[tuple[str, ...], tuple[tuple[str, int], ...]]] = {
     "sampling": (("samples", "seed", "estimator", "tolerance"), ((f"{NAME}_se", 1),)),
     "enumeration": (("words",), ((f"{NAME}_outside", 0),)),
@@ -23,7 +23,7 @@ METHODS: dict[str, tuple[tuple[str, ...], tuple[tuple[str, int], ...]]] = {
     ),
 }
 ESTIMATORS = ("stepwise", "plain")
-#: Settings that are whole numbers, and the least that each may be.
+#: Integer settings and their least values.
 _LEAST = {"samples": 2, "seed": 0, "beam": 1, "longest": 1}
 
 
@@ -36,22 +36,22 @@ class WordEntropy:
     method : str
         `sampling`, `enumeration` or `beam`.
     samples : int
-        Samples a word; a sum of the exact steps needs fewer network evaluations than that.
+        Samples per word; `stepwise` needs fewer network evaluations.
     seed : int
-        Of the samples.
+        Seed of the samples.
     estimator : str
         `stepwise` sums the entropies of the next token along sampled words; `plain` is the mean of
         −log p of sampled words (Clark et al. 2025).
     words : tuple of str
-        The words that are enumerated.
+        The words to enumerate.
     beam : int
-        Prefixes that are expanded for each number of tokens.
+        Prefixes that are expanded at each length.
     longest : int
-        Tokens of a word at most; a longer one ends there.
+        Most tokens of a word; longer words are cut.
     tolerance : float or None
-        The largest standard error, or distance of the bounds, of any word, bits.
+        Largest allowed standard error of a word, or distance of its bounds, in bits.
     end_of_text : bool
-        Whether the end of the text counts as an outcome of its own.
+        Whether the end of the text counts as an outcome.
     """
 
     method: str = "sampling"
@@ -66,24 +66,24 @@ class WordEntropy:
 
     @property
     def columns(self) -> tuple[tuple[str, int], ...]:
-        """The further columns of the method, each with the power of its unit."""
+        """The further columns of the method, with the power of their unit."""
         return METHODS[self.method][1]
 
 
 def check(settings: Mapping[str, Any] | None, read_words: bool = True) -> WordEntropy:
-    """Return the settings, checked; those left out have their defaults.
+    """Return the checked settings, with defaults.
 
     Parameters
     ----------
     settings : mapping, optional
-        Names of `WordEntropy`; `words` is a file with a word a line, or the words themselves.
+        Attributes of `WordEntropy`; `words` is a file with one word per line, or the words.
     read_words : bool
-        Whether the file of words is read.
+        Whether to read the file of words.
 
     Raises
     ------
     InputError
-        For an unknown setting or value, and a setting of another method.
+        For an unknown setting, an invalid value, or a setting of another method.
     """
     if isinstance(settings, WordEntropy):
         return settings
@@ -98,7 +98,7 @@ def check(settings: Mapping[str, Any] | None, read_words: bool = True) -> WordEn
     if method not in METHODS:
         raise InputError(f"{NAME}: no method is called {nearest(method, METHODS)}")
     for name in given:
-        owners = [each for each, (its, _) in METHODS.items() if name in its]
+        owners = [other for other, (its, _) in METHODS.items() if name in its]
         if owners and method not in owners:
             raise InputError(
                 f"{NAME}: `{name}` goes with the method {' or '.join(owners)}, not with {method}"
@@ -120,13 +120,13 @@ def check(settings: Mapping[str, Any] | None, read_words: bool = True) -> WordEn
         raise InputError(f"{NAME}: tolerance {tolerance!r} is no number of bits above 0")
     if method == "enumeration":
         if not given.get("words"):
-            raise InputError(f"{NAME}: enumeration needs `words`, a file with a word a line")
+            raise InputError(f"{NAME}: enumeration needs `words`, a file with one word per line")
         given["words"] = _words(given["words"]) if read_words else ()
     return replace(WordEntropy(), **given | {"method": method})
 
 
 def _words(source: Any) -> tuple[str, ...]:
-    """Return the words of a file or list, each once."""
+    """Return the distinct words of a file or list."""
     if isinstance(source, str | PathLike):
         path, where = Path(source), f"{NAME}: words {str(source)!r}"
         try:
@@ -148,8 +148,10 @@ def _words(source: Any) -> tuple[str, ...]:
     return words
 
 
-def extend(asked: Asked, settings: Mapping[str, Any] | WordEntropy | None) -> Asked:
-    """Add the columns of the method to what is asked for, if word entropy is."""
+def extend(
+    asked: MeasureRequest, settings: Mapping[str, Any] | WordEntropy | None
+) -> MeasureRequest:
+    """Add the method's columns to a request that includes word entropy."""
     if NAME not in asked.separate:
         return asked
     return replace(asked, extra=check(settings).columns)

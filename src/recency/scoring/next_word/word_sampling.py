@@ -1,13 +1,12 @@
 """Entropy of the next word from sampled words, with its standard error.
 
 The entropy of a word is a sum over prefixes, H = Σ_x p(x) h(x), where h(x) is the entropy of the
-event after the prefix x (recency.scoring.next_word.next_events), the empty prefix among them. `stepwise`
-estimates that sum. Prefixes of probability 2/samples or more are all in it, exactly; from the mass
-of those just beyond them, a stratum for each number of tokens, prefixes are sampled in proportion to
-their probability, one for each 2/samples of it, and each goes on as a single sampled word along which
-h is summed. All h are exact, so that only their variation among rare words is left to chance. `plain`
-is the mean of −log p of sampled words (Clark et al. 2025). Both are unbiased, and so are their
-variances.
+event after the prefix x (recency.scoring.next_word.next_events), including the empty prefix.
+`stepwise` estimates this sum: prefixes of probability 2/samples or more are included exactly. Their
+less probable children form one stratum per length, from which prefixes are sampled in proportion to
+probability, one per 2/samples of mass; h is then summed along one sampled word. Each h is exact, so
+only its variation over rare words causes sampling error. `plain` is the mean of −log p of sampled
+words (Clark et al. 2025). Both estimators and their variances are unbiased.
 """
 
 from dataclasses import dataclass, field, fields
@@ -19,24 +18,24 @@ from recency.scoring.alignment import REST
 from recency.scoring.next_word.next_events import KEPT, Events, NextEvents
 from recency.scoring.next_word.word_entropy_settings import NAME, WordEntropy
 
-#: Samples of a stratum at least, for its variance.
+#: Fewest samples of a stratum, for its variance.
 FEWEST = 2
-#: Samples that a prefix which is read stands for: exact sums need fewer (docs/surprisal.md).
+#: Samples per evaluated prefix in `stepwise`: exact sums need fewer (docs/surprisal.md).
 STANDS_FOR = 2
-#: Masses below this are rounding.
+#: Smaller probability masses are rounding errors.
 NOTHING = 1e-9
-#: Rows whose cumulated probabilities are held at once.
+#: Rows whose cumulative probabilities are in memory at once.
 ROWS = 128
 
 
 @dataclass
 class _Paths:
-    """Sampled words: of each its root, stratum, sum so far, and the token to read next."""
+    """Sampled words: the root, stratum, sum so far, and next token of each."""
 
     root: np.ndarray
     stratum: np.ndarray
     value: np.ndarray
-    node: np.ndarray  # the prefix that `token` follows; -1: the word has ended
+    node: np.ndarray  # the prefix before `token`; -1 if the word has ended
     token: np.ndarray
 
     def chosen(self, which: np.ndarray) -> "_Paths":
@@ -44,7 +43,7 @@ class _Paths:
         return _Paths(*(getattr(self, n.name)[which] for n in fields(self)))
 
     def joined(self, other: "_Paths") -> "_Paths":
-        """Return these paths and others."""
+        """Return these paths followed by others."""
         return _Paths(
             *(np.append(getattr(self, n.name), getattr(other, n.name)) for n in fields(self))
         )
@@ -52,25 +51,25 @@ class _Paths:
 
 @dataclass
 class _Strata:
-    """Masses that are sampled from: of each its root and probability."""
+    """The strata: the root and the probability of each."""
 
     root: list[int] = field(default_factory=list)
     mass: list[float] = field(default_factory=list)
 
 
 class Sampling:
-    """Estimates for groups of roots, which are places in texts where a word begins."""
+    """Estimate the entropies of groups of roots (positions where a word begins)."""
 
     def __init__(self, events: NextEvents, settings: WordEntropy):
         self.events, self.settings = events, settings
         self.plain = settings.estimator == "plain"
-        #: The probability that a prefix which is read stands for.
+        #: Probability per sampled prefix.
         self.share = (1 if self.plain else STANDS_FOR) / settings.samples
-        #: Prefixes of a root that are expanded together, about.
+        #: Approximate number of prefixes of a root that are expanded together.
         self.nodes = FEWEST + int(1 / self.share)
 
     def run(self, group) -> dict[str, np.ndarray]:
-        """Return the estimates of a group (recency.scoring.next_word.next_words.Group), nats, by column."""
+        """Return the estimates of a group (next_words.Group), nats, as columns."""
         self.random = [np.random.default_rng((self.settings.seed, *key)) for key in group.keys]
         self.sum = np.zeros(len(group.keys))
         self.cut = np.zeros(len(group.keys))
@@ -87,9 +86,9 @@ class Sampling:
         return self._estimates(paths)
 
     def _first(self, group) -> tuple[tuple, _Paths]:
-        """Take the first tokens that are certain, and sample of the others."""
+        """Select the exact first tokens, and sample from the others."""
         kind, with_end = group.kind, self.settings.end_of_text
-        certain, paths = [], _paths()
+        certain, paths = [], _empty_paths()
         for part, after in self.events.parts(group.states, kind):
             roots = np.arange(len(self.sum))[part]
             mass = after.first_mass(kind, with_end)
@@ -117,12 +116,12 @@ class Sampling:
             drawn.token = token
             paths = paths.joined(drawn)
         tokens = self.events.tokens[kind].cpu().numpy()
-        root, parent, number, weight = (np.concatenate(each) for each in zip(*certain))
+        root, parent, number, weight = (np.concatenate(column) for column in zip(*certain))
         paths.token = tokens[paths.token]
         return (root, parent, tokens[number], weight), paths
 
     def _nodes(self, certain, paths) -> tuple:
-        """Return numbered prefixes of a level: the certain ones first, and each sampled one once."""
+        """Return the distinct prefixes of a level, numbered with the exact ones first."""
         root, parent, token, weight = certain
         going = np.flatnonzero(paths.node >= 0)
         pairs = np.stack([paths.node[going], paths.token[going]], 1)
@@ -135,21 +134,24 @@ class Sampling:
         return parents.long(), tokens.long(), (root, weight), nodes
 
     def _level(self, states: torch.Tensor, certain, paths, nodes) -> tuple[tuple, _Paths]:
-        """Do what `_next` does for some roots at a time, whose logits are held."""
+        """Apply `_next` to groups of roots whose logits fit in memory."""
         most = max(1, KEPT // max(1, self.events.size(REST)))
         going = nodes >= 0
         owner = np.zeros(len(states), int)
         owner[: len(certain[0])], owner[nodes[going]] = certain[0], paths.root[going]
         part_of = (np.cumsum(np.bincount(owner, minlength=len(self.sum))) - 1) // most
-        further, followed = [], _paths()
+        further, followed = [], _empty_paths()
         for part in np.unique(part_of[owner]):
-            mine = np.flatnonzero(part_of[owner] == part)  # the certain ones first
+            mine = np.flatnonzero(part_of[owner] == part)  # the exact ones first
             local = np.full(len(states) + 1, -1)
             local[mine] = np.arange(len(mine))
             its, some = part_of[certain[0]] == part, part_of[paths.root] == part
             after = self.events.after(states[torch.as_tensor(mine, device=states.device)], REST)
             ahead, here = self._next(
-                after, tuple(each[its] for each in certain), paths.chosen(some), local[nodes[some]]
+                after,
+                tuple(column[its] for column in certain),
+                paths.chosen(some),
+                local[nodes[some]],
             )
             here.node = np.where(here.node < 0, -1, mine[here.node])
             further.append((ahead[0], mine[ahead[1]], *ahead[2:]))
@@ -158,13 +160,13 @@ class Sampling:
         return tuple(map(np.concatenate, zip(*further, strict=True))), followed.joined(paths)
 
     def _next(self, after: Events, certain, paths, nodes) -> tuple[tuple, _Paths]:
-        """Add what a level's prefixes give, and take or sample those that go on."""
+        """Add a level's entropies, and select or sample the next prefixes."""
         root, weight = certain
         entropy, stop = after.entropy_of_next().cpu().numpy(), after.stop.cpu().numpy()
         share, tokens = self.share, self.events.tokens[REST].cpu().numpy()
         count, device = len(root), after.total.device
         self.sum += np.bincount(root, weight * entropy[:count], len(self.sum))
-        # Of certain prefixes: those that are certain themselves, and a stratum of the others.
+        # Children of exact prefixes: exact if probable enough, otherwise in a stratum.
         going = weight * (1 - stop[:count])
         some = torch.as_tensor(np.flatnonzero(going >= share), device=device)
         bounds = torch.full_like(after.total, np.inf)
@@ -178,7 +180,7 @@ class Sampling:
         masses = np.bincount(root, left, len(self.sum))
         drawn = self._begin(np.arange(len(self.sum)), masses)
         from_node = self._choose(drawn.root, root, left)
-        # Sampled prefixes: each ends, or goes on with one token.
+        # Sampled prefixes: each ends, or continues with one token.
         active = np.flatnonzero(nodes >= 0)
         here = nodes[active]
         if not self.plain:
@@ -201,17 +203,19 @@ class Sampling:
         return further, paths.joined(drawn)
 
     def _begin(self, roots: np.ndarray, masses: np.ndarray) -> _Paths:
-        """Begin a stratum for each root that has mass left, with samples in proportion to it."""
+        """Start a stratum for each root with mass left, with samples in proportion to the mass."""
         there = masses > NOTHING
         roots, masses = roots[there], masses[there]
         first = len(self.strata.root)
         self.strata.root += roots.tolist()
         self.strata.mass += masses.tolist()
         counts = np.maximum(FEWEST, np.ceil(masses / self.share - 1e-9)).astype(int)
-        return _paths(np.repeat(roots, counts), np.repeat(first + np.arange(len(roots)), counts))
+        return _empty_paths(
+            np.repeat(roots, counts), np.repeat(first + np.arange(len(roots)), counts)
+        )
 
     def _uniform(self, roots: np.ndarray) -> np.ndarray:
-        """Return a number from 0 to 1 for each entry, by the generator of its root."""
+        """Return a uniform random number for each entry, from its root's generator."""
         drawn = np.empty(len(roots))
         for root in np.unique(roots):
             where = roots == root
@@ -219,7 +223,7 @@ class Sampling:
         return drawn
 
     def _choose(self, roots: np.ndarray, owner: np.ndarray, left: np.ndarray) -> np.ndarray:
-        """Choose for each entry of `roots` one of its root's prefixes, in proportion to `left`."""
+        """Choose one of the root's prefixes for each entry, in proportion to `left`."""
         chosen = np.zeros(len(roots), int)
         for root in np.unique(roots):
             mine, where = np.flatnonzero(owner == root), roots == root
@@ -230,14 +234,14 @@ class Sampling:
         return chosen
 
     def _draw(self, of, rows, uniform, bounds) -> tuple[np.ndarray, np.ndarray]:
-        """Draw for each of `rows` a token with less than its bound; return them and their log p.
+        """Draw a token below the row's bound for each of `rows`; return the tokens and their log p.
 
-        `of` are `Events`, of a level, or a tensor of probabilities.
+        `of` is a level's `Events` or a tensor of probabilities.
         """
         tokens, logs = np.zeros(len(rows), int), np.zeros(len(rows))
         unique, row_of, counts = np.unique(rows, return_inverse=True, return_counts=True)
         order = np.argsort(row_of, kind="stable")
-        column_of = np.empty(len(rows), int)  # the draws of a row stand side by side
+        column_of = np.empty(len(rows), int)  # number of a draw within its row
         column_of[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         device = bounds.device
         for start in range(0, len(unique), ROWS):
@@ -255,16 +259,16 @@ class Sampling:
         return tokens, logs
 
     def _cut(self, certain, paths) -> None:
-        """Count the probability of words that are longer than `longest` tokens."""
+        """Add up the probability of words longer than `longest` tokens."""
         root, weight = certain
         counts = np.bincount(paths.stratum, minlength=len(self.strata.mass))
         going = paths.node >= 0
-        each = (np.array(self.strata.mass) / np.maximum(counts, 1))[paths.stratum[going]]
+        share = (np.array(self.strata.mass) / np.maximum(counts, 1))[paths.stratum[going]]
         self.cut += np.bincount(root, weight, len(self.cut))
-        self.cut += np.bincount(paths.root[going], each, len(self.cut))
+        self.cut += np.bincount(paths.root[going], share, len(self.cut))
 
     def _estimates(self, paths: _Paths) -> dict[str, np.ndarray]:
-        """Sum the strata: mass · mean of each, and mass² · variance / samples."""
+        """Combine the strata: Σ mass · mean, and the variance Σ mass² · variance / samples."""
         root, mass = np.array(self.strata.root, int), np.array(self.strata.mass)
         count = np.bincount(paths.stratum, minlength=len(mass))
         mean = np.bincount(paths.stratum, paths.value, len(mass)) / np.maximum(count, 1)
@@ -275,8 +279,8 @@ class Sampling:
         return {NAME: value, f"{NAME}_se": np.sqrt(variance), "cut": self.cut}
 
 
-def _paths(root=(), stratum=()) -> _Paths:
-    """Return paths of which nothing has been sampled yet."""
+def _empty_paths(root=(), stratum=()) -> _Paths:
+    """Return paths without samples."""
     whole = (np.array(root, int), np.array(stratum, int))
     numbers = np.zeros(len(root), int)
     return _Paths(*whole, np.zeros(len(root)), numbers, numbers.copy())

@@ -29,7 +29,7 @@ class Sentence:
         word = self.words[token]
         return is_bracket(word) or not any(letter.isalnum() for letter in word)
 
-    def behind_quotation_mark(self, token: int) -> bool:
+    def follows_quotation_mark(self, token: int) -> bool:
         """Return whether an opening quotation mark directly precedes a token."""
         return token > 0 and self.words[token - 1] in OPENING
 

@@ -18,8 +18,7 @@ class Category:
     """A primitive with its operators (kind, category), the tag of its rule and its antecedent.
 
     `tag` is how the constituent combines with its sister: A argument, M modifier, C conjunct,
-    N non-local,
-    S the root. `antecedent` is (sentence of the story from 0, token from 1).
+    N non-local, S the root. `antecedent` is (sentence of the story from 0, token from 1).
     """
 
     primitive: str

@@ -136,7 +136,7 @@ def dependencies(
         if head.word is not None and slot.word is not None and head.word != slot.word
     }
     if antecedents or sentence.graph:
-        relations |= sentence.of_antecedents(relations)
+        relations |= sentence.antecedent_dependencies(relations)
     return sorted(relations, key=lambda d: (d.head, d.number, d.dependent))
 
 
@@ -159,7 +159,7 @@ class _Sentence:
             whole = self._join(whole, sister, category)
         return self._relabel(whole, category)
 
-    def of_antecedents(self, relations: set[Dependency]) -> set[Dependency]:
+    def antecedent_dependencies(self, relations: set[Dependency]) -> set[Dependency]:
         """Return the dependencies of the antecedents of relative pronouns."""
         more = set()
         for relation in relations:
