@@ -172,9 +172,9 @@ def test_several_tokens_that_end_a_text_are_no_words_of_the_text():
 def test_what_is_no_language_model_is_refused():
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     vision = transformers.ViTModel(transformers.ViTConfig(intermediate_size=64, **sizes))
-    with pytest.raises(recency.InputError, match="ViTModel is no language model"):
+    with pytest.raises(recency.InputError, match="ViTModel is not a language model"):
         recency.attention.attach(vision, CAUSAL["none"][0])
-    with pytest.raises(recency.InputError, match="not on a Linear"):
+    with pytest.raises(recency.InputError, match="not to a Linear"):
         recency.attention.attach(torch.nn.Linear(2, 2), CAUSAL["none"][0])
 
 

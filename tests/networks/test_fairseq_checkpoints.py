@@ -224,7 +224,7 @@ def test_the_mask_is_filled_by_the_most_probable_entries(gpt2, tmp_path, kind):
         assert filled == f"{' '.join(words[:3])}{entry} {words[4]}"
     bits = recency.surprisal(TEXTS[0], lm).surprisal_bits
     assert np.isfinite(bits).all() and (bits > 0).all()
-    with pytest.raises(InputError, match="has 0 times <mask>"):
+    with pytest.raises(InputError, match="has 0 tokens <mask>"):
         fill_mask(lm, "no mask")
 
 

@@ -112,7 +112,7 @@ def test_orders_epochs_and_validation(text):
     tokens = text[0]
     stream = rows(text, ALL, order="shuffled", validation={"tokens": 300, "every": 5})
     count = stream.rows * stream.parts
-    segments = [[stream._place(e * count + n)[1] for n in range(count)] for e in (0, 1)]
+    segments = [[stream._epoch_and_row(e * count + n)[1] for n in range(count)] for e in (0, 1)]
     assert segments[0] != segments[1] and len(set(segments[0])) == count
     assert not set(segments[0]) & set(stream.validation.tolist())
     first, again = stream.validation_batch(2, 5), stream.validation_batch(2, 5)

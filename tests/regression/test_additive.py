@@ -182,7 +182,7 @@ def test_formulas_are_read_and_reduced():
     assert 's(subject, surprisal, bs="re")' in str(kept)
     straight = additive.linear(formula, ["previous_surprisal"])
     assert "length:position + previous_surprisal + s(surprisal" in str(straight)
-    with pytest.raises(InputError, match=r"te\(length, surprisal\) has no one line"):
+    with pytest.raises(InputError, match=r"te\(length, surprisal\) has"):
         additive.linear(formula, ["surprisal"])
 
 

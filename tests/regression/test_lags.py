@@ -183,9 +183,9 @@ def test_wrong_terms_are_refused(term, message):
     [
         ({"engine": "gam", "formula": "time_ms ~ lags(surprisal, 4)"}, "gam"),
         ({"family": "gamma", "formula": "time_ms ~ deconvolve(surprisal, kernel = gamma) + (1 | subject)"},
-         "linear mixed models"),
+         "linear mixed model"),
         ({"engine": "ols", "formula": "time_ms ~ deconvolve(surprisal, kernel = gamma)"},
-         "linear mixed models"),
+         "linear mixed model"),
         ({"formula": "time_ms ~ lags(condition, 2) + (1 | subject)"}, "condition"),
     ],
 )  # fmt: skip

@@ -66,7 +66,7 @@ class _NoBias(Bias):
         return 1.0, torch.zeros_like(head, dtype=torch.float32)
 
 
-def put_on(model, spec: dict) -> None:
+def apply_bias(model, spec: dict) -> None:
     """Apply the bias to the layers in `spec`."""
     modules = [m for m in model.modules() if type(m).__name__.endswith("Attention")]
     layers, heads = spec.get("layers", "all"), model.config.num_attention_heads

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from recency import embedded
 from recency.errors import InputError
 
 #: owner/name or name; optionally a folder within; optionally a revision (branch, tag or commit).
@@ -12,8 +13,8 @@ _NAME = re.compile(r"(\w[\w.-]*(?:/\w[\w.-]*)?)((?:/[\w.-]+)*)(?:@([\w./-]+))?")
 def locate(source: str | Path) -> tuple[str, dict[str, str]]:
     """Return the name under which transformers finds a checkpoint, and its options.
 
-    An existing folder is returned as it is. A Hub name may be followed by a folder within it, or a
-    GGUF file, and by @ with a revision. The options are `revision`, `subfolder` and `gguf_file`.
+    An existing folder is returned as it is, the folder of an embedded network for its name. A Hub
+    name may be followed by a folder within it, or a GGUF file, and by @ with a revision. The options are `revision`, `subfolder` and `gguf_file`.
     Raises InputError for anything else.
 
     >>> from recency.networks.hub import locate
@@ -24,7 +25,7 @@ def locate(source: str | Path) -> tuple[str, dict[str, str]]:
     >>> locate("someone/models/small.Q8_0.gguf")
     ('someone/models', {'gguf_file': 'small.Q8_0.gguf'})
     """
-    name = str(source)
+    name = str(embedded.folder(source))
     if Path(name).is_dir():
         return name, {}
     if Path(name).is_file() and is_gguf(name):

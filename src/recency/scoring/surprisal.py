@@ -158,22 +158,19 @@ def load(
     """
     import torch
 
-    from recency import embedded
     from recency.networks import checkpoints
 
-    model = embedded.folder(model)
     opened = checkpoints.load(model, bias, masked, allow_pickle, **weights)
     masked = checkpoints.is_masked(opened.config) if masked is None else masked
     for module in list(opened.modules()):  # the same function in one pass over memory
         for name, child in list(module.named_children()):
             if type(child).__name__ in ("NewGELUActivation", "FastGELUActivation"):
                 setattr(module, name, torch.nn.GELU("tanh"))
-    precision = weights.get("precision", "float32")
     placed = weights.get("device_map") is not None or hasattr(opened, "hf_quantizer")
     if torch.cuda.is_available() and not placed:
         opened = opened.cuda()
-    tokenizer_own, bos_token = tokenizer_files.load(model, tokenizer)
-    return Model(opened, tokenizer_own, masked, bos_token, precision)
+    loaded = tokenizer_files.load(model, tokenizer)
+    return Model(opened, loaded[0], masked, loaded[1], weights.get("precision", "float32"))
 
 
 def score_words(

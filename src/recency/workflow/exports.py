@@ -213,8 +213,8 @@ def _what(lm: dict) -> str:
         f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
     )
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
-    put_on = " put on at inference" if lm["applied"] == "inference" else ""
-    return origin if lm["applied"] == "none" else f"{origin}; bias: {bias}{put_on}"
+    phase = ", applied at inference" if lm["applied"] == "inference" else ""
+    return origin if lm["applied"] == "none" else f"{origin}; bias: {bias}{phase}"
 
 
 def crate_settings(study: Study) -> dict:
