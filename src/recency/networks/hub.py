@@ -14,8 +14,8 @@ def locate(source: str | Path) -> tuple[str, dict[str, str]]:
     """Return the name under which transformers finds a checkpoint, and its options.
 
     An existing folder is returned as it is, the folder of an embedded network for its name. A Hub
-    name may be followed by a folder within it, or a GGUF file, and by @ with a revision. The options are `revision`, `subfolder` and `gguf_file`.
-    Raises InputError for anything else.
+    name may be followed by a folder within it, or a GGUF file, and by @ with a revision. The
+    options are `revision`, `subfolder` and `gguf_file`. Raises InputError for anything else.
 
     >>> from recency.networks.hub import locate
     >>> locate("EleutherAI/pythia-70m@step1000")
