@@ -21,7 +21,6 @@ LESS = {
     "mlm": {"length": {"documents": 4}, "seeds": [1]},
     "memories": {"measured_memory": {"places": 10, "reach": 8}, "seeds": [1]},
     "clark2025": {"measured_memory": {"dataset": "natural_stories", "places": 10, "reach": 8}},
-    "larger": {"measured_memory": {"dataset": "natural_stories", "places": 10, "reach": 8}},
 }
 
 

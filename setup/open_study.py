@@ -1,0 +1,221 @@
+"""Fill in docs/open-study/README.md, from the study's results or from the files stored there.
+
+    ./run --cores 2 --configfile config.open.yaml docs/open-study/stored.yaml
+    python setup/open_study.py results/open_stored/night    # store the results' files, and fill in
+    python setup/open_study.py                              # fill in from the stored files
+
+The page's text is setup/open_study.md: `{contrast primary}` is a difference with its interval,
+`{claim primary}` its verdict, `{table lms}` a table.
+"""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from recency.stats import claims
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "open-study"
+TEXT = Path(__file__).with_suffix(".md")
+#: Differences between LMs in Table 2 of the paper, all 13 responses: analysis → LM, reference.
+PUBLISHED = {
+    "primary": ("ALiBi-mix-TI", "Pythia"),
+    "slope-1": ("ALiBi-1-TI", "Pythia"),
+    "mixed-slope-1": ("ALiBi-mix-TI", "ALiBi-1-TI"),
+    "mixed-inference": ("ALiBi-mix-I", "Pythia"),
+    "slope-1-inference": ("ALiBi-1-I", "Pythia"),
+}
+LEAD = 0.188  # smallest effect of interest: the paper's lead, share of the ΔLogLik of no bias
+BASELINE = "no-bias"
+PAPER = ROOT / "data" / "published" / "clark2025_table2.csv"
+#: Robustness of the primary contrast: experiment → its description.
+ANALYSES = {
+    "primary": "**primary: `crossed`**",
+    "modelblocks": "endpoint `modelblocks`, the paper's",
+    "in_sample": "endpoint `in_sample`",
+    "conditional": "endpoint `conditional`",
+    "previous_word": "length and frequency of the previous word as controls",
+    "lognormal": "lognormal times",
+    "offset_0": "Natural Stories at `offset: 0`",
+    "without_ucl": "without UCL",
+    "without_natural_stories": "without Natural Stories",
+    "without_provo": "without Provo",
+    "without_geco": "without GECO",
+    "means": "item means of MECO, in the sample",
+}
+
+
+def store(results: Path) -> None:
+    """Write the study's tables and its figure to docs/open-study."""
+    experiments = results / "experiments"
+    contrasts = [_contrast(experiments, name, "mixed") for name in ANALYSES]
+    for lm in ("slope-1", "mixed-inference", "slope-1-inference"):
+        contrasts.append(_contrast(experiments, "secondary", lm) | {"analysis": lm})
+    best = _contrast(experiments, "secondary", "mixed", "slope-1") | {"analysis": "mixed-slope-1"}
+    table = pd.DataFrame([*contrasts, best])
+    table["lead"] = table.difference / table.baseline
+    smallest = LEAD * table.baseline
+    table["claim"] = [
+        claims.judge(low, high, effect)
+        for low, high, effect in zip(table.low, table.high, smallest, strict=True)
+    ]
+    table["reverse"] = [
+        claims.judge(-high, -low, effect)
+        for low, high, effect in zip(table.low, table.high, smallest, strict=True)
+    ]
+    table.round(4).to_csv(FOLDER / "contrasts.csv", index=False)
+    shutil.copyfile(
+        experiments / "secondary" / "figure_delta_loglik_by_response.csv",
+        FOLDER / "by_response.csv",
+    )
+    shutil.copyfile(experiments / "primary" / "figure_pooled.png", FOLDER / "by_corpus.png")
+    shutil.copyfile(experiments / "primary" / "table_pooled.csv", FOLDER / "by_corpus.csv")
+    _lms(experiments / "secondary").round(4).to_csv(FOLDER / "lms.csv", index=False)
+
+
+def _verdict(experiments: Path, name: str) -> dict:
+    return json.loads((experiments / name / "verdict.json").read_text(encoding="utf-8"))
+
+
+def _contrast(experiments: Path, name: str, lm: str, against: str = BASELINE) -> dict:
+    """Return an LM's difference from another, of the interval that decides about it."""
+    verdict = _verdict(experiments, name)
+    signs = {(lm, against): 1, (against, lm): -1}
+    pair, sign = next(
+        (pair, signs[pair["lm"], pair["against"]])
+        for pair in verdict["pairs"]
+        if (pair["lm"], pair["against"]) in signs
+    )
+    low, high = (
+        pair[f"{end}_all"] if pair[f"{end}_all"] is not None else pair[end]
+        for end in ("low", "high")
+    )
+    baseline = next(r for r in verdict["ranking"] if r["lm"] == BASELINE)["delta_loglik"]["value"]
+    return {
+        "analysis": name,
+        "difference": sign * pair["value"],
+        "low": min(sign * low, sign * high),
+        "high": max(sign * low, sign * high),
+        "p": pair["p"],
+        "observations": pair["n"],
+        "baseline": baseline,
+    }
+
+
+def _lms(folder: Path) -> pd.DataFrame:
+    """Return each LM's ΔLogLik, by seed too, its difference from no bias, and its perplexity."""
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    perplexity = pd.read_csv(folder / "perplexity.csv").groupby("lm")
+    tokens = perplexity.tokens.sum()
+    bits = perplexity.apply(lambda part: (part.bits_per_token * part.tokens).sum()) / tokens
+    seeds = pd.read_csv(folder / "table_seeds.csv").set_index("lm").filter(like="seed_")
+    rows = []
+    for row in verdict["ranking"]:
+        over = row["over_baseline"] or {}
+        rows.append(
+            {"lm": row["lm"], "label": row["label"]}
+            | {key: row["delta_loglik"][value] for key, value in VALUES.items()}
+            | {f"{key}_over_baseline": over.get(value) for key, value in ALL_VALUES.items()}
+            | {"claim": over.get("claim"), "perplexity": 2 ** bits[row["lm"]]}
+            | seeds.loc[row["lm"]].to_dict()
+        )
+    return pd.DataFrame(rows)
+
+
+VALUES = {"delta_loglik": "value", "low": "low", "high": "high"}
+ALL_VALUES = VALUES | {"low_all": "low_all", "high_all": "high_all", "p": "p"}
+
+
+def number(value: float, digits: int = 0, sign: bool = False) -> str:
+    """Return a number as pages write it: thousands separated, a real minus sign."""
+    text = f"{value:{'+' if sign else ''},.{digits}f}"
+    text = text.lstrip("+-") if float(text.replace(",", "")) == 0 else text
+    return text.replace("-", "−")
+
+
+def interval(row, low: str = "low", high: str = "high") -> str:
+    """Return the interval in parentheses."""
+    return f"({number(row[low])} to {number(row[high])})"
+
+
+def tables() -> dict[str, str]:
+    """Return the page's values by their placeholder."""
+    contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")
+    lms = pd.read_csv(FOLDER / "lms.csv")
+    filled = {}
+    for name, row in contrasts.iterrows():
+        filled[f"contrast {name}"] = f"{number(row.difference, sign=True)} {interval(row)}"
+        filled[f"claim {name}"] = row.claim
+        filled[f"reverse {name}"] = row.reverse
+        filled[f"lead {name}"] = f"{number(100 * row.lead, 1, sign=True)} %"
+        filled[f"smallest {name}"] = number(LEAD * row.baseline)
+        filled[f"p {name}"] = number(row.p, 2)
+        filled[f"observations {name}"] = number(row.observations)
+    published = pd.read_csv(PAPER).set_index("lm").Total
+    for name, (lm, other) in PUBLISHED.items():
+        share = (published[lm] - published[other]) / published["Pythia"]
+        filled[f"expected {name}"] = number(share * contrasts.baseline[name], sign=True)
+    filled["rho"] = number(lms.delta_loglik.corr(lms.perplexity, method="spearman"), 2)
+    filled["table lms"] = _rows(
+        ["LM", "ΔLogLik (95 %)", "− no bias (95 %)", "simultaneous", "p", "better", "perplexity"],
+        [
+            [
+                row.label,
+                f"{number(row.delta_loglik)} {interval(row)}",
+                *_differences(row),
+                number(row.perplexity, 1),
+            ]
+            for _, row in lms.iterrows()
+        ],
+    )
+    filled["table robustness"] = _rows(
+        ["analysis", "mixed slopes − no bias (95 %)", "of no bias, %", "claim"],
+        [
+            [
+                label,
+                f"{number(row.difference, sign=True)} {interval(row)}",
+                number(100 * row.lead, 1, sign=True),
+                row.claim,
+            ]
+            for name, label in ANALYSES.items()
+            for row in [contrasts.loc[name]]
+        ],
+    )
+    return filled
+
+
+def _differences(row) -> list[str]:
+    """Return the cells of an LM's difference from no bias; empty for no bias itself."""
+    if pd.isna(row.delta_loglik_over_baseline):
+        return [""] * 4
+    ends = [number(row[f"{end}_all_over_baseline"]) for end in ("low", "high")]
+    interval_ = interval(row, "low_over_baseline", "high_over_baseline")
+    difference = f"{number(row.delta_loglik_over_baseline, sign=True)} {interval_}"
+    return [difference, " to ".join(ends), number(row.p_over_baseline, 2), row.claim]
+
+
+def _rows(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page() -> str:
+    """Return the page: the text with its values."""
+    values = tables()
+
+    def value(match: re.Match) -> str:
+        if match[1] not in values:
+            raise SystemExit(f"{TEXT}: {match[0]} is none of {', '.join(values)}")
+        return values[match[1]]
+
+    return re.sub(r"\{([a-z][^{}\n]*)\}", value, TEXT.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        store(Path(sys.argv[1]))
+    (FOLDER / "README.md").write_text(page(), encoding="utf-8")
