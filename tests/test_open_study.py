@@ -1,10 +1,11 @@
-"""The write-up of the open study agrees with the files beside it."""
+"""The pages of the open study agree with the files in their folder."""
 
+import importlib.util
 import re
 from pathlib import Path
 
 import pandas as pd
-from project import SCHEMA, load
+from project import ROOT, SCHEMA, load
 
 from recency.workflow import checks
 
@@ -56,12 +57,12 @@ def test_numbers_of_marked_tables_are_in_their_files():
                 assert any(abs(value - number) <= near for value in values), (files, first, text)
 
 
-def test_quoted_sentences_are_the_verdicts():
-    quoted = re.findall(r"^> (.+)$", PAGES["README.md"], re.MULTILINE)
-    summary = " ".join((FOLDER / "summary.txt").read_text(encoding="utf-8").split())
-    assert quoted
-    for line in quoted:
-        assert line in summary, line
+def test_the_page_is_filled_in_from_the_files():
+    spec = importlib.util.spec_from_file_location("open_study", ROOT / "setup" / "open_study.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert PAGES["README.md"] == module.page(), "python setup/open_study.py"
+    assert len(PAGES["README.md"].splitlines()) <= 250
 
 
 def test_every_file_is_shown_and_every_link_has_its_file():
@@ -78,19 +79,21 @@ def test_every_link_into_a_page_has_its_heading():
             assert anchor in [heading.replace(" ", "-") for heading in plain], (page, name, anchor)
 
 
-def test_the_larger_run_s_surprisals_are_kept_whole():
-    """Each LM of the overlay has every word of each dataset, from both seeds."""
-    config = load("config.open.yaml", "docs/open-study/larger.yaml")
+def test_surprisals_are_stored_whole():
+    """Each LM of the overlay has every word of each dataset, from each seed."""
+    config = load("config.open.yaml", "docs/open-study/stored.yaml")
     checks.check(config, SCHEMA)
-    kept = pd.read_parquet(FOLDER / "larger_surprisal.parquet")
-    experiment, larger = (config["experiments"][name] for name in ("kept", "larger"))
-    assert experiment["lms"] == [f"kept-{lm}" for lm in larger["lms"]]
-    assert experiment["responses"] == larger["responses"]
-    lms = {config["lms"][lm]["surprisals"]["columns"]["surprisal"] for lm in experiment["lms"]}
-    assert lms == set(larger["lms"]) == set(kept.columns) - {"dataset", "seed", "word_id", "tokens"}
-    words = kept.groupby(["dataset", "seed"], observed=True).word_id.agg(["size", "nunique", "max"])
+    stored = pd.read_parquet(FOLDER / "surprisal.parquet")
+    secondary, means = (config["experiments"][name] for name in ("secondary", "means"))
+    lms = {config["lms"][lm]["surprisals"]["columns"]["surprisal"] for lm in secondary["lms"]}
+    assert lms == set(config["experiments"]["recency_bias_secondary"]["lms"])
+    assert lms == set(stored.columns) - {"dataset", "seed", "word_id", "tokens"}
+    assert secondary["responses"] == config["experiments"]["recency_bias"]["responses"]
+    words = stored.groupby(["dataset", "seed"], observed=True).word_id.agg(
+        ["size", "nunique", "max"]
+    )
     assert (words["size"] == words["nunique"]).all() and (words["max"] == words["size"] - 1).all()
-    listed = [each for listed in larger["responses"].values() for each in listed]
-    datasets = {each.partition(".")[0] for each in listed}
-    assert set(words.index) == {(name, seed) for name in datasets for seed in (1, 2)}
-    assert kept[list(lms)].notna().all(axis=None) and (kept[list(lms)] >= 0).all(axis=None)
+    responses = [*secondary["responses"].values(), *means["responses"].values()]
+    datasets = {response.partition(".")[0] for listed in responses for response in listed}
+    assert set(words.index) == {(name, seed) for name in datasets for seed in secondary["seeds"]}
+    assert stored[list(lms)].notna().all(axis=None) and (stored[list(lms)] >= 0).all(axis=None)
