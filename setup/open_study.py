@@ -109,10 +109,12 @@ def _contrast(experiments: Path, name: str, lm: str, against: str = BASELINE) ->
 def _lms(folder: Path) -> pd.DataFrame:
     """Return each LM's ΔLogLik, by seed too, its difference from no bias, and its perplexity."""
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
-    perplexity = pd.read_csv(folder / "perplexity.csv").groupby("lm")
-    tokens = perplexity.tokens.sum()
-    bits = perplexity.apply(lambda part: (part.bits_per_token * part.tokens).sum()) / tokens
-    seeds = pd.read_csv(folder / "table_seeds.csv").set_index("lm").filter(like="seed_")
+    perplexity = pd.read_csv(folder / "perplexity.csv")
+    perplexity["lm"] = perplexity.lm.str.partition("@")[0]
+    perplexity["bits"] = perplexity.bits_per_token * perplexity.tokens
+    sums = perplexity.groupby("lm")[["bits", "tokens"]].sum()
+    fits = pd.read_csv(folder / "delta_loglik_by_seed.csv")
+    seeds = fits.pivot_table("delta_loglik", "lm", "seed", aggfunc="sum").add_prefix("seed_")
     rows = []
     for row in verdict["ranking"]:
         over = row["over_baseline"] or {}
@@ -120,7 +122,7 @@ def _lms(folder: Path) -> pd.DataFrame:
             {"lm": row["lm"], "label": row["label"]}
             | {key: row["delta_loglik"][value] for key, value in VALUES.items()}
             | {f"{key}_over_baseline": over.get(value) for key, value in ALL_VALUES.items()}
-            | {"claim": over.get("claim"), "perplexity": 2 ** bits[row["lm"]]}
+            | {"claim": over.get("claim"), "perplexity": 2 ** (sums.bits / sums.tokens)[row["lm"]]}
             | seeds.loc[row["lm"]].to_dict()
         )
     return pd.DataFrame(rows)
