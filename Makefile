@@ -81,7 +81,7 @@ lint: setup
 	@$(tools) snakefmt --check Snakefile rules workflow/Snakefile workflow/*.smk
 	@git ls-files | $(tools) xargs codespell
 	@$(tools) mypy $(public) --module typed_use
-	@$(tools) python setup/language.py
+	@$(tools) python setup/language.py --code
 	@./run --lint
 	@if type node >/dev/null 2>&1; then for script in $$(git ls-files '*.js'); do node --check $$script; done; \
 		else echo "JavaScript is not checked: node is not on the path" >&2; fi

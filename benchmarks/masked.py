@@ -73,7 +73,7 @@ class Rows:
         self.length, self.vocabulary = length, vocabulary
         self.masking = Masking({}, Entries(vocabulary, 4, np.arange(5, vocabulary)))
 
-    def asked(self, first: int, count: int) -> int:
+    def count_masked(self, first: int, count: int) -> int:
         """Return how many places of some rows are masked."""
         rows = range(first, first + count)
         draws = (self.masking.generator(self.seed, 0, row) for row in rows)

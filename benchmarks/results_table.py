@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 HEAD = (
-    "| what | times the fastest peer | at the processor's peak | the peer, in the same run | hardware |\n"
+    "| measurement | times the fastest peer | at the processor's peak | the peer, in the same run | hardware |\n"
     "|---|---|---|---|---|"
 )
 PEERS = {

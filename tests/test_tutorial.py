@@ -108,7 +108,7 @@ def test_every_command_runs(folder, monkeypatch):
     assert "surprisal" in Path("words.html").read_text()
 
     words = pd.read_csv("words.csv")
-    assert len(words) == 22 and {"corrected_bits", "entropy_bits"} < set(words)
+    assert len(words) == 23 and {"corrected_bits", "entropy_bits"} < set(words)
     assert not words.surprisal_bits.equals(pd.read_csv("words_steep.csv").surprisal_bits)
 
     (shown,) = [

@@ -167,8 +167,7 @@ MISTAKES = {
     "searches: {dVM: {parameters: {decay: 1, weight: 1}}}": "parameters: nothing is searched; give",
     "searches: {x: {lm: gpt2, form: primacy_recency, parameters: {parts: [0, 1]}, "
     "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (
-        "searches → x → parameters → parts: 0 is not one of ['both', 'primacy', 'recency'] (which "
-        "of the two terms there are); a search varies only numbers"
+        "searches → x → parameters → parts: 0 is not one of ['both', 'primacy', 'recency']"
     ),
     "searches: {x: {lm: gpt2, form: window, parameters: {width: [1.5, 3]}, "
     "responses: {item_means: [items_provo.FP]}, trials: 1, seed: 1}}": (

@@ -88,7 +88,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     except InputError as error:
         raise ConfigError(with_page(error, str(error))) from None
     if problems:
-        raise ConfigError(f"{checks.listed(problems)} (config/README.md)")
+        raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
         for line in [*result.left_out(), *notices.of_predictors(config)]:
             logger.warning(line)
@@ -199,7 +199,7 @@ def require_targets(study: Study, workflow) -> None:
     try:
         targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
     except InputError as error:
-        raise ConfigError(with_page(error, str(error))) from None
+        raise ConfigError(str(error)) from None
 
 
 def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
@@ -341,4 +341,4 @@ def require_machine(study: Study, workflow) -> None:
     try:
         machine.check(config, needed, machine.here(results), study.root)
     except InputError as error:
-        raise ConfigError(with_page(error, str(error))) from None
+        raise ConfigError(str(error)) from None

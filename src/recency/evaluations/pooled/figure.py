@@ -44,7 +44,7 @@ def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
             measured_as = named[row.dataset]
             label = row.label if row.label.endswith(measured_as) else f"{row.label} {measured_as}"
             listed.append({"kind": "corpus", "text": label, "value": row.effect, "low": row.low, "high": row.high, "n": row.n})  # fmt: skip
-        if len(part) > 1:
+        if 1 < len(part) < len(corpora):  # a single language is the total
             listed.append(_combined("language", languages.name_of(code), combined.loc[code]))
     listed.append(_combined("overall", "All", combined.loc[ALL]))
     columns = ["kind", "text", "value", "low", "high", "n", "prediction_low", "prediction_high"]
@@ -111,7 +111,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, lm: str) -> None:
 
 def sentences(pooled: pd.DataFrame, what: str) -> list[str]:
     """Return notes on the marks and intervals."""
-    marks = "squares: corpora, larger with more observations; diamonds: random-effects means, by language and overall"
+    marks = "squares: corpora, larger with more observations; diamonds: random-effects means"
     predicted = (
         "; dotted: prediction interval of a new corpus"
         if pooled.prediction_low.notna().any()
