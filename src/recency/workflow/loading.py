@@ -10,7 +10,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import lm_tables, pymovements_datasets, strict_yaml
+from recency.workflow import lm_tables, pymovements_datasets, renamed_keys, strict_yaml
 
 FOLDER = Path("data", "corpora")
 
@@ -24,11 +24,11 @@ def load(root: str | Path, *overlays: str | Path) -> dict:
     return config
 
 
-def complete(config: dict, root: str | Path) -> None:
+def complete(config: dict, root: str | Path) -> list[str]:
     """Add included and corpus files to a config, and expand LM groups in experiments, in place.
 
-    Keys of an experiment that an overlay sets to null are removed. A complete config is unchanged.
-    Wrong types are left to the schema check.
+    Keys of an experiment that an overlay sets to null are removed, old keys get their new names.
+    Returns notices. A complete config is unchanged. Wrong types are left to the schema check.
     """
     for key, entries in included(config, root).items():
         given = config.setdefault(key, entries)
@@ -40,6 +40,7 @@ def complete(config: dict, root: str | Path) -> None:
             given = pymovements_datasets.expanded(given, entries)
         if isinstance(given, dict):
             config[table] = merge(entries, given)
+    renamed = renamed_keys.rename(config)
     lm_tables.expand(config)
     lm_tables.expand_biased(config)
     lm_tables.expand_replica(config)
@@ -57,6 +58,7 @@ def complete(config: dict, root: str | Path) -> None:
         for dataset in datasets.values():
             if isinstance(dataset, dict) and "scored_by" in dataset:
                 dataset["scored_by"] = _written_out(dataset["scored_by"], groups)
+    return renamed
 
 
 def included(config: dict, root: str | Path) -> dict:

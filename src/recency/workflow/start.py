@@ -66,7 +66,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         if is_module(workflow):
             _require_names(workflow)
             config |= loading.merge(strict_yaml.read(root / "config.yaml", "config.yaml"), config)
-        loading.complete(config, root)
+        renamed = loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
         targets.require_distinct(config)
     except InputError as error:
@@ -90,7 +90,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in [*result.left_out(), *notices.of_predictors(config)]:
+        for line in [*renamed, *result.left_out(), *notices.of_predictors(config)]:
             logger.warning(line)
     return result
 
