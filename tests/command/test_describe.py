@@ -70,6 +70,13 @@ SHAPES = {
         "mine.csv",
         {},
     ),
+    "unusual names": (
+        readings()
+        .drop(columns=["sentence", "position"])
+        .rename(columns={"item": "tale", "place": "nr"}),
+        "mine.csv",
+        {"sentences": "punctuation"},
+    ),
     "rows alone": (readings().drop(columns=["position", "place"]), "mine.xlsx", {}),
     "seconds": (readings().assign(rt=lambda d: d.rt / 1000), "mine.csv", {"unit": "s"}),
     "a column a subject": (per_subject(), "mine.csv", {}),
@@ -138,6 +145,29 @@ def test_the_yaml_that_is_written_runs_and_is_right(tmp_path, shape):
         times["SPR"]["subject"] = times["SPR"].subject.map(names)
     times["SPR"]["time_ms"] = times["SPR"].time_ms.round(6)
     right(known, times["SPR"])
+
+
+def test_a_counter_is_no_time_and_one_pause_does_not_make_seconds_milliseconds(tmp_path):
+    frame = pd.DataFrame(
+        [
+            {
+                "reader": reader,
+                "tale": tale,
+                "nr": n + 1,
+                "token": f"w{'aeiou'[n % 5]}{'.' * (n % 7 == 6)}",
+            }
+            for reader in ("anna", "ben")
+            for tale in ("mill", "harbour")
+            for n in range(140)
+        ]
+    ).assign(rt=lambda d: 0.2 + d.index % 90 / 1000)
+    frame.loc[5, "rt"] = 190.5
+    status, out, _ = described(save(frame, tmp_path / "mine.csv"))
+    (entry,) = yaml.safe_load(out)["datasets"].values()
+    assert status == 0 and entry["options"].pop("columns") == {
+        "item": "tale", "position": "nr", "word": "token", "subject": "reader", "SPR": "rt",
+    }  # fmt: skip
+    assert entry["options"] == {"sentences": "punctuation", "unit": "s"}
 
 
 def test_what_a_table_holds_is_shown(tmp_path):

@@ -68,6 +68,9 @@ def test_included_files_lie_below_the_config(tmp_path):
     (tmp_path / "b.yaml").write_text("lms: {y: {bias: none}}")
     with pytest.raises(InputError, match="b.yaml: lms → y is in a.yaml already"):
         loading.load(tmp_path)
+    (tmp_path / "b.yaml").write_text("study: other\nlms: {z: {bias: none}}")
+    with pytest.raises(InputError, match="include: b.yaml sets study, .* --configfile b.yaml"):
+        loading.load(tmp_path)
     (tmp_path / "b.yaml").unlink()
     with pytest.raises(InputError, match="b.yaml"):
         loading.load(tmp_path)

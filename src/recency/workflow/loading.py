@@ -64,12 +64,21 @@ def complete(config: dict, root: str | Path) -> list[str]:
 def included(config: dict, root: str | Path) -> dict:
     """Return the tables of the files in `include`, and remove the key; paths are relative to `root`.
 
-    Raises InputError if a file is missing or two files define an entry.
+    Raises InputError if a file is missing or has a key that is not a table, or two files define an
+    entry.
     """
     names = config.pop("include", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError("include: a list of YAML files is needed")
-    return entries_of({name: strict_yaml.read(Path(root, name), name) for name in names})
+    files = {name: strict_yaml.read(Path(root, name), name) for name in names}
+    for name, content in files.items():
+        for key, value in content.items():
+            if not isinstance(value, dict):
+                raise InputError(
+                    f"include: {name} sets {key}, which is not a table of entries; name the file after --configfile "
+                    f"instead: ./run --configfile {name} (in a module's workflow: `configfile:`)"
+                )
+    return entries_of(files)
 
 
 def merge(base: dict, over: dict) -> dict:

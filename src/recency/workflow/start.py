@@ -1,5 +1,6 @@
 """Start and end of a run: check the config, pass mirrors to jobs, report missing data and results."""
 
+import csv
 import gc
 import os
 import re
@@ -286,6 +287,7 @@ def say_why(logs: Iterable[str]) -> None:
 def end(study: Study, workflow) -> None:
     """Log the location of results, and fail a run with an experiment without a fit."""
     say_where(study)
+    say_warnings(study, workflow.dag_settings.targets)
     failed.require_fits(study, workflow)
 
 
@@ -306,6 +308,19 @@ def say_where(study: Study) -> None:
     ]
     if there:
         logger.info(f"In {results}/: {', '.join(there)}")
+
+
+def say_warnings(study: Study, targets: Iterable[str]) -> None:
+    """Log the quality report and the warnings of each dataset that is checked by `check_<dataset>`."""
+    for dataset in study.config["datasets"]:
+        if f"check_{dataset}" not in targets:
+            continue
+        folder = Path(study.place("<results>"), "datasets", dataset)
+        with (folder / "check.csv").open(encoding="utf-8", newline="") as file:
+            warnings = [row for row in csv.DictReader(file) if row["kind"] == "warning"]
+        logger.info(f"{folder / 'check.html'}: {len(warnings) or 'no'} warnings")
+        for row in warnings:
+            logger.info(f"  {row['measure'] or 'words'}, {row['name']}: {row['value']}")
 
 
 def _samples_here(workflow) -> bool:
