@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import os
 import subprocess
 
@@ -148,19 +149,12 @@ def test_the_yaml_that_is_written_runs_and_is_right(tmp_path, shape):
 
 
 def test_a_counter_is_no_time_and_one_pause_does_not_make_seconds_milliseconds(tmp_path):
-    frame = pd.DataFrame(
-        [
-            {
-                "reader": reader,
-                "tale": tale,
-                "nr": n + 1,
-                "token": f"w{'aeiou'[n % 5]}{'.' * (n % 7 == 6)}",
-            }
-            for reader in ("anna", "ben")
-            for tale in ("mill", "harbour")
-            for n in range(140)
-        ]
-    ).assign(rt=lambda d: 0.2 + d.index % 90 / 1000)
+    numbers = range(1, 141)
+    tokens = {n: f"w{'aeiou'[n % 5]}{'.' * (n % 7 == 0)}" for n in numbers}
+    cells = itertools.product(("anna", "ben"), ("mill", "harbour"), numbers)
+    frame = pd.DataFrame(cells, columns=["reader", "tale", "nr"])
+    frame["token"] = frame.nr.map(tokens)
+    frame["rt"] = 0.2 + frame.index % 90 / 1000
     frame.loc[5, "rt"] = 190.5
     status, out, _ = described(save(frame, tmp_path / "mine.csv"))
     (entry,) = yaml.safe_load(out)["datasets"].values()

@@ -210,7 +210,8 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
     units.append((None, None, "punctuation"))
     guesses = [(position, unit) for position in [*texts.roles.positions, None] for unit in units]
     if not item and not sentence:  # columns with unusual names, chosen by their values
-        counts = [*texts.roles.positions, *_positions(texts), None]
+        by_value = roles.positions_by_value(texts.columns, texts.roles)
+        counts = [*texts.roles.positions, *by_value, None]
         guesses += [
             (n, (cut, None, rule))
             for cut in _cuts(texts)
@@ -243,12 +244,6 @@ def _cuts(texts: Described) -> list[str]:
         and column.kind in ("text", "whole number")
         and 2 <= column.distinct <= _FEW
     ][:4]
-
-
-def _positions(texts: Described) -> list[str]:
-    """Return columns without a role whose values may be positions: whole numbers from 0 or 1."""
-    used = {*texts.roles.of.values(), *texts.roles.measures.values()}
-    return [c.name for c in texts.columns if c.name not in used and roles.can_be_position(c)]
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:

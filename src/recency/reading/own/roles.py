@@ -118,6 +118,12 @@ def can_be_position(column: Column) -> bool:
     return column.kind == "whole number" and 0 <= column.low <= 1
 
 
+def positions_by_value(columns: Sequence[Column], guessed: Roles) -> list[str]:
+    """Return columns without a role whose values may be positions: whole numbers from 0 or 1."""
+    used = {*guessed.of.values(), *guessed.measures.values()}
+    return [c.name for c in columns if c.name not in used and can_be_position(c)]
+
+
 def _looks_like_words(column: Column) -> bool:
     letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", example) for example in column.examples]
     return all(letters) and column.distinct > 10
