@@ -390,5 +390,5 @@ def _missing(files: list[dict], mirrors: list[str]) -> list[str]:
         if stand_in and not is_here:
             is_here = any(glob.glob(f"{glob.escape(m)}/{stand_in}*") for m in mirrors)
         if not is_here:
-            missing.append(f"{file.get('local', stand_in)}: {file.get('placed', '')}")
+            missing.append(f"{file.get('local', stand_in)}: {file.get('supplied', '')}")
     return missing

@@ -246,7 +246,7 @@ def unknown(package: str, name: object, known: Iterable[str] | None = None) -> s
     quoted, listed, rest = nearest(name, known).partition("; known: ")
     where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
     if not listed:
-        return f"{quoted} If not, install the package that provides it"
+        return f"{quoted} If not, add {where}, or install the package that provides it"
     return f"{quoted}; add {where}, or install the package that provides it{listed}{rest}"
 
 

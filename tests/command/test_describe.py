@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import os
 import subprocess
 
@@ -69,6 +70,13 @@ SHAPES = {
         .assign(list=lambda d: [1 + (i == "mill") for i in readings()["item"]]),
         "mine.csv",
         {},
+    ),
+    "unusual names": (
+        readings()
+        .drop(columns=["sentence", "position"])
+        .rename(columns={"item": "tale", "place": "nr"}),
+        "mine.csv",
+        {"sentences": "punctuation"},
     ),
     "rows alone": (readings().drop(columns=["position", "place"]), "mine.xlsx", {}),
     "seconds": (readings().assign(rt=lambda d: d.rt / 1000), "mine.csv", {"unit": "s"}),
@@ -138,6 +146,22 @@ def test_the_yaml_that_is_written_runs_and_is_right(tmp_path, shape):
         times["SPR"]["subject"] = times["SPR"].subject.map(names)
     times["SPR"]["time_ms"] = times["SPR"].time_ms.round(6)
     right(known, times["SPR"])
+
+
+def test_a_counter_is_no_time_and_one_pause_does_not_make_seconds_milliseconds(tmp_path):
+    numbers = range(1, 141)
+    tokens = {n: f"w{'aeiou'[n % 5]}{'.' * (n % 7 == 0)}" for n in numbers}
+    cells = itertools.product(("anna", "ben"), ("mill", "harbour"), numbers)
+    frame = pd.DataFrame(cells, columns=["reader", "tale", "nr"])
+    frame["token"] = frame.nr.map(tokens)
+    frame["rt"] = 0.2 + frame.index % 90 / 1000
+    frame.loc[5, "rt"] = 190.5
+    status, out, _ = described(save(frame, tmp_path / "mine.csv"))
+    (entry,) = yaml.safe_load(out)["datasets"].values()
+    assert status == 0 and entry["options"].pop("columns") == {
+        "item": "tale", "position": "nr", "word": "token", "subject": "reader", "SPR": "rt",
+    }  # fmt: skip
+    assert entry["options"] == {"sentences": "punctuation", "unit": "s"}
 
 
 def test_what_a_table_holds_is_shown(tmp_path):

@@ -333,7 +333,7 @@ def test_a_download_without_end_is_stopped(server, tmp_path, monkeypatch):
 def test_file_to_be_placed_says_which_whence_whither(tmp_path):
     placed = "Dundee corpus (Kennedy, Hill & Pynte 2003), from its authors"
     stand_in = {"path": "dundee/words.csv"}
-    options = {"mirrors": ["lab"], "stand_in": stand_in, "placed": placed}
+    options = {"mirrors": ["lab"], "stand_in": stand_in, "supplied": placed}
     with pytest.raises(InputError) as error:
         download.main(None, tmp_path / "words.csv", **options)
     for part in ("words.csv", placed, "local:", "lab/dundee/words.csv"):

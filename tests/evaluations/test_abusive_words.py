@@ -114,8 +114,14 @@ def files(tmp_path):
 
 def resources(files):
     return [
-        {"name": "NRC", "format": "table", "here": True, "placed": "", "groups": ("NRC",)},
-        {"name": "VIEW", "format": "table", "here": False, "placed": "v.tsv: views", "groups": ()},
+        {"name": "NRC", "format": "table", "here": True, "supplied": "", "groups": ("NRC",)},
+        {
+            "name": "VIEW",
+            "format": "table",
+            "here": False,
+            "supplied": "v.tsv: views",
+            "groups": (),
+        },
     ]
 
 

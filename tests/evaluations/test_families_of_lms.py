@@ -164,8 +164,8 @@ def test_every_point_is_in_its_panel(files, many):
 
 FAULTS = {
     "{groups: {g: [Pythia, LSTM]}}": "families → groups → g: 'LSTM' is not among the experiment's `lms`",
-    "{groups: {g: [Pythia, dVM-I]}, beside: nothing}": "no experiment is called 'nothing'",
-    "{groups: {g: [Pythia, dVM-I]}, beside: maze}": "families → beside: 'maze' has other responses",
+    "{groups: {g: [Pythia, dVM-I]}, without_part_of_speech: nothing}": "no experiment is called 'nothing'",
+    "{groups: {g: [Pythia, dVM-I]}, without_part_of_speech: maze}": "families → without_part_of_speech: 'maze' has other responses",
     "{groups: {g: [Pythia]}}": "families → groups → g",
 }
 

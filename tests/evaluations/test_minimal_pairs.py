@@ -336,7 +336,7 @@ lms:
   biased: {checkpoint: mine/plain, bias: ALiBi-1, applied: inference, bos: true}
 minimal_pairs:
   mine: {label: My pairs, table: {local: mine/pairs.tsv}, labels: {number: Number}}
-  placed: {label: Placed pairs, table: {placed: "pairs of mine, from me", stand_in: {path: a/b.tsv}}}
+  placed: {label: Placed pairs, table: {supplied: "pairs of mine, from me", stand_in: {path: a/b.tsv}}}
 experiments:
   mine: {title: Mine, lms: [plain, biased], baseline: plain, minimal_pairs: mine}
   placed: {title: Placed, lms: [plain, biased], baseline: plain, minimal_pairs: placed}

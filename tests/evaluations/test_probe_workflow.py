@@ -22,7 +22,7 @@ treebanks:
     licence: none
     train: {local: mine/train.conllu}
     dev: {local: mine/dev.conllu}
-    test: {local: mine/test.conllu, placed: "test.conllu of mine, from me"}
+    test: {local: mine/test.conllu, supplied: "test.conllu of mine, from me"}
 probe: {epochs: 2, batch: 4, relations: [nsubj, iobj]}
 datasets:
   tagged:
@@ -83,7 +83,7 @@ def test_a_dataset_whose_treebank_is_not_there_is_not_run(monkeypatch):
     """Neither is one that has its words."""
     monkeypatch.chdir(ROOT)
     config = load()
-    config["treebanks"]["ewt"]["train"] = {"local": "none.conllu", "placed": "mine"}
+    config["treebanks"]["ewt"]["train"] = {"local": "none.conllu", "supplied": "mine"}
     ucl = config["datasets"]["ucl_spr"]
     config["datasets"] |= {"tagged": ucl | {"tagger": "ewt"}, "also": ucl | {"words": {"dataset": "tagged"}}}  # fmt: skip
     responses = {"part_of_speech": ["tagged.SPR", "also.SPR", "ucl_spr.SPR"]}

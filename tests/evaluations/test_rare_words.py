@@ -109,7 +109,7 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(made):
     assert found.spearman["tc"] == pytest.approx(expected)
 
     lms = [{"lm": "a", "label": "LM a", "bias": {"form": "none"}, "applied": "none"}]
-    vectors = [{"name": "p", "label": "Polyglot", "here": False, "placed": "x.vec: Polyglot's"}]
+    vectors = [{"name": "p", "label": "Polyglot", "here": False, "supplied": "x.vec: Polyglot's"}]
     out = [made / f"t.{end}" for end in ("csv", "html", "tex")]
     published = ROOT / "data" / "published" / "thesis_rare_words.csv"
     sets = [

@@ -32,7 +32,7 @@ MADE = {
     "lexicons": {
         "list": {
             "label": "List", "base": {"local": "base.txt"}, "expanded": {"local": "new.txt"},
-            "features": {"NRC": {"local": "nrc.txt"}, "VIEW": {"local": "view.tsv", "placed": "views"}},
+            "features": {"NRC": {"local": "nrc.txt"}, "VIEW": {"local": "view.tsv", "supplied": "views"}},
         }
     },
     "unigrams": {"list": {"counts": {"local": "counts.csv"}, "columns": ["word", "count"]}},
@@ -59,7 +59,7 @@ MADE = {
                 "contrasts": {"c": {"region": "position == 3", "high": "condition == 'hard'", "low": "condition == 'easy'"}},
             },
             "rank_metrics": {"dataset": "made", "sentences": 8, "least": 6, "kept": 3, "longest": 3},
-            "turing_test": {"judgements": {"local": "judged.csv", "placed": "people's ratings"}},
+            "turing_test": {"judgements": {"local": "judged.csv", "supplied": "people's ratings"}},
             "word_length": {"dataset": "made", "frequency": "list", "common": 10},
             "families": {"groups": {"both": ["net", "kn"]}},
         },

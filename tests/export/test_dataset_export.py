@@ -116,7 +116,7 @@ def test_an_event_is_said_of_what_filters_leave(made):
 
 
 def export(made, **settings):
-    about = {"label": "Made", "study": "tests", "placed": False, "partitioned": True, "lms": {}}
+    about = {"label": "Made", "study": "tests", "supplied": False, "partitioned": True, "lms": {}}
     dataset.main(
         words=made / "words.parquet",
         responses=[made / "responses.parquet"],
@@ -152,10 +152,10 @@ def test_both_formats_say_the_same_and_every_column_is_described(made):
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"licence": "CC BY 4.0", "placed": False}, "only under its terms"),
-        ({"licence": "none stated", "placed": False}, "Ask its authors"),
-        ({"placed": False}, "states no licence"),
-        ({"licence": "own", "placed": True, "cite": "N. (1999)"}, "are not public here"),
+        ({"licence": "CC BY 4.0", "supplied": False}, "only under its terms"),
+        ({"licence": "none stated", "supplied": False}, "Ask its authors"),
+        ({"supplied": False}, "states no licence"),
+        ({"licence": "own", "supplied": True, "cite": "N. (1999)"}, "are not public here"),
     ],
 )
 def test_rights_are_said(about, said):
@@ -168,7 +168,7 @@ def test_rights_are_said(about, said):
 )
 def test_files_that_a_user_placed(dataset, placed):
     study = Study(load(*TINY), ROOT)
-    assert exports.dataset_settings(study, dataset)["about"]["placed"] == placed
+    assert exports.dataset_settings(study, dataset)["about"]["supplied"] == placed
 
 
 @pytest.mark.parametrize(

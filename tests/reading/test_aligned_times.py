@@ -26,7 +26,7 @@ def test_shifted_times_are_refused_with_the_offset_that_mends_them(shift, skips)
     ("shift", "where"), [(1, "one word later"), (2, "2 words later"), (-1, "one word earlier")]
 )
 def test_a_parser_without_an_offset_is_told_to_move_the_file(shift, where):
-    with pytest.raises(InputError, match=f"datasets → mine to {where} in its file; or"):
+    with pytest.raises(InputError, match=f"datasets → mine {where} in its file; or"):
         require_aligned(WORDS, times(shift), "mine.FP")
 
 

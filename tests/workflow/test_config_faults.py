@@ -118,13 +118,13 @@ PAPER = {
     "datasets: {ucl_spr: {words: {stimuli: {local: ''}}}}": "words → stimuli → local: it is empty",
     "datasets: {ucl_spr: {words: {stimuli: {local: src}}}}": "local: a folder, not a file: 'src'",
     "datasets: {ucl_spr: {words: {'../x': {local: README.md}}}}": "'../x' cannot be part of a file name; use letters, digits, _ and -",
-    "datasets: {mine: {label: M, parser: ucl_spr, words: {a: {placed: here}}, responses: {a: {placed: here}}, measures: {SPR: {filters: []}}}}": (
+    "datasets: {mine: {label: M, parser: ucl_spr, words: {a: {supplied: here}}, responses: {a: {supplied: here}}, measures: {SPR: {filters: []}}}}": (
         "datasets → mine → words → a: 'url', 'local' or 'stand_in' must name the file"
     ),
     "datasets: {ucl_spr: {words: {stimuli: {simulated: stimuli}}}}": "`simulated` requires a dataset with `simulate`",
     "datasets: {ucl_spr: {words: {stimuli: {local: no/such.txt}}}}": "local: no file 'no/such.txt'",
     "tokenizers: {t: {file: {local: README.md}}}": "tokenizers → t → file: 'url' is missing",
-    "unigrams: {u: {counts: {placed: x}, columns: [a, b]}}": "counts: 'url' or 'local' must name the list of counts",
+    "unigrams: {u: {counts: {supplied: x}, columns: [a, b]}}": "counts: 'url' or 'local' must name the list of counts",
     "unigrams: {u: {counts: {local: README.md}, columns: [a, a]}}": "'a' cannot be the column of words and of counts",
     "unigrams: {u: {counts: {local: no.csv}, columns: [a, b]}}": "counts → local: no file 'no.csv'",
     "unigrams: {openwebtext: {memory: 1M}}": "memory: 1M is too little memory; the minimum is 50M",

@@ -133,7 +133,7 @@ MISTAKES = {
     "minimal_pairs: {mine: {label: x, table: {local: mine/none.tsv}}}": (
         "minimal_pairs → mine → table → local: no file 'mine/none.tsv'"
     ),
-    "minimal_pairs: {mine: {label: x, table: {placed: from me}}}": (
+    "minimal_pairs: {mine: {label: x, table: {supplied: from me}}}": (
         "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must name the file"
     ),
     "minimal_pairs: {mine: {label: x}}": "minimal_pairs → mine: {'label': 'x'} fits none",
@@ -311,20 +311,20 @@ def test_training_words_are_the_corpus_own():
 def test_missing_files(tmp_path):
     dataset = {
         "words": {"a": {"url": "https://x.org/a"}},
-        "responses": {"b": {"local": str(tmp_path / "b.zip"), "placed": "B, from its authors"}},
+        "responses": {"b": {"local": str(tmp_path / "b.zip"), "supplied": "B, from its authors"}},
     }
     assert configuration.missing_files(dataset, []) == [
         f"{tmp_path / 'b.zip'}: B, from its authors"
     ]
     (tmp_path / "b.zip").write_text("")
     assert configuration.missing_files(dataset, []) == []
-    dataset["responses"]["b"] = {"stand_in": {"path": "c/d.tsv"}, "placed": "D"}
+    dataset["responses"]["b"] = {"stand_in": {"path": "c/d.tsv"}, "supplied": "D"}
     assert configuration.missing_files(dataset, [str(tmp_path)]) == ["c/d.tsv: D"]
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "d.tsv.gz").write_text("")
     assert configuration.missing_files(dataset, [str(tmp_path)]) == []
     treebank = {split: {"url": "https://x.org/a"} for split in ("train", "dev")}
-    treebank |= {"label": "Mine", "test": {"local": "none.conllu", "placed": "mine, from me"}}
+    treebank |= {"label": "Mine", "test": {"local": "none.conllu", "supplied": "mine, from me"}}
     roles = registry.data()["probe"].roles
     assert configuration.missing_data(treebank, roles, []) == ["none.conllu: mine, from me"]
 

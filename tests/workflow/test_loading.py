@@ -68,6 +68,9 @@ def test_included_files_lie_below_the_config(tmp_path):
     (tmp_path / "b.yaml").write_text("lms: {y: {bias: none}}")
     with pytest.raises(InputError, match="b.yaml: lms → y is in a.yaml already"):
         loading.load(tmp_path)
+    (tmp_path / "b.yaml").write_text("study: other\nlms: {z: {bias: none}}")
+    with pytest.raises(InputError, match="include: b.yaml sets study, .* --configfile b.yaml"):
+        loading.load(tmp_path)
     (tmp_path / "b.yaml").unlink()
     with pytest.raises(InputError, match="b.yaml"):
         loading.load(tmp_path)
@@ -204,3 +207,26 @@ def test_an_lm_of_the_name_that_is_another_one_is_refused():
     config = {"lms": lms, "lm_groups": {"all": {"weights": ["net"], "biases": ["dVM"]}}}
     with pytest.raises(InputError, match="lm_groups → all: an LM 'net-dVM-I' already exists"):
         lm_tables.expand_biased(config)
+
+
+def test_old_keys_get_their_new_names_with_a_notice():
+    config = load("config.open.yaml")
+    experiment = config["experiments"]["part_of_speech"]["families"]
+    reference = experiment.pop("without_part_of_speech")
+    experiment["beside"] = reference
+    file = config["datasets"]["geco_totals"]["words"]["material"]
+    source = file.pop("supplied")
+    file["placed"] = source
+    notices = "\n".join(loading.complete(config, ROOT))
+    assert "experiments → part_of_speech → families → beside: the key is now called" in notices
+    assert "datasets → geco_totals → words → material → placed: " in notices
+    assert experiment["without_part_of_speech"] == reference and "beside" not in experiment
+    file = config["datasets"]["geco_totals"]["words"]["material"]
+    assert file["supplied"] == source and "placed" not in file
+    assert loading.complete(config, ROOT) == []
+
+
+def test_names_of_the_user_s_choice_stay():
+    config = load("config.open.yaml") | {"treebanks": {"placed": {"label": "x"}, "beside": {}}}
+    assert loading.complete(config, ROOT) == []
+    assert {"placed", "beside"} <= config["treebanks"].keys()

@@ -165,8 +165,8 @@ dependencies:
   mine:
     label: Mine
     dataset: simulated_spr
-    trees: {local: none/trees.txt, placed: "trees of mine, from me"}
-    leaves: {local: none/leaves.txt, placed: "leaves of mine, from me"}
+    trees: {local: none/trees.txt, supplied: "trees of mine, from me"}
+    leaves: {local: none/leaves.txt, supplied: "leaves of mine, from me"}
 experiments:
   heads: {title: Heads, lms: [Pythia], baseline: Pythia, dependencies: mine}
 """

@@ -30,7 +30,7 @@ def main(
     mirrors: Iterable[str | Path] = (),
     stand_in: Mapping[str, str] | None = None,
     local: str | Path | None = None,
-    placed: str | None = None,
+    supplied: str | None = None,
     tries: int = 6,
     wait: float = 1.0,
     timeout: float = 60.0,
@@ -56,7 +56,7 @@ def main(
         A substitute for the file: `path` in a mirror, and `sha256`.
     local : path, optional
         The user's copy.
-    placed : str, optional
+    supplied : str, optional
         Description and source of a file without a URL.
     tries : int
         A download ends after so many attempts in a row without a new byte.
@@ -83,19 +83,19 @@ def main(
     if local is not None and (stand_in is None or Path(local).expanduser().is_file()):
         path = Path(local).expanduser()
         if not path.is_file():
-            if placed:
-                raise InputError(f"{out.name} is not here: {placed}. Put it at {local}")
+            if supplied:
+                raise InputError(f"{out.name} is not here: {supplied}. Put it at {local}")
             raise InputError(f"{out.name}: `local: {local}` is not a file; correct or remove it")
         return _copy(path, out, expected, byte_range, "correct `local` or its checksum")
     if url is not None and (path := _find_in_mirrors(mirrors, _mirror_paths(url))):
         return _copy(path, out, expected, byte_range, "put the right file there or remove it")
     if stand_in is not None and (path := _find_in_mirrors(mirrors, [stand_in["path"]])):
         print(f"{out.name}: the stand-in {path} is used in place of {url or 'the original'}")
-        print(f"stand-in {path} for {url or placed}", file=sys.stderr)
+        print(f"stand-in {path} for {url or supplied}", file=sys.stderr)
         expected = Expected(stand_in.get("sha256"))
         return _copy(path, out, expected, None, "put the right stand-in there or remove it")
     if url is None:
-        raise InputError(_request_file(out, mirrors, stand_in, placed, local))
+        raise InputError(_request_file(out, mirrors, stand_in, supplied, local))
 
     hint = _describe_alternatives(url, mirrors)
     if urlsplit(url).scheme not in ("http", "https"):
@@ -136,14 +136,14 @@ def _request_file(
     out: Path,
     mirrors: list[Path],
     stand_in: Mapping[str, str] | None,
-    placed: str | None,
+    supplied: str | None,
     local: str | Path | None,
 ) -> str:
     places = [f"put it at {local}" if local else "name it with `local:` in the config"]
     if stand_in is not None:
         folders = [str(mirror) for mirror in mirrors] or ["<mirror>"]
         places.append("or put it at " + " or ".join(f"{f}/{stand_in['path']}" for f in folders))
-    described = placed or "no URL is known for it"
+    described = supplied or "no URL is known for it"
     return f"{out.name} cannot be downloaded and is not here. {described}. To use it, {', '.join(places)}."
 
 

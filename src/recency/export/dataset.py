@@ -59,7 +59,7 @@ def main(
     `surprisal` are the files of `lms`, in order; `responses` those of `measures` (see
     dataset_tables.response_table). Words without a surprisal of `scored` are known to the filters.
     `fit` is the fit for the R code, if any (see lme4.script), and `record` its JSON. `about` has
-    label, study, licence, cite, placed (whether a file had to be supplied by the user),
+    label, study, licence, cite, supplied (whether a file had to be supplied by the user),
     partitioned, and `lms`: LM → description.
     """
     table, origins = word_table(words, unigram, dict(zip(lms, surprisal, strict=True)))
@@ -107,7 +107,7 @@ def rights(about: Mapping) -> str:
     stated = licence and not licence.lower().startswith("none stated")
     lines = ["Words, responses and their columns belong to the dataset."]
     lines.append(f"Its licence: {licence}." if licence else "The config states no licence for it.")
-    if about["placed"]:
+    if about["supplied"]:
         lines.append(
             "Its files were supplied by the user who ran the study and are not public here: do not redistribute "
             "`words` and `responses` without its authors' permission."

@@ -168,7 +168,7 @@ def _train(rank: int, world: int, job: Job) -> None:
                 training.save(state, specification, run, step - 1, curve)
                 raise InputError(
                     f"train {job.lm}: ended by {signal} after step {step - 1} of {steps}; its state is saved, "
-                    "and the same command resumes from there"
+                    "and the same command resumes from there (docs/faults.md)"
                 ) from None
             keeps = step in recipe["checkpoints"]
             if held_out and (keeps or step % held_out["every"] == 0 or step == steps):

@@ -78,5 +78,5 @@ def _remedy(where: str, move: int | None, offset: int | None) -> str:
     if move is not None:
         count = "one word" if abs(move) == 1 else f"{abs(move)} words"
         later = "later" if move > 0 else "earlier"
-        return f"Give each time of {where} to {count} {later} in its file"
+        return f"Move each time of {where} {count} {later} in its file"
     return f"Check which words the times of {where} belong to"

@@ -140,7 +140,7 @@ def dataset_settings(study: Study, dataset: str) -> dict:
         "about": {key: entry.get(key) for key in ("label", "licence", "cite")}
         | {
             "study": study.config["study"],
-            "placed": bool(placed),
+            "supplied": bool(placed),
             "partitioned": parted,
             "lms": {name: _what(study.lms[name]) for name in names},
         },

@@ -206,7 +206,7 @@ class Files:
                 self.with_words(dataset) if part == "words" else self.config["datasets"][dataset]
             )
             for role, file in entry[part].items():
-                source = file.get("url") or file.get("placed") or file.get("local")
+                source = file.get("url") or file.get("supplied") or file.get("local")
                 checksum = file.get("sha256") or file.get("git_blob") or file.get("md5") or ""
                 source = source or "made by the workflow"
                 rows.append({"role": f"{part}: {role}", "from": source, "checksum": checksum})

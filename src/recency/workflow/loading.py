@@ -10,7 +10,7 @@ from pathlib import Path
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.workflow import lm_tables, pymovements_datasets, strict_yaml
+from recency.workflow import lm_tables, pymovements_datasets, renamed_keys, strict_yaml
 
 FOLDER = Path("data", "corpora")
 
@@ -24,11 +24,11 @@ def load(root: str | Path, *overlays: str | Path) -> dict:
     return config
 
 
-def complete(config: dict, root: str | Path) -> None:
+def complete(config: dict, root: str | Path) -> list[str]:
     """Add included and corpus files to a config, and expand LM groups in experiments, in place.
 
-    Keys of an experiment that an overlay sets to null are removed. A complete config is unchanged.
-    Wrong types are left to the schema check.
+    Keys of an experiment that an overlay sets to null are removed, old keys get their new names.
+    Returns notices. A complete config is unchanged. Wrong types are left to the schema check.
     """
     for key, entries in included(config, root).items():
         given = config.setdefault(key, entries)
@@ -40,6 +40,7 @@ def complete(config: dict, root: str | Path) -> None:
             given = pymovements_datasets.expanded(given, entries)
         if isinstance(given, dict):
             config[table] = merge(entries, given)
+    renamed = renamed_keys.rename(config)
     lm_tables.expand(config)
     lm_tables.expand_biased(config)
     lm_tables.expand_replica(config)
@@ -57,17 +58,27 @@ def complete(config: dict, root: str | Path) -> None:
         for dataset in datasets.values():
             if isinstance(dataset, dict) and "scored_by" in dataset:
                 dataset["scored_by"] = _written_out(dataset["scored_by"], groups)
+    return renamed
 
 
 def included(config: dict, root: str | Path) -> dict:
     """Return the tables of the files in `include`, and remove the key; paths are relative to `root`.
 
-    Raises InputError if a file is missing or two files define an entry.
+    Raises InputError if a file is missing or has a key that is not a table, or two files define an
+    entry.
     """
     names = config.pop("include", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError("include: a list of YAML files is needed")
-    return entries_of({name: strict_yaml.read(Path(root, name), name) for name in names})
+    files = {name: strict_yaml.read(Path(root, name), name) for name in names}
+    for name, content in files.items():
+        for key, value in content.items():
+            if not isinstance(value, dict):
+                raise InputError(
+                    f"include: {name} sets {key}, which is not a table of entries; name the file after --configfile "
+                    f"instead: ./run --configfile {name} (in a module's workflow: `configfile:`)"
+                )
+    return entries_of(files)
 
 
 def merge(base: dict, over: dict) -> dict:

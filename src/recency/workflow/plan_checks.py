@@ -34,8 +34,8 @@ def _checkpoint(study: Study, name: str) -> Iterator[str]:
     Jobs check those of the Hub.
     """
     lm = study.config["lms"][name]
-    if "placed" in lm and not study.dry_run and not Path(lm["checkpoint"]).exists():
-        yield f"lms → {name}: there is no {lm['checkpoint']}: {lm['placed']}"
+    if "supplied" in lm and not study.dry_run and not Path(lm["checkpoint"]).exists():
+        yield f"lms → {name}: there is no {lm['checkpoint']}: {lm['supplied']}"
     elif "sha256" in lm and Path(lm["checkpoint"]).exists():
         try:
             weight_files.verify(lm["checkpoint"], lm["sha256"], lm.get("allow_pickle", False))

@@ -1,5 +1,6 @@
 """Start and end of a run: check the config, pass mirrors to jobs, report missing data and results."""
 
+import csv
 import gc
 import os
 import re
@@ -66,7 +67,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         if is_module(workflow):
             _require_names(workflow)
             config |= loading.merge(strict_yaml.read(root / "config.yaml", "config.yaml"), config)
-        loading.complete(config, root)
+        renamed = loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
         targets.require_distinct(config)
     except InputError as error:
@@ -90,7 +91,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in [*result.left_out(), *notices.of_predictors(config)]:
+        for line in [*renamed, *result.left_out(), *notices.of_predictors(config)]:
             logger.warning(line)
     return result
 
@@ -286,6 +287,7 @@ def say_why(logs: Iterable[str]) -> None:
 def end(study: Study, workflow) -> None:
     """Log the location of results, and fail a run with an experiment without a fit."""
     say_where(study)
+    say_warnings(study, workflow.dag_settings.targets)
     failed.require_fits(study, workflow)
 
 
@@ -306,6 +308,19 @@ def say_where(study: Study) -> None:
     ]
     if there:
         logger.info(f"In {results}/: {', '.join(there)}")
+
+
+def say_warnings(study: Study, targets: Iterable[str]) -> None:
+    """Log the quality report and the warnings of each dataset that is checked by `check_<dataset>`."""
+    for dataset in study.config["datasets"]:
+        if f"check_{dataset}" not in targets:
+            continue
+        folder = Path(study.place("<results>"), "datasets", dataset)
+        with (folder / "check.csv").open(encoding="utf-8", newline="") as file:
+            warnings = [row for row in csv.DictReader(file) if row["kind"] == "warning"]
+        logger.info(f"{folder / 'check.html'}: {len(warnings) or 'no'} warnings")
+        for row in warnings:
+            logger.info(f"  {row['measure'] or 'words'}, {row['name']}: {row['value']}")
 
 
 def _samples_here(workflow) -> bool:

@@ -91,10 +91,10 @@ def _file(look: Lookup, file: Mapping) -> Faults:
         if path is not None and sources.leads_out(path):
             faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
     local = file.get("local")
-    needed = local is not None and not {"placed", "stand_in"} & file.keys()
+    needed = local is not None and not {"supplied", "stand_in"} & file.keys()
     if needed and not faults and not os.path.isfile(local):
         what = "a folder, not a file:" if os.path.isdir(local) else "no file"
-        way = "correct it, or describe its source in `placed`"
+        way = "correct it, or describe its source in `supplied`"
         faults.append((("local",), f"{what} {short(local)}; {way}"))
     yield from faults
 

@@ -118,7 +118,7 @@ def main(
     paths = iter(files)
     for resource in resources:
         if not resource["here"]:
-            print(f"{resource['name']}: not run, {resource['placed']}", file=sys.stderr)
+            print(f"{resource['name']}: not run, {resource['supplied']}", file=sys.stderr)
             continue
         path = next(paths)
         form = FORMATS.get(resource["format"])

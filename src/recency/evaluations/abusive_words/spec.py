@@ -12,7 +12,7 @@ settings_of = partial(settings, KEY)
 
 
 def features_of(config: dict, lexicon: str) -> list[dict]:
-    """Return a lexicon's resources: name, format, path, groups, here (exists), placed (a hint)."""
+    """Return a lexicon's resources: name, format, path, groups, here (exists), supplied (a hint)."""
     return [
         {
             "name": name,
@@ -20,7 +20,7 @@ def features_of(config: dict, lexicon: str) -> list[dict]:
             "path": file["local"],
             "groups": GROUPS.get(form, (name,)),
             "here": os.path.exists(file["local"]),
-            "placed": f"{file['local']}: {file.get('placed', 'is not here')}",
+            "supplied": f"{file['local']}: {file.get('supplied', 'is not here')}",
         }
         for name, file in config["lexicons"][lexicon].get("features", {}).items()
     ]

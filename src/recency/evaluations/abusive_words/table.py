@@ -55,7 +55,9 @@ def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> 
         "p: paired t over folds against the row above",
         "SWordSS: a missing vector is the average of orthographically similar words, otherwise zero",
     ]
-    notes += [f"{file['name']} not run: {file['placed']}" for file in resources if not file["here"]]
+    notes += [
+        f"{file['name']} not run: {file['supplied']}" for file in resources if not file["here"]
+    ]
     notes += ["MICR not run: the labelled microposts of Wulczyn et al. (2017) are not read"]
     return Table(f"{title}: sets of features", header, grid, notes, left=2)
 

@@ -5,7 +5,7 @@ from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
 
 #: Key of the reference experiment, the same LMs without part of speech.
-REFERENCE = "beside"
+REFERENCE = "without_part_of_speech"
 
 
 def _others(study, experiment: str) -> list[str]:

@@ -25,7 +25,7 @@ def _vectors(study, pairs: str) -> list[dict]:
             "name": key,
             "label": file.get("label", key),
             "here": os.path.exists(file["local"]),
-            "placed": f"{file['local']}: {file.get('placed', 'is not here')}",
+            "supplied": f"{file['local']}: {file.get('supplied', 'is not here')}",
         }
         for key, file in study.config["word_pairs"][pairs].get("vectors", {}).items()
     ]

@@ -47,7 +47,7 @@ def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataF
             set_scores = pd.read_csv(next(paths), dtype={"similarity": str})
             parts.append(set_scores.assign(set=word_set["label"], label=label))
         for v in (v for v in word_set["vectors"] if not v["here"]):
-            absent = {"set": word_set["label"], "label": v["label"], "not_run": v["placed"]}
+            absent = {"set": word_set["label"], "label": v["label"], "not_run": v["supplied"]}
             parts.append(pd.DataFrame({"similarity": NAMES, **absent}))
     return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 

@@ -19,7 +19,7 @@ def _absent(study, experiment: str) -> str:
     if _judgements(study, experiment):
         return ""
     file = settings_of(study.config, experiment)["judgements"]
-    return f"{file['local']}: {file.get('placed', 'is not here')}"
+    return f"{file['local']}: {file.get('supplied', 'is not here')}"
 
 
 def _problems(config, name) -> list[str]:

@@ -208,11 +208,20 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
         both = [cut, item or sentence]
         units.append((both, sentence if item else both, None) if sentence else (both, None, "item"))
     units.append((None, None, "punctuation"))
-    for position in [*texts.roles.positions, None]:
-        for item, sentence, rule in units:
-            columns = {"item": item, "sentence": sentence, "position": position}
-            columns["word"] = of["word"]
-            yield _options(times, words, dataset, columns, rule, base)
+    guesses = [(position, unit) for position in [*texts.roles.positions, None] for unit in units]
+    if not item and not sentence:  # columns with unusual names, chosen by their values
+        by_value = roles.positions_by_value(texts.columns, texts.roles)
+        counts = [*texts.roles.positions, *by_value, None]
+        guesses += [
+            (n, (cut, None, rule))
+            for cut in _cuts(texts)
+            for n in counts
+            if cut != n
+            for rule in _rules(texts, cut)
+        ]
+    for position, (item, sentence, rule) in guesses:
+        columns = {"item": item, "sentence": sentence, "position": position, "word": of["word"]}
+        yield _options(times, words, dataset, columns, rule, base)
 
 
 def words_of(texts: Described) -> pd.DataFrame | None:
@@ -255,7 +264,8 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
         return {"columns": _trimmed(mine | own_columns) | times.roles.others} | base
     if words is None:
         extra = {"space_after": of["space_after"]} if "space_after" in of else {}
-        mapped = _trimmed({**columns, **extra, **own_columns}) | times.roles.others
+        others = {n: c for n, c in times.roles.others.items() if c not in columns.values()}
+        mapped = _trimmed({**columns, **extra, **own_columns}) | others
         return {"columns": mapped} | _rule(rule) | base
     theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
     return (
@@ -287,7 +297,7 @@ def _rules(texts: Described, item: str) -> list[str]:
     """Return the option `sentences`, by the number of sentence ends within texts."""
     words, items = texts.table[texts.roles.of["word"]], texts.table[item]
     last = items != items.shift(-1)
-    inside = words[~last].map(lambda word: bool(FINAL.search(word))).sum()
+    inside = sum(bool(FINAL.search(word)) for word in words[~last])
     within = ["punctuation", "item"]
     return within if inside > 0.2 * last.sum() else within[::-1]
 

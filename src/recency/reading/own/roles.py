@@ -39,6 +39,7 @@ _NO_TIME = re.compile(
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
 _LONGEST = 1e6  # maximum time, ms
+_LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
 _MOST = 24  # maximum number of further columns to keep
 
@@ -104,12 +105,23 @@ def _can_be(role: str, column: Column, rows: int) -> bool:
     if role == "word":
         return column.kind == "text" and column.distinct > 2
     if role == "position":
-        return column.kind == "whole number" and 0 <= column.low <= 1
+        return can_be_position(column)
     if role == "space_after":
         return column.kind == "true or false"
     return (
         column.kind in ("text", "whole number") and column.missing == 0 and column.distinct < rows
     )
+
+
+def can_be_position(column: Column) -> bool:
+    """Return whether a column has whole numbers from 0 or 1."""
+    return column.kind == "whole number" and 0 <= column.low <= 1
+
+
+def positions_by_value(columns: Sequence[Column], guessed: Roles) -> list[str]:
+    """Return columns without a role whose values may be positions: whole numbers from 0 or 1."""
+    used = {*guessed.of.values(), *guessed.measures.values()}
+    return [c.name for c in columns if c.name not in used and can_be_position(c)]
 
 
 def _looks_like_words(column: Column) -> bool:
@@ -129,7 +141,7 @@ def _times(found: Roles, columns: Sequence[Column]) -> None:
         named = sorted((column for column in free if rank[column.name]), key=lambda c: rank[c.name])
         if named:
             found.measures[measure] = named[0].name
-            found.seconds |= named[0].middle < _MILLISECONDS[0] and named[0].high <= _SECONDS[1]
+            found.seconds |= _are_seconds(named[0])
 
 
 def _names_measure(name: str, measure: str) -> int:
@@ -152,9 +164,18 @@ def measure_of_name(name: str) -> str | None:
     return next((measure for measure in _MEASURES if _names_measure(name, measure)), None)
 
 
+def _are_seconds(column: Column) -> bool:
+    """Return whether times are in seconds, of which the longest may be a pause of minutes."""
+    if column.kind == "number" and _SECONDS[0] <= column.middle <= _LONGEST_MEDIAN:
+        return True
+    return column.middle < _MILLISECONDS[0] and column.high <= _SECONDS[1]
+
+
 def is_time(column: Column) -> bool:
     """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
     if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
+        return False
+    if can_be_position(column) and column.distinct == column.high - column.low + 1:  # a counter
         return False
     if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # such as timestamps
         return False

@@ -1,0 +1,34 @@
+"""Old names of config keys, accepted for one version with a notice."""
+
+from collections.abc import Iterator
+
+#: Old key → new key, of a file's entry or an LM, and of `families`.
+RENAMED = {"placed": "supplied", "beside": "without_part_of_speech"}
+#: Keys next to or above which the old key is a setting, not a name of the user's choice.
+_CONTEXTS = {
+    "placed": ("local", "url", "stand_in", "checkpoint"),
+    "beside": ("groups",),
+}
+
+
+def rename(config: dict) -> list[str]:
+    """Replace old keys in place; return a notice for each.
+
+    A config that has both names keeps the value of the old one, which is the overlay's: the project's
+    own files have only new names.
+    """
+    return list(_renamed(config, ""))
+
+
+def _renamed(entry: object, where: str) -> Iterator[str]:
+    if isinstance(entry, list):
+        for part in entry:
+            yield from _renamed(part, where)
+    if not isinstance(entry, dict):
+        return
+    for old, new in RENAMED.items():
+        if old in entry and any(key in entry for key in _CONTEXTS[old]):
+            entry[new] = entry.pop(old)
+            yield f"{where} → {old}: the key is now called `{new}`; the old name will be refused in the next version"
+    for key, part in entry.items():
+        yield from _renamed(part, f"{where} → {key}" if where else str(key))
