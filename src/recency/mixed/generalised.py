@@ -6,6 +6,7 @@ The location has the formula's fixed and random effects, and the log of sigma th
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import ModuleType
 
@@ -206,15 +207,14 @@ def _gaussian(
     columns = {name: column(name, predictors, len(y)) for name in formula.predictors}
     columns |= {c: column(c, predictors, len(y)) for c in formula.fixed}
     columns |= {c: column(c, predictors, len(y)) for term in formula.random for c in term.columns}
-    try:
+    # Where the search finds no optimum, least squares is a sufficient start.
+    with suppress(NotSearchable, NoResiduals, np.linalg.LinAlgError):
         if formula.random:
             searched = search_scaled(formula, columns, y, groups)
             summary, _ = summary_of(searched)
             blocks = searched.in_original_units().blocks()
             Ls = {group: L * summary.sigma for group, (_, L) in blocks.items()}
             return np.array(list(summary.fixed.values())), summary.sigma, Ls
-    except (NotSearchable, NoResiduals, np.linalg.LinAlgError):
-        pass  # least squares is a sufficient start
     summary, _ = fit_least_squares(formula, predictors, y)
     return np.array(list(summary.fixed.values())), summary.sigma, {}
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-#: Old key → new key, of a file's entry or an LM, and of `families`.
-RENAMED = {"placed": "supplied", "beside": "without_part_of_speech"}
-#: Keys next to or above which the old key is a setting, not a name of the user's choice.
-_CONTEXTS = {
-    "placed": ("local", "url", "stand_in", "checkpoint"),
-    "beside": ("groups",),
+#: Old key → new key, and keys of which one is in the same entry, unlike next to a name of the user's choice.
+RENAMED = {
+    "placed": ("supplied", {"local", "url", "stand_in", "checkpoint"}),
+    "beside": ("without_part_of_speech", {"groups"}),
 }
 
 
@@ -26,8 +24,8 @@ def _renamed(entry: object, where: str) -> Iterator[str]:
             yield from _renamed(part, where)
     if not isinstance(entry, dict):
         return
-    for old, new in RENAMED.items():
-        if old in entry and any(key in entry for key in _CONTEXTS[old]):
+    for old, (new, siblings) in RENAMED.items():
+        if old in entry and siblings & entry.keys():
             entry[new] = entry.pop(old)
             yield f"{where} → {old}: the key is now called `{new}`; the old name will be refused in the next version"
     for key, part in entry.items():

@@ -318,7 +318,8 @@ def say_warnings(study: Study, targets: Iterable[str]) -> None:
         folder = Path(study.place("<results>"), "datasets", dataset)
         with (folder / "check.csv").open(encoding="utf-8", newline="") as file:
             warnings = [row for row in csv.DictReader(file) if row["kind"] == "warning"]
-        logger.info(f"{folder / 'check.html'}: {len(warnings) or 'no'} warnings")
+        plural = "s" * (len(warnings) != 1)
+        logger.info(f"{folder / 'check.html'}: {len(warnings) or 'no'} warning{plural}")
         for row in warnings:
             logger.info(f"  {row['measure'] or 'words'}, {row['name']}: {row['value']}")
 
