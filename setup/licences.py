@@ -80,8 +80,8 @@ def of_package(name: str) -> str | None:
     return SPELLED.get(found, found) or UNTOLD.get(name, "")
 
 
-def corpora() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield name, citation and licence of each corpus, and whether users supply it."""
+def corpora() -> Iterator[tuple[str, str, str, str, bool]]:
+    """Yield table, name, citation and licence of each corpus, and whether users supply it."""
     for path in sorted((ROOT / "data" / "corpora").glob("*.yaml")):
         described = yaml.safe_load(path.read_text(encoding="utf-8"))
         for table in TABLES:
@@ -90,7 +90,7 @@ def corpora() -> Iterator[tuple[str, str, str, bool]]:
                     entry
                 )
                 called = name if table in ("corpora", "datasets") else f"{name}, {table}"
-                yield called, entry.get("cite", ""), entry.get("licence", ""), placed
+                yield table, called, entry.get("cite", ""), entry.get("licence", ""), placed
 
 
 def page() -> str:
@@ -102,7 +102,8 @@ def page() -> str:
     ]
     data = [
         f"| {name} | {cite} | {licence or 'its owner gives it to you, on terms of theirs'} |"
-        for name, cite, licence, _ in corpora()
+        for table, name, cite, licence, _ in corpora()
+        if table != "datasets"  # in docs/corpora_list.md
     ]
     text = f"""# Licences
 
@@ -132,9 +133,10 @@ notices; `requirements.lock` pins the packages that bring them.
 |---|---|---|
 {chr(10).join(scripts)}
 
-## Texts and reading times
+## Texts
 
-None is distributed with this project; what is downloaded stays under `data/downloads/`.
+None is distributed with this project; what is downloaded stays under `data/downloads/`. The licences of reading times are in
+the [list of corpora](corpora_list.md).
 
 | name | cite | licence, as its source states it |
 |---|---|---|

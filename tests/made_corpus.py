@@ -27,7 +27,7 @@ def times(shift=0, subjects=8, skips=True, spill=0.0, seed=2, words=WORDS):
     """Make times that go with the length of the word `shift` places on, and of the one before."""
     draw = np.random.default_rng(seed)
     length = words.word.str.len().to_numpy(dtype=float)
-    base = 180 + 18 * np.roll(length, -shift) + spill * 18 * np.roll(length, 1)
+    base = 180 + 18 * np.roll(length, -shift) + spill * 18 * np.roll(length, 1 - shift)
     parts = []
     for subject in range(subjects):
         ms = (base * draw.lognormal(0, 0.35, len(words))).round()

@@ -17,7 +17,7 @@ def test_shifted_times_are_refused_with_the_offset_that_mends_them(shift, skips)
         require_aligned(WORDS, times(shift, skips=skips), "mine.SPR", offset=3)
     message = str(caught.value)
     assert message.startswith("mine.SPR: r = ")
-    assert "k: r = -2: " in message and f"{shift:+d}: 0." in message
+    assert "k: r = -3: " in message and f"{shift:+d}: 0." in message
     assert f"`options: {{offset: {3 + shift}}}` under datasets → mine" in message
     assert "accept: [shifted]" in message
 
@@ -41,6 +41,11 @@ def test_right_times_pass(skips, spill, capsys):
 def test_strong_spillover_in_a_long_corpus_is_no_later_word():
     words = corpus(items=40)
     require_aligned(words, times(skips=False, spill=3, words=words), "mine.SPR")
+
+
+def test_late_times_with_spillover_may_be_one_word_less_late():
+    with pytest.raises(InputError, match=r"stand one word \(with spillover\) or 2 words too late"):
+        require_aligned(WORDS, times(-1, skips=False, spill=3), "mine.SPR")
 
 
 def test_too_few_words_and_amplitudes_pass():

@@ -7,7 +7,7 @@ from snakemake.iocontainers import Wildcards
 
 from recency import overrides
 from recency.errors import InputError
-from recency.workflow import batches, checks, loading, products, strict_yaml
+from recency.workflow import batches, checks, loading, products, reporting, strict_yaml
 
 LINE = (
     "Corpus 'Natural Stories': times may follow a neighbouring word's length (accepted: shifted)."
@@ -50,6 +50,22 @@ def test_parts_of_speech_have_the_corrected_times_in_every_study():
 
 def test_a_parser_that_moves_no_times_has_no_offset():
     assert study().offset("ucl_spr") is None
+
+
+def test_the_scale_is_told_only_of_lms_that_are_trained():
+    entry = {"title": "Mine", "baseline": "small", "responses": {"spr": ["simulated_spr.SPR"]}}
+    small = {"small": {"checkpoint": "small-english"}}
+    mine = {"mine": entry | {"lms": ["small"]}, "both": entry | {"lms": ["small", "Pythia"]}}
+    scale = study("config.demo.yaml").scale
+    for run, told in (("mine", False), ("both", True)):
+        one = study("config.demo.yaml", lms=small, experiments=mine, run=[run])
+        settings = products.summary_settings(one)
+        assert (scale["note"] in settings["notes"]) == told
+        assert (scale["label"] in settings["study"]) == told
+        assert ("Scale" in dict(reporting.settings(one)["made"])) == told
+        assert "Not trained in this study: small." in settings["notes"]
+    pretrained = study("config.pretrained.yaml")
+    assert listed(pretrained) == ["Not trained in this study: SmolLM2-135M."]
 
 
 def of_demo(**changes):

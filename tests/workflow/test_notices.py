@@ -30,3 +30,19 @@ def test_no_other_predictor_and_no_other_column_of_that_name():
     assert notices.of_predictors(load("config.demo.yaml")) == []
     assert notices.of_predictors(config_of("word_entropy", ["word_entropy", "entropy"])) == []
     assert notices.of_predictors(config_of("entropy", [])) == []  # a dataset's column
+
+
+def test_baseline_without_a_measure_that_is_not_of_interest():
+    config = config_of("length * entropy", ["entropy"])
+    for design in config["designs"].values():
+        design |= {"of_interest": ["length:entropy"], "base": "all"}
+    (line,) = notices.of_baselines(config)
+    assert "also lacks surprisal" in line and "`surprisal[<lm>]`" in line
+    for design in config["designs"].values():
+        design |= {"base": "fixed"}
+    assert notices.of_baselines(config) == []
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "config.demo.yaml", "config.open.yaml"])
+def test_the_studies_own_baselines_lack_what_is_of_interest(name):
+    assert notices.of_baselines(load(name)) == []

@@ -12,7 +12,6 @@ from recency import overrides
 from recency.reading import checks
 from recency.reading.contracts import are_to_regions
 
-_SHOWN = range(-2, 3)
 _MOVES = (1, -1, 2, -2)
 
 
@@ -47,7 +46,7 @@ def require_aligned(
     if not warnings:
         return
     r = table.set_index("offset").r
-    shown = ", ".join(f"{k:+d}: {r[k]:.2f}" if k else f"0: {r[k]:.2f}" for k in _SHOWN)
+    shown = ", ".join(f"{k:+d}: {r[k]:.2f}" if k else f"0: {r[k]:.2f}" for k in checks.OFFSETS)
     text = (
         f"{warnings[0].text}. Correlation of mean times with the length of the word k places on "
         f"({table.n[0]:,} words), k: r = {shown}"

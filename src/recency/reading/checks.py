@@ -157,7 +157,7 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
     best = int(r.idxmax())
     if r[best] < chance:
         text = f"mean times go with word length at no offset (at best r = {r[best]:.2f})"
-        return [Finding("note", "alignment", text)]
+        return [Finding("note", "shifted", text)]
     problems = []
     for offset in (k for k in OFFSETS if k and r[k] > chance):
         correlated = (
@@ -166,19 +166,22 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
         correlated += " its own"
         if offset > 0 and r[offset] >= strongest / 2:
             text = f"{correlated}: nobody can react to a word to come; some or all times stand"
-            problems.append(Finding("warning", "alignment", f"{text} {_words(offset)} too early"))
+            problems.append(Finding("warning", "shifted", f"{text} {_words(offset)} too early"))
         elif offset == -1 and not skips and r[offset] > own_r:
             if own_r + chance < r[offset] / 3:  # spillover up to twice the own effect is permitted
                 text = f"{correlated}: times seem to stand one word too late"
-                problems.append(Finding("warning", "alignment", text))
+                problems.append(Finding("warning", "shifted", text))
                 continue
             text = (
                 f"{correlated}: spillover, usual in self-paced reading, or times one word too late"
             )
-            problems.append(Finding("note", "alignment", text))
+            problems.append(Finding("note", "shifted", text))
         elif offset < 0 and offset == best:
-            text = f"{correlated}: times seem to stand {_words(-offset)} too late"
-            problems.append(Finding("warning", "alignment", text))
+            late = _words(-offset)
+            if offset < -1 and not skips:  # with spillover, the word after correlates best
+                late = f"{_words(-offset - 1)} (with spillover) or {late}"
+            text = f"{correlated}: times seem to stand {late} too late"
+            problems.append(Finding("warning", "shifted", text))
     return problems
 
 
@@ -198,7 +201,7 @@ def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
     if not odd:
         return []
     text = f"in {len(odd):,} items times go with another word's length: {', '.join(odd[:8])}"
-    return [Finding("warning", "alignment", text + (" …" if len(odd) > 8 else ""))]
+    return [Finding("warning", "shifted", text + (" …" if len(odd) > 8 else ""))]
 
 
 def responses(words: pd.DataFrame, frame: pd.DataFrame, value: str) -> list[Finding]:

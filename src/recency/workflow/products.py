@@ -244,9 +244,22 @@ def histories(study: Study) -> list[str]:
     return [study.weights(lm)[0] for lm in dict.fromkeys(asked) if lm in trained]
 
 
+def of_trained(study: Study) -> dict:
+    """Return the scale, which describes LMs trained in the study; empty if the run has none."""
+    return study.scale if histories(study) else {}
+
+
+def _pretrained(study: Study) -> list[str]:
+    """Return a line with the run's LMs that are pretrained networks."""
+    lms = dict.fromkeys(lm for name in study.config["run"] for lm in study.experiment(name)["lms"])
+    with_weights = dict.fromkeys(study.lms[lm].get("weights", lm) for lm in lms)
+    labels = [study.lms[lm]["label"] for lm in with_weights if "checkpoint" in study.lms[lm]]
+    return [f"Not trained in this study: {', '.join(labels)}."] if labels else []
+
+
 def summary_settings(study: Study) -> dict:
     """Return the parameters of the summary."""
-    config, scale = study.config, study.scale
+    config, scale = study.config, of_trained(study)
     datasets = config["datasets"]
     return {
         "study": f"{config['study']} ({scale['label']})" if "label" in scale else config["study"],
@@ -264,7 +277,8 @@ def summary_settings(study: Study) -> dict:
         "files": {
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
         },
-        "notes": ([study.scale["note"]] if "note" in study.scale else [])
+        "notes": ([scale["note"]] if "note" in scale else [])
+        + _pretrained(study)
         + sorted(
             {
                 f"Corpus {datasets[name]['label']!r}: readers and their times are simulated."

@@ -208,12 +208,8 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _corpus(study: Study, name: str) -> str:
-    return study.config["corpora"][name].get("label", name)
-
-
-def _made(study: Study) -> list[tuple[str, str]]:
-    """Return the settings of the scale, for the LMs trained in the study."""
+def _of_trained(study: Study) -> list[tuple[str, str]]:
+    """Return the settings of the LMs trained at the scale."""
     config, scale = study.config, study.scale
     text = config["corpora"][scale["corpus"]]
     rows = [("Scale", scale.get("label", config["scale"]))]
@@ -221,7 +217,17 @@ def _made(study: Study) -> list[tuple[str, str]]:
         settings = config["architectures"][scale["architecture"]].items()
         rows.append(("Architecture", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings)))
     about = [text.get("label", scale["corpus"]), text.get("cite"), text.get("licence")]
-    rows.append(("Training text", "; ".join(filter(None, about))))
+    return [*rows, ("Training text", "; ".join(filter(None, about)))]
+
+
+def _corpus(study: Study, name: str) -> str:
+    return study.config["corpora"][name].get("label", name)
+
+
+def _made(study: Study) -> list[tuple[str, str]]:
+    """Return the settings of the scale."""
+    config, scale = study.config, study.scale
+    rows = _of_trained(study) if products.of_trained(study) else []
     rows.append(("Unigram surprisal", f"estimated from {_unigram(study, scale['unigram'])}"))
     rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
     return rows

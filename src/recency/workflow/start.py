@@ -91,7 +91,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in [*renamed, *result.left_out(), *notices.of_predictors(config)]:
+        for line in [*renamed, *result.left_out(), *notices.lines(config)]:
             logger.warning(line)
     return result
 

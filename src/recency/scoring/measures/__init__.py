@@ -183,8 +183,9 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
 
 
 def patterns() -> list[str]:
-    """Return the patterns of all measures' names, such as `renyi_<alpha>`."""
-    return [SURPRISAL, *(measure.pattern for measure in declared().values())]
+    """Return the patterns of all measures' names, such as `renyi_<alpha>`; plain names first."""
+    declared_patterns = (measure.pattern for measure in declared().values())
+    return [SURPRISAL, *sorted(declared_patterns, key=lambda pattern: len(re.findall("[<[]", pattern)))]
 
 
 def regex() -> str:
