@@ -226,9 +226,8 @@ def _corpus(study: Study, name: str) -> str:
 
 def _made(study: Study) -> list[tuple[str, str]]:
     """Return the settings of the scale."""
-    config, scale = study.config, study.scale
     rows = _of_trained(study) if products.of_trained(study) else []
-    rows.append(("Unigram surprisal", f"estimated from {_unigram(study, scale['unigram'])}"))
+    rows.append(("Unigram surprisal", f"estimated from {_unigram(study, study.scale['unigram'])}"))
     rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
     return rows
 
