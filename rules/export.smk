@@ -182,5 +182,6 @@ rule rocrate:
     params:
         settings=lambda wildcards: exports.crate_settings(study),
         project=HERE,
+        system_r=not workflow.deployment_settings.deployment_method,
     script:
         "../workflow/scripts/experiments/ro_crate.py"
