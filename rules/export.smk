@@ -160,7 +160,7 @@ rule fitted_nested_data:
     conda:
         "../envs/stats.yaml"
     params:
-        beside_lm="{other}",
+        second_lm="{other}",
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/fitted_data.py"

@@ -78,8 +78,8 @@ def main(
         _entity(crate, url, "CreativeWork") for url in PROFILES.values()
     ]
     crate.root_dataset["citation"] = [
-        _entity(crate, f"#corpus-{n}", "CreativeWork", name=each["label"], citation=each["cite"], license=each["licence"])
-        for n, each in enumerate(corpora)
+        _entity(crate, f"#corpus-{n}", "CreativeWork", name=corpus["label"], citation=corpus["cite"], license=corpus["licence"])
+        for n, corpus in enumerate(corpora)
     ]  # fmt: skip
     workflow = crate.add_workflow(
         Path(project) / "Snakefile", "Snakefile", main=True, lang="snakemake"
@@ -94,7 +94,7 @@ def main(
     ]
     settings = io.StringIO(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
     folder = os.path.dirname(os.path.abspath(report))
-    made = [
+    outputs = [
         crate.add_file(path, os.path.relpath(path, folder), properties={"sha256": sha256(path)})
         for path in dict.fromkeys([report, summary, *results])
     ]
@@ -103,7 +103,7 @@ def main(
     used += [crate.add_file(path, f"software/{path.name}") for path in pins]
     used += [_input(crate, path, entry) for path, entry in inputs.items() if os.path.exists(path)]
     run = _entity(crate, "#run", "CreateAction", name=f"{title}: a run of the workflow")
-    run["instrument"], run["object"], run["result"] = workflow, used, made
+    run["instrument"], run["object"], run["result"] = workflow, used, outputs
     crate.root_dataset.append_to("mentions", run)
     crate.write_zip(out)
 

@@ -83,7 +83,7 @@ def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
     numbers = study.for_report()["numbered"]
     rows = []
-    for product in products.made(study, experiment):
+    for product in products.of_experiment(study, experiment):
         for stem, title in product.makes.values():
             number = numbers.get(f"{experiment}/{stem}")
             title = f"{number}: {title}" if number else title
@@ -97,11 +97,11 @@ def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     return rows + [
         entry
         for evaluation in registry.evaluations()
-        for entry in _beside(study, experiment, evaluation)
+        for entry in _additional(study, experiment, evaluation)
     ]
 
 
-def _beside(study: Study, experiment: str, name: str) -> list[dict]:
+def _additional(study: Study, experiment: str, name: str) -> list[dict]:
     """Return additional figures of an evaluation: `<caption>.<…>.svg`."""
     evaluation, entries = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
