@@ -251,10 +251,13 @@ def of_trained(study: Study) -> dict:
 
 def _pretrained(study: Study) -> list[str]:
     """Return a line with the run's LMs that are pretrained networks."""
-    lms = dict.fromkeys(lm for name in study.config["run"] for lm in study.experiment(name)["lms"])
-    with_weights = dict.fromkeys(study.lms[lm].get("weights", lm) for lm in lms)
-    labels = [study.lms[lm]["label"] for lm in with_weights if "checkpoint" in study.lms[lm]]
-    return [f"Not trained in this study: {', '.join(labels)}."] if labels else []
+    labels: dict[str, str] = {}
+    for name in study.config["run"]:
+        for lm in study.experiment(name)["lms"]:
+            network = study.lms[study.lms[lm].get("weights", lm)]
+            if "checkpoint" in network:
+                labels.setdefault(network["checkpoint"], network["label"])
+    return [f"Not trained in this study: {', '.join(labels.values())}."] if labels else []
 
 
 def summary_settings(study: Study) -> dict:
