@@ -48,7 +48,7 @@ pathvars:
     benchmarks="<results>/benchmarks",
 
 
-study.place = workflow.pathvars.apply
+study.resolve = workflow.pathvars.apply
 
 
 wildcard_constraints:

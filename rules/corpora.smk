@@ -14,7 +14,7 @@ rule download:
     conda:
         "../envs/plot.yaml"
     params:
-        file=lambda wildcards: files.known[f"<resources>/downloads/{wildcards.file}"],
+        file=lambda wildcards: files.described[f"<resources>/downloads/{wildcards.file}"],
     script:
         "../workflow/scripts/corpora/download.py"
 

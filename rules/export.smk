@@ -160,7 +160,7 @@ rule fitted_nested_data:
     conda:
         "../envs/stats.yaml"
     params:
-        beside_lm="{other}",
+        second_lm="{other}",
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
         "../workflow/scripts/regression/fitted_data.py"
@@ -182,5 +182,6 @@ rule rocrate:
     params:
         settings=lambda wildcards: exports.crate_settings(study),
         project=HERE,
+        system_r=not workflow.deployment_settings.deployment_method,
     script:
         "../workflow/scripts/experiments/ro_crate.py"

@@ -77,7 +77,7 @@ for batch in batches.datasets(study):
         benchmark:
             f"<benchmarks>/surprisal/{{lm}}/{batch.name}.tsv"
         wildcard_constraints:
-            lm=batches.scored_alone(study) if batch.alone else any_of(batch.lms),
+            lm=batches.scored_alone(study) if batch.is_single else any_of(batch.lms),
         conda:
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]

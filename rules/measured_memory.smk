@@ -6,13 +6,13 @@ rule measured_memory:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: study.weights(wildcards.lm),
     output:
-        "<results>/measured_memory/{lm}/{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}.parquet",
+        "<results>/measured_memory/{lm}/{dataset}.{replacements}-reach-{reach}-before-{before}-seed-{seed}.parquet",
     log:
-        "<logs>/measured_memory/{lm}/{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}.log",
+        "<logs>/measured_memory/{lm}/{dataset}.{replacements}-reach-{reach}-before-{before}-seed-{seed}.log",
     benchmark:
-        "<benchmarks>/measured_memory/{lm}/{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}.tsv"
+        "<benchmarks>/measured_memory/{lm}/{dataset}.{replacements}-reach-{reach}-before-{before}-seed-{seed}.tsv"
     wildcard_constraints:
-        places=r"\d+",
+        replacements=r"\d+",
         reach=r"\d+",
         before=r"\d+",
         seed=r"\d+",

@@ -6,17 +6,17 @@ rule rank_metrics:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: study.weights(wildcards.lm),
     output:
-        ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
-        continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",
+        ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
+        continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",
     log:
-        "<logs>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.log",
+        "<logs>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.log",
     benchmark:
-        "<benchmarks>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.tsv"
+        "<benchmarks>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.tsv"
     wildcard_constraints:
         lm=any_of(study.lms_that_are("network")),
         sentences=r"\d+",
-        least=r"\d+",
-        kept=r"\d+",
+        min_words=r"\d+",
+        prompt=r"\d+",
         longest=r"\d+",
         temperature=r"[\d.]+",
         seed=r"\d+",
@@ -36,17 +36,17 @@ rule ngram_rank_metrics:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: study.ngram_file(wildcards.lm),
     output:
-        ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
-        continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",
+        ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
+        continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",
     log:
-        "<logs>/ngram_rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.log",
+        "<logs>/ngram_rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.log",
     benchmark:
-        "<benchmarks>/ngram_rank_metrics/{lm}/{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}-temperature-{temperature}-seed-{seed}.tsv"
+        "<benchmarks>/ngram_rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.tsv"
     wildcard_constraints:
         lm=any_of(study.lms_that_are("ngram")),
         sentences=r"\d+",
-        least=r"\d+",
-        kept=r"\d+",
+        min_words=r"\d+",
+        prompt=r"\d+",
         longest=r"\d+",
         temperature=r"[\d.]+",
         seed=r"\d+",

@@ -1,5 +1,5 @@
 # Regression: predictors → one fit → ΔLogLik on the exploratory partition → permutation test on the
-# held-out partition, which nothing else reads. A dataset without partitions is fitted whole. `_beside` in
+# held-out partition, which nothing else reads. A dataset without partitions is fitted whole. `_secondary` in
 # a file name: relative to the design's second baseline model, which does not rank the LMs.
 
 
@@ -88,7 +88,7 @@ rule nested_regression:
         **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm="{lm}",
-        beside="{other}",
+        second_lm="{other}",
         model="full",
         responses=lambda wildcards: regressions.settings_of(
             study, [(wildcards.design, wildcards.dataset, wildcards.measure)]
@@ -161,25 +161,25 @@ rule delta_loglik:
     input:
         unpack(
             lambda wildcards: regressions.ranked_files(
-                study, wildcards.experiment, bool(wildcards.beside)
+                study, wildcards.experiment, bool(wildcards.secondary)
             )
         ),
     output:
-        "<results>/experiments/{experiment}/delta_loglik{beside}.csv",
-        subjects="<results>/experiments/{experiment}/delta_loglik{beside}_by_subject.parquet",
-        intervals="<results>/experiments/{experiment}/delta_loglik{beside}_intervals.csv",
-        seeds="<results>/experiments/{experiment}/delta_loglik{beside}_by_seed.csv",
+        "<results>/experiments/{experiment}/delta_loglik{secondary}.csv",
+        subjects="<results>/experiments/{experiment}/delta_loglik{secondary}_by_subject.parquet",
+        intervals="<results>/experiments/{experiment}/delta_loglik{secondary}_intervals.csv",
+        seeds="<results>/experiments/{experiment}/delta_loglik{secondary}_by_seed.csv",
     log:
-        "<logs>/delta_loglik/{experiment}{beside}.log",
+        "<logs>/delta_loglik/{experiment}{secondary}.log",
     wildcard_constraints:
-        beside="(_beside)?",
+        secondary="(_secondary)?",
     conda:
         "../envs/plot.yaml"
     params:
         cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         apart=lambda wildcards: regressions.settings_apart(study, wildcards.experiment),
-        endpoint=lambda wildcards: study.endpoint(wildcards.experiment, bool(wildcards.beside)),
+        endpoint=lambda wildcards: study.endpoint(wildcards.experiment, bool(wildcards.secondary)),
         bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),
         seed=study.scale["seed"],
     script:

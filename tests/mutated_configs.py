@@ -143,7 +143,7 @@ def outcome(config):
         for name in config["experiments"]:
             products.outputs(study, name)
         products.of_run(study)
-        _ = study.files.known
+        _ = study.files.described
     except (InputError, ConfigError) as error:
         return None, str(error).splitlines()
     return study, []

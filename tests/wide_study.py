@@ -47,7 +47,7 @@ experiments:
     baseline: Pythia
     responses: {spr: [simulated_spr.SPR]}
     triggering: {corpus: other, pairs: [[the, the]], reach: 20}
-    measured_memory: {dataset: simulated_spr, places: 3, reach: 8, before: 4}
+    measured_memory: {dataset: simulated_spr, replacements: 3, reach: 8, before: 4}
     temporal_correlation: {dataset: simulated_spr, reach: 20}
     probe: trees
     attention_maps: {sentence: dog, lms: [Pythia], layers: 1}

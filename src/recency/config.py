@@ -334,7 +334,7 @@ def _recipe_of(config: dict, settings: dict) -> dict:
 def text_readers(corpus: dict, root: Path) -> list[str]:
     """Return the readers of a corpus's files."""
     if "sources" in corpus:
-        files = sources.read(sources.place(corpus["sources"], root), corpus.get("exclude", []))
+        files = sources.read(sources.resolve(corpus["sources"], root), corpus.get("exclude", []))
         return sorted({source.reader for source in files})
     return [corpus["reader"]] if "reader" in corpus else []
 

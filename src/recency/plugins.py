@@ -240,10 +240,10 @@ def load(package: str, name: str, what: str | None = None, marker: str | None = 
     return importlib.import_module(dotted(package, name))
 
 
-def unknown(package: str, name: object, known: Iterable[str] | None = None) -> str:
+def unknown(package: str, name: object, candidates: Iterable[str] | None = None) -> str:
     """Return an unknown name, quoted, with the nearest plugin or all, and how to add one."""
-    known = names(package) if known is None else list(known)
-    quoted, listed, rest = nearest(name, known).partition("; known: ")
+    candidates = names(package) if candidates is None else list(candidates)
+    quoted, listed, rest = nearest(name, candidates).partition("; known: ")
     where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
     if not listed:
         return f"{quoted} If not, add {where}, or install the package that provides it"

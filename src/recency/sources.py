@@ -47,7 +47,7 @@ class Source:
         return {key: value for key, value in entry.items() if value is not None}
 
 
-def place(path: str, root: Path) -> Path:
+def resolve(path: str, root: Path) -> Path:
     """Return the path of a list: in the folder of the run, or in the project's folder."""
     return Path(path) if os.path.isfile(path) else root / path
 

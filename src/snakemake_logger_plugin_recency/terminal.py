@@ -30,8 +30,11 @@ class Terminal:
         """Show `lines` on a terminal; elsewhere the one `line`, if it is time for it."""
         if self.is_live:
             columns, rows = shutil.get_terminal_size()
-            lines = [CONTROL.sub("\N{REPLACEMENT CHARACTER}", each) for each in lines[: rows - 2]]
-            text = "".join(f"{each[: columns - 1]}\n" for each in lines)
+            lines = [
+                CONTROL.sub("\N{REPLACEMENT CHARACTER}", text_line)
+                for text_line in lines[: rows - 2]
+            ]
+            text = "".join(f"{text_line[: columns - 1]}\n" for text_line in lines)
             self._write(f"\r\x1b[J{text}\x1b[{len(lines)}A")
             self.has_lines = True
         elif time.monotonic() - self.last >= EVERY or not self.last:

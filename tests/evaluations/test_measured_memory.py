@@ -57,10 +57,10 @@ def exponential(half_life, amplitude, floor, reach=64):
     return amplitude * np.exp2(-np.arange(1, reach + 1) / half_life)[None] + floor
 
 
-def changes_of(random, effects, places=80, noise=0.5):
+def changes_of(random, effects, replacements=80, noise=0.5):
     """Return a table of changes whose expected absolute value is `effects` (1, reach)."""
-    shape = places, effects.shape[1]
-    size = effects * random.gamma(2, 0.5, (places, 1)) * random.gamma(1 / noise, noise, shape)
+    shape = replacements, effects.shape[1]
+    size = effects * random.gamma(2, 0.5, (replacements, 1)) * random.gamma(1 / noise, noise, shape)
     place, distance = np.indices(shape)
     columns = {"place": place, "distance": distance + 1, "change_bits": size}
     return pd.DataFrame({name: values.ravel() for name, values in columns.items()})
@@ -163,7 +163,7 @@ def test_the_half_life_of_a_synthetic_memory_is_the_true_one(true):
     memory = half_life.measured(found)
     assert memory.half_life == pytest.approx(true, rel=0.005)
     assert memory.half_life_low == pytest.approx(true, rel=0.005)  # it fades alike at every place
-    assert memory.places == 50
+    assert memory.replacements == 50
 
 
 def test_pairs_differ_in_one_word_and_nothing_moves():
@@ -302,11 +302,14 @@ def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_p
     short, long = (half_life.measured(each) for each in seeds)
     both = half_life.measured(*seeds)
     np.testing.assert_allclose(both.effect, (short.effect + long.effect) / 2)
-    assert short.half_life < both.half_life < long.half_life and both.places == short.places
-    # Of one seed the places hardly differ; of two, either alone may be drawn.
+    assert (
+        short.half_life < both.half_life < long.half_life
+        and both.replacements == short.replacements
+    )
+    # Of one seed the words hardly differ; of two, either alone may be drawn.
     assert both.half_life_low == pytest.approx(4, rel=0.01)
     assert both.half_life_high == pytest.approx(30, rel=0.01)
-    with pytest.raises(InputError, match="not measured at the same places"):
+    with pytest.raises(InputError, match="not measured at the same words"):
         half_life.measured(seeds[0], seeds[1][seeds[1].place > 0])
     lm = {"lm": "a", "label": "no bias", "bias": {"form": "none"}, "applied": "none"}
     files = [tmp_path / f"{n}.parquet" for n in range(2)]

@@ -194,7 +194,14 @@ def test_sentences_are_long_enough_and_without_colons():
         score.chosen(table_of, 4, 40, 1)
 
 
-SETTINGS = {"sentences": 6, "least": 16, "kept": 8, "longest": 2, "temperature": 0.0, "seed": 2}
+SETTINGS = {
+    "sentences": 6,
+    "min_words": 16,
+    "prompt": 8,
+    "longest": 2,
+    "temperature": 0.0,
+    "seed": 2,
+}
 LMS = [{"lm": lm, "label": lm, "bias": {"form": "none"}, "applied": "none"} for lm in ("net", "mlm", "kn", "table")]  # fmt: skip
 
 

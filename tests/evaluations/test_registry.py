@@ -65,7 +65,7 @@ def test_an_experiment_needs_something_to_do():
 
 def test_products_of_an_experiment(study):
     def made(name):
-        return {stem for product in products.made(study, name) for stem in product.stems}
+        return {stem for product in products.of_experiment(study, name) for stem in product.stems}
 
     assert made("exp4") == {
         "figure_attention_heads", "table_dependencies", "figure_attention_by_distance", "figure_training"

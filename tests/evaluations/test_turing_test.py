@@ -52,7 +52,7 @@ def made(files, judged, published=PUBLISHED / "thesis_table7_2.csv"):
     paths = [files / each for each in ("sheet.csv", "key.csv", "metrics.csv")]
     told = dict(zip(("sheet", "key", "metrics"), paths)) | {"lms": LMS, "title": "Judged"}
     absent = "" if judged else "j.csv: is not here"
-    table.main(judgements=judged, out=out, least=3, absent=absent, published=published, **told)
+    table.main(judgements=judged, out=out, min_judges=3, absent=absent, published=published, **told)
     fits = [files / f"f.{end}" for end in ("csv", "html", "tex")]
     known = PUBLISHED / "thesis_figure7_1.csv"
     table_fits.main(scores=out[0], out=fits, title="Judged", published=known)
@@ -101,11 +101,11 @@ def test_published_fits_have_the_estimated_human_among_their_points(files):
 
 
 def test_a_rating_needs_half_of_the_judges():
-    for ratings, least, vote in (
+    for ratings, min_judges, vote in (
         ([3, 3, 0], 3, 3), ([3, 2, 1], 3, None), ([3, 3, 2, 2], 3, None), ([3, 3, 2, 1], 3, 3),
         ([3, 3], 3, None), ([0], 1, 0),
     ):  # fmt: skip
-        assert judgements.majority(pd.Series(ratings), least) == vote, ratings
+        assert judgements.majority(pd.Series(ratings), min_judges) == vote, ratings
 
 
 def test_fits_need_five_points_and_a_crossing():

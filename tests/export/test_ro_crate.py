@@ -38,6 +38,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         },
         corpora=[{"label": "Times", "cite": "Reader (2020)", "licence": "CC BY 4.0"}],
         project=str(ROOT),
+        system_r=True,
     )
     with zipfile.ZipFile("results/rocrate.zip") as archive:
         assert archive.read("experiments/mine/figure.svg") == b"<svg/>"
@@ -60,6 +61,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
     assert results == {"report.html", "summary.txt", "experiments/mine/figure.svg"}
     assert run["instrument"] == {"@id": "Snakefile"}
     assert entities["#numpy"]["version"] == metadata.version("numpy")
+    assert {"#R", "#lme4", "#mgcv"} <= entities.keys()
     assert entities["#corpus-0"]["citation"] == "Reader (2020)"
     # A reader of crates opens it.
     crate = ROCrate("results/rocrate.zip")

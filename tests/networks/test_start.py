@@ -15,7 +15,7 @@ LBL = {"family": "recurrent", "layers": 1, "embedding": 4, "width": 5}
 LSTM = {"family": "recurrent", "layers": 1, "width": 4}
 MEMORIES = {"LBL": {"form": "log_bilinear", "window": 2}, "LSTM": {"form": "lstm"}}
 NONE = {"form": "none"}
-TOLD = {"least": 3, "similarity": "ji", "neighbours": 3}
+TOLD = {"min_count": 3, "similarity": "ji", "neighbours": 3}
 
 
 def network(shape=LBL, memory="LBL", seed=1):
@@ -72,7 +72,7 @@ def test_what_is_not_asked_for_stays_as_drawn(files):
     source, old = folder / "lm" / "model.safetensors", network(seed=7)
     fresh, begun = network(LSTM, "LSTM"), network(LSTM, "LSTM")
     start.initialise_vectors(
-        begun, source, folder / "tokenizer.json", tokens, TOLD | {"made": False, "output": False}
+        begun, source, folder / "tokenizer.json", tokens, TOLD | {"compose": False, "output": False}
     )
     assert torch.equal(begun.lm_head.weight, fresh.lm_head.weight)
     new, drawn, given = (m.model.embedding.weight for m in (begun, fresh, old))
@@ -83,7 +83,7 @@ def test_what_cannot_begin_is_refused(files):
     folder, tokens = files
     told = folder / "lm" / "model.safetensors", folder / "tokenizer.json", tokens
     with pytest.raises(InputError, match="no word occurs 99 times"):
-        start.initialise_vectors(network(), *told, TOLD | {"least": 99})
+        start.initialise_vectors(network(), *told, TOLD | {"min_count": 99})
     wide = network({**LBL, "embedding": 6, "width": 7})
     with pytest.raises(InputError, match="vectors of 4 numbers, and words are read by 6 here"):
         start.initialise_vectors(wide, *told, TOLD)
@@ -95,7 +95,7 @@ def test_a_training_begins_there(files, job, tmp_path):
     folder, _ = files
     rng = np.random.default_rng(0)
     tokens, info = write_stream(tmp_path, rng.integers(0, len(WORDS), 900), len(WORDS))
-    recipe = RECIPE | {"order": "streams", "steps": 6, "vectors": {"of": "lm", "made": True}}
+    recipe = RECIPE | {"order": "streams", "steps": 6, "vectors": {"of": "lm", "compose": True}}
     job |= {"architecture": LBL | {"memory": MEMORIES["LBL"]}, "bias": NONE, "recipe": recipe}
     job |= {"tokens": tokens, "info": info, "tokenizer": folder / "tokenizer.json"}
     job |= {"vectors": folder / "lm" / "model.safetensors"}
@@ -137,6 +137,6 @@ def test_made_vectors_tell_words_that_training_hardly_has(job, tmp_path):
         scores = log.logits[:, 0].log_softmax(-1)
         return -scores[range(8), [number[word] for word in rare]].mean().item()
 
-    drawn, begun = of_rare("drawn"), of_rare("begun", made=False)
+    drawn, begun = of_rare("drawn"), of_rare("begun", compose=False)
     made = of_rare("made", similarity="jw", neighbours=4)
     assert made < min(drawn, begun) - 1, (drawn, begun, made)

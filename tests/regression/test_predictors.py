@@ -254,7 +254,7 @@ def test_two_lms_in_one_model_have_each_other_s_terms(study, tmp_path):
         "length:surprisal", "length:`surprisal[other]`",
     ]  # fmt: skip
     assert both["random"]["subject"]["terms"] == ["(Intercept)", "surprisal", "`surprisal[other]`"]
-    assert both["beside"] == "other" and "lme4's optimiser" not in both["note"]
+    assert both["second_lm"] == "other" and "lme4's optimiser" not in both["note"]
     rows = table(study)
     theirs = lmer(
         "time_ms ~ length*surprisal + length*other + entropy_lm + entropy_other"

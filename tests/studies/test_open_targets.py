@@ -19,8 +19,10 @@ KEPT = [4, 8]
 #: What takes long and is not the same for all: experiment → its settings.
 LESS = {
     "mlm": {"length": {"documents": 4}, "seeds": [1]},
-    "memories": {"measured_memory": {"places": 10, "reach": 8}, "seeds": [1]},
-    "clark2025": {"measured_memory": {"dataset": "natural_stories", "places": 10, "reach": 8}},
+    "memories": {"measured_memory": {"replacements": 10, "reach": 8}, "seeds": [1]},
+    "clark2025": {
+        "measured_memory": {"dataset": "natural_stories", "replacements": 10, "reach": 8}
+    },
 }
 
 

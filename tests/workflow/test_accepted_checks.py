@@ -30,7 +30,10 @@ def test_the_paper_accepts_the_alignment_that_it_used():
     assert paper.accepted("natural_stories") == ["shifted"]
     assert listed(paper) == [LINE]
     other = study(run=["devarda_marelli"])
-    assert listed(other) == [LINE.replace("Stories'", "Stories (items)'")]
+    assert listed(other) == [
+        "Not trained in this study: gpt2.",
+        LINE.replace("Stories'", "Stories (items)'"),
+    ]
     words_alone = study(run=["exp4"])
     assert listed(words_alone) == []
 

@@ -18,7 +18,7 @@ def test_warnings_of_a_check_that_was_a_target_are_logged(tmp_path, caplog, monk
         folder.mkdir(parents=True)
         (folder / "check.csv").write_text(table)
     config = {"datasets": dict.fromkeys(["mine", "good", "other"])}
-    study = SimpleNamespace(config=config, place=lambda _: str(tmp_path))
+    study = SimpleNamespace(config=config, resolve=lambda _: str(tmp_path))
     monkeypatch.setattr(logger, "propagate", True)
     with caplog.at_level(logging.INFO, logger.name):
         start.say_warnings(study, ["check_mine", "check_good", "exp1"])

@@ -226,6 +226,24 @@ def test_old_keys_get_their_new_names_with_a_notice():
     assert loading.complete(config, ROOT) == []
 
 
+def test_an_old_key_gets_the_new_name_of_its_entry():
+    config = load("config.open.yaml")
+    old = {
+        "measured_memory": {"dataset": "ucl_spr", "places": 4},
+        "rank_metrics": {"dataset": "ucl_spr", "least": 12, "kept": 5},
+        "turing_test": {"judgements": {"local": "x.csv"}, "least": 2},
+    }
+    config["experiments"]["open"] |= old
+    config["recipes"]["words-begun"]["vectors"] = {"of": "LBL", "least": 9, "made": False}
+    assert len(loading.complete(config, ROOT)) == 6
+    assert config["experiments"]["open"]["measured_memory"]["replacements"] == 4
+    metrics = config["experiments"]["open"]["rank_metrics"]
+    assert (metrics["min_words"], metrics["prompt"]) == (12, 5)
+    assert config["experiments"]["open"]["turing_test"]["min_judges"] == 2
+    vectors = config["recipes"]["words-begun"]["vectors"]
+    assert vectors == {"of": "LBL", "min_count": 9, "compose": False}
+
+
 def test_names_of_the_user_s_choice_stay():
     config = load("config.open.yaml") | {"treebanks": {"placed": {"label": "x"}, "beside": {}}}
     assert loading.complete(config, ROOT) == []

@@ -53,7 +53,7 @@ FAULTS = {
     "tokenizers: {ptb: {also: [ptt]}}": "tokenizers → ptb → also: no corpus is called 'ptt'",
     "corpora: {brown-test: {documents: {of: 20, numbers: [3, 20]}}}": "brown-test → documents → numbers: 20 is not below 20",
     "recipes: {words-made: {vectors: {of: LBK}}}": "recipes → words-made → vectors → of: no lm is called 'LBK'; did you mean 'LBL'",
-    "recipes: {words: {vectors: {least: 3}}}": "recipes → words → vectors: 'of' is missing",
+    "recipes: {words: {vectors: {min_count: 3}}}": "recipes → words → vectors: 'of' is missing",
     "recipes: {words-made: {vectors: {of: LSTM}}}": "lms → LBL-SWordSS → recipe: 'words-made' is initialised with vectors of 'LSTM', whose tokenizer is different",
     "recipes: {words-made: {vectors: {of: LBL-begun}}}": "of 'LBL-begun', which itself is initialised with vectors",
     "recipes: {words-made: {vectors: {of: KN-5}}}": "of 'KN-5', which is not trained here",

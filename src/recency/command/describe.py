@@ -68,7 +68,7 @@ def _known(dataset: str, lines: list[str]) -> pd.DataFrame | None:
 def _surprisals(
     table: Described,
     other: Described | None,
-    known: pd.DataFrame | None,
+    parsed_words: pd.DataFrame | None,
     dataset: str | None,
     scores: Scores,
     lines: list[str],
@@ -80,18 +80,18 @@ def _surprisals(
     names = ", ".join(f"{lm} in {column}" for lm, column in scores.columns.items())
     lines.append(f"{scores.value} ({scores.unit}{stated}): {names}")
     if other is not None:
-        known = begin.words_of(other)
+        parsed_words = begin.words_of(other)
     problem = ""
-    if known is not None:
+    if parsed_words is not None:
         first = next(iter(scores.columns.values()))
         columns = {scores.value: first, **scores.keys}
         try:
             scored = surprisal_table.score(
-                known, table.path, columns=columns, unit=scores.unit, missing=1.0
+                parsed_words, table.path, columns=columns, unit=scores.unit, missing=1.0
             )
             lines += scored.notes
             values = scored.table.assign(surprisal_bits=scored.table["surprisal_bits"])
-            lines += begin.rows_as_read(known, values, "surprisal")
+            lines += begin.rows_as_read(parsed_words, values, "surprisal")
         except InputError as error:
             problem = " ".join(str(error).split())
     head = [f"# To be corrected: {problem}"] if problem else []
@@ -135,12 +135,12 @@ def _about(table: Described) -> list[str]:
     return lines
 
 
-def _guesses(times: Described, made: Entry) -> str:
+def _guesses(times: Described, entry: Entry) -> str:
     """Return a line on the columns of times."""
     unit = "s" if times.roles.seconds else "ms"
     named = ", ".join(f"{name} in {column}" for name, column in times.roles.measures.items())
     kind = ", one column per subject" if times.roles.wide else ""
-    kind = ", means over readers" if made.means else kind
+    kind = ", means over readers" if entry.means else kind
     return f"times ({unit}): {named}{kind}"
 
 

@@ -7,6 +7,7 @@ Files under a licence of their own (texts, reading times) are referred to, not c
 
 import io
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -23,6 +24,12 @@ PROFILES = {
     "process": "https://w3id.org/ro/wfrun/process/0.5",
     "workflow": "https://w3id.org/ro/wfrun/workflow/0.5",
 }
+R_VERSIONS = """
+versions <- c(R = as.character(getRversion()))
+for (name in c("lme4", "Matrix", "mgcv", "brms"))
+    if (nzchar(system.file(package = name))) versions[name] <- as.character(packageVersion(name))
+writeLines(paste(names(versions), versions))
+"""
 
 
 def main(
@@ -36,6 +43,7 @@ def main(
     inputs: Mapping[str, Mapping[str, Any]],
     corpora: Sequence[Mapping[str, str]],
     project: str,
+    system_r: bool = False,
 ) -> None:
     """Write the crate of a run as a zip file.
 
@@ -56,7 +64,10 @@ def main(
         label, cite and licence of each dataset and corpus of the run.
     project
         The project's folder: its Snakefile, and the pinned versions of conda environments and of
-        packages, are in the crate. Versions of R without conda are not recorded.
+        packages, are in the crate.
+    system_r
+        Whether jobs ran the R of this PATH, whose version is then recorded with those of its
+        packages; with conda, the environments' files have them.
     """
     crate = ROCrate()
     crate.name = title
@@ -67,8 +78,8 @@ def main(
         _entity(crate, url, "CreativeWork") for url in PROFILES.values()
     ]
     crate.root_dataset["citation"] = [
-        _entity(crate, f"#corpus-{n}", "CreativeWork", name=each["label"], citation=each["cite"], license=each["licence"])
-        for n, each in enumerate(corpora)
+        _entity(crate, f"#corpus-{n}", "CreativeWork", name=corpus["label"], citation=corpus["cite"], license=corpus["licence"])
+        for n, corpus in enumerate(corpora)
     ]  # fmt: skip
     workflow = crate.add_workflow(
         Path(project) / "Snakefile", "Snakefile", main=True, lang="snakemake"
@@ -77,12 +88,13 @@ def main(
     workflow["softwareRequirements"] = [
         _entity(crate, f"#{name}", "SoftwareApplication", name=name, version=version)
         for name, version in sorted(
-            (each.metadata["Name"], each.version) for each in metadata.distributions()
+            [(package.metadata["Name"], package.version) for package in metadata.distributions()]
+            + (_r_versions() if system_r else [])
         )
     ]
     settings = io.StringIO(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
     folder = os.path.dirname(os.path.abspath(report))
-    made = [
+    outputs = [
         crate.add_file(path, os.path.relpath(path, folder), properties={"sha256": sha256(path)})
         for path in dict.fromkeys([report, summary, *results])
     ]
@@ -91,9 +103,19 @@ def main(
     used += [crate.add_file(path, f"software/{path.name}") for path in pins]
     used += [_input(crate, path, entry) for path, entry in inputs.items() if os.path.exists(path)]
     run = _entity(crate, "#run", "CreateAction", name=f"{title}: a run of the workflow")
-    run["instrument"], run["object"], run["result"] = workflow, used, made
+    run["instrument"], run["object"], run["result"] = workflow, used, outputs
     crate.root_dataset.append_to("mentions", run)
     crate.write_zip(out)
+
+
+def _r_versions() -> list[tuple[str, str]]:
+    """Return the versions of R and of its packages for regressions; none without Rscript."""
+    if (program := shutil.which("Rscript")) is None:
+        return []
+    printed = subprocess.run(
+        [program, "-e", R_VERSIONS], capture_output=True, text=True, check=True
+    )
+    return [(name, version) for name, version in map(str.split, printed.stdout.splitlines())]
 
 
 def _entity(crate: ROCrate, identifier: str, kind: str, /, **properties: Any) -> ContextEntity:

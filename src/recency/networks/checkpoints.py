@@ -220,25 +220,25 @@ def _check_files(source: str | Path, allow_pickle: bool) -> None:
         )
 
 
-def _check_weights(source, config: PreTrainedConfig, network: str, found: dict) -> None:
+def _check_weights(source, config: PreTrainedConfig, network: str, report: dict) -> None:
     """Raise InputError for missing weights, which would be random, and for superfluous ones."""
     what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
     advice = "name a folder that `save_pretrained` of the whole language model wrote"
-    lacking = sorted(found["missing_keys"])
-    lacking += sorted(str(entry[0]) for entry in found["mismatched_keys"])
+    lacking = sorted(report["missing_keys"])
+    lacking += sorted(str(entry[0]) for entry in report["mismatched_keys"])
     if lacking:
         raise InputError(
             f"{what} lacks {_some(lacking)} of {network}, which would be random; {advice}"
         )
-    beyond = sorted(name for name in found["unexpected_keys"] if not _WITHOUT_EFFECT.search(name))
+    beyond = sorted(name for name in report["unexpected_keys"] if not _WITHOUT_EFFECT.search(name))
     if beyond:
         raise InputError(
             f"{what} has {_some(beyond)}, which {network} has no place for: another head, or "
             f"another network; {advice}"
         )
-    if found["error_msgs"]:
+    if report["error_msgs"]:
         raise InputError(
-            f"{what} cannot be opened as {network}: {first_line(found['error_msgs'][0])}"
+            f"{what} cannot be opened as {network}: {first_line(report['error_msgs'][0])}"
         )
 
 

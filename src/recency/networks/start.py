@@ -17,7 +17,7 @@ from recency.networks.swordss import Index, compose_vector
 #: Tokens that are counted at once.
 AT_ONCE = 1 << 24
 #: Default values of a recipe's `vectors`.
-DEFAULTS = {"least": 5, "similarity": "jw", "neighbours": 10, "made": True, "output": True}
+DEFAULTS = {"min_count": 5, "similarity": "jw", "neighbours": 10, "compose": True, "output": True}
 
 
 @torch.no_grad()
@@ -31,8 +31,8 @@ def initialise_vectors(
     """Put vectors into a fresh network's embeddings, in place; return a summary of the counts.
 
     `source` is the model.safetensors of an LM with the same tokenizer. Words that occur at least
-    `least` times in `tokens` (n,), the training text, get its input and output vectors. With
-    `made`, the others get the mean over their `neighbours` nearest words by `similarity`; without
+    `min_count` times in `tokens` (n,), the training text, get its input and output vectors. With
+    `compose`, the others get the mean over their `neighbours` nearest words by `similarity`; without
     it, or without near words, they keep their drawn vectors. Without `output`, output vectors stay
     as drawn.
 
@@ -42,15 +42,15 @@ def initialise_vectors(
     words = _entries(tokenizer)
     counts = _counts(tokens, max(words.values()) + 1)
     matrices = _given(Path(source), settings["output"])
-    frequent = [word for word, number in words.items() if counts[number] >= settings["least"]]
+    frequent = [word for word, number in words.items() if counts[number] >= settings["min_count"]]
     if not frequent:
         raise InputError(
-            f"no word occurs {settings['least']} times in the training text, so none begins with "
-            f"a vector of {source}; lower `least`"
+            f"no word occurs {settings['min_count']} times in the training text, so none begins with "
+            f"a vector of {source}; lower `min_count`"
         )
     places = [words[word] for word in frequent]
     weights = [matrix[places] for matrix in matrices]
-    rare = words.keys() - set(frequent) if settings["made"] else ()
+    rare = words.keys() - set(frequent) if settings["compose"] else ()
     index, side_by_side = Index(frequent), np.concatenate(weights, 1)
     composed = {
         words[word]: vector

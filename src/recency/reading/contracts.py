@@ -90,9 +90,9 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     return frame.astype({"item": "str", "word": "str", **types})
 
 
-def same_words(found: Sequence[str], words: pd.DataFrame, where: object) -> None:
+def same_words(observed_words: Sequence[str], words: pd.DataFrame, where: object) -> None:
     """Raise InputError unless a file of responses has the same words as `words`."""
-    if list(found) != words.word.tolist():
+    if list(observed_words) != words.word.tolist():
         raise InputError(f"{where}: its words are not those that the words were read from")
 
 
@@ -247,12 +247,12 @@ def padded(names: pd.Series) -> pd.Series:
     return names.map(spelled).astype("str")
 
 
-def _further(frame: pd.DataFrame, own: list[str], where: str) -> None:
+def _further(frame: pd.DataFrame, columns: list[str], where: str) -> None:
     """Raise InputError unless columns have unique names, and numbers, booleans or text."""
     for name in frame.columns:
         if not isinstance(name, str) or not name.strip() or list(frame.columns).count(name) > 1:
             raise InputError(f"{where}: {name!r} is not a valid column name, or is duplicate")
-        if name not in own and frame[name].dtype == object:
+        if name not in columns and frame[name].dtype == object:
             kinds = {type(value) for value in frame[name].dropna()}
             if kinds - {str}:
                 odd = ", ".join(sorted(kind.__name__ for kind in kinds))

@@ -36,13 +36,13 @@ def with_history(frame: pd.DataFrame, fixated: pd.Series, text: pd.Series) -> pd
 def measure(
     subject: np.ndarray,
     text: np.ndarray,
-    place: np.ndarray,
+    position: np.ndarray,
     duration: np.ndarray,
     breaks: np.ndarray,
 ) -> pd.DataFrame:
     """Sum fixation durations (ms) to scan-path, first-pass and go-past times (Appendix A).
 
-    Input has one row per fixation on a word, in temporal order within subject and text; `place` is the
+    Input has one row per fixation on a word, in temporal order within subject and text; `position` is the
     word's position in the text, and `breaks` whether a glance off the screen precedes. Columns of the
     result: `visit` (all fixations until another word is fixated), `FFD` (first fixation of first
     pass), `FP`, `GP`, `TFT` (all fixations on the word), each in the row where its sum starts and 0
@@ -51,11 +51,11 @@ def measure(
     start of a text, negative after a regression). A break ends all sums except the total; first-pass
     and go-past times start again at the next word to the right of all earlier ones.
     """
-    n = len(place)
+    n = len(position)
     duration = np.asarray(duration, dtype=np.float64)
     trial, starts = _trials(subject, text)
-    entry, frontier = _frontiers(np.asarray(place), starts)
-    distance = np.diff(place, prepend=place[:1]).astype(np.int64)
+    entry, frontier = _frontiers(np.asarray(position), starts)
+    distance = np.diff(position, prepend=position[:1]).astype(np.int64)
     distance[starts] = 0
     breaks = np.asarray(breaks, dtype=bool) & ~starts
     # A word's first pass ends when it is left; its regression path also ends at a break.
@@ -63,7 +63,7 @@ def measure(
     ended = np.cumsum(~entry & breaks)
     visit = _last(starts | (distance != 0) | breaks)
     first_pass, open_ = left == left[frontier], ended == ended[frontier]
-    total, rank = _totals(trial, np.asarray(place), duration)
+    total, rank = _totals(trial, np.asarray(position), duration)
     first = np.bincount(frontier[first_pass], duration[first_pass], n)
     return pd.DataFrame(
         {
@@ -91,23 +91,23 @@ def _last(marked: np.ndarray) -> np.ndarray:
     return np.maximum.accumulate(np.where(marked, np.arange(len(marked)), 0))
 
 
-def _frontiers(place: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _frontiers(position: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that enter a word to the right of all earlier ones, and the last such row up to each."""
     reading = np.cumsum(starts)
-    low = int(place.min(initial=0))
-    width = int(place.max(initial=0)) - low + 1
-    furthest = np.maximum.accumulate(reading * width + (place - low)) - reading * width + low
+    low = int(position.min(initial=0))
+    width = int(position.max(initial=0)) - low + 1
+    furthest = np.maximum.accumulate(reading * width + (position - low)) - reading * width + low
     entry = starts.copy()
-    entry[1:] |= place[1:] > furthest[:-1]
+    entry[1:] |= position[1:] > furthest[:-1]
     return entry, _last(entry)
 
 
 def _totals(
-    trial: np.ndarray, place: np.ndarray, duration: np.ndarray
+    trial: np.ndarray, position: np.ndarray, duration: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return each row's total time on its word, and whether it is the first on that word."""
-    low = place.min(initial=0)
-    word = trial * (place.max(initial=0) - low + 1) + (place - low)
+    low = position.min(initial=0)
+    word = trial * (position.max(initial=0) - low + 1) + (position - low)
     codes, words = pd.factorize(word)
     first = np.zeros(len(codes), dtype=bool)
     first[np.unique(codes, return_index=True)[1]] = True

@@ -6,11 +6,11 @@ from recency.errors import InputError
 from recency.names import hint
 
 
-def one_of(option: str, value: str, known: Iterable[str]) -> None:
+def one_of(option: str, value: str, choices: Iterable[str]) -> None:
     """Raise InputError, with the nearest known value, unless `value` is one of them."""
-    known = list(known)
-    if value not in known:
+    choices = list(choices)
+    if value not in choices:
         raise InputError(
-            f"options → {option}: {value!r} is not possible here; {hint(value, known)}"
-            f"There are: {', '.join(known)}"
+            f"options → {option}: {value!r} is not possible here; {hint(value, choices)}"
+            f"There are: {', '.join(choices)}"
         )

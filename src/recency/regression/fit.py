@@ -79,7 +79,7 @@ def main(
     record |= coding_record(data.coding, record["scaling"], {"fit": rows, "exploratory": others})
     record |= {key: design[key] for key in ("spillover",) if key in design}
     record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
-    record |= {"beside": inputs.second_lm} if inputs.second_lm is not None else {}
+    record |= {"second_lm": inputs.second_lm} if inputs.second_lm is not None else {}
     if summary and others is None and "aic" not in record:
         of_kernels = sum(len(delay.get("parameters", ())) for delay in record.get("delays", ()))
         record |= criteria(summary, len(rows.y), families.of(record), of_kernels)

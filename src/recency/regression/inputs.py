@@ -56,14 +56,14 @@ class Inputs:
     def of_job(cls, given: dict[str, Any], threads: int) -> "Inputs":
         """Take the input files out of a job's arguments.
 
-        The param `named` lists the LMs (`lm`) of the files `others`. `beside` is the file of a
-        second LM, and the param `beside_lm` its name.
+        The param `named` lists the LMs (`lm`) of the files `others`. `second` is the file of a
+        second LM, and the param `second_lm` its name.
         """
         named = (entry["lm"] for entry in given.pop("named"))
         others = dict(zip(named, given.pop("others", ()), strict=True))
-        second_lm = given.pop("beside_lm", None)
+        second_lm = given.pop("second_lm", None)
         if second_lm is not None:
-            others[second_lm] = given.pop("beside")
+            others[second_lm] = given.pop("second")
         return cls(
             **{role: given.pop(role, None) for role in ROLES}, others=others, second_lm=second_lm
         )

@@ -248,7 +248,7 @@ def unknown(formula: Formula, columns: Mapping[str, Collection[str]]) -> list[st
 
 
 def _unknown(
-    name: str, known: Collection[str], of_words: Collection[str], perhaps: Collection[str]
+    name: str, columns: Collection[str], of_words: Collection[str], perhaps: Collection[str]
 ) -> str:
     """Describe the problem with a name; return "" if it is known."""
     parts = split(name)
@@ -257,16 +257,16 @@ def _unknown(
             return ""
         return f"{name!r}: an LM gives no {nearest(parts.stem, examples())}"
     stem_is_known = parts.stem in of_words or parts.stem in perhaps
-    if name in known or name in perhaps or parts.of_lm or (parts.shift and stem_is_known):
+    if name in columns or name in perhaps or parts.of_lm or (parts.shift and stem_is_known):
         return ""
-    if parts.shift and parts.stem in known:
+    if parts.shift and parts.stem in columns:
         return (
             f"{name!r}: {parts.stem} is no column of the words, which alone have words around them"
         )
     prefix = name.removesuffix(parts.stem)
     if parts.shift and (close := near(parts.stem, (*of_words, *examples()), 0.7)):
         return f"{name!r}; did you mean '{prefix}{close}'?"
-    close = near(name, sorted({*known, *examples()}), 0.6)
+    close = near(name, sorted({*columns, *examples()}), 0.6)
     if close is not None:
         return f"{name!r}; did you mean {close!r}?"
     return f"{name!r}; there are columns of the dataset, and those of docs/regression.md"

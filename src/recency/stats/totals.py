@@ -5,7 +5,7 @@ of new seeds: t with S - 1 degrees of freedom times the seeds' standard error. L
 share these draws, so that an effect common to a seed cancels in their difference. The interaction
 of seed and cluster is counted twice, which makes the intervals slightly conservative.
 Satterthwaite's degrees of freedom would give narrower intervals, but with two seeds these cover the
-true value in only 87 % of simulations (docs/how_sure.md).
+true value in only 87 % of simulations.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Batch:
     lms: tuple[str, ...] = ()
 
     @property
-    def alone(self) -> bool:
+    def is_single(self) -> bool:
         """Whether this is the batch of single members, one job each."""
         return self.name.startswith("{")
 
@@ -48,7 +48,7 @@ class Batch:
 
     def rule(self, what: str) -> str:
         """Return the name of the batch's rule for the action `what`."""
-        return what if self.alone else f"{what}{OF}{self.name}"
+        return what if self.is_single else f"{what}{OF}{self.name}"
 
 
 def kind_of(rule: str) -> str:

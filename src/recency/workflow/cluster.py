@@ -46,13 +46,13 @@ def end_orphans(workflow) -> None:
         time.sleep(1)
 
 
-def _alive(known) -> list[str]:
+def _alive(jobs) -> list[str]:
     """Return the Slurm jobs that are pending or running."""
-    if not known:
+    if not jobs:
         return []
     words = ["squeue", "--noheader", "--format=%i", f"--states={ALIVE}"]
     try:
         listed = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     except FileNotFoundError:
         return []
-    return sorted(set(listed.split()) & {str(job_id) for job_id in known})
+    return sorted(set(listed.split()) & {str(job_id) for job_id in jobs})

@@ -226,7 +226,7 @@ def of_run(workflow, study) -> tuple[Cost, dict[int, tuple[str, float]]]:
 
 
 def _timing(study) -> Timing:
-    benchmarks, results = map(study.place, ("<benchmarks>", "<results>"))
+    benchmarks, results = map(study.resolve, ("<benchmarks>", "<results>"))
     return Timing(study.config, Path(benchmarks), Path(results))
 
 
@@ -252,7 +252,9 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
         return kind
     cost.left[kind] += 1
     if kind == "download":
-        cost.bytes += machine.size(study.files.known[f"<resources>/downloads/{job.wildcards.file}"])
+        cost.bytes += machine.size(
+            study.files.described[f"<resources>/downloads/{job.wildcards.file}"]
+        )
         return kind
     seconds, measured = _of_job(kind, job, timing)
     if seconds is None:

@@ -39,7 +39,7 @@ def inputs(study: Study, experiment: str) -> dict:
     """
     responses, baseline = study.responses(experiment), study.experiment(experiment)["baseline"]
     files = regressions.delta_loglik_files(study, experiment)
-    files |= regressions.ranked_files(study, experiment, beside=False)
+    files |= regressions.ranked_files(study, experiment, secondary=False)
     read = []
     for r in responses:
         base = regressions.base(study, r, baseline)

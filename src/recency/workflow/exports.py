@@ -224,7 +224,7 @@ def crate_settings(study: Study) -> dict:
         "title": summary["study"],
         "config": study.config,
         "inputs": {
-            study.place(path): study.files.known.get(path, {}) for path in _originals(study)
+            study.resolve(path): study.files.described.get(path, {}) for path in _originals(study)
         },
         "corpora": reporting.corpora(study),
     }

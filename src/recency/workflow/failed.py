@@ -24,7 +24,7 @@ def reason_of(study: Study, experiment: str) -> str:
     """Return the first regression's error if all of an experiment failed, else ""."""
     if not study.all_responses(experiment):
         return ""
-    paths = map(Path, map(study.place, regressions.fits(study, experiment)))
+    paths = map(Path, map(study.resolve, regressions.fits(study, experiment)))
     first = ""
     for path in dict.fromkeys(paths):
         if not path.exists():

@@ -27,12 +27,12 @@ class Files:
     def table_of_sources(self, corpus: str) -> list[str]:
         """Return the TSV list of a corpus's files, if it has one."""
         entry = self.config["corpora"][corpus]
-        table = sources.place(entry["sources"], self.root) if "sources" in entry else None
+        table = sources.resolve(entry["sources"], self.root) if "sources" in entry else None
         return [os.path.relpath(table)] if table else []
 
     def sources(self, entry: dict) -> list[sources.Source]:
         """Return the rows of an entry's list of files, without excluded parts."""
-        return sources.read(sources.place(entry["sources"], self.root), entry.get("exclude", []))
+        return sources.read(sources.resolve(entry["sources"], self.root), entry.get("exclude", []))
 
     def dataset_file(self, dataset: str, role: str, file: dict) -> str:
         """Return the path of one file of a dataset or corpus."""
@@ -154,7 +154,7 @@ class Files:
         return [f"<results>/corpora/{corpus}/text.parquet" for corpus in also]
 
     @cached_property
-    def known(self) -> dict[str, dict]:
+    def described(self) -> dict[str, dict]:
         """Path → URL, checksums and notes, for every downloaded or user-supplied file."""
         by_path = self._of_text()
         for name, dataset in self.config["datasets"].items():

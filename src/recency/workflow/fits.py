@@ -27,7 +27,7 @@ def main(
     model: str,
     code: Mapping[str, str],
     processes: int = 1,
-    beside: str | None = None,
+    second_lm: str | None = None,
 ) -> None:
     """Fit a model to each response without a stored fit; the largest first.
 
@@ -42,13 +42,13 @@ def main(
         responses, _files(files, responses), fits, observations, strict=True
     ):
         design, others = dict(response["design"]), read.pop("others")
-        if beside is not None:
-            others[beside] = files[f"beside_{len(work)}"]
-        asked = {"lm": lm, "model": model, "design": design, "beside": beside}
-        asked["confirm"] = is_confirmed(design, lm, model, beside or "")
+        if second_lm is not None:
+            others[second_lm] = files[f"second_{len(work)}"]
+        asked = {"lm": lm, "model": model, "design": design, "second_lm": second_lm}
+        asked["confirm"] = is_confirmed(design, lm, model, second_lm or "")
         asked |= {"in_sample": True} if response.get("in_sample") else {}
         part = _part(response["name"], outputs, read, others, asked, code)
-        inputs = Inputs(**read, others=others, second_lm=asked.pop("beside"))
+        inputs = Inputs(**read, others=others, second_lm=asked.pop("second_lm"))
         work[part] = {"inputs": inputs, **asked}
 
     def prepare(todo: Sequence[Part]) -> None:

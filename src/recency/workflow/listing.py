@@ -47,7 +47,7 @@ def plain_lines(config: Mapping) -> list[str]:
 
 def _rows(
     listed: Sequence[Target],
-    found: Mapping[str, Cost],
+    estimates: Mapping[str, Cost],
     absent: Mapping[str, str],
     cores: int,
     everything: bool,
@@ -55,8 +55,8 @@ def _rows(
     """Return name, description and cost of each target, with one row per kind unless all are requested."""
     rows = []
     for target in listed:
-        if target.name in found:
-            cost = found[target.name].line(cores) + absent.get(target.name, "")
+        if target.name in estimates:
+            cost = estimates[target.name].line(cores) + absent.get(target.name, "")
             rows.append((target.name, target.line, cost))
         elif everything:
             rows.append((target.name, target.line, ""))
@@ -66,11 +66,11 @@ def _rows(
     return rows
 
 
-def _notes(found: Iterable[Cost], everything: bool) -> list[str]:
+def _notes(estimates: Iterable[Cost], everything: bool) -> list[str]:
     """Return notes on the times and on further listings."""
     rate = f"{costs.FLOPS['fp32']:.1e} operations a second and core"
     notes = []
-    if any(cost.left and not cost.measured for cost in found):
+    if any(cost.left and not cost.measured for cost in estimates):
         notes.append(
             f"estimated: trainings from their tokens at {rate} in fp32, twice that in bf16, fits at "
             f"{costs.SECONDS['regression']:.0f} s; after the first finished jobs, from their times"

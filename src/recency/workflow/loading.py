@@ -81,9 +81,9 @@ def included(config: dict, root: str | Path) -> dict:
     return entries_of(files)
 
 
-def merge(base: dict, over: dict) -> dict:
-    """Merge `over` into `base` in place, as --configfile does: mappings merge, lists are replaced."""
-    for key, value in over.items():
+def merge(base: dict, overlay: dict) -> dict:
+    """Merge `overlay` into `base` in place, as --configfile does: mappings merge, lists are replaced."""
+    for key, value in overlay.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):
             value = merge(dict(base[key]), value)  # copy, because YAML anchors share mappings
         base[key] = value

@@ -79,7 +79,9 @@ def _targets(study: Study) -> Iterator[str]:
     for name, target in study.targets.items():
         experiment = target["experiment"]
         if experiment not in stems:
-            stems[experiment] = [s for p in products.made(whole, experiment) for s in p.stems]
+            stems[experiment] = [
+                s for p in products.of_experiment(whole, experiment) for s in p.stems
+            ]
         for stem in target["of"]:
             if stem not in stems[experiment]:
                 yield (

@@ -25,7 +25,7 @@ SETTINGS = {
 }
 
 
-def made(study: Study, experiment: str) -> list[Product]:
+def of_experiment(study: Study, experiment: str) -> list[Product]:
     """Return the products of an experiment, given its available files."""
     return [
         product
@@ -46,7 +46,7 @@ def outputs(study: Study, experiment: str) -> list[str]:
 
     Snakemake notices a deleted file only if a target names it.
     """
-    products = made(study, experiment)
+    products = of_experiment(study, experiment)
     paths = [path for product in products for s in product.stems for path in formats(experiment, s)]
     folder = EXPERIMENT.format(experiment=experiment)
     read = [file for product in products for file in read_by(study, product, experiment).values()]
@@ -164,7 +164,7 @@ def parameters(study: Study, product: Product) -> dict:
 
 def summaries(study: Study) -> list[dict]:
     """Return file, module and heading of each table in the summary."""
-    made_of = {name: made(study, name) for name in study.config["run"]}
+    products_of = {name: of_experiment(study, name) for name in study.config["run"]}
     return [
         {
             "file": f"{EXPERIMENT}/{product.summary[0]}".format(experiment=name),
@@ -173,7 +173,7 @@ def summaries(study: Study) -> list[dict]:
         }
         for product in registry.products()
         if product.summary
-        for name, products in made_of.items()
+        for name, products in products_of.items()
         if product in products
     ]
 
@@ -236,7 +236,7 @@ def histories(study: Study) -> list[str]:
     names = [
         name
         for name in study.config["run"]
-        if any(kinds[product.evaluation].uses_lms for product in made(study, name))
+        if any(kinds[product.evaluation].uses_lms for product in of_experiment(study, name))
     ]
     lms = [lm for name in names for lm in study.experiment(name)["lms"]]
     lms = [m for lm in lms for m in study.config["lms"][lm].get("languages", {"": lm}).values()]
@@ -251,10 +251,13 @@ def of_trained(study: Study) -> dict:
 
 def _pretrained(study: Study) -> list[str]:
     """Return a line with the run's LMs that are pretrained networks."""
-    lms = dict.fromkeys(lm for name in study.config["run"] for lm in study.experiment(name)["lms"])
-    with_weights = dict.fromkeys(study.lms[lm].get("weights", lm) for lm in lms)
-    labels = [study.lms[lm]["label"] for lm in with_weights if "checkpoint" in study.lms[lm]]
-    return [f"Not trained in this study: {', '.join(labels)}."] if labels else []
+    labels: dict[str, str] = {}
+    for name in study.config["run"]:
+        for lm in study.experiment(name)["lms"]:
+            network = study.lms[study.lms[lm].get("weights", lm)]
+            if "checkpoint" in network:
+                labels.setdefault(network["checkpoint"], network["label"])
+    return [f"Not trained in this study: {', '.join(labels.values())}."] if labels else []
 
 
 def summary_settings(study: Study) -> dict:

@@ -89,9 +89,9 @@ def _expanded(name: str, entry: object, ready: Mapping) -> object:
     return _laid_over(copy.deepcopy(ready[same[0]]), entry)
 
 
-def _laid_over(base: dict, over: Mapping) -> dict:
+def _laid_over(base: dict, overlay: Mapping) -> dict:
     """Return an entry updated by another; mappings merge."""
-    for key, value in over.items():
+    for key, value in overlay.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict) and key != "measures":
             value = _laid_over(dict(base[key]), value)
         base[key] = value

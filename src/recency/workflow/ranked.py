@@ -79,26 +79,26 @@ class Ranked:
             for cell in self.named_cells(experiment)
         ]
 
-    def base(self, experiment: str, beside: bool = False) -> str:
+    def base(self, experiment: str, secondary: bool = False) -> str:
         """Return the kind of baseline model of an experiment: fixed, all, several, or "" for none.
 
-        With `beside`, that of the designs' second baseline models.
+        With `secondary`, that of the designs' second baseline models.
         """
         asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
         entries = [self.config["designs"][design] for design in asked]
-        if beside and all(len(designs.bases(design)) == 1 for design in entries):
+        if secondary and all(len(designs.bases(design)) == 1 for design in entries):
             return ""
-        return bases.of(self._kinds_of_base[design][-1 if beside else 0] for design in asked)
+        return bases.of(self._kinds_of_base[design][-1 if secondary else 0] for design in asked)
 
-    def endpoint(self, experiment: str, beside: bool = False) -> str:
+    def endpoint(self, experiment: str, secondary: bool = False) -> str:
         """Return the endpoint by which an experiment ranks its LMs; see recency.endpoints.
 
         Default `crossed`, unless the experiment has a bootstrap given the fits or a design that
-        `crossed` does not cover. For the second baseline (`beside`) it is conditional, or in-sample if
+        `crossed` does not cover. For the second baseline (`secondary`) it is conditional, or in-sample if
         all observations are fitted.
         """
         entry = self.experiment(experiment)
-        if beside and not self.all_fitted(experiment):
+        if secondary and not self.all_fitted(experiment):
             return endpoints.DEFAULT_ALONE
         if stated := entry.get("endpoint"):
             return stated
@@ -134,7 +134,7 @@ class Ranked:
             for name, design in self.config["designs"].items()
         }
 
-    def over(self, experiment: str) -> dict[str, str]:
+    def endpoint_caption(self, experiment: str) -> dict[str, str]:
         """Return baseline model, endpoint and intervals of an experiment's ΔLogLik, for captions."""
         endpoint = self.endpoint(experiment)
         given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"

@@ -39,13 +39,13 @@ def fit(study: Study, response: Mapping, lm: str, model: str) -> str:
     return f"{where}/{lm}.{model}.json"
 
 
-def base(study: Study, response: Mapping, lm: str, beside: bool = False) -> str:
+def base(study: Study, response: Mapping, lm: str, secondary: bool = False) -> str:
     """Return the fit of an LM's baseline model: its own, or the one that all LMs share.
 
-    With `beside`, that of the design's second baseline model, if any.
+    With `secondary`, that of the design's second baseline model, if any.
     """
     kinds = designs.bases(study.config["designs"][response["design"]])
-    return fit(study, response, "none" if kinds[-1 if beside else 0] == "all" else lm, "base")
+    return fit(study, response, "none" if kinds[-1 if secondary else 0] == "all" else lm, "base")
 
 
 def crossed_file(study: Study, experiment: str, fit: str) -> str:
@@ -70,9 +70,9 @@ def fits(study: Study, experiment: str) -> list[str]:
     return [fit(study, r, lm["lm"], "full") for r, lm in study.cells(experiment)]
 
 
-def bases(study: Study, experiment: str, beside: bool = False) -> list[str]:
+def bases(study: Study, experiment: str, secondary: bool = False) -> list[str]:
     """Return the baseline fit of each cell of an experiment; see `base`."""
-    return [base(study, r, lm["lm"], beside) for r, lm in study.cells(experiment)]
+    return [base(study, r, lm["lm"], secondary) for r, lm in study.cells(experiment)]
 
 
 def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
@@ -86,10 +86,10 @@ def delta_loglik_files(study: Study, experiment: str) -> dict[str, list[str]]:
     }
 
 
-def ranked_files(study: Study, experiment: str, beside: bool) -> dict[str, list[str]]:
+def ranked_files(study: Study, experiment: str, secondary: bool) -> dict[str, list[str]]:
     """Return the inputs of an experiment's ΔLogLik, relative to one of its baseline models."""
-    full, base = fits(study, experiment), bases(study, experiment, beside)
-    files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, beside)
+    full, base = fits(study, experiment), bases(study, experiment, secondary)
+    files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, secondary)
     if endpoint == CROSSED:
         return files | crossed_files(study, experiment)
     files["full_observations"] = [loglik_file(path) for path in full]
@@ -99,7 +99,7 @@ def ranked_files(study: Study, experiment: str, beside: bool) -> dict[str, list[
 
 def scored_files(study: Study, experiment: str) -> dict[str, list[str]]:
     """Return the log-likelihood files of both models, by an experiment's endpoint."""
-    files = ranked_files(study, experiment, beside=False)
+    files = ranked_files(study, experiment, secondary=False)
     kind = "crossed" if "full_crossed" in files else "observations"
     return {name: files.get(f"{name}_{kind}", []) for name in ("full", "base")}
 
@@ -230,7 +230,7 @@ def nested_files(
 ) -> dict[str, str]:
     """Return the inputs of a regression with two LMs: those of the first, and the other's surprisal."""
     files = regression_files(study, design, dataset, measure, lm)
-    other_files = {"beside": predictors(study, dataset, other)["surprisal"]}
+    other_files = {"second": predictors(study, dataset, other)["surprisal"]}
     return parted([files | other_files | {"fit": fit_partition(dataset, measure)}])
 
 
@@ -391,4 +391,4 @@ def check_unigram(study: Study, dataset: str, targets: Iterable[str], planning: 
         if r["dataset"] == dataset
     )
     will_be_made = planning and named and not only_checks
-    return [path] if will_be_made or os.path.exists(study.place(path)) else []
+    return [path] if will_be_made or os.path.exists(study.resolve(path)) else []

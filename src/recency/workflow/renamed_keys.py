@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator
 
-#: Old key → new key, and keys of which one is in the same entry, unlike next to a name of the user's choice.
-RENAMED = {
-    "placed": ("supplied", {"local", "url", "stand_in", "checkpoint"}),
-    "beside": ("without_part_of_speech", {"groups"}),
-}
+#: Old key, new key, and keys of which one is in the same entry, unlike next to a name of the user's choice.
+RENAMED = (
+    ("placed", "supplied", {"local", "url", "stand_in", "checkpoint"}),
+    ("beside", "without_part_of_speech", {"groups"}),
+    ("places", "replacements", {"dataset"}),  # measured_memory
+    ("least", "min_words", {"dataset"}),  # rank_metrics
+    ("kept", "prompt", {"dataset"}),
+    ("least", "min_judges", {"judgements"}),  # turing_test
+    ("least", "min_count", {"of"}),  # recipes → vectors
+    ("made", "compose", {"of"}),
+)
 
 
 def rename(config: dict) -> list[str]:
@@ -24,7 +30,7 @@ def _renamed(entry: object, where: str) -> Iterator[str]:
             yield from _renamed(part, where)
     if not isinstance(entry, dict):
         return
-    for old, (new, siblings) in RENAMED.items():
+    for old, new, siblings in RENAMED:
         if old in entry and siblings & entry.keys():
             entry[new] = entry.pop(old)
             yield f"{where} → {old}: the key is now called `{new}`; the old name will be refused in the next version"

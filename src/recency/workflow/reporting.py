@@ -83,7 +83,7 @@ def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
     numbers = study.for_report()["numbered"]
     rows = []
-    for product in products.made(study, experiment):
+    for product in products.of_experiment(study, experiment):
         for stem, title in product.makes.values():
             number = numbers.get(f"{experiment}/{stem}")
             title = f"{number}: {title}" if number else title
@@ -97,11 +97,11 @@ def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     return rows + [
         entry
         for evaluation in registry.evaluations()
-        for entry in _beside(study, experiment, evaluation)
+        for entry in _additional(study, experiment, evaluation)
     ]
 
 
-def _beside(study: Study, experiment: str, name: str) -> list[dict]:
+def _additional(study: Study, experiment: str, name: str) -> list[dict]:
     """Return additional figures of an evaluation: `<caption>.<…>.svg`."""
     evaluation, entries = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
@@ -226,9 +226,8 @@ def _corpus(study: Study, name: str) -> str:
 
 def _made(study: Study) -> list[tuple[str, str]]:
     """Return the settings of the scale."""
-    config, scale = study.config, study.scale
     rows = _of_trained(study) if products.of_trained(study) else []
-    rows.append(("Unigram surprisal", f"estimated from {_unigram(study, scale['unigram'])}"))
+    rows.append(("Unigram surprisal", f"estimated from {_unigram(study, study.scale['unigram'])}"))
     rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
     return rows
 

@@ -200,11 +200,11 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
     return f"{text} ({description})" if description and len(text + description) < 290 else text
 
 
-def _near(error: jsonschema.ValidationError, name: object, known: list[str]) -> str:
+def _near(error: jsonschema.ValidationError, name: object, candidates: list[str]) -> str:
     """Return an unknown name with the nearest one, and how to add a plugin of the name."""
     if PROVIDED in error.schema:
-        return plugins.unknown(plugins.KINDS[error.schema[PROVIDED]].package, name, known)
-    return nearest(name, known)
+        return plugins.unknown(plugins.KINDS[error.schema[PROVIDED]].package, name, candidates)
+    return nearest(name, candidates)
 
 
 def _said(error: jsonschema.ValidationError) -> str:

@@ -164,7 +164,7 @@ def complete_rules(study: Study, workflow, root: str) -> None:
 
 def named_files(study: Study) -> str:
     """Return a wildcard constraint for files that are downloaded or supplied by the user."""
-    paths = (path.removeprefix("<resources>/downloads/") for path in study.files.known)
+    paths = (path.removeprefix("<resources>/downloads/") for path in study.files.described)
     return any_of(paths)
 
 
@@ -211,7 +211,7 @@ def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
     cost, jobs = costs.of_run(workflow, study)
     if cost.left:
         status = run_status.RunStatus(
-            results=Path(study.place("<results>")),
+            results=Path(study.resolve("<results>")),
             study=f"study {study.config['study']}, scale {study.config['scale']}",
             jobs=jobs,
             cores=workflow.cores or workflow.nodes or 1,
@@ -250,7 +250,7 @@ def keep_handlers(study: Study, workflow) -> None:
 
 def require_writable(study: Study) -> None:
     """Refuse a run whose results folder is not writable, before Snakemake creates folders."""
-    results = Path(study.place("<results>")).absolute()
+    results = Path(study.resolve("<results>")).absolute()
     there = next(path for path in (results, *results.parents) if path.exists())
     if not os.access(there, os.W_OK | os.X_OK):
         raise ConfigError(
@@ -263,7 +263,7 @@ def tidy(study: Study, workflow) -> None:
     """Remove partial files of killed jobs, correct future modification times, and log both."""
     if workflow.touch:
         return
-    folders = [*map(study.place, ("<results>", "<resources>/downloads"))]
+    folders = [*map(study.resolve, ("<results>", "<resources>/downloads"))]
     if future := leftovers.date_now(folders):
         logger.info(
             f"{future:,} files had modification times in the future (the clock was set back); set to now"
@@ -293,8 +293,8 @@ def end(study: Study, workflow) -> None:
 
 def say_where(study: Study) -> None:
     """Log the location of the results in one line, and write the table of timings."""
-    results = study.place("<results>")
-    timings.write(results, study.place("<benchmarks>"))
+    results = study.resolve("<results>")
+    timings.write(results, study.resolve("<benchmarks>"))
     descriptions = {
         "report.html": "open it in a browser",
         run_status.PAGE: "the run itself",
@@ -315,7 +315,7 @@ def say_warnings(study: Study, targets: Iterable[str]) -> None:
     for dataset in study.config["datasets"]:
         if f"check_{dataset}" not in targets:
             continue
-        folder = Path(study.place("<results>"), "datasets", dataset)
+        folder = Path(study.resolve("<results>"), "datasets", dataset)
         with (folder / "check.csv").open(encoding="utf-8", newline="") as file:
             warnings = [row for row in csv.DictReader(file) if row["kind"] == "warning"]
         plural = "s" * (len(warnings) != 1)
@@ -341,8 +341,8 @@ def require_machine(study: Study, workflow) -> None:
     def planned(rule: str, wildcard: str) -> list[str]:
         return [job.wildcards[wildcard] for job in jobs if job.rule.name == rule]
 
-    results = study.place("<results>")
-    by_path = study.files.known
+    results = study.resolve("<results>")
+    by_path = study.files.described
     trained = planned("train", "lm")
     needed = machine.needs(
         config,
@@ -352,7 +352,7 @@ def require_machine(study: Study, workflow) -> None:
         downloads=[
             by_path[f"<resources>/downloads/{file}"] for file in planned("download", "file")
         ],
-        present=machine.used([results, *map(study.place, by_path)]),
+        present=machine.used([results, *map(study.resolve, by_path)]),
     )
     try:
         machine.check(config, needed, machine.here(results), study.root)

@@ -39,7 +39,7 @@ class Study(Ranked, Absent):
     root: Path
     mirrors: list[str] = field(default_factory=list)
     dry_run: bool = False
-    place: Callable[[str], str] = str
+    resolve: Callable[[str], str] = str
 
     def __post_init__(self):
         self.grids = grids.expand(self.config)
@@ -64,7 +64,9 @@ class Study(Ranked, Absent):
                 | {key_about: self.config[tables[key]][name].get(key_about) for key_about in about}
                 for key, name in self.data_asked
             ],
-            "over": {name: self.over(name) for name in self.config["experiments"]},
+            "endpoint_captions": {
+                name: self.endpoint_caption(name) for name in self.config["experiments"]
+            },
             "numbered": {
                 f"{target['experiment']}/{stem}": target["label"]
                 for target in self.targets.values()

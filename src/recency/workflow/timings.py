@@ -58,19 +58,19 @@ def _number(row: Mapping[str, str], key: str) -> float:
         return 0.0
 
 
-def lines(found: Sequence[Timings], where: str) -> list[str]:
+def lines(timings: Sequence[Timings], where: str) -> list[str]:
     """Return the lines of a table of timings, with the total last."""
-    if not found:
+    if not timings:
         return [f"no job of {where} has finished yet"]
     whole = Timings(
         "all",
-        sum(timing.jobs for timing in found),
-        sum(timing.cpu for timing in found),
-        sum(timing.wall for timing in found),
-        max(timing.memory for timing in found),
+        sum(timing.jobs for timing in timings),
+        sum(timing.cpu for timing in timings),
+        sum(timing.wall for timing in timings),
+        max(timing.memory for timing in timings),
     )
     rows = [("job", "jobs", "CPU s", "wall s", "MB", "share of CPU")]
-    for timing in (*found, whole):
+    for timing in (*timings, whole):
         share = timing.cpu / whole.cpu if whole.cpu else 0.0
         numbers = (timing.jobs, timing.cpu, timing.wall, timing.memory)
         rows.append((timing.kind, *(f"{number:,.0f}" for number in numbers), f"{share:.1%}"))

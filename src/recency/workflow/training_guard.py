@@ -94,13 +94,13 @@ def begun_otherwise(jobs: Iterable) -> dict[Path, Otherwise]:
     return dict(sorted(by_state.items()))
 
 
-def refusal(found: Mapping[Path, Otherwise]) -> str:
+def refusal(states: Mapping[Path, Otherwise]) -> str:
     """Return the message: states, differences and ways to continue."""
-    which = _together({path: otherwise.in_short for path, otherwise in found.items()})
-    many = "a training" if len(found) == 1 else f"{len(found)} trainings"
-    remove = shlex.join(["rm", *map(str, found)])
+    which = _together({path: otherwise.in_short for path, otherwise in states.items()})
+    many = "a training" if len(states) == 1 else f"{len(states)} trainings"
+    remove = shlex.join(["rm", *map(str, states)])
     go_on = "restore the config or the code"
-    if all(otherwise.differ_in_code_only for otherwise in found.values()):
+    if all(otherwise.differ_in_code_only for otherwise in states.values()):
         go_on = (
             "restore the code, or, if the change does not affect the weights, repeat the command with "
             "--config resume=true"
@@ -111,10 +111,10 @@ def refusal(found: Mapping[Path, Otherwise]) -> str:
     )
 
 
-def _together(found: Mapping[object, list[str]]) -> str:
+def _together(groups: Mapping[object, list[str]]) -> str:
     """Format items grouped by their values: A, B (this, that); C (another)."""
     alike: dict[str, list[str]] = {}
-    for name, values in found.items():
+    for name, values in groups.items():
         alike.setdefault(", ".join(values), []).append(str(name))
     return "; ".join(f"{', '.join(names)} ({values})" for values, names in alike.items())
 
@@ -137,10 +137,10 @@ def trained_again(workflow) -> dict[str, tuple[str, list[str]]]:
     return dict(sorted(lost.items()))
 
 
-def message(found: Mapping[str, tuple[str, list[str]]], keep: str) -> str:
+def message(refused: Mapping[str, tuple[str, list[str]]], keep: str) -> str:
     """Return the message: LMs, changed modules, and both options."""
-    which = _together({lm: modules for lm, (_, modules) in found.items()})
-    many = "a finished LM" if len(found) == 1 else f"{len(found)} finished LMs"
+    which = _together({lm: modules for lm, (_, modules) in refused.items()})
+    many = "a finished LM" if len(refused) == 1 else f"{len(refused)} finished LMs"
     return (
         f"nothing was started: {many} would be trained again only because code has changed: {which}. "
         "To train again: the same command with --config retrain=true. If the change does not affect "
@@ -169,20 +169,20 @@ def changed_modules(before: Iterable[str], now: Iterable[str]) -> set[str] | Non
     return {line.split()[0] for line in sides[0] ^ sides[1]}
 
 
-def _only_code(workflow, job, known: dict) -> set[str] | None:
+def _only_code(workflow, job, results: dict) -> set[str] | None:
     """Return the changed modules for which a job is planned, including those of earlier jobs.
 
     None if it is planned for another reason: the config, its files, or on request. A missing
-    intermediate file is not a reason, because it is made as before. `known` caches results for other
+    intermediate file is not a reason, because it is made as before. `results` caches results for other
     jobs.
     """
-    if job not in known:
-        known[job] = _own_code(workflow, job)
+    if job not in results:
+        results[job] = _own_code(workflow, job)
         for earlier in workflow.dag.dependencies[job]:
-            if known[job] is not None and workflow.dag.needrun(earlier):
-                modules = _only_code(workflow, earlier, known)
-                known[job] = None if modules is None else known[job] | modules
-    return known[job]
+            if results[job] is not None and workflow.dag.needrun(earlier):
+                modules = _only_code(workflow, earlier, results)
+                results[job] = None if modules is None else results[job] | modules
+    return results[job]
 
 
 def _own_code(workflow, job) -> set[str] | None:
@@ -196,10 +196,10 @@ def _own_code(workflow, job) -> set[str] | None:
     return changed_modules(changed.only_old, changed.only_new) if changed else set()
 
 
-def _keep(workflow, found: Mapping[str, tuple[str, list[str]]]) -> str:
+def _keep(workflow, refused: Mapping[str, tuple[str, list[str]]]) -> str:
     """Return the command that keeps the LMs: the same config, with --touch."""
     settings = workflow.config_settings
-    words = ["./run", *(file for file, _ in found.values()), "--touch"]
+    words = ["./run", *(file for file, _ in refused.values()), "--touch"]
     if settings.configfiles:
         words += ["--configfile", *map(os.path.relpath, settings.configfiles)]
     given = [f"{key}={value}" for key, value in settings.config.items() if key not in ASKED]

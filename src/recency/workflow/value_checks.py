@@ -197,7 +197,7 @@ def _text(look: Lookup, corpus: str) -> Faults:
 def _sources(look: Lookup, path: str, exclude: Iterable[str] = ()) -> Faults:
     """Yield faults of a list of files to download."""
     try:
-        sources.read(sources.place(path, look.root), exclude)
+        sources.read(sources.resolve(path, look.root), exclude)
     except InputError as error:
         yield (), str(error)[:200]
 
@@ -220,7 +220,7 @@ def _corpus(look: Lookup, corpus: Mapping) -> Faults:
         yield from ((("sources",), text) for _, text in faults)
         if faults:
             return
-        path = sources.place(corpus["sources"], look.root)
+        path = sources.resolve(corpus["sources"], look.root)
         rows = sources.read(path, corpus.get("exclude", ()))
         if not rows:
             yield ("exclude",), f"nothing is left of {corpus['sources']}"

@@ -42,7 +42,7 @@ class Memory:
     half_within: float  # words that contain half of the summed effect, excluding the next word
     half_within_low: float
     half_within_high: float
-    places: int
+    replacements: int
     units: list[float] | None = None  # quartiles of the half-lives of fading units, tokens
 
     @property
@@ -147,14 +147,14 @@ def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES
     Raises
     ------
     InputError
-        If the seeds were not measured at the same places and distances.
+        If the seeds were not measured at the same words and distances.
     """
     sizes = [table.assign(size=table.change_bits.abs()) for table in changes]
     grids = [table.pivot(index="place", columns="distance", values="size") for table in sizes]
     if any(
         not (g.index.equals(grids[0].index) and g.columns.equals(grids[0].columns)) for g in grids
     ):
-        raise InputError("the seeds of an LM were not measured at the same places and distances")
+        raise InputError("the seeds of an LM were not measured at the same words and distances")
     values, distance = np.stack(grids), grids[0].columns.to_numpy(float)
     effect, resampled = _resample(values, seed, replicates)
     low, high = np.quantile(resampled, _ends(), axis=0)
@@ -195,13 +195,13 @@ def _ends() -> tuple[float, float]:
 
 
 def _resample(values: np.ndarray, seed: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of `values` (seeds, places, distances) and its bootstrap replicates."""
+    """Return the mean of `values` (seeds, replacements, distances) and its bootstrap replicates."""
     measured_at = np.isfinite(values)
     filled = np.where(measured_at, values, 0.0)
     effect = filled.sum((0, 1)) / measured_at.sum((0, 1))
-    seeds, places, _ = values.shape
+    seeds, replacements, _ = values.shape
     random = np.random.default_rng(seed)
-    counts = random.multinomial(places, np.full(places, 1 / places), replicates)
+    counts = random.multinomial(replacements, np.full(replacements, 1 / replacements), replicates)
     shares = bootstrap.resample_few(random, seeds, replicates)
     total, sums = (
         sum(shares[:, n, None] * (counts @ table) for n, table in enumerate(tables))

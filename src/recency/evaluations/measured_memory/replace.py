@@ -29,9 +29,9 @@ class Replaced:
 
 
 def replaced(
-    words: pd.DataFrame, tokens: np.ndarray, places: int, reach: int, before: int, seed: int
+    words: pd.DataFrame, tokens: np.ndarray, replacements: int, reach: int, before: int, seed: int
 ) -> Replaced:
-    """Draw `places` words of `words` (contract 1), and a replacement for each from the same texts.
+    """Draw `replacements` words of `words` (contract 1), and a replacement for each from the same texts.
 
     `tokens` (words,) is the number of tokens of each word for the LM. The replacement has the same
     number, so that later words keep their positions; LMs with the same tokenizer get the same
@@ -48,7 +48,7 @@ def replaced(
     lower = words["word"].str.lower().to_numpy()
     parts, rows, used = [], [], 0
     for row, drawn in zip(order, draws, strict=True):
-        if used == places:
+        if used == replacements:
             break
         fits = (tokens[drawn] == tokens[row]) & (lower[drawn] != lower[row])
         if not fits.any():
@@ -83,7 +83,7 @@ def changes(
     words: pd.DataFrame,
     tokens: np.ndarray,
     score: Callable[[pd.DataFrame], tuple[np.ndarray, np.ndarray]],
-    places: int,
+    replacements: int,
     reach: int,
     before: int,
     seed: int,
@@ -93,7 +93,7 @@ def changes(
     `score` returns the surprisal of a table of words in bits, NaN where missing, and the tokens of
     each. A position is excluded if the replacement has another number of tokens in its context.
     """
-    pairs = replaced(words, tokens, places, reach, before, seed)
+    pairs = replaced(words, tokens, replacements, reach, before, seed)
     bits, read = score(pairs.texts)
     same = pd.Series(read[pairs.first] == read[pairs.again]).groupby(pairs.place).transform("all")
     table = pd.DataFrame(

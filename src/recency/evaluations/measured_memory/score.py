@@ -42,7 +42,7 @@ def main(
     words: str | Path,
     lm: LMSpec,
     out: str | Path,
-    places: int,
+    replacements: int,
     reach: int,
     before: int,
     seed: int,
@@ -51,7 +51,7 @@ def main(
 
     The metadata have the quartiles of the half-lives of fading units, if any.
 
-    `places` words of the texts are replaced, one at a time, with `before` words of context before
+    `replacements` words of the texts are replaced, one at a time, with `before` words of context before
     each; surprisal is compared for `reach` words after it.
     """
     table = pd.read_parquet(words)
@@ -69,7 +69,7 @@ def main(
         result = score_words(texts, opened, report=report, **lm.reading)
         return result.table["surprisal_bits"].to_numpy(float), result.table["tokens"].to_numpy()
 
-    rows = changes(table, tokens_of(table, opened), score, places, reach, before, seed)
+    rows = changes(table, tokens_of(table, opened), score, replacements, reach, before, seed)
     if rows.place.nunique() < 2:
         raise InputError(
             f"{lm.name}: no word could be replaced by one with the same number of tokens; use longer texts"

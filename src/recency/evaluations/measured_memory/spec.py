@@ -10,7 +10,7 @@ settings_of = partial(settings, "measured_memory")
 
 def stem(settings: dict) -> str:
     """Return the settings as a file name, shared by experiments with the same settings."""
-    return "{dataset}.{places}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
+    return "{dataset}.{replacements}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
 
 
 def _files(study, experiment: str) -> list[str]:

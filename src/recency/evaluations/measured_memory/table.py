@@ -66,7 +66,7 @@ def layout(memories: dict[str, Memory], lms: list[LM]) -> Table:
         memory = memories[lm.lm]
         floor = "–" if np.isnan(memory.floor) else f"{memory.floor:.3f}"
         row = [lm.label, f"{memory.effect[0]:.2f}", interval(memory), floor]
-        rows.append([*row, half_within(memory), f"{memory.places:,}"])
+        rows.append([*row, half_within(memory), f"{memory.replacements:,}"])
     return Table("Measured memory", header, rows, NOTES)
 
 
@@ -79,7 +79,7 @@ def main(*, memories: Files, out: Files, lms: Described) -> None:
         row = {"lm": lm.lm, "label": lm.label, "half_life_words": memory.half_life}
         row |= {"low": memory.half_life_low, "high": memory.half_life_high}
         row |= {"next_word_bits": memory.effect[0], "half_within_words": memory.half_within}
-        row["places"] = memory.places
+        row["replacements"] = memory.replacements
         columns = summary_columns(memory).items()
         rows.append(row | {name: value for name, value in columns if name in ADDED})
     data = pd.DataFrame(rows)

@@ -24,19 +24,19 @@ NONE_OF_NGRAMS = "n-gram models generate no continuations here: only the text's 
 NONE_OF_MASKED = "masked LMs generate no continuations: they read both contexts"
 
 
-def chosen(words: pd.DataFrame, sentences: int, least: int, seed: int) -> pd.DataFrame:
+def chosen(words: pd.DataFrame, sentences: int, min_words: int, seed: int) -> pd.DataFrame:
     """Return drawn sentences of `words` (contract 1) as separate texts, numbered from 0 in item.
 
-    They have at least `least` words, and no colons or quotation marks. Raises InputError if fewer
+    They have at least `min_words` words, and no colons or quotation marks. Raises InputError if fewer
     than two remain.
     """
     odd = words["word"].str.contains(LEFT_OUT, regex=True).groupby(words["sentence"]).any()
     size = words.groupby("sentence").size()
-    fit = size.index[(size >= least) & ~odd]
+    fit = size.index[(size >= min_words) & ~odd]
     if len(fit) < 2:
         raise InputError(
-            f"{len(fit)} sentences have {least} words or more and no colons or quotation marks; allow shorter "
-            "ones (rank_metrics → least), or use another dataset"
+            f"{len(fit)} sentences have {min_words} words or more and no colons or quotation marks; allow shorter "
+            "ones (rank_metrics → min_words), or use another dataset"
         )
     random = np.random.default_rng(seed)
     drawn = np.sort(random.choice(fit, min(sentences, len(fit)), replace=False))
@@ -52,28 +52,28 @@ def main(
     out_ranks: str | Path,
     out_continuations: str | Path,
     sentences: int,
-    least: int,
-    kept: int,
+    min_words: int,
+    prompt: int,
     longest: int,
     temperature: float,
     seed: int,
     text_rule: str = "displayed",
 ) -> None:
-    """Write COLUMNS (one row per token after the first `kept` words; nats) and CONTINUATIONS.
+    """Write COLUMNS (one row per token after the first `prompt` words; nats) and CONTINUATIONS.
 
     `place` is the position of a word in its sentence from 1. Each sentence is a separate text,
     after the begin token.
     """
-    texts = chosen(pd.read_parquet(words), sentences, least, seed)
+    texts = chosen(pd.read_parquet(words), sentences, min_words, seed)
     position = texts.groupby("item", sort=False).cumcount().to_numpy() + 1
     contexts = [list(context["word"]) for _, context in texts.groupby("item", sort=False)]
     if ngram.is_ngram(lm.model):
         rows, note = _of_ngrams(contexts, lm.model, bool(lm.bos), text_rule), NONE_OF_NGRAMS
         continued = [("", "")] * len(contexts)
     else:
-        rows, continued, note = _of_network(texts, contexts, kept, longest, temperature, seed, lm)
+        rows, continued, note = _of_network(texts, contexts, prompt, longest, temperature, seed, lm)
         rows["place"] = position[rows.pop("row")]
-    rows = rows[rows["place"] > kept]
+    rows = rows[rows["place"] > prompt]
     if note:
         print(f"{lm.name}: {note}", file=sys.stderr)
     with atomic(out_ranks) as part:
@@ -81,8 +81,8 @@ def main(
     table = pd.DataFrame(
         {
             "text": range(len(contexts)),
-            "context": [" ".join(context[:kept]) for context in contexts],
-            "original": [" ".join(context[kept:]) for context in contexts],
+            "context": [" ".join(context[:prompt]) for context in contexts],
+            "original": [" ".join(context[prompt:]) for context in contexts],
             "continuation": [text for text, _ in continued],
             "complete": [complete for _, complete in continued],
             "note": note,
@@ -107,7 +107,7 @@ def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
 
 
 def _of_network(
-    texts, contexts, kept, longest, temperature, seed, lm: LMSpec
+    texts, contexts, prompt, longest, temperature, seed, lm: LMSpec
 ) -> tuple[pd.DataFrame, list, str]:
     """Score sentences with a network; a causal one also continues their first words."""
     from recency.progress import progress
@@ -138,6 +138,6 @@ def _of_network(
     from recency.scoring.generation import continuations
 
     bar = progress(len(contexts), f"continuations of {lm.name}", "sentences")
-    first = [context[:kept] for context in contexts]
+    first = [context[:prompt] for context in contexts]
     continued = continuations(opened, first, longest, temperature, seed, lm.bos, bar.update)
     return rows, continued, ""

@@ -15,7 +15,7 @@ settings_of = partial(settings, "rank_metrics")
 def stem(settings: dict) -> str:
     """Return the settings as a file name, shared by experiments with the same settings."""
     return (
-        "{dataset}.sentences-{sentences}-least-{least}-kept-{kept}-longest-{longest}"
+        "{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}"
         "-temperature-{temperature}-seed-{seed}"
     ).format(**settings)
 
@@ -45,9 +45,9 @@ def _problems(config, name) -> list[str]:
             file := config["lms"].get(lm, {}).get("ngram", {}).get("file", {}).get("local")
         )
     ]
-    if settings["kept"] >= settings["least"]:
+    if settings["prompt"] >= settings["min_words"]:
         problems.append(
-            f"{where} → kept: {settings['kept']} of a sentence's {settings['least']} words leave none to count"
+            f"{where} → prompt: {settings['prompt']} of a sentence's {settings['min_words']} words leave none to count"
         )
     return problems
 

@@ -172,8 +172,8 @@ EVALUATION = Evaluation(
     applies=_applies,
     inputs={
         "others": lambda study, experiment: (
-            [f"<results>/experiments/{experiment}/delta_loglik_beside.csv"]
-            if study.base(experiment, beside=True)
+            [f"<results>/experiments/{experiment}/delta_loglik_secondary.csv"]
+            if study.base(experiment, secondary=True)
             else []
         ),
         "counts": lambda study, experiment: [

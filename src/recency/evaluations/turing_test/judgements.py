@@ -59,25 +59,25 @@ def read(path: File, sheet: File) -> pd.DataFrame:
     )
 
 
-def majority(ratings: pd.Series, least: int) -> int | None:
-    """Return the rating that at least half of `least` or more judges gave; None without one.
+def majority(ratings: pd.Series, min_judges: int) -> int | None:
+    """Return the rating that at least half of `min_judges` or more judges gave; None without one.
 
     Two ratings with half of the judgements each are not a majority: in the thesis, more people were
     then asked.
     """
     votes = ratings.value_counts()
     top = votes.index[(votes == votes.max()) & (2 * votes >= len(ratings))]
-    return int(top[0]) if len(ratings) >= least and len(top) == 1 else None
+    return int(top[0]) if len(ratings) >= min_judges and len(top) == 1 else None
 
 
-def scored(judgements: pd.DataFrame, key: File, least: int, seed: int) -> pd.DataFrame:
+def scored(judgements: pd.DataFrame, key: File, min_judges: int, seed: int) -> pd.DataFrame:
     """Return a row per LM, and one for the original texts.
 
-    Columns: lm, texts, undecided (judged, without a majority of `least` judges), n0 … n3, score
+    Columns: lm, texts, undecided (judged, without a majority of `min_judges` judges), n0 … n3, score
     (n₃/n₀; infinite if no text was rated 0) and its 95 % percentile interval over texts.
     """
     keys = comparison.table(key, ["id", "text", "lm"])
-    votes = judgements.groupby("id")["rating"].agg(lambda ratings: majority(ratings, least))
+    votes = judgements.groupby("id")["rating"].agg(lambda ratings: majority(ratings, min_judges))
     keys = keys[keys["id"].isin(votes.index)]
     keys = keys.assign(vote=pd.to_numeric(keys["id"].map(votes)))
     rows = []

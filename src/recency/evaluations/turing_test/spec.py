@@ -44,7 +44,7 @@ EVALUATION = Evaluation(
     standalone=False,
     inputs={"judgements": _judgements},
     settings={
-        "least": lambda study, experiment: settings_of(study.config, experiment)["least"],
+        "min_judges": lambda study, experiment: settings_of(study.config, experiment)["min_judges"],
         "absent": _absent,
     },
     problems=_problems,

@@ -12,7 +12,7 @@ from recency.figures.tables import Cell, Table
 PRODUCT = {
     "makes": {"out": ("table_turing_test", "Human scores of continuations")},
     "reads": ["judgements", "sheet=continuations", "key=continuations_key", "metrics=table_rank_metrics"],
-    "settings": ["lms", "title", "least", "absent"],
+    "settings": ["lms", "title", "min_judges", "absent"],
     "published": "turing_test",
 }  # fmt: skip
 METRICS = ["perplexity", "mean_log_rank", "top_1"]
@@ -43,7 +43,7 @@ def collected(
     return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
+def layout(data: pd.DataFrame, absent: str, min_judges: int, title: str) -> Table:
     """Return the LMs here by perplexity, then the published models."""
     header = ["", "Perplexity", "Log rank", "Top-1 (%)", "Texts", "Undecided", "0", "1", "2", "3"]
     grid, rules = [], ()
@@ -59,7 +59,7 @@ def layout(data: pd.DataFrame, absent: str, least: int, title: str) -> Table:
         within = () if np.isnan(ends).any() else (style.interval(*ends, decimals=2),)
         written = "∞" if np.isinf(row.score) else style.number(row.score, 2)
         grid.append([*cells, Cell(written, within)])
-    notes = [*NOTES, f"undecided: fewer than {least} judges, or no rating by half of them"]
+    notes = [*NOTES, f"undecided: fewer than {min_judges} judges, or no rating by half of them"]
     if absent:
         notes.append(f"not run: people's judgements of the LMs here ({absent})")
     if rules:
@@ -76,12 +76,12 @@ def main(
     out: Files,
     lms: Described,
     title: str,
-    least: int,
+    min_judges: int,
     absent: str,
     published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `judgements` is empty if none were supplied."""
     paths = [judgements] if isinstance(judgements, str) else list(judgements)
-    scores = judged.scored(judged.read(paths[0], sheet), key, least, seed=0) if paths else None
+    scores = judged.scored(judged.read(paths[0], sheet), key, min_judges, seed=0) if paths else None
     data = collected(scores, metrics, lms, published)
-    tables.write(out, layout(data, absent, least, title), data)
+    tables.write(out, layout(data, absent, min_judges, title), data)

@@ -106,10 +106,10 @@ def compiled(pattern: str) -> re.Pattern:
         raise InputError(f"options → members: {pattern!r} cannot be read ({error})") from None
 
 
-def _distinct(found: list[Member], pattern: str) -> Iterator[Member]:
+def _distinct(members: list[Member], pattern: str) -> Iterator[Member]:
     """Yield members; InputError if two have the same labels."""
     seen: dict[tuple, str] = {}
-    for member in found:
+    for member in members:
         key = tuple(member.labels.values()) or (member.name,)
         other = seen.setdefault(key, member.name)
         if other != member.name:

@@ -75,7 +75,7 @@ def header_of(
         raise InputError(f"{path} is empty; get the file again")
     first = text.splitlines()[0]
     if separator is None:
-        separator = max(_SEPARATORS, key=lambda each: (first.count(each), each == "\t"))
+        separator = max(_SEPARATORS, key=lambda item: (first.count(item), item == "\t"))
     quoted = '"' in text
     row = next(csv.reader(io.StringIO(first), delimiter=separator)) if quoted else None
     names = [visible(name) for name in (row or first.split(separator))]

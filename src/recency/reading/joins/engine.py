@@ -189,7 +189,7 @@ def _by_words(
     partial: bool,
 ) -> tuple[Candidate, Evidence, list[int]]:
     """Return the alignment with the most matching words, and the rows that do not match."""
-    best, weight = max(weighed, key=lambda each: (round(each[1].identical, 9), each[1].found))
+    best, weight = max(weighed, key=lambda item: (round(item[1].identical, 9), item[1].matched))
     if weight.same is None or weight.same < _SAME:
         problem.refuse("no alignment gives the rows their own words")
     if "words" in best.keys:
@@ -207,7 +207,7 @@ def _by_words(
     ]
     if len(weight.differ) and any(e.identical < weight.identical for _, e in rivals):
         problem.refuse("several alignments fit", [(best, weight), *rivals])
-    keyed = [(c, e) for c, e in weighed if e.found == 1 and "words" not in c.keys]
+    keyed = [(c, e) for c, e in weighed if e.matched == 1 and "words" not in c.keys]
     keyed = [(c, e) for c, e in keyed if _contradict(c.row, best.row)]
     if "words" in best.keys and keyed and not weight.fits and not is_chosen:
         problem.refuse("the keys say one thing and the words another", [(best, weight), *keyed])
@@ -221,7 +221,7 @@ def _by_words(
         )
         if len(wrong) > _MISPLACED * len(rows) and len(wrong) > 1:
             problem.refuse("many rows have another word than their own", [(best, weight)])
-    if weight.found < 1 and not partial:
+    if weight.matched < 1 and not partial:
         problem.unmatched(best)
     return best, weight, wrong
 
@@ -254,11 +254,11 @@ def _by_structure(
     partial: bool,
 ) -> tuple[Candidate, Evidence, str]:
     """Return the alignment verified by sizes of texts or by values, and the kind of evidence."""
-    pool = [pair for pair in weighed if pair[1].found == 1]
+    pool = [pair for pair in weighed if pair[1].matched == 1]
     if not pool and partial:
         pool = [pair for pair in weighed if _whole_texts_missing(rows, *pair)]
     if not pool:
-        problem.unmatched(max(weighed, key=lambda pair: pair[1].found)[0])
+        problem.unmatched(max(weighed, key=lambda pair: pair[1].matched)[0])
     fits = [pair for pair in pool if pair[1].is_complete and "rows" not in pair[0].keys]
     ids = [pair for pair in pool if _has_names(rows, pair[0])]
     if ids and not any(_contradict(c.row, ids[0][0].row) for c, _ in fits):

@@ -25,7 +25,7 @@ class Evidence:
 
     Attributes
     ----------
-    found : float
+    matched : float
         Share of the rows that have a word.
     same : float or None
         Of the rows that have a word, the share with the same word (or length) as the words;
@@ -40,7 +40,7 @@ class Evidence:
         Rows whose word (or length) is another than that of the words.
     """
 
-    found: float
+    matched: float
     same: float | None
     identical: float
     complete: float
@@ -56,7 +56,7 @@ class Evidence:
     @property
     def fits(self) -> bool:
         """Return whether every row has a word, and texts have the same lengths as in the table."""
-        return self.found == 1 and self.is_complete
+        return self.matched == 1 and self.is_complete
 
 
 def of(

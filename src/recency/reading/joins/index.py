@@ -101,18 +101,18 @@ def numbers(labels: Iterable[str]) -> np.ndarray | None:
     return np.array([int(float(label)) for label in labels], dtype=np.int64)
 
 
-def look_up(asked: pd.Series, known: list[str]) -> np.ndarray:
+def look_up(asked: pd.Series, values: list[str]) -> np.ndarray:
     """Return the number of each label among known ones, -1 if unknown (int64).
 
     "01", "1" and "1.0" are the same label unless one of the two sides distinguishes them.
     """
     codes, unique = pd.factorize(asked.astype(str))
-    plain = [plain_label(label) for label in known], [plain_label(label) for label in unique]
-    if len(set(plain[0])) == len(set(known)) and len(set(plain[1])) == len(unique):
+    plain = [plain_label(label) for label in values], [plain_label(label) for label in unique]
+    if len(set(plain[0])) == len(set(values)) and len(set(plain[1])) == len(unique):
         number_of = {label: number for number, label in reversed(list(enumerate(plain[0])))}
         numbers = [number_of.get(label, -1) for label in plain[1]]
     else:
-        number_of = {label: number for number, label in reversed(list(enumerate(known)))}
+        number_of = {label: number for number, label in reversed(list(enumerate(values)))}
         numbers = [number_of.get(label, -1) for label in unique]
     return np.array(numbers, dtype=np.int64)[codes]
 

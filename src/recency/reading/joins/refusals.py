@@ -72,7 +72,7 @@ class Problem:
     def refuse(self, why: str, several: list[tuple[Candidate, Evidence]] | None = None) -> NoReturn:
         """Raise InputError with up to three candidates, their shares and the lines that select them."""
         several = several or sorted(
-            self.weighed, key=lambda each: (each[1].identical, each[1].found), reverse=True
+            self.weighed, key=lambda item: (item[1].identical, item[1].matched), reverse=True
         )
         shown = "; ".join(f"`{c.line()}`: {_shares(e)}" for c, e in several[:3])
         example = ""
@@ -106,11 +106,11 @@ class Problem:
         better = [
             (c, e)
             for c, e in self.weighed
-            if c is not candidate and e.found > 1 - missing.mean() and e.found > 0.5
+            if c is not candidate and e.matched > 1 - missing.mean() and e.matched > 0.5
         ]
         if better:
-            c, e = max(better, key=lambda each: each[1].found)
-            text += f"; `{c.line()}` would match {_percent(e.found)} of rows"
+            c, e = max(better, key=lambda item: item[1].matched)
+            text += f"; `{c.line()}` would match {_percent(e.matched)} of rows"
         if "word" not in self.rows:
             text += _MAP_WORD
         raise InputError(text)
@@ -146,9 +146,9 @@ class Problem:
         ordered = [(c, e) for c, e in self.weighed if "order" in c.keys.get(key, ())]
         if not ordered:
             return ""
-        _, weight = max(ordered, key=lambda each: (each[1].identical, each[1].found))
+        _, weight = max(ordered, key=lambda item: (item[1].identical, item[1].matched))
         of = f"{_percent(weight.same)} of words agree" if weight.same is not None else (
-            f"{_percent(weight.found)} of rows have a word"
+            f"{_percent(weight.matched)} of rows have a word"
         )  # fmt: skip
         return f"; by order of appearance (`{key}s: order`) {of}"
 
@@ -166,7 +166,7 @@ class Problem:
 
 def _shares(weight: Evidence) -> str:
     """Describe the shares of a candidate."""
-    text = f"{_percent(weight.found)} of rows have a word"
+    text = f"{_percent(weight.matched)} of rows have a word"
     if weight.same is not None:
         text += f", {_percent(weight.same)} of them the same"
     return text

@@ -132,25 +132,30 @@ def _language(texts: Described) -> str:
     return "" if code in (None, languages.DEFAULT) else code
 
 
-def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
+def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
     """Format an entry as YAML; `files` are those of the words and of the times."""
-    options = dict(made.options)
+    options = dict(entry.options)
     columns = options.pop("columns")
     words, times = files
-    lines = ["datasets:", f"  {made.name}:", f"    label: {plain(made.name)}", "    parser: table"]
-    if made.language:
-        lines.insert(3, f"    language: {made.language}")
-    if made.problem:
-        lines.insert(0, f"# To be corrected: {made.problem}")
-    if made.unused:
-        lines.insert(0, f"# Look at this first: {made.unused}")
+    lines = [
+        "datasets:",
+        f"  {entry.name}:",
+        f"    label: {plain(entry.name)}",
+        "    parser: table",
+    ]
+    if entry.language:
+        lines.insert(3, f"    language: {entry.language}")
+    if entry.problem:
+        lines.insert(0, f"# To be corrected: {entry.problem}")
+    if entry.unused:
+        lines.insert(0, f"# Look at this first: {entry.unused}")
     lines += ["    options:", "      columns:"]
     for name, column in columns.items():
         if isinstance(column, dict):
             inside = ", ".join(f"{plain(n)}: {plain(c)}" for n, c in column.items())
             lines.append(f"        {name}: {{{inside}}}")
         else:
-            lines.append(f"        {plain(name)}: {plain(column)}{_comment(name, column, made)}")
+            lines.append(f"        {plain(name)}: {plain(column)}{_comment(name, column, entry)}")
     lines += [
         f"      {key}: {plain(value)}{_OPTION.get(key, '')}" for key, value in options.items()
     ]
@@ -159,14 +164,14 @@ def written(made: Entry, files: tuple[str, str], dataset: str | None = None) -> 
     else:
         lines.append(f"    words: {{table: {{local: {plain(words)}}}}}")
     lines.append(f"    responses: {{table: {{local: {plain(times)}}}}}")
-    steps = ["times"] if made.means else ["times", "edges"]
-    listed = ", ".join(f"{m}: {{filters: [{', '.join(steps)}]}}" for m in made.measures)
+    steps = ["times"] if entry.means else ["times", "edges"]
+    listed = ", ".join(f"{m}: {{filters: [{', '.join(steps)}]}}" for m in entry.measures)
     lines.append(f"    measures: {{{listed}}}")
-    eyes = any(measure in EYES for measure in made.measures)
-    kept = "time_ms > 0" if eyes or made.means else "100 < time_ms < 3000"
-    edges = "" if made.means else ', edges: "not sentence_first and not sentence_last"'
+    eyes = any(measure in EYES for measure in entry.measures)
+    kept = "time_ms > 0" if eyes or entry.means else "100 < time_ms < 3000"
+    edges = "" if entry.means else ', edges: "not sentence_first and not sentence_last"'
     lines.append(f'    filters: {{times: "{kept}"{edges}}}')
-    if made.means:
+    if entry.means:
         lines.append(
             "    partitioned: false  # means over readers: all are fitted, compared by AIC"
         )
@@ -181,10 +186,10 @@ _OPTION = {
 }
 
 
-def _comment(name: str, column: str | None, made: Entry) -> str:
+def _comment(name: str, column: str | None, entry: Entry) -> str:
     if name == "item" and column is None:
         return "  # one text; or the column that tells texts apart"
-    if name == "item" and column == made.options["columns"].get("sentence"):
+    if name == "item" and column == entry.options["columns"].get("sentence"):
         return "  # sentences shown alone; if they make texts, the column of these"
     return "  # rows are in reading order" if name == "position" and column is None else ""
 
@@ -340,31 +345,33 @@ def _style(times: Described, words: Described | None) -> dict:
     return styles
 
 
-def _tried(made: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None) -> str:
+def _tried(
+    entry: Entry, times: Path, words: Path | None, parsed_words: pd.DataFrame | None = None
+) -> str:
     """Parse with the options of an entry; return the problem, or ""."""
     both = ("columns", "encoding", "decimal")
-    text = {k: v for k, v in made.options.items() if k in (*both, "sentences", "phrases")}
+    text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}
     kept = {
-        k: v for k, v in made.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
+        k: v for k, v in entry.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
     }
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
-            if known is None:
-                known = parser.words({"table": words}, measures=made.measures, **text)
-                known = check_words(known, "words")
-            for measure in made.measures[:1]:  # the others are columns of numbers of the same rows
-                responses = parser.responses({"table": times}, known, measure, **kept)
-                check_responses(responses, known, measure)
+            if parsed_words is None:
+                parsed_words = parser.words({"table": words}, measures=entry.measures, **text)
+                parsed_words = check_words(parsed_words, "words")
+            for measure in entry.measures[:1]:  # the others are columns of numbers of the same rows
+                responses = parser.responses({"table": times}, parsed_words, measure, **kept)
+                check_responses(responses, parsed_words, measure)
     except InputError as error:
         return " ".join(str(error).split())
-    made.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
-    made.notes.insert(
+    entry.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
+    entry.notes.insert(
         0,
-        f"read as: {len(known):,} words, {known.sentence.nunique():,} sentences, "
-        f"{known['item'].nunique():,} texts; {responses.subject.nunique():,} "
-        f"{'means of words' if made.means else 'subjects'}".replace("1 means", "means"),
+        f"read as: {len(parsed_words):,} words, {parsed_words.sentence.nunique():,} sentences, "
+        f"{parsed_words['item'].nunique():,} texts; {responses.subject.nunique():,} "
+        f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
-    made.notes += rows_as_read(known, responses, made.measures[0])
+    entry.notes += rows_as_read(parsed_words, responses, entry.measures[0])
     return ""
 
 

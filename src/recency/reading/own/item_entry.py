@@ -44,35 +44,35 @@ def entry(
     return result
 
 
-def _options(found: ItemRoles, rows: Described, texts: Described | None) -> dict:
+def _options(roles: ItemRoles, rows: Described, texts: Described | None) -> dict:
     """Return the options of the parser."""
-    of_texts = found.columns if texts is None else {
-        n: c for n, c in found.columns.items() if n != "subject"
+    of_texts = roles.columns if texts is None else {
+        n: c for n, c in roles.columns.items() if n != "subject"
     }  # fmt: skip
-    keys = {} if texts is None else shared_columns(found, rows, texts)
-    responses = keys | {n: c for n, c in found.columns.items() if n == "subject"} | found.measures
-    used = found.used()
+    keys = {} if texts is None else shared_columns(roles, rows, texts)
+    responses = keys | {n: c for n, c in roles.columns.items() if n == "subject"} | roles.measures
+    used = roles.used()
     for column in keys.values():
         used |= {column} if isinstance(column, str) else set(column)
     kept = _further(rows, used)
     if texts is None:
-        columns = found.columns | found.measures | kept
+        columns = roles.columns | roles.measures | kept
     else:
-        columns = {"words": of_texts | _further(texts, found.used()), "responses": responses | kept}
+        columns = {"words": of_texts | _further(texts, roles.used()), "responses": responses | kept}
     options: dict = {"shape": "items", "columns": columns}
-    options |= {} if found.marker is None else {"marker": found.marker}
+    options |= {} if roles.marker is None else {"marker": roles.marker}
     if match := re.search(
-        r"(?:^|_)([01])_?(?:idx|index|based)|zero", snake(str(found.columns.get("position")))
+        r"(?:^|_)([01])_?(?:idx|index|based)|zero", snake(str(roles.columns.get("position")))
     ):
         options["join"] = {"position": f"from {match[1] or 0}"}
     for key in ("scores", "amplitudes", "regions"):
-        options |= {key: getattr(found, key)} if getattr(found, key) else {}
-    numbers = [int(region[-1]) for region in found.regions.values()]
+        options |= {key: getattr(roles, key)} if getattr(roles, key) else {}
+    numbers = [int(region[-1]) for region in roles.regions.values()]
     options |= {"spillover": max(numbers)} if max(numbers, default=0) > 2 else {}
     styles = style_options(rows, texts)
-    times = set(found.measures) - {*found.scores, *found.amplitudes}
+    times = set(roles.measures) - {*roles.scores, *roles.amplitudes}
     by_name = {column.name: column for column in rows.columns}
-    if any(by_name[found.measures[m]].middle < 40 for m in times):
+    if any(by_name[roles.measures[m]].middle < 40 for m in times):
         styles["unit"] = "s"
     return options | styles
 
@@ -91,16 +91,16 @@ def _further(table: Described, used: set) -> dict[str, str]:
     return further
 
 
-def _tried(made: Entry, rows: Described, texts: Described) -> str:
+def _tried(entry: Entry, rows: Described, texts: Described) -> str:
     """Parse with the options of an entry; return the problem, or ""."""
-    of_words = {k: v for k, v in made.options.items() if k in (*_SHARED, "spillover")}
-    of_rows = {k: v for k, v in made.options.items() if k != "spillover"}
+    of_words = {k: v for k, v in entry.options.items() if k in (*_SHARED, "spillover")}
+    of_rows = {k: v for k, v in entry.options.items() if k != "spillover"}
     lines: list[str] = []
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
-            words = parser.words({"table": texts.path}, measures=made.measures, **of_words)
+            words = parser.words({"table": texts.path}, measures=entry.measures, **of_words)
             words = check_words(words, "words")
-            for measure in made.measures:
+            for measure in entry.measures:
                 responses = parser.responses({"table": rows.path}, words, measure, **of_rows)
                 responses = check_responses(responses, words, measure)
                 lines = lines or regions_as_read(words, responses, measure)
@@ -109,9 +109,9 @@ def _tried(made: Entry, rows: Described, texts: Described) -> str:
     stimuli = words.stimulus.nunique()
     conditions = words.condition.drop_duplicates().tolist() if "condition" in words else []
     shown = f" × {len(conditions)} conditions ({', '.join(conditions[:6])})" if conditions else ""
-    readers = "means" if made.means else f"{responses.subject.nunique():,} subjects"
+    readers = "means" if entry.means else f"{responses.subject.nunique():,} subjects"
     texts_read = f"{words['item'].nunique():,} texts, {len(words):,} words"
-    made.notes = [
+    entry.notes = [
         f"read as an experiment: {stimuli:,} stimuli{shown}, {texts_read}; {readers}",
         *lines,
         *dict.fromkeys(messages.getvalue().splitlines()),
@@ -147,22 +147,27 @@ def regions_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) 
     return ["three rows as read:", *lines]
 
 
-def written(made: Entry, files: tuple[str, str]) -> str:
+def written(entry: Entry, files: tuple[str, str]) -> str:
     """Return an entry as YAML.
 
     Parameters
     ----------
-    made : Entry
+    entry : Entry
         As `entry` returns it.
     files : tuple of str
         The files of the texts and of the responses.
     """
-    options = dict(made.options)
+    options = dict(entry.options)
     columns = options.pop("columns")
     texts, rows = files
-    lines = ["datasets:", f"  {made.name}:", f"    label: {plain(made.name)}", "    parser: table"]
-    if made.problem:
-        lines.insert(0, f"# To be corrected: {made.problem}")
+    lines = [
+        "datasets:",
+        f"  {entry.name}:",
+        f"    label: {plain(entry.name)}",
+        "    parser: table",
+    ]
+    if entry.problem:
+        lines.insert(0, f"# To be corrected: {entry.problem}")
     lines += ["    options:", f"      shape: {options.pop('shape')}"]
     lines.append("      columns:")
     for name, column in columns.items():
@@ -172,19 +177,19 @@ def written(made: Entry, files: tuple[str, str]) -> str:
     lines += [
         f"      {key}: {plain(value)}{comments.get(key, '')}" for key, value in options.items()
     ]
-    shared = f"&{made.name} " if texts == rows else ""
+    shared = f"&{entry.name} " if texts == rows else ""
     lines.append(f"    words: {{table: {shared}{{local: {plain(texts)}}}}}")
-    reference = f"*{made.name}" if shared else f"{{local: {plain(rows)}}}"
+    reference = f"*{entry.name}" if shared else f"{{local: {plain(rows)}}}"
     lines.append(f"    responses: {{table: {reference}}}")
-    unlike = {*made.options.get("scores", ()), *made.options.get("amplitudes", ())}
-    timed = [] if made.means else [m for m in made.measures if m not in unlike]
+    unlike = {*entry.options.get("scores", ()), *entry.options.get("amplitudes", ())}
+    timed = [] if entry.means else [m for m in entry.measures if m not in unlike]
     listed = ", ".join(
-        f"{m}: {{filters: [{'times' if m in timed else ''}]}}" for m in made.measures
+        f"{m}: {{filters: [{'times' if m in timed else ''}]}}" for m in entry.measures
     )
     lines.append(f"    measures: {{{listed}}}")
     if timed:
         lines.append('    filters: {times: "100 < time_ms < 3000"}')
-    if made.means:
+    if entry.means:
         lines.append("    partitioned: false  # one response per text: all are fitted")
     return "\n".join(lines) + "\n"
 

@@ -153,7 +153,7 @@ def _regions(
 
 
 def shared_columns(
-    found: ItemRoles, rows: Described, texts: Described
+    roles: ItemRoles, rows: Described, texts: Described
 ) -> dict[str, str | list[str]]:
     """Return the columns of responses by which they are joined to texts in another table.
 
@@ -161,14 +161,14 @@ def shared_columns(
 
     Parameters
     ----------
-    found : ItemRoles
+    roles : ItemRoles
         Columns of the texts.
     rows, texts : Described
         The table of the responses, and that of the texts.
     """
     shared: dict[str, str | list[str]] = {}
     for name in ("stimulus", "condition", "sentence", CRITICAL):
-        column = found.columns.get(name)
+        column = roles.columns.get(name)
         parts = [column] if isinstance(column, str) else column or []
         same = [_same_column(part, rows, texts) for part in parts]
         if same and all(same):
@@ -224,29 +224,29 @@ def _context(frame: pd.DataFrame, long: list[str], sentence: str) -> dict[str, s
     return {}
 
 
-def _with_cells(found: ItemRoles, frame: pd.DataFrame, columns: list[Column]) -> bool:
+def _with_cells(roles: ItemRoles, frame: pd.DataFrame, columns: list[Column]) -> bool:
     """Add stimulus and condition, which together have one text and region; return whether they do."""
-    text = frame[sorted(found.used())].agg("\n".join, axis=1)
+    text = frame[sorted(roles.used())].agg("\n".join, axis=1)
     labelled = [
         c
         for c in columns
-        if c.name not in found.used() and not c.missing and c.kind in ("text", "whole number")
+        if c.name not in roles.used() and not c.missing and c.kind in ("text", "whole number")
     ]
-    parts = ["sentence"] if "sentence" in found.columns else ["context", CRITICAL, "continuation"]
-    whole = frame[[found.columns[part] for part in parts if part in found.columns]]
+    parts = ["sentence"] if "sentence" in roles.columns else ["context", CRITICAL, "continuation"]
+    whole = frame[[roles.columns[part] for part in parts if part in roles.columns]]
     texts = len(whole.drop_duplicates())
     items = [c.name for c in labelled if _ITEM.fullmatch(snake(c.name)) and c.distinct > 1]
     few = [c for c in labelled if 2 <= c.distinct <= _CONDITIONS and c.name not in items]
     few = [c.name for c in sorted(few, key=lambda c: not _CONDITION.search(snake(c.name)))]
     for item in items:
         if _is_one_text(frame, text, [item], texts):
-            found.columns = {"stimulus": item} | found.columns
+            roles.columns = {"stimulus": item} | roles.columns
             return True
         for size in (1, 2):
             for those in combinations(few, size):
                 if _is_one_text(frame, text, [item, *those], texts):
                     condition = those[0] if size == 1 else list(those)
-                    found.columns = {"stimulus": item, "condition": condition} | found.columns
+                    roles.columns = {"stimulus": item, "condition": condition} | roles.columns
                     return True
     if items:  # several regions or texts per item and condition: another shape
         return False
@@ -259,38 +259,38 @@ def _is_one_text(frame: pd.DataFrame, text: pd.Series, keys: list[str], texts: i
     return bool((counts == 1).all()) and len(counts) <= _CELLS_PER_TEXT * texts
 
 
-def _responses(found: ItemRoles, rows: Described) -> None:
+def _responses(roles: ItemRoles, rows: Described) -> None:
     """Find the responses: times, amplitudes, scores; those of spillover regions by their names."""
-    free = [c for c in rows.columns if c.numeric and c.name not in found.used() and c.distinct > 1]
+    free = [c for c in rows.columns if c.numeric and c.name not in roles.used() and c.distinct > 1]
     names = {c.name: snake(c.name) for c in free}
     for column in free:
         name = names[column.name]
         if _AMPLITUDE.search(name):
-            kind = found.amplitudes
+            kind = roles.amplitudes
             measure = next((m for m in re.findall(r"[np]\d00|lan|pnp|lpc", name)), "ERP").upper()
         elif is_time(column) and (measure := measure_of_name(column.name)):
             kind = None
         elif _SCORE.search(name) and not re.search(r"(^|_)(sd|se|n)(_|$)", name):
-            kind, measure = found.scores, re.sub(r"\W", "", column.name).capitalize()
+            kind, measure = roles.scores, re.sub(r"\W", "", column.name).capitalize()
         else:
             continue
         region = _region_of(name)
         if region not in (None, CRITICAL):
             measure = f"{measure}_{region}"
-            found.regions[measure] = region
-        if measure in found.measures:
+            roles.regions[measure] = region
+        if measure in roles.measures:
             measure = re.sub(r"\W+", "_", column.name)
-        found.measures[measure] = column.name
+        roles.measures[measure] = column.name
         if kind is not None:
             kind.append(measure)
-    scores = [m for m in found.scores if _CLOZE.search(snake(found.measures[m]))]
-    if len(found.measures) > len(
+    scores = [m for m in roles.scores if _CLOZE.search(snake(roles.measures[m]))]
+    if len(roles.measures) > len(
         scores
     ):  # with readers' responses, cloze is a property of the text
         for measure in scores:
-            del found.measures[measure]
-            found.scores.remove(measure)
-    found.regions = {m: region for m, region in found.regions.items() if m in found.measures}
+            del roles.measures[measure]
+            roles.scores.remove(measure)
+    roles.regions = {m: region for m, region in roles.regions.items() if m in roles.measures}
 
 
 def _region_of(name: str) -> str | None:

@@ -194,12 +194,12 @@ def _cells(
     return cell, f"{evidence[0]}{checked}"
 
 
-def _by_label(table: Table, own: pd.DataFrame, cells: Cells) -> np.ndarray | None:
+def _by_label(table: Table, texts: pd.DataFrame, cells: Cells) -> np.ndarray | None:
     """Return each row's text by stimulus and condition; None if the rows lack a required one."""
-    shared = [name for name in cells.labels if name in own]
+    shared = [name for name in cells.labels if name in texts]
     if "stimulus" not in shared or cells.labels.duplicated(shared).any():
         return None
-    codes = [look_up(own[name], cells.labels[name].drop_duplicates().tolist()) for name in shared]
+    codes = [look_up(texts[name], cells.labels[name].drop_duplicates().tolist()) for name in shared]
     label_codes = [pd.factorize(cells.labels[name])[0] for name in shared]
     number_of = {key: number for number, key in enumerate(zip(*label_codes, strict=True))}
     return np.array([number_of.get(key, -1) for key in zip(*codes, strict=True)], dtype=np.int64)

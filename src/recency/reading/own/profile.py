@@ -56,11 +56,11 @@ def columns(table: Table, mark: str = ".") -> list[Column]:
     return [_column(str(name), table[name], mark) for name in table.frame.columns]
 
 
-def shown(found: list[Column]) -> list[str]:
+def shown(columns: list[Column]) -> list[str]:
     """Return one line per column: name, kind, missing, distinct, range, examples."""
     head = ("column", "holds", "missing", "distinct", "least … median … largest", "examples")
     rows = [head]
-    for c in found:
+    for c in columns:
         span = f"{c.low:g} … {c.middle:g} … {c.high:g}" if c.numeric else ""
         examples = ", ".join(c.examples)
         examples = examples if len(examples) <= _SHOWN else f"{examples[: _SHOWN - 1]}…"

@@ -147,13 +147,13 @@ def averaged(
 
 
 def require_one_response(
-    table: Table, mapped: Columns, made: pd.DataFrame, subject: pd.Series
+    table: Table, mapped: Columns, responses: pd.DataFrame, subject: pd.Series
 ) -> None:
     """Raise InputError if a subject responds to a word twice."""
-    again = made.duplicated(["subject", "word_id"]).to_numpy()
+    again = responses.duplicated(["subject", "word_id"]).to_numpy()
     if again.any():
         first_repeated = int(np.argmax(again))
-        line = made.index[first_repeated]
+        line = responses.index[first_repeated]
         if (subject == "mean").all():
             table.fail(
                 line,
@@ -167,59 +167,63 @@ def require_one_response(
         )
 
 
-def sort_by_word(path: Path, made: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
+def sort_by_word(path: Path, responses: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
     """Sort each subject's words within a text; report if the order changed."""
-    item = words["item"].to_numpy()[made.word_id.to_numpy()]
-    rank = made.groupby("subject", sort=False).ngroup().to_numpy()
+    item = words["item"].to_numpy()[responses.word_id.to_numpy()]
+    rank = responses.groupby("subject", sort=False).ngroup().to_numpy()
     text = pd.DataFrame({"subject": rank, "item": item})
     text = text.groupby(["subject", "item"], sort=False).ngroup().to_numpy()
-    order = np.lexsort((made.word_id.to_numpy(), text, rank))
-    moved = int((order != np.arange(len(made))).sum())
+    order = np.lexsort((responses.word_id.to_numpy(), text, rank))
+    moved = int((order != np.arange(len(responses))).sum())
     if moved:
         warn(path, f"{moved:,} rows were out of reading order, and are sorted by subject and word")
-    return made.iloc[order].reset_index(drop=True)
+    return responses.iloc[order].reset_index(drop=True)
 
 
-def add_fixation_history(made: pd.DataFrame, words: pd.DataFrame, value: str) -> pd.DataFrame:
+def add_fixation_history(responses: pd.DataFrame, words: pd.DataFrame, value: str) -> pd.DataFrame:
     """Add words_since_fixation and previous_fixated if missing.
 
     A column `first_pass` says which words were fixated; without it, those with a response above 0.
     """
-    item = pd.Series(words["item"].to_numpy()[made.word_id.to_numpy()], index=made.index)
-    read = pd.DataFrame({"subject": made.subject, "item": item}).drop_duplicates()
+    item = pd.Series(words["item"].to_numpy()[responses.word_id.to_numpy()], index=responses.index)
+    read = pd.DataFrame({"subject": responses.subject, "item": item}).drop_duplicates()
     all_words = read.merge(words[["item", "word_id"]], on="item", how="left", sort=False)
-    says = "first_pass" if "first_pass" in made else value
-    if made[says].dtype.kind not in "biuf":
+    says = "first_pass" if "first_pass" in responses else value
+    if responses[says].dtype.kind not in "biuf":
         raise InputError(
             "options → columns → first_pass: its column says of each word whether it was fixated in "
             "first pass, as 0 and 1 or true and false; map such a column, or leave it out"
         )
     rows = all_words.merge(
-        made[["subject", "word_id", says]], on=["subject", "word_id"], how="left"
+        responses[["subject", "word_id", says]], on=["subject", "word_id"], how="left"
     )
     rows = rows.astype({"subject": "str"})
     fixated = rows[says].astype(float) > 0
     rows["words_since_fixation"] = since_fixation(fixated)
     rows["previous_fixated"] = previous_fixated(fixated, [rows.subject, rows["item"]])
-    new = [n for n in ("words_since_fixation", "previous_fixated") if n not in made]
+    new = [n for n in ("words_since_fixation", "previous_fixated") if n not in responses]
     history = rows.set_index(["subject", "word_id"])[new]
-    index = pd.MultiIndex.from_frame(made[["subject", "word_id"]])
-    return made.assign(**{name: history[name].reindex(index).to_numpy() for name in new})
+    index = pd.MultiIndex.from_frame(responses[["subject", "word_id"]])
+    return responses.assign(**{name: history[name].reindex(index).to_numpy() for name in new})
 
 
 def drop_missing(
-    path: Path, made: pd.DataFrame, value: str, measure: str, skipped: bool
+    path: Path, responses: pd.DataFrame, value: str, measure: str, skipped: bool
 ) -> pd.DataFrame:
     """Drop and report responses without a value, or treat them as unfixated words."""
-    gone = made[value].isna()
+    gone = responses[value].isna()
     if not gone.any():
-        return made
+        return responses
     if skipped and value == "time_ms":
         warn(
-            path, f"{gone.sum():,} of {len(made):,} times of {measure} are missing: 0, not fixated"
+            path,
+            f"{gone.sum():,} of {len(responses):,} times of {measure} are missing: 0, not fixated",
         )
-        return made.assign(time_ms=made.time_ms.fillna(0.0))
-    warn(path, f"{gone.sum():,} of {len(made):,} responses of {measure} dropped, without a value")
-    kept = made[~gone].reset_index(drop=True)
+        return responses.assign(time_ms=responses.time_ms.fillna(0.0))
+    warn(
+        path,
+        f"{gone.sum():,} of {len(responses):,} responses of {measure} dropped, without a value",
+    )
+    kept = responses[~gone].reset_index(drop=True)
     kept.attrs["missing"] = int(gone.sum())  # for counts.csv
     return kept

@@ -83,21 +83,21 @@ def snake(name: str) -> str:
     return re.sub(r"\W+|_+", "_", name).strip("_").lower()
 
 
-def _role(found: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
+def _role(roles: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
     """Return the column of a role: the first with a matching name and valid values."""
-    taken = set(found.of.values())
+    taken = set(roles.of.values())
     fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
     named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
     if role == "item" and len(named) > 1:  # trials are items only if nothing else is
         named = [c for c in named if not snake(c.name).startswith("trial")]
     if role == "position":  # prefer specific names: word_in_sentence before zone
         named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
-        found.positions = [c.name for c in named]
+        roles.positions = [c.name for c in named]
     if not named and role == "word":
         words = [c for c in fits if _looks_like_words(c)]
         named = sorted(words, key=lambda c: -c.distinct)
     if named:
-        found.of[role] = named[0].name
+        roles.of[role] = named[0].name
 
 
 def _can_be(role: str, column: Column, rows: int) -> bool:
@@ -129,19 +129,19 @@ def _looks_like_words(column: Column) -> bool:
     return all(letters) and column.distinct > 10
 
 
-def _times(found: Roles, columns: Sequence[Column]) -> None:
+def _times(roles: Roles, columns: Sequence[Column]) -> None:
     """Return the columns of reading times, by name and magnitude."""
     for measure in _MEASURES:
         free = [
             column
             for column in columns
-            if column.name not in {*found.of.values(), *found.measures.values()} and is_time(column)
+            if column.name not in {*roles.of.values(), *roles.measures.values()} and is_time(column)
         ]
         rank = {column.name: _names_measure(column.name, measure) for column in free}
         named = sorted((column for column in free if rank[column.name]), key=lambda c: rank[c.name])
         if named:
-            found.measures[measure] = named[0].name
-            found.seconds |= _are_seconds(named[0])
+            roles.measures[measure] = named[0].name
+            roles.seconds |= _are_seconds(named[0])
 
 
 def _names_measure(name: str, measure: str) -> int:
@@ -185,7 +185,7 @@ def is_time(column: Column) -> bool:
     )
 
 
-def _wide(found: Roles, columns: Sequence[Column]) -> None:
+def _wide(roles: Roles, columns: Sequence[Column]) -> None:
     """Find one column per subject: three or more columns of times whose names differ only in a number."""
     groups: dict[tuple[str, str], list[Column]] = {}
     for column in columns:
@@ -197,21 +197,21 @@ def _wide(found: Roles, columns: Sequence[Column]) -> None:
         names = {column.name for column in group}
         if len(group) < 3 or set(matching(pattern, [c.name for c in columns])) != names:
             continue
-        if "subject" in found.of:
+        if "subject" in roles.of:
             continue
         measure = next((m for m in _MEASURES if _names_measure(f"{head}{tail}", m)), "SPR")
-        found.measures.setdefault(measure, pattern)
-        found.wide = True
-        found.seconds |= group[0].middle < _MILLISECONDS[0]
+        roles.measures.setdefault(measure, pattern)
+        roles.wide = True
+        roles.seconds |= group[0].middle < _MILLISECONDS[0]
 
 
-def _own_name(name: str, found: Roles) -> str:
+def _own_name(name: str, roles: Roles) -> str:
     """Return a name for a kept column that has no other meaning here."""
     plain = snake(name) or "column"
     plain = f"column_{plain}" if plain[0].isdigit() else plain
     reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in _MEASURES)}
     plain = f"own_{plain}" if plain in reserved and plain != "pos" else plain
     number, free = 2, plain
-    while free in found.others:
+    while free in roles.others:
         free, number = f"{plain}_{number}", number + 1
     return free

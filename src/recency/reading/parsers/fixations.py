@@ -190,11 +190,11 @@ def _warn_of_a_cut(
     subjects: list[str],
     subject: np.ndarray,
     text: np.ndarray,
-    place: np.ndarray,
+    position: np.ndarray,
 ) -> None:
     """Warn if the last reading ends far from the end of its text."""
     last = (subject == subject[-1]) & (text == text[-1])
-    if place[last].max() + 1 < _FAR * size.iloc[text[-1]]:
+    if position[last].max() + 1 < _FAR * size.iloc[text[-1]]:
         warn(
             path,
             f"the last fixations, of subject {subjects[subject[-1]]} in text {size.index[text[-1]]}, end "
@@ -208,17 +208,17 @@ def _of_words(
     size: pd.Series,
     subject: np.ndarray,
     text: np.ndarray,
-    place: np.ndarray,
+    position: np.ndarray,
     duration: np.ndarray,
     breaks: np.ndarray,
 ) -> pd.DataFrame:
     """Return one row per word of each text that a subject read, in reading order."""
-    sums = fixations.measure(subject, text, place, duration, breaks)
+    sums = fixations.measure(subject, text, position, duration, breaks)
     starts = np.ones(len(text), dtype=bool)
     starts[1:] = (subject[1:] != subject[:-1]) | (text[1:] != text[:-1])
     lengths = size.to_numpy()[text[starts]]
     offset = np.concatenate([[0], np.cumsum(lengths)])
-    cell = offset[np.cumsum(starts) - 1] + place
+    cell = offset[np.cumsum(starts) - 1] + position
     total = int(offset[-1])
     # Each measure is in the row of the fixation that starts its sum, once per word.
     times = np.bincount(cell, sums[measure], total)
@@ -289,21 +289,21 @@ def _items(
 
 def _within(
     path: Path,
-    place: np.ndarray,
+    position: np.ndarray,
     item: np.ndarray,
     size: pd.Series,
     line: np.ndarray,
     unmatched: str,
 ) -> np.ndarray:
     """Return positions; those beyond their text are refused or -1."""
-    beyond = (place >= np.append(size.to_numpy(), 0)[item]) & (item >= 0)
+    beyond = (position >= np.append(size.to_numpy(), 0)[item]) & (item >= 0)
     if beyond.any() and unmatched != "dropped":
         at = int(np.argmax(beyond))
         raise InputError(
             f"{path}, line {line[at]}: text {size.index[item[at]]} has {size.iloc[item[at]]:,} words, "
-            f"and no word {place[at] + 1:,} ({beyond.sum():,} such fixations)"
+            f"and no word {position[at] + 1:,} ({beyond.sum():,} such fixations)"
         )
-    return np.where(beyond, -1, place)
+    return np.where(beyond, -1, position)
 
 
 def _same_words(
@@ -311,12 +311,12 @@ def _same_words(
     words: pd.DataFrame,
     size: pd.Series,
     item: np.ndarray,
-    place: np.ndarray,
+    position: np.ndarray,
     word: Labels,
 ) -> None:
     """Raise InputError with the first word of each text that differs in the fixations."""
     begin = np.concatenate([[0], np.cumsum(size.to_numpy())])
-    keys = pd.DataFrame({"item": item, "place": place, "word": word.codes}).drop_duplicates()
+    keys = pd.DataFrame({"item": item, "place": position, "word": word.codes}).drop_duplicates()
     keys = keys[keys.word >= 0]
     expected = words.word.to_numpy()[begin[keys["item"]] + keys.place.to_numpy()]
     named = np.array([*word.values, ""], dtype=object)[keys.word]

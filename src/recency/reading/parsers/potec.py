@@ -65,7 +65,7 @@ _READERS = {
 def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the passages, one item each."""
     path = only(files, "words of potec")
-    table = _table(path, [*_PLACE, "SentenceIndex", "WORD"], each=_PLACE).once(_PLACE)
+    table = _table(path, [*_PLACE, "SentenceIndex", "WORD"], keys=_PLACE).once(_PLACE)
     frame = pd.DataFrame({"itemid": table["itemid"], "word": table["WORD"]})
     for name in ("WordIndexInText", "SentenceIndex"):
         frame[name] = table.numbers(name, integer=True, minimum=1)
@@ -116,7 +116,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
 def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.DataFrame:
     """Add the columns of each reading of a text."""
     keys = ["reader", "itemid"]
-    table = _table(path, [*keys, *_READERS], each=keys).once(keys)
+    table = _table(path, [*keys, *_READERS], keys=keys).once(keys)
     readers = pd.DataFrame(
         {new: table.numbers(old, minimum=None, missing=_UNKNOWN) for old, new in _READERS.items()}
     )
@@ -127,8 +127,8 @@ def _with_readers(frame: pd.DataFrame, reader: pd.Series, path: Path) -> pd.Data
     return pd.concat([frame, readers.reindex(pairs).set_axis(frame.index)], axis=1)
 
 
-def _table(path: Path, columns: Iterable[str], each: list[str] | None = None) -> Table:
-    """Read a table, or a zip of them; of a zip, with `each`, one row for each of these keys.
+def _table(path: Path, columns: Iterable[str], keys: list[str] | None = None) -> Table:
+    """Read a table, or a zip of them; of a zip, with `keys`, one row for each of these keys.
 
     Words and readers stand there again and again: rows that repeat one must agree.
     """
@@ -137,21 +137,21 @@ def _table(path: Path, columns: Iterable[str], each: list[str] | None = None) ->
         return read(path, columns)
     try:
         with zipfile.ZipFile(path) as archive:
-            table = joined(path, _members(path, archive, columns, each))
+            table = joined(path, _members(path, archive, columns, keys))
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise InputError(f"{path} is damaged ({error}); get it again") from error
-    if each:
+    if keys:
         frame = table.frame.drop_duplicates(columns)
-        if (other := frame.duplicated(each)).any():
+        if (other := frame.duplicated(keys)).any():
             line = frame.index[other][0]
-            what = ", ".join(f"{key} {frame.at[line, key]}" for key in each)
+            what = ", ".join(f"{key} {frame.at[line, key]}" for key in keys)
             table.fail(line, f"{what} differs from an earlier row ({other.sum():,} such rows)")
         table = replace(table, frame=frame)
     return table
 
 
 def _members(
-    path: Path, archive: zipfile.ZipFile, columns: list[str], each: list[str] | None
+    path: Path, archive: zipfile.ZipFile, columns: list[str], keys: list[str] | None
 ) -> Iterator[tuple[str, Table]]:
     """Read the files of a zip, by reader and text; their columns get the names used here."""
     members = {}
@@ -176,6 +176,6 @@ def _members(
         for key, expected in (("itemid", text), ("reader", str(reader))):
             if key in frame and (other := frame[key] != expected).any():
                 table.fail(frame.index[other][0], f"{key} is {frame[key][other].iloc[0]!r} here")
-        if each:
+        if keys:
             frame = frame.drop_duplicates(columns)
         yield name, Table(path, frame)

@@ -185,7 +185,10 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
 def patterns() -> list[str]:
     """Return the patterns of all measures' names, such as `renyi_<alpha>`; plain names first."""
     declared_patterns = (measure.pattern for measure in declared().values())
-    return [SURPRISAL, *sorted(declared_patterns, key=lambda pattern: len(re.findall("[<[]", pattern)))]
+    return [
+        SURPRISAL,
+        *sorted(declared_patterns, key=lambda pattern: len(re.findall("[<[]", pattern))),
+    ]
 
 
 def regex() -> str:
