@@ -16,9 +16,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SPELLED = {
     "MIT License": "MIT",
     "ISC License": "ISC",
+    "PSFL": "PSF-2.0",
     "BSD License": "BSD",
     "BSD 3-Clause License": "BSD-3-Clause",
     "2-clause BSD": "BSD-2-Clause",
+    "Apache": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
     "Apache 2.0 License": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
@@ -95,7 +97,10 @@ def corpora() -> Iterator[tuple[str, str, str, str, bool]]:
 
 def page() -> str:
     """Return the page."""
-    rows = [f"| {name} | {of_package(name)} |" for name in locked()]
+    by_licence: dict[str, list[str]] = {}
+    for name in locked():
+        by_licence.setdefault(of_package(name) or "not installed", []).append(name)
+    rows = [f"| {licence} | {', '.join(by_licence[licence])} |" for licence in sorted(by_licence)]
     tools = [f"| {name} | {licence} | {what} |" for name, (licence, what) in TOOLS.items()]
     scripts = [
         f"| {name} | {licence} | {package} |" for name, (licence, package) in IN_PAGES.items()
@@ -112,7 +117,7 @@ their training text. Installed packages and downloaded data have their own licen
 
 ## Packages of Python
 
-| package | licence |
+| licence | packages |
 |---|---|
 {chr(10).join(rows)}
 

@@ -37,9 +37,9 @@ def test_readme_is_short():
 def test_config_examples_are_right(page, tmp_path, monkeypatch):
     config = load("config.open.yaml")
     monkeypatch.chdir(tmp_path)  # where the files of the examples are
-    (tmp_path / "data" / "placed").mkdir(parents=True)
+    (tmp_path / "data" / "supplied").mkdir(parents=True)
     for name in ("mine.csv", "mine.txt"):
-        (tmp_path / "data" / "placed" / name).write_text("")
+        (tmp_path / "data" / "supplied" / name).write_text("")
     inline = re.findall(r"`((?:gpt2[\w-]*|p-64|5-gram|corpora): \{.*?\}+)`", page)
     assert len(inline) == (5 if page == ADDITIONS else 0)
     for line in inline:

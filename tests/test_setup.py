@@ -362,8 +362,14 @@ def test_a_plan_waits_for_no_run(checkout):
     (checkout / ".snakemake").mkdir()
     with open(checkout / ".snakemake" / "run.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for words in (["-n"], ["all", "--dry-run"], ["-np"]):
-            assert run(checkout, *words).stdout == f"started --nolock {' '.join(words)}\n"
+        for words, short in (
+            ("-n", True),
+            ("all --dry-run", True),
+            ("-np", False),
+            ("-n -p", False),
+        ):
+            more = "--quiet=rules " if short else ""
+            assert run(checkout, *words.split()).stdout == f"started --nolock {more}{words}\n"
 
 
 def test_snakemake_keeps_its_own_lock_for_jobs_on_a_cluster(checkout):

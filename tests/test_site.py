@@ -89,8 +89,8 @@ def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
         merged(config, yaml.safe_load(block))
     loading.complete(config, ROOT)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data" / "placed").mkdir(parents=True)
-    (tmp_path / "data" / "placed" / "mine.txt").write_text("")  # files of one's own must be there
+    (tmp_path / "data" / "supplied").mkdir(parents=True)
+    (tmp_path / "data" / "supplied" / "mine.txt").write_text("")  # files of one's own must be there
     config_checks.check(config, ROOT / "config.schema.yaml")
 
 

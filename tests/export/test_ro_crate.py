@@ -19,7 +19,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         "results/summary.txt": "An LM predicts best.",
         "results/experiments/mine/figure.svg": "<svg/>",
         "data/downloads/times.csv": "1,2\n",
-        "data/placed/text.txt": "a text\n",
+        "data/supplied/text.txt": "a text\n",
     }
     for path, text in made.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         config={"study": "mine", "export": {"licence": "cc-by-4.0"}},
         inputs={
             "data/downloads/times.csv": {"url": "https://example.org/times.csv"},
-            "data/placed/text.txt": {"local": "text.txt"},
+            "data/supplied/text.txt": {"local": "text.txt"},
             "data/downloads/unused.csv": {"url": "https://example.org/unused.csv"},
         },
         corpora=[{"label": "Times", "cite": "Reader (2020)", "licence": "CC BY 4.0"}],
@@ -54,7 +54,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
     run = entities["#run"]
     used = [each["@id"] for each in run["object"]]
     assert {"config.yaml", "software/requirements.lock", "software/stats.yaml"} < set(used)
-    assert used[-2:] == ["https://example.org/times.csv", "#data/placed/text.txt"]
+    assert used[-2:] == ["https://example.org/times.csv", "#data/supplied/text.txt"]
     checksum = hashlib.sha256(b"1,2\n").hexdigest()
     assert entities["https://example.org/times.csv"]["sha256"] == checksum
     results = {each["@id"] for each in run["result"]}

@@ -11,7 +11,7 @@ from project import ROOT, copy_project, load, plan
 from snakemake.utils import update_config
 
 from recency.errors import InputError
-from recency.workflow import checks, lm_tables, loading
+from recency.workflow import checks, lm_tables, loading, renamed_keys
 
 CORPUS = """
 datasets:
@@ -224,6 +224,12 @@ def test_old_keys_get_their_new_names_with_a_notice():
     file = config["datasets"]["geco_totals"]["words"]["material"]
     assert file["supplied"] == source and "placed" not in file
     assert loading.complete(config, ROOT) == []
+
+
+def test_the_old_folder_of_supplied_files_is_noticed(tmp_path):
+    assert renamed_keys.rename({}, tmp_path) == []
+    (tmp_path / "data" / "placed").mkdir(parents=True)
+    assert "mv data/placed data/supplied" in renamed_keys.rename({}, tmp_path)[0]
 
 
 def test_an_old_key_gets_the_new_name_of_its_entry():

@@ -18,6 +18,6 @@ def test_eight_models_are_planned_and_missing_ones_are_named(tmp_path):
     here.mkdir(parents=True)
     run = snakemake(project, "masked_released", configs=CONFIGS)
     assert run.returncode != 0
-    missing = [line for line in run.stdout.splitlines() if "there is no data/placed/" in line]
+    missing = [line for line in run.stdout.splitlines() if "there is no data/supplied/" in line]
     assert len(missing) == 7 and not any("Released-alibi:" in line for line in missing)
     assert all("download https://drive.google.com/file/d/" in line for line in missing)

@@ -25,7 +25,7 @@ def test_a_text_that_is_not_placed_is_asked_for(project):
     run = snakemake(project, "--nocolor", text, configs=["config.ptb.yaml"], RECENCY_MIRROR="")
     assert run.returncode != 0
     said = "is not here. ptb.train.txt, ptb.valid.txt and ptb.test.txt of simple-examples.tgz"
-    assert said in run.stdout and "put it at data/placed/ptb/ptb.train.txt" in run.stdout
+    assert said in run.stdout and "put it at data/supplied/ptb/ptb.train.txt" in run.stdout
 
 
 def test_tables_of_ltcb(project):
@@ -34,7 +34,7 @@ def test_tables_of_ltcb(project):
     run = snakemake(project, "--nocolor", text, configs=settings, RECENCY_MIRROR="")
     assert run.returncode != 0
     said = "is not here: enwik9.zip of mattmahoney.net/dc/textdata.html (323 MB; 1 GB of text)"
-    assert said in run.stdout and "Put it at data/placed/enwik9.zip" in run.stdout
+    assert said in run.stdout and "Put it at data/supplied/enwik9.zip" in run.stdout
     (project / "data" / "placed").mkdir(parents=True, exist_ok=True)
     (project / "data" / "placed" / "enwik9.zip").write_text("")
     made = plan(project, "thesis_table3_4", "thesis_table4_3", configs=settings)

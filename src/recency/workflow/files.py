@@ -43,7 +43,7 @@ class Files:
         if "url" in file:
             return self.downloaded(file["url"], file.get("byte_range"))
         suffix = "".join(Path(file.get("local") or file["stand_in"]["path"]).suffixes[-2:])
-        return f"<resources>/downloads/placed/{dataset}/{role}{suffix}"
+        return f"<resources>/downloads/supplied/{dataset}/{role}{suffix}"
 
     def dataset(self, name: str, part: str) -> dict[str, str]:
         """Return role → path of a dataset's `words` or `responses` files."""

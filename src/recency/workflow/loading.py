@@ -40,7 +40,7 @@ def complete(config: dict, root: str | Path) -> list[str]:
             given = pymovements_datasets.expanded(given, entries)
         if isinstance(given, dict):
             config[table] = merge(entries, given)
-    renamed = renamed_keys.rename(config)
+    renamed = renamed_keys.rename(config, root)
     lm_tables.expand(config)
     lm_tables.expand_biased(config)
     lm_tables.expand_replica(config)

@@ -1,6 +1,7 @@
 """Old names of config keys, accepted for one version with a notice."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 #: Old key, new key, and keys of which one is in the same entry, unlike next to a name of the user's choice.
 RENAMED = (
@@ -15,13 +16,19 @@ RENAMED = (
 )
 
 
-def rename(config: dict) -> list[str]:
-    """Replace old keys in place; return a notice for each.
+#: Folder of files that the user supplies: old name, new name.
+FOLDER = ("data/placed", "data/supplied")
+
+
+def rename(config: dict, root: str | Path) -> list[str]:
+    """Replace old keys in place; return a notice for each, and for the old folder if it exists.
 
     A config that has both names keeps the value of the old one, which is the overlay's: the project's
     own files have only new names.
     """
-    return list(_renamed(config, ""))
+    old, new = FOLDER
+    moved = [f"files that you supply are now in {new}: mv {old} {new}"]
+    return [*_renamed(config, ""), *(moved if Path(root, old).is_dir() else [])]
 
 
 def _renamed(entry: object, where: str) -> Iterator[str]:

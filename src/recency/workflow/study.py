@@ -64,9 +64,7 @@ class Study(Ranked, Absent):
                 | {key_about: self.config[tables[key]][name].get(key_about) for key_about in about}
                 for key, name in self.data_asked
             ],
-            "endpoint_captions": {
-                name: self.endpoint_caption(name) for name in self.config["experiments"]
-            },
+            "endpoint_captions": {e: self.endpoint_caption(e) for e in self.config["experiments"]},
             "numbered": {
                 f"{target['experiment']}/{stem}": target["label"]
                 for target in self.targets.values()

@@ -137,12 +137,8 @@ def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) ->
     options = dict(entry.options)
     columns = options.pop("columns")
     words, times = files
-    lines = [
-        "datasets:",
-        f"  {entry.name}:",
-        f"    label: {plain(entry.name)}",
-        "    parser: table",
-    ]
+    name = entry.name
+    lines = ["datasets:", f"  {name}:", f"    label: {plain(name)}", "    parser: table"]
     if entry.language:
         lines.insert(3, f"    language: {entry.language}")
     if entry.problem:
@@ -172,9 +168,7 @@ def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) ->
     edges = "" if entry.means else ', edges: "not sentence_first and not sentence_last"'
     lines.append(f'    filters: {{times: "{kept}"{edges}}}')
     if entry.means:
-        lines.append(
-            "    partitioned: false  # means over readers: all are fitted, compared by AIC"
-        )
+        lines.append("    partitioned: false  # means over readers: all fitted, compared by AIC")
     return "\n".join(lines) + "\n"
 
 
@@ -345,9 +339,7 @@ def _style(times: Described, words: Described | None) -> dict:
     return styles
 
 
-def _tried(
-    entry: Entry, times: Path, words: Path | None, parsed_words: pd.DataFrame | None = None
-) -> str:
+def _tried(entry: Entry, times: Path, words: Path | None, texts: pd.DataFrame | None = None) -> str:
     """Parse with the options of an entry; return the problem, or ""."""
     both = ("columns", "encoding", "decimal")
     text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}
@@ -356,22 +348,22 @@ def _tried(
     }
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
-            if parsed_words is None:
-                parsed_words = parser.words({"table": words}, measures=entry.measures, **text)
-                parsed_words = check_words(parsed_words, "words")
+            if texts is None:
+                texts = parser.words({"table": words}, measures=entry.measures, **text)
+                texts = check_words(texts, "words")
             for measure in entry.measures[:1]:  # the others are columns of numbers of the same rows
-                responses = parser.responses({"table": times}, parsed_words, measure, **kept)
-                check_responses(responses, parsed_words, measure)
+                responses = parser.responses({"table": times}, texts, measure, **kept)
+                check_responses(responses, texts, measure)
     except InputError as error:
         return " ".join(str(error).split())
     entry.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
     entry.notes.insert(
         0,
-        f"read as: {len(parsed_words):,} words, {parsed_words.sentence.nunique():,} sentences, "
-        f"{parsed_words['item'].nunique():,} texts; {responses.subject.nunique():,} "
+        f"read as: {len(texts):,} words, {texts.sentence.nunique():,} sentences, "
+        f"{texts['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
-    entry.notes += rows_as_read(parsed_words, responses, entry.measures[0])
+    entry.notes += rows_as_read(texts, responses, entry.measures[0])
     return ""
 
 
