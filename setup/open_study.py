@@ -57,7 +57,8 @@ def store(results: Path) -> None:
         contrasts.append(_contrast(experiments, "secondary", lm) | {"analysis": lm})
     best = _contrast(experiments, "secondary", "mixed", "slope-1") | {"analysis": "mixed-slope-1"}
     table = pd.DataFrame([*contrasts, best])
-    table["lead"] = table.difference / table.baseline
+    table["lead_percent"] = 100 * table.difference / table.baseline
+    table.insert(1, "label", table.analysis.map(ANALYSES).fillna(""))
     smallest = LEAD * table.baseline
     table["claim"] = [
         claims.judge(low, high, effect)
@@ -153,14 +154,18 @@ def tables() -> dict[str, str]:
         filled[f"contrast {name}"] = f"{number(row.difference, sign=True)} {interval(row)}"
         filled[f"claim {name}"] = row.claim
         filled[f"reverse {name}"] = row.reverse
-        filled[f"lead {name}"] = f"{number(100 * row.lead, 1, sign=True)} %"
+        filled[f"lead {name}"] = f"{number(row.lead_percent, 1, sign=True)} %"
         filled[f"smallest {name}"] = number(LEAD * row.baseline)
-        filled[f"p {name}"] = number(row.p, 2)
+        filled[f"tenth {name}"] = number(0.1 * row.baseline)
+        filled[f"tenth claim {name}"] = claims.judge(row.low, row.high, 0.1 * row.baseline)
         filled[f"observations {name}"] = number(row.observations)
     published = pd.read_csv(PAPER).set_index("lm").Total
     for name, (lm, other) in PUBLISHED.items():
         share = (published[lm] - published[other]) / published["Pythia"]
-        filled[f"expected {name}"] = number(share * contrasts.baseline[name], sign=True)
+        expected = share * contrasts.baseline[name]
+        filled[f"expected {name}"] = number(expected, sign=True)
+        is_inside = contrasts.low[name] <= expected <= contrasts.high[name]
+        filled[f"inside {name}"] = "yes" if is_inside else "no"
     filled["rho"] = number(lms.delta_loglik.corr(lms.perplexity, method="spearman"), 2)
     filled["table lms"] = _rows(
         ["LM", "ΔLogLik (95 %)", "− no bias (95 %)", "simultaneous", "p", "better", "perplexity"],
@@ -180,7 +185,7 @@ def tables() -> dict[str, str]:
             [
                 label,
                 f"{number(row.difference, sign=True)} {interval(row)}",
-                number(100 * row.lead, 1, sign=True),
+                number(row.lead_percent, 1, sign=True),
                 row.claim,
             ]
             for name, label in ANALYSES.items()
@@ -197,7 +202,7 @@ def _differences(row) -> list[str]:
     ends = [number(row[f"{end}_all_over_baseline"]) for end in ("low", "high")]
     interval_ = interval(row, "low_over_baseline", "high_over_baseline")
     difference = f"{number(row.delta_loglik_over_baseline, sign=True)} {interval_}"
-    return [difference, " to ".join(ends), number(row.p_over_baseline, 2), row.claim]
+    return [difference, " to ".join(ends), number(row.p_over_baseline, 3), row.claim]
 
 
 def _rows(header: list[str], rows: list[list[str]]) -> str:
