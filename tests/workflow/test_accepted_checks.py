@@ -118,3 +118,9 @@ def test_the_schema_has_the_names_of_all_checks(name):
     loading.merge(config, {"lms": {"Pythia": {"accept": ["surprisal"]}}})
     loading.complete(config, ROOT)
     checks.check(config, ROOT / "config.schema.yaml")
+
+
+def test_an_override_of_several_seeds_is_one_line():
+    seeds = study("config.open.yaml", "docs/open-study/stored.yaml", run=["primary"])
+    accepted = [line for line in listed(seeds) if "(accepted: surprisal)" in line]
+    assert [line.split(":")[0] for line in accepted] == ["LM 'mixed slopes'", "LM 'no bias'"]

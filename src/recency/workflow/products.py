@@ -303,7 +303,10 @@ def accepted_checks(study: Study, experiments: Iterable[str]) -> list[str]:
             (study.config["datasets"][name]["label"], study.accepted(name))
             for name in datasets - study.not_run.keys()
         ],
-        [(study.lms[lm]["label"], study.config["lms"][lm].get("accept", ())) for lm in lms],
+        [
+            (study.lms[study.but_for_seed(lm)]["label"], study.config["lms"][lm].get("accept", ()))
+            for lm in lms
+        ],
     )
 
 
