@@ -68,7 +68,7 @@ def test_one_shifted_text_among_sound_ones_is_named():
     frame = sound.assign(time_ms=sound.time_ms.mask(there, wrong.time_ms))
     mean = dataset_checks.means(WORDS, frame, "time_ms")
     found = warned(dataset_checks.shifted_items(WORDS, mean))
-    assert found == ["alignment: in 1 items times go with another word's length: 04 (-1)"]
+    assert found == ["shifted: in 1 item times go with another word's length: 04 (-1)"]
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,8 @@ def shifted_items(words: pd.DataFrame, mean: pd.Series) -> list[Finding]:
             odd.append(f"{item} ({others.idxmax():+d})")
     if not odd:
         return []
-    text = f"in {len(odd):,} items times go with another word's length: {', '.join(odd[:8])}"
+    items = "1 item" if len(odd) == 1 else f"{len(odd):,} items"
+    text = f"in {items} times go with another word's length: {', '.join(odd[:8])}"
     return [Finding("warning", "shifted", text + (" …" if len(odd) > 8 else ""))]
 
 
