@@ -272,7 +272,7 @@ def test_the_page_the_table_and_the_figure(tmp_path):
     for part in (
         "Check of My &lt;corpus&gt; (FP, N400)",
         "Warnings",
-        "FP: alignment",
+        "FP: shifted",
         "one word too early",
         "N400 (µV)",
         "<svg",

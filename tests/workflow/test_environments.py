@@ -110,10 +110,11 @@ def test_environment_has_what_its_scripts_import(environment):
 
 def test_environment_has_the_programs_that_its_scripts_start():
     """MECO's words are R's data, which R itself reads."""
+    without_conda = {"ro_crate.py"}  # it asks R for its version only where there is no environment
     missing, found = set(), set()
     for environment, all_of in scripts().items():
         for script in all_of:
-            programs = started(script)
+            programs = started(script) if script.name not in without_conda else set()
             found |= programs
             lacks = {name for name in programs if PROGRAMS[name] not in installed(environment)}
             missing |= {f"{name} for {script.name} in {environment}" for name in lacks}

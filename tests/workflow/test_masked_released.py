@@ -14,7 +14,7 @@ def test_eight_models_are_planned_and_missing_ones_are_named(tmp_path):
     jobs = planned(made.stdout)
     assert (jobs["fine_tune"], jobs["length_perplexity"]) == (64, 8)
     assert "train" not in jobs
-    here = project / "data" / "placed" / "masked-released" / "alibi"
+    here = project / "data" / "supplied" / "masked-released" / "alibi"
     here.mkdir(parents=True)
     run = snakemake(project, "masked_released", configs=CONFIGS)
     assert run.returncode != 0
