@@ -35,8 +35,8 @@ def test_tables_of_ltcb(project):
     assert run.returncode != 0
     said = "is not here: enwik9.zip of mattmahoney.net/dc/textdata.html (323 MB; 1 GB of text)"
     assert said in run.stdout and "Put it at data/supplied/enwik9.zip" in run.stdout
-    (project / "data" / "placed").mkdir(parents=True, exist_ok=True)
-    (project / "data" / "placed" / "enwik9.zip").write_text("")
+    (project / "data" / "supplied").mkdir(parents=True, exist_ok=True)
+    (project / "data" / "supplied" / "enwik9.zip").write_text("")
     made = plan(project, "thesis_table3_4", "thesis_table4_3", configs=settings)
     assert made.returncode == 0, made.stdout[-3000:]
     jobs = planned(made.stdout)
@@ -45,7 +45,7 @@ def test_tables_of_ltcb(project):
 
 def test_tables_of_the_penn_treebank(project):
     """41 networks, each scored on two parts, n-grams of three orders and at five distances, five CDLMs, nine mixes."""
-    folder = project / "data" / "placed" / "ptb"
+    folder = project / "data" / "supplied" / "ptb"
     folder.mkdir(parents=True)
     for part, words in (("train", 887_521), ("valid", 70_390), ("test", 78_669)):
         (folder / f"ptb.{part}.txt").write_text("word " * words)
