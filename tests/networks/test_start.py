@@ -84,6 +84,8 @@ def test_what_cannot_begin_is_refused(files):
     told = folder / "lm" / "model.safetensors", folder / "tokenizer.json", tokens
     with pytest.raises(InputError, match="no word occurs 99 times"):
         start.initialise_vectors(network(), *told, TOLD | {"min_count": 99})
+    with pytest.raises(InputError, match="no setting is called 'neighbors'; did you mean 'neigh"):
+        start.initialise_vectors(network(), *told, TOLD | {"neighbors": 3})
     wide = network({**LBL, "embedding": 6, "width": 7})
     with pytest.raises(InputError, match="vectors of 4 numbers, and words are read by 6 here"):
         start.initialise_vectors(wide, *told, TOLD)

@@ -12,6 +12,7 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
+from recency.names import nearest
 from recency.networks.swordss import Index, compose_vector
 
 #: Tokens that are counted at once.
@@ -36,8 +37,10 @@ def initialise_vectors(
     it, or without near words, they keep their drawn vectors. Without `output`, output vectors stay
     as drawn.
 
-    Raises InputError if the source's vectors have another width.
+    Raises InputError for an unknown setting, or if the source's vectors have another width.
     """
+    if unknown := settings.keys() - DEFAULTS.keys() - {"of"}:
+        raise InputError(f"vectors: no setting is called {nearest(min(unknown), DEFAULTS)}")
     settings = DEFAULTS | dict(settings)
     words = _entries(tokenizer)
     counts = _counts(tokens, max(words.values()) + 1)
