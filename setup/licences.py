@@ -88,11 +88,11 @@ def corpora() -> Iterator[tuple[str, str, str, str, bool]]:
         described = yaml.safe_load(path.read_text(encoding="utf-8"))
         for table in TABLES:
             for name, entry in described.get(table, {}).items():
-                placed = "supplied:" in yaml.safe_dump(entry) and "url:" not in yaml.safe_dump(
+                is_supplied = "supplied:" in yaml.safe_dump(entry) and "url:" not in yaml.safe_dump(
                     entry
                 )
                 called = name if table in ("corpora", "datasets") else f"{name}, {table}"
-                yield table, called, entry.get("cite", ""), entry.get("licence", ""), placed
+                yield table, called, entry.get("cite", ""), entry.get("licence", ""), is_supplied
 
 
 def page() -> str:

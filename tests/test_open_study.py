@@ -65,6 +65,20 @@ def test_the_page_is_filled_in_from_the_files():
     assert len(PAGES["README.md"].splitlines()) <= 250
 
 
+def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
+    """Setup fills in numbers and three verdicts; these are written out."""
+    contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")
+    others = ["slope-1", "mixed-inference", "slope-1-inference"]
+    assert contrasts.reverse["primary"] == "excluded" and contrasts.lead_percent["primary"] > 0
+    assert set(contrasts.claim[others]) == {"excluded"}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"is +{contrasts.lead_percent['primary']:.1f} %" in " ".join(readme.split())
+    lms = pd.read_csv(FOLDER / "lms.csv").set_index("lm").drop("no-bias")
+    assert (lms.low_all_over_baseline < 0).all() and (lms.high_all_over_baseline > 0).all()
+    alone = lms.loc["slope-1-inference"]  # its own interval excludes zero
+    assert alone.high_over_baseline < 0
+
+
 def test_every_file_is_shown_and_every_link_has_its_file():
     named = set(re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", TEXT))
     shown = {name.partition("/")[0] for name in named if not name.startswith("..")}

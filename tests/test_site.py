@@ -90,7 +90,7 @@ def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
     loading.complete(config, ROOT)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data" / "supplied").mkdir(parents=True)
-    (tmp_path / "data" / "supplied" / "mine.txt").write_text("")  # files of one's own must be there
+    (tmp_path / "data" / "supplied" / "mine.txt").write_text("")  # the user's files must be there
     config_checks.check(config, ROOT / "config.schema.yaml")
 
 

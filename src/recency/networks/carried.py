@@ -203,7 +203,7 @@ class CarriedTraining(Training):
         for first in range(0, text.streams, at_once):
             report(first)
             inputs, targets = map(self._sent, text.step(position, first, at_once, epoch))
-            state = _map(lambda state, at=first: state[at : at + at_once], self.carried)
+            state = _map(lambda part, at=first: part[at : at + at_once], self.carried)
             loss, state = self._loss(inputs, targets, state)
             (loss / divisor).backward()
             after.append(_map(torch.Tensor.detach, state))
