@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from recency import config as configuration
-from recency import contract_files
+from recency import files
 from recency.reading.observations import partition
 from recency.workflow import batches, loading
 from recency.workflow.study import Study
@@ -224,9 +224,8 @@ def make_observations(
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table, its folder as well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    contract_files.write(frame, path)
+    """Write a table, and its folder."""
+    files.write_parquet(frame, path)
 
 
 def snakemake(

@@ -14,6 +14,7 @@ _PACKAGES = {
     "docs/endpoint.md": "evaluations.endpoint",
     "docs/explorer.md": "evaluations.explore",
     "docs/extensions.md": "plugins",
+    "docs/faults.md": "lineage",
     "docs/garden_paths.md": "evaluations.effects_by_item",
     "docs/how_sure.md": "stats evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
     "docs/installation.md": "downloads",

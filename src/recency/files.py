@@ -1,5 +1,7 @@
 """Atomic writing: a file is either complete or unchanged."""
 
+from __future__ import annotations
+
 import errno
 import hashlib
 import os
@@ -7,8 +9,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recency.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextmanager
@@ -31,6 +37,12 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         raise no_room(path) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_parquet(frame: pd.DataFrame, path: str | os.PathLike) -> None:
+    """Write a table as Parquet, atomically and without its index; equal tables have equal bytes."""
+    with atomic(path) as part:
+        frame.to_parquet(part, compression="zstd", index=False)
 
 
 def full_disk(error: BaseException | None) -> bool:

@@ -135,6 +135,17 @@ def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[
     return timings.of_study(root, named, config)
 
 
+def results(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
+    """Return the folder of results of a study; of all studies of the checkout if none is named."""
+    from recency.workflow import listing
+
+    root, named = _checkout(configfile)
+    if not configfile and not config:
+        return [os.path.relpath(root / "results")]
+    with listing.opened(root, named, config) as workflow:
+        return [os.path.relpath(root / workflow.pathvars.apply("<results>"))]
+
+
 def _with_default(name: str, schema: Mapping) -> str:
     """Format a parameter with its default, in the syntax of --bias."""
     return f"{name}={_written(schema['default'])}" if "default" in schema else f"{name}=…"

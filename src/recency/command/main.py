@@ -80,6 +80,10 @@ def _run(name: str, arguments: dict) -> None:
         from recency.command import describe
 
         describe.run(**arguments)
+    elif name == "verify":
+        from recency.command import verify
+
+        verify.run(**arguments)
     elif name == "explore":
         from recency.command import explore_words
 
@@ -140,6 +144,9 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             metavar="YAML",
             help="overlays on config.yaml, such as config.open.yaml",
         )
+    _verify(
+        command("verify", "follow results back to raw data, and compare each file with its record")
+    )
     for name in ("corpora", "datasets"):
         _selecting(commands[name])
     commands["datasets"].add_argument(
@@ -170,6 +177,21 @@ def _selecting(parser: Parser) -> None:
         default="",
         metavar="TASK",
         help="only reading-time corpora with this task, such as eye_tracking or self_paced",
+    )
+
+
+def _verify(parser: Parser) -> None:
+    """Add the arguments of `recency verify`."""
+    add = parser.add_argument
+    add(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="results or folders of results (default: those of the study)",
+    )
+    add("--configfile", nargs="+", default=[], metavar="YAML", help="overlays on config.yaml")
+    add(
+        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="single settings, as for ./run"
     )
 
 

@@ -18,6 +18,7 @@ import yaml
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
+from recency import lineage
 from recency.files import sha256
 
 PROFILES = {
@@ -98,6 +99,9 @@ def main(
         crate.add_file(path, os.path.relpath(path, folder), properties={"sha256": sha256(path)})
         for path in dict.fromkeys([report, summary, *results])
     ]
+    made = [os.path.relpath(path, folder) for path in [report, summary, *results]]
+    records = io.StringIO(lineage.exported(lineage.chain(Path(folder), made)))
+    crate.add_file(records, lineage.EXPORTED)
     used = [crate.add_file(settings, "config.yaml")]
     pins = [*sorted(Path(project).glob("envs/*.yaml")), Path(project) / "requirements.lock"]
     used += [crate.add_file(path, f"software/{path.name}") for path in pins]

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency import contract_files
 from recency.errors import InputError
-from recency.files import atomic
+from recency.files import atomic, write_parquet
 from recency.reading import filters as conditions
 from recency.reading.contracts import response_column
 from recency.reading.gate import require_usable
@@ -78,7 +77,7 @@ def main(
                 "sentences; the data are too few for three partitions"
             )
         counts.append((name, len(part), None))
-        contract_files.write(part, out)
+        write_parquet(part, out)
     with atomic(out_counts) as temporary:
         table = pd.DataFrame(counts, columns=["step", "kept", "dropped"])
         table.astype({"dropped": "Int64"}).to_csv(temporary, index=False, lineterminator="\n")

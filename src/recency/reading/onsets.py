@@ -6,8 +6,8 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
-from recency import contract_files
 from recency.errors import InputError
+from recency.files import write_parquet
 from recency.reading.response_names import ONSET, TIME, has_onsets
 
 
@@ -20,7 +20,7 @@ def main(
 ) -> None:
     """Write `onsets` of a dataset's responses, before any filter; parameters as there."""
     tables = pd.read_parquet(words), pd.read_parquet(responses)
-    contract_files.write(onsets(*tables, response, task), out)
+    write_parquet(onsets(*tables, response, task), out)
 
 
 def onsets(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency import contract_files
 from recency.errors import InputError
+from recency.files import write_parquet
 from recency.names import hint
 from recency.reading import parsers
 from recency.reading.contracts import check_responses
@@ -36,4 +36,4 @@ def main(
     paths = {role: Path(path) for role, path in files.items()}
     frame = module.responses(paths, words_table, measure, **chosen)
     frame = check_responses(frame, words_table, f"parser {parser}, {measure}")
-    contract_files.write(frame, out)
+    write_parquet(frame, out)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency import contract_files
 from recency.errors import InputError
+from recency.files import write_parquet
 from recency.reading import parsers, predictor_tables
 from recency.reading.contracts import check_words
 from recency.reading.tagger import tag
@@ -71,4 +71,4 @@ def main(
             frame = frame.assign(pos=tag(frame, trained))
     for table in predictors:
         frame = predictor_tables.attach(frame, **table)
-    contract_files.write(frame, out)
+    write_parquet(frame, out)

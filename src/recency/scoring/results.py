@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency import contract_files
 from recency.errors import InputError
-from recency.files import atomic
+from recency.files import atomic, write_parquet
 
 #: Nats per unit.
 UNITS = {"bits": np.log(2), "nats": 1.0, "log10": np.log(10)}
@@ -33,7 +32,7 @@ class Result:
         """Write the table (Parquet), the ledger (CSV), and the notes (log)."""
         for note in self.notes:
             print(f"{name}: {note}" if name else note, file=sys.stderr)
-        contract_files.write(self.table, out)
+        write_parquet(self.table, out)
         if ledger:
             with atomic(ledger) as part:
                 self.ledger.to_csv(part, index=False, lineterminator="\n")
@@ -85,6 +84,6 @@ def ledger(words: pd.DataFrame, rows: list[tuple[int, str, str, str]]) -> pd.Dat
 
 def copy_scores(surprisal: Path, scores_ledger: Path, out: Path, ledger: Path) -> None:
     """Copy another LM's surprisal and ledger of a dataset."""
-    contract_files.write(pd.read_parquet(surprisal), out)
+    write_parquet(pd.read_parquet(surprisal), out)
     with atomic(ledger) as part:
         part.write_bytes(Path(scores_ledger).read_bytes())

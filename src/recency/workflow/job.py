@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from recency import checksums, damage, heap
+from recency import damage, heap, lineage
 from recency.errors import InputError, with_page
 
 #: System error → description and way out.
@@ -34,6 +34,7 @@ AGAIN = "then repeat the command, which continues from the completed jobs"
 def logged(log: str | os.PathLike) -> Iterator[None]:
     """Write stderr and tracebacks to the rule's log; for an InputError, only the message.
 
+    The job's inputs are compared with their records before, and its outputs recorded after it.
     System errors (disk, memory, permissions) and damaged inputs are also explained in a line below the
     traceback, or on the terminal if the log cannot be written.
     """
@@ -50,9 +51,11 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
         raise SystemExit(1) from None
     sys.stderr = file
     try:
-        if job := getattr(sys.modules.get("__main__"), "snakemake", None):
-            checksums.require_unedited(job.input, job.output)
+        job = getattr(sys.modules.get("__main__"), "snakemake", None)
+        digests = lineage.require(job.input, job.output) if job else {}
         yield
+        if job:
+            lineage.write(job, digests)
     except InputError as error:
         _say(with_page(error, str(error)), file, terminal)
         raise SystemExit(1) from None

@@ -9,6 +9,7 @@ import re
 
 from snakemake import __version__
 
+from recency import lineage
 from recency.workflow.faults import ConfigError
 
 #: Supported versions: from the first, below the second.
@@ -43,7 +44,8 @@ def record_finished_jobs_only() -> None:
     Snakemake stores a failed job's parameters and input checksums as if it had finished, and removes
     its outputs. If an earlier run had made them with other parameters, the next run would find no
     change and treat results of the earlier outputs as up to date. Without the record it compares with
-    the last successful job. Protects results.
+    the last successful job. Outputs have their final times when they are recorded, by which
+    `recency.lineage` knows them. Protects results.
     """
     from snakemake.jobs import Job
     from snakemake.persistence import PersistenceBase
@@ -69,6 +71,8 @@ def record_finished_jobs_only() -> None:
                 persistence._unmark_incomplete(persistence._get_key(path))
         else:
             await finished(persistence, job)
+            if not job.dag.workflow.touch:
+                lineage.stamp(job.output)
 
     Job.postprocess, PersistenceBase.finished = postprocess_job, record_job
 

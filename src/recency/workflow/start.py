@@ -26,6 +26,7 @@ from recency.workflow import (
     notices,
     plan_checks,
     products,
+    results_folder,
     run_status,
     snakemake_patches,
     strict_yaml,
@@ -158,6 +159,7 @@ def complete_rules(study: Study, workflow, root: str) -> None:
     code.track(rules, chosen, memory=Path(".snakemake", "recency-code.json"))
     timings.track(rules)
     snakemake_patches.record_finished_jobs_only()
+    results_folder.require_owner(study, workflow)
     keep_handlers(study, workflow)
     require_targets(study, workflow)
 
@@ -224,6 +226,7 @@ def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
 def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     """Check a run before it starts, clean up after killed runs, and log the run's jobs."""
     require_writable(study)
+    results_folder.open_records(study, workflow)
     training_guard.check(study.config, workflow)
     require_machine(study, workflow)
     if _samples_here(workflow):

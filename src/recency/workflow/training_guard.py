@@ -23,7 +23,7 @@ TRAINING = "train"
 #: Module and fingerprint as written by recency.workflow.code.
 LINE = re.compile(r"\S+ [0-9a-f]{12}")
 #: Options that are given once, and that suggested commands omit.
-ASKED = ("retrain", "resume")
+ASKED = ("retrain", "resume", "adopt")
 #: Keys of a specification that are known only with the text, or do not affect the weights.
 OF_THE_TEXT = ("device", "epochs", "steps", "validation")
 
