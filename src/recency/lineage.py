@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -34,6 +35,19 @@ EXPORTED = "lineage.json"
 """File in exports with the records of everything that they were made from."""
 IDENTITY = ("lm", "second_lm", "dataset", "model", "seed", "draws", "step", "of")
 """Parameters of a rule that identify its outputs, in addition to its wildcards."""
+_FIT = r"(?P<design>[^/]+)/(?P<dataset>[^/]+)\.(?P<measure>\w+)/(?P<lm>[^/]+)\.(?P<model>\w+)\.\w+$"
+LAYOUT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"datasets/(?P<dataset>[^/]+)/responses\.(?P<measure>\w+)\.parquet$",
+        r"datasets/(?P<dataset>[^/]+)/",
+        r"observations/(?P<dataset>[^/]+)\.(?P<measure>\w+)/(?P<partition>\w+)\.parquet$",
+        r"surprisal/(?P<lm>[^/]+)/(?P<dataset>[^/]+?)(\.ledger)?\.\w+$",
+        rf"regression/{_FIT}",
+        rf"crossed/draws-(?P<draws>\d+)/{_FIT}",
+    )
+)
+"""Paths of outputs of rules that make several, whose wildcards say less."""
 
 
 @dataclass(frozen=True)
@@ -243,8 +257,7 @@ def write(job: Any, inputs: Mapping[str, str], adopted: bool = False) -> None:
     """
     rule = str(getattr(job.rule, "name", job.rule))
     params = dict(job.params.items())
-    identity = {k: v for k, v in params.items() if k in IDENTITY and isinstance(v, str | int)}
-    identity |= {k: str(v) for k, v in job.wildcards.items()}
+    scalars = {k: v for k, v in params.items() if k in IDENTITY and isinstance(v, str | int)}
     roles = {
         str(path): name
         for name, paths in job.output.items()
@@ -259,10 +272,10 @@ def write(job: Any, inputs: Mapping[str, str], adopted: bool = False) -> None:
             with atomic(Path(path, EXPORTED)) as part:
                 part.write_text(exported(chain(root, inside)), encoding="utf-8")
         record = Record(
-            file=inside_of(path, root),
+            file=(file := inside_of(path, root)),
             rule=rule.partition("_of_")[0],
             role=roles.get(path, ""),
-            identity=dict(sorted(identity.items())),
+            identity=scalars | _identity(file) | {k: str(v) for k, v in job.wildcards.items()},
             settings=settings(params),
             sha256=digest(path),
             bytes=0 if os.path.isdir(path) else os.path.getsize(path),
@@ -271,6 +284,12 @@ def write(job: Any, inputs: Mapping[str, str], adopted: bool = False) -> None:
             adopted=adopted,
         )
         store(record, root)
+
+
+def _identity(file: str) -> dict[str, str]:
+    """Return what the path of a file says of it."""
+    matches = (pattern.match(file) for pattern in LAYOUT)
+    return next((match.groupdict() for match in matches if match), {})
 
 
 def split(inputs: Mapping[str, str], root: Path) -> tuple[dict[str, str], dict[str, str]]:

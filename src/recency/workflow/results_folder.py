@@ -142,7 +142,8 @@ def adopt(jobs: Iterable[Any]) -> None:
     for job in jobs:
         roots = [(root, inside_of(path, root)) for path in job.output if (root := root_of(path))]
         if roots and not all(read(root, file) for root, file in roots):
-            write(job, {str(path): digest(path, roots[0][0]) for path in job.input}, adopted=True)
+            there = filter(os.path.exists, map(str, job.input))
+            write(job, {path: digest(path, roots[0][0]) for path in there}, adopted=True)
 
 
 def declare(jobs: Iterable[Any]) -> None:

@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from recency import lineage
 from recency.files import atomic, sha256
 
 FOLDER = ".kept"
@@ -57,7 +58,7 @@ def content(path: str | Path) -> str:
         stats = [(str(file.relative_to(path)), file.stat()) for file in sorted(path.rglob("*"))]
         rows = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
         return hashlib.sha256(repr(rows).encode()).hexdigest()
-    return sha256(path)
+    return lineage.digest(path)
 
 
 @functools.cache
