@@ -4,12 +4,15 @@ import hashlib
 import json
 import zipfile
 from importlib import metadata
+from pathlib import Path
 
 import yaml
 from project import ROOT
 from rocrate.rocrate import ROCrate
 
+from recency import lineage
 from recency.export import ro_crate
+from recency.workflow import results_folder
 
 
 def test_a_crate_has_the_run(tmp_path, monkeypatch):
@@ -24,6 +27,18 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
     for path, text in made.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
+    results_folder.open_root("results", "mine", "cores")
+    figure = lineage.Record(
+        file="experiments/mine/figure.svg",
+        rule="figure",
+        role="figure",
+        identity={"experiment": "mine"},
+        settings="",
+        sha256=lineage.digest("results/experiments/mine/figure.svg"),
+        bytes=6,
+        outside={str(tmp_path / "data/supplied/text.txt"): "digest of the text"},
+    )
+    lineage.store(figure, Path("results"))
     ro_crate.main(
         results=["results/experiments/mine/figure.svg"],
         report="results/report.html",
@@ -44,9 +59,12 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         assert archive.read("experiments/mine/figure.svg") == b"<svg/>"
         assert yaml.safe_load(archive.read("config.yaml"))["study"] == "mine"
         assert archive.read("Snakefile") == (ROOT / "Snakefile").read_bytes()
+        chain = json.loads(archive.read("lineage.json"))["files"]
         graph = json.loads(archive.read("ro-crate-metadata.json"))["@graph"]
         contained = set(archive.namelist())
     assert not [name for name in contained if "times" in name or "text.txt" in name]
+    assert list(chain) == ["experiments/mine/figure.svg"]
+    assert chain["experiments/mine/figure.svg"]["outside"] == {"text.txt": "digest of the text"}
     entities = {each["@id"]: each for each in graph}
     root = entities["./"]
     assert (root["name"], root["license"]) == ("mine", "cc-by-4.0")
