@@ -11,8 +11,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from recency.errors import InputError
-from recency.files import atomic, sha256
+
+def sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file atomically.
+
+    recency.files.atomic does more, but results depend on its code (recency.workflow.code).
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def digest(path: str | Path, memory: Path | None = None) -> str:
@@ -63,5 +80,5 @@ def _stored(memory: Path | None) -> dict[str, Any]:
 
 def _store(memory: Path | None, stat: list[int], value: str) -> None:
     if memory:
-        with suppress(OSError, InputError), atomic(memory) as part:  # it can be computed again
-            part.write_text(json.dumps({"stat": stat, "sha256": value}))
+        with suppress(OSError):  # it can be computed again
+            write_text(memory, json.dumps({"stat": stat, "sha256": value}))

@@ -24,7 +24,6 @@ from typing import Any
 
 from recency import digests
 from recency.errors import InputError
-from recency.files import atomic
 
 FORMAT = 1
 """Version of the records; a folder of results with another version is refused."""
@@ -269,8 +268,7 @@ def write(job: Any, inputs: Mapping[str, str], adopted: bool = False) -> None:
             continue
         inside, outside = split(inputs, root)
         if os.path.isdir(path):  # an export, which leaves the folder of results
-            with atomic(Path(path, EXPORTED)) as part:
-                part.write_text(exported(chain(root, inside)), encoding="utf-8")
+            digests.write_text(Path(path, EXPORTED), exported(chain(root, inside)))
         record = Record(
             file=(file := inside_of(path, root)),
             rule=rule.partition("_of_")[0],
@@ -301,8 +299,7 @@ def split(inputs: Mapping[str, str], root: Path) -> tuple[dict[str, str], dict[s
 
 def store(record: Record, root: Path) -> None:
     """Write a record."""
-    with atomic(record_path(root, record.file)) as part:
-        part.write_text(record.text(), encoding="utf-8")
+    digests.write_text(record_path(root, record.file), record.text())
 
 
 def settings(params: Mapping[str, Any]) -> str:

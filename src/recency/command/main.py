@@ -135,6 +135,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         ("datasets", "reading-time corpora of a study"),
         ("targets", "targets of ./run in a study, with their cost"),
         ("timings", "time of a study by kind of job"),
+        ("verify", "follow results back to raw data, and compare each file with its record"),
     ):
         listed = command(name, line, "Within a checkout of the workflow.")
         listed.add_argument(
@@ -144,15 +145,15 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             metavar="YAML",
             help="overlays on config.yaml, such as config.open.yaml",
         )
-    _verify(
-        command("verify", "follow results back to raw data, and compare each file with its record")
-    )
     for name in ("corpora", "datasets"):
         _selecting(commands[name])
     commands["datasets"].add_argument(
         "--markdown", action="store_true", help="as a page of the documentation"
     )
-    for name in ("targets", "timings"):
+    commands["verify"].add_argument(
+        "paths", nargs="*", metavar="PATH", help="results or folders of results (default: all)"
+    )
+    for name in ("targets", "timings", "verify"):
         commands[name].add_argument(
             "--config",
             nargs="+",
@@ -177,21 +178,6 @@ def _selecting(parser: Parser) -> None:
         default="",
         metavar="TASK",
         help="only reading-time corpora with this task, such as eye_tracking or self_paced",
-    )
-
-
-def _verify(parser: Parser) -> None:
-    """Add the arguments of `recency verify`."""
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="results or folders of results (default: those of the study)",
-    )
-    add("--configfile", nargs="+", default=[], metavar="YAML", help="overlays on config.yaml")
-    add(
-        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="single settings, as for ./run"
     )
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from snakemake.logging import logger
 
+from recency.digests import write_text
 from recency.errors import InputError, with_page
-from recency.files import atomic
 from recency.lineage import (
     FOLDER,
     FORMAT,
@@ -132,9 +132,8 @@ def _has_results(root: str | Path) -> bool:
 def open_root(root: str | Path, study: str = "", scale: str = "") -> None:
     """Prepare a folder for records, unless it is."""
     if not os.path.exists(path := Path(root, FOLDER, ROOT)):
-        with atomic(path) as part:
-            owner = {"format": FORMAT, "study": study, "scale": scale}
-            part.write_text(json.dumps(owner) + "\n", encoding="utf-8")
+        owner = {"format": FORMAT, "study": study, "scale": scale}
+        write_text(path, json.dumps(owner) + "\n")
 
 
 def adopt(jobs: Iterable[Any]) -> None:
