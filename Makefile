@@ -1,6 +1,7 @@
 # make demo    the simulated study, including set-up: minutes on two cores, downloads no data
 # make test    the default tests: 3 minutes on two cores, after the set-up
 # make test-merge    further tests, required before a merge: 15 minutes on two cores
+# make test-peers    tests against minicons, pymovements and other packages, part of test-merge: 3 minutes
 # make test-long    the longest tests: test-faults, test-slurm, test-open and the documentation site
 # make open    real, openly available text and reading times: hours on a workstation
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
@@ -13,7 +14,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-long test-faults test-open test-slurm lint package newest docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -46,8 +47,19 @@ parallel = --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
 test: setup
 	@$(pytest) $(parallel)
 
-test-merge: setup
+test-merge: setup test-peers
 	@$(pytest) $(parallel) --require-tests -m merge
+
+# Against minicons, pymovements and others, in an environment that adds them to .venv's packages.
+test-peers: setup .tools/peers/made
+	@$(tools) .tools/peers/bin/python -m pytest $(parallel) --require-tests --require-peers -m peer
+
+.tools/peers/made: setup/peers.txt
+	@.venv/bin/python -m venv --clear .tools/peers
+	@.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		>"$$(.tools/peers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
+	@.tools/peers/bin/python -m pip install --quiet --disable-pip-version-check -r setup/peers.txt
+	@touch $@
 
 # The three below in sequence, and the documentation site.
 test-long: test-slurm test-open test-faults .tools/docs/made

@@ -76,6 +76,9 @@ GROUPS = "RECENCY_TEST_GROUPS"
 
 def pytest_addoption(parser):
     parser.addoption("--require-tests", action="store_true", help="fail if all tests are skipped")
+    parser.addoption(
+        "--require-peers", action="store_true", help="fail tests that are skipped without a peer"
+    )
 
 
 def pytest_configure(config):
@@ -87,6 +90,16 @@ def pytest_configure(config):
         folder = tempfile.mkdtemp(prefix="recency-tests-")
         os.environ[GROUPS] = os.path.join(folder, "groups.json")
         prepare(folder)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Fail a test that a peer is missing for, where peers are required."""
+    report = yield
+    is_peer = item.get_closest_marker("peer") is not None
+    if report.skipped and is_peer and item.config.getoption("require_peers"):
+        report.outcome, report.longrepr = "failed", f"skipped, but required: {report.longrepr[-1]}"
+    return report
 
 
 def pytest_sessionfinish(session):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from peers import peer
 from small_networks import TEXTS, TINY, byte_tokenizer
 from strangers import Strangers
 from transformers import (
@@ -323,8 +324,10 @@ def test_a_card_says_that_the_code_changed_in_training(tmp_path):
 
 
 @pytest.mark.merge
+@peer("minicons")
 def test_minicons_scores_it(tmp_path):
-    scorer = pytest.importorskip("minicons.scorer")
+    from minicons import scorer
+
     source = trained(tmp_path / "lm", BIASES["linear"])
     write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)
     theirs = scorer.IncrementalLMScorer(str(tmp_path / "out"), "cpu", trust_remote_code=True)
@@ -335,9 +338,10 @@ def test_minicons_scores_it(tmp_path):
 
 
 @pytest.mark.merge
+@peer("lm_eval")
 def test_lm_evaluation_harness_opens_it(tmp_path):
-    models = pytest.importorskip("lm_eval.models.huggingface")
     from lm_eval.api.instance import Instance
+    from lm_eval.models import huggingface as models
 
     source = trained(tmp_path / "lm", BIASES["linear"])
     write.main(LMSpec("lm", source), tmp_path / "out", about=ABOUT)

@@ -9,6 +9,7 @@ import torch
 import transformers
 import yaml
 from checkpoints import byte_tokenizer, checkpoint
+from peers import peer
 from project import SCHEMA, load
 from small_networks import TEXTS
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -26,7 +27,7 @@ from recency.workflow.study import Study
 
 BIAS = {"form": "linear", "slopes": "mix"}
 HERE = "model.safetensors"
-needs_torchao = pytest.mark.skipif(find_spec("torchao") is None, reason="torchao is not installed")
+needs_torchao = peer("torchao")
 needs_accelerate = pytest.mark.skipif(
     find_spec("accelerate") is None, reason="accelerate is not installed"
 )

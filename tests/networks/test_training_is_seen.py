@@ -1,6 +1,7 @@
 """What a training shows while it runs: progress, states, losses, and the loss on held-out text."""
 
 import pytest
+from peers import peer
 from safetensors.numpy import load_file
 from training_job import RECIPE, assert_same_after_a_kill, losses, train_until_killed
 
@@ -85,8 +86,8 @@ def test_validation_loss_is_that_of_text_that_is_held_out(job, tmp_path, monkeyp
     assert losses(job, "validation_nats") == found
 
 
+@peer("tensorboard")
 def test_tensorboards_files_are_written_where_it_is_asked_for(job):
-    pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     train.main(**job | {"recipe": VALIDATED, "tensorboard": True})

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from peers import peer
 
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words
@@ -75,10 +76,11 @@ def test_measures_of_a_scanpath_by_hand(files):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@peer("polars", "pymovements")
 def test_measures_equal_those_of_pymovements(files, seed):
-    reason = "pymovements is not installed: pip install 'recency[corpora]'"
-    polars = pytest.importorskip("polars", reason=reason)
-    reading = pytest.importorskip("pymovements.measure.reading", reason=reason)
+    import polars
+    from pymovements.measure import reading
+
     table = scanpaths(np.random.default_rng(seed), subjects=3, fixations_of_text=40)
     for (subject, item), rows in table.groupby(["subject", "item"]):
         theirs = reading.compute_reading_measures(

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from peers import peer
 from project import ROOT
 from scored_families import (
     BEGIN,
@@ -138,9 +139,11 @@ def test_a_bias_works_or_is_refused_in_one_line(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CAUSAL if name != "xLSTM"])
+@peer("minicons")
 def test_minicons_agrees(name):
     """It cannot run xLSTM: with a cache, as it calls it, transformers' own code fails there."""
-    scorer = pytest.importorskip("minicons.scorer")
+    from minicons import scorer
+
     peer = scorer.IncrementalLMScorer(network(name), "cpu", tokenizer=fast(name))
     settings = {"surprisal": True, "base_two": True, "bos_token": True}
     for corrected in (False, True):

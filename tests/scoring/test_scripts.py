@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from peers import peer
 from small_networks import byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -182,8 +183,10 @@ def test_wordfreq_gives_minus_log_frequency():
     assert result.ledger.reason.tolist() == ["not in the list"]
 
 
+@peer("wordfreq")
 def test_wordfreq_is_asked_for_its_languages():
-    wordfreq = pytest.importorskip("wordfreq", reason="needs the package wordfreq")
+    import wordfreq
+
     frequency, rarest = wordfreq_surprisal.frequencies("de")
     assert frequency("Haus") == wordfreq.word_frequency("Haus", "de") > rarest > 0
     assert frequency("Haus,") == frequency("haus")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from peers import peer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -59,7 +60,8 @@ def fast(tokenizer):
 
 @pytest.fixture
 def minicons(model, fast):
-    scorer = pytest.importorskip("minicons.scorer")
+    from minicons import scorer
+
     return scorer.IncrementalLMScorer(model, "cpu", tokenizer=fast)
 
 
@@ -72,7 +74,6 @@ def by_minicons(minicons, texts, **settings):
 
 @pytest.fixture
 def wordsprobability(model, fast):
-    pytest.importorskip("wordsprobability")
     from wordsprobability.models.bow_lm import BaseBOWModel
 
     class Peer(BaseBOWModel):
@@ -94,6 +95,7 @@ def by_wordsprobability(peer, text, monkeypatch):
     return found.astype({"surprisal": float, "surprisal_buggy": float})
 
 
+@peer("minicons")
 def test_minicons_agrees(minicons, model, tokenizer):
     for text, plain in zip(TEXTS, by_minicons(minicons, TEXTS, bos_token=True)):
         got = score_words([text.split()], model, tokenizer).table
@@ -104,6 +106,7 @@ def test_minicons_agrees(minicons, model, tokenizer):
         np.testing.assert_allclose(got["corrected_bits"], expected, atol=1e-4)
 
 
+@peer("minicons")
 def test_sentences_as_minicons_scores_them(minicons, model, tokenizer):
     """With a begin token all tokens count, without one all but the first: score_pairs gives both."""
     settings = {"reduction": lambda scores: -scores.sum().item() / np.log(2)}
@@ -114,6 +117,7 @@ def test_sentences_as_minicons_scores_them(minicons, model, tokenizer):
         assert np.isfinite(every).all() == bos
 
 
+@peer("minicons")
 def test_minicons_without_bos_gives_words_their_neighbours_tokens(minicons, model, tokenizer):
     """It drops the first token's score but not the token: every word gets the tokens one later."""
     text = TEXTS[1]
@@ -126,6 +130,7 @@ def test_minicons_without_bos_gives_words_their_neighbours_tokens(minicons, mode
     np.testing.assert_allclose(np.add.reduceat(scores, first), got["surprisal_bits"], atol=1e-4)
 
 
+@peer("minicons")
 def test_minicons_makes_words_of_its_own(minicons, model, tokenizer):
     """It splits the text anew, at a space of another kind too: rows no longer match the words."""
     words = ["the", "10\u00a0000", "cats", "sat"]
@@ -136,6 +141,7 @@ def test_minicons_makes_words_of_its_own(minicons, model, tokenizer):
     assert got.table["tokens"].sum() == len(tokenizer.encode(" ".join(words)).ids)
 
 
+@peer("minicons")
 def test_minicons_overruns_the_window(minicons, model, tokenizer):
     """It has no windows: a text longer than the model's input is run as it is, past its training."""
     words = (TEXTS[1].split() * 400)[:2200]
@@ -147,6 +153,29 @@ def test_minicons_overruns_the_window(minicons, model, tokenizer):
     assert np.abs(got["surprisal_bits"] - peer)[~within].max() > 1e-3
 
 
+@peer("surprisal")
+def test_the_package_surprisal_takes_the_end_of_text_for_impossible(
+    model, fast, tokenizer, tmp_path
+):
+    """It pads by that token, and removes it from every distribution; apart from this it agrees."""
+    from surprisal import AutoHuggingFaceModel
+
+    model.save_pretrained(tmp_path)
+    fast.save_pretrained(tmp_path)
+    peer = AutoHuggingFaceModel.from_pretrained(str(tmp_path), model_class="causal")
+    for text in TEXTS:
+        (found,) = peer.surprise(text)
+        got = score_words([text.split()], model, tokenizer).table["surprisal_bits"].sum()
+        ids = [0, *tokenizer.encode(text).ids[:-1]]
+        with torch.no_grad():
+            p = torch.softmax(model(torch.tensor([ids])).logits[0].double(), -1)
+        removed = torch.log2(1 - p[:, 0]).sum().item()
+        assert removed < -1e-2
+        theirs = np.asarray(found.surprisals, dtype=float).sum() / np.log(2)
+        assert theirs == pytest.approx(got + removed, abs=1e-3)
+
+
+@peer("wordsprobability")
 def test_wordsprobability_agrees(wordsprobability, model, tokenizer, monkeypatch):
     text = TEXTS[0]
     peer = by_wordsprobability(wordsprobability, text, monkeypatch)
@@ -159,6 +188,7 @@ def test_wordsprobability_agrees(wordsprobability, model, tokenizer, monkeypatch
     )
 
 
+@peer("wordsprobability")
 def test_wordsprobability_counts_the_end_twice_at_the_start(
     wordsprobability, model, tokenizer, monkeypatch
 ):
@@ -177,6 +207,7 @@ def test_wordsprobability_counts_the_end_twice_at_the_start(
     assert got["corrected_bits"][0] + twice == pytest.approx(peer, abs=1e-4)
 
 
+@peer("wordsprobability")
 def test_wordsprobability_writes_bytes_for_words(wordsprobability, model, tokenizer, monkeypatch):
     text = "the na\u00efve cat"
     peer = by_wordsprobability(wordsprobability, text, monkeypatch)
@@ -187,6 +218,7 @@ def test_wordsprobability_writes_bytes_for_words(wordsprobability, model, tokeni
     )
 
 
+@peer("wordsprobability")
 def test_wordsprobability_forgets_long_texts(wordsprobability, model, tokenizer, monkeypatch):
     """It cuts at 1,022 tokens whatever the model, and begins anew with 199 tokens of context."""
     words = (TEXTS[1].split() * 100)[:1200]
@@ -199,9 +231,10 @@ def test_wordsprobability_forgets_long_texts(wordsprobability, model, tokenizer,
 
 
 @pytest.mark.parametrize("metric", ["original", "within_word_l2r"])
+@peer("minicons")
 def test_minicons_agrees_on_masked_models(metric):
     """Where a word has no punctuation, which minicons takes for words of their own."""
-    scorer = pytest.importorskip("minicons.scorer")
+    from minicons import scorer
     from tokenizers import processors
     from transformers import BertConfig, BertForMaskedLM
 
@@ -239,6 +272,7 @@ def test_minicons_agrees_on_masked_models(metric):
     )
 
 
+@peer("minicons")
 def test_minicons_ranks_tokens_alike(minicons, model, tokenizer):
     """Its ranks are of its own `argsort`; ours are counted, in the pass that gives surprisal."""
     for text in TEXTS:
@@ -251,6 +285,7 @@ def test_minicons_ranks_tokens_alike(minicons, model, tokenizer):
         np.testing.assert_allclose([s for _, s, _ in scored], rows["surprisal_bits"], atol=1e-4)
 
 
+@peer("minicons")
 def test_minicons_has_the_same_distributions(minicons, model, tokenizer):
     """Entropy, of its logits for the next word after each prefix of the text."""
     text = TEXTS[1]
@@ -268,9 +303,10 @@ def test_minicons_has_the_same_distributions(minicons, model, tokenizer):
 
 
 @pytest.mark.parametrize("metric", ["original", "within_word_l2r"])
+@peer("minicons")
 def test_minicons_agrees_on_a_masked_lm_that_was_trained_here(masked_job, metric):
     """Pseudo-log-likelihood of each token, with a CLAP head and a bias, and without."""
-    scorer = pytest.importorskip("minicons.scorer")
+    from minicons import scorer
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     clap = {"head": "clap", "positions": "none"}
