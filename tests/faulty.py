@@ -82,16 +82,19 @@ def forked(work):
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
+#: Files and folders of results that tell of a run, and are no result.
+OF_A_RUN = {"logs", "benchmarks", ".kept", "timings.txt", "status.html", "status.json"}
+
+
 def digests(folder):
-    """Return the digest of every result; logs and benchmarks tell of a run, not of a result."""
+    """Return the digest of every result, and of its record."""
     folder = Path(folder)
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted((folder / "results").rglob("*"))
         if path.is_file()
-        and not {"logs", "benchmarks", ".kept"} & set(path.relative_to(folder).parts)
+        and not OF_A_RUN & set(path.relative_to(folder).parts)
         and path.name[0] != "."
-        and path.name != "timings.txt"
     }
 
 

@@ -151,7 +151,7 @@ def _memory(path: str | Path, home: Path | None) -> Path | None:
     if root := root_of(path):
         file = record_path(root, inside_of(path, root))
         return file.with_name(f".{file.stem}.stat")
-    return home and home / FOLDER / ".outside" / f"{_hash(os.path.abspath(path))[:24]}.stat"
+    return home and home / FOLDER / ".outside" / f".{_hash(os.path.abspath(path))[:24]}.stat"
 
 
 def inside_of(path: str | Path, root: Path) -> str:

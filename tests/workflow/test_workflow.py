@@ -1,6 +1,5 @@
 """One run of the workflow from text to report: what reruns, how it looks, and killed midway."""
 
-import hashlib
 import html
 import json
 import os
@@ -10,6 +9,7 @@ import subprocess
 import time
 from urllib.parse import unquote
 
+import faulty
 import job_server
 import pytest
 from browsing import browser, check_layout, walked  # noqa: F401, a fixture
@@ -139,18 +139,6 @@ ALONE = {job_server.NAME: ""}  # each job in a Python of its own, as the users' 
 FIT = "results/tiny/cores/regression/spr/simulated_spr.SPR/Pythia.full.json"
 
 
-def digests(folder):
-    """Return the digest of every result; logs and benchmarks tell of a run, not of a result."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted((folder / "results").rglob("*"))
-        if path.is_file()
-        and not {"logs", "benchmarks", ".kept"} & set(path.parts)
-        and path.name[0] != "."
-        and path.name != "timings.txt"
-    }
-
-
 def killed_when(folder, reached):
     """Start a run and kill it with its jobs as soon as `reached()`; say whether it was killed."""
     run = subprocess.Popen(
@@ -182,5 +170,5 @@ def test_a_killed_run_ends_with_the_same_bytes(request, tmp_path):
     run = snakemake(folder, "--nolock", FIT, configs=TINY)
     assert run.returncode == 0, run.stdout[-6000:]
     # The uninterrupted run may still be at work on another worker until here.
-    made, expected = digests(folder), digests(request.getfixturevalue("finished"))
+    made, expected = faulty.digests(folder), faulty.digests(request.getfixturevalue("finished"))
     assert FIT in made and made == {path: expected.get(path) for path in made}
