@@ -1,4 +1,7 @@
-"""Configs with faults drawn at random that are accepted: no job of the tiny study refuses them."""
+"""Configs with faults drawn at random that are accepted: no job of the tiny study refuses them.
+
+A learning rate at which the training diverges is one that only the training can know.
+"""
 
 import copy
 import random
@@ -41,4 +44,5 @@ def test_a_config_that_is_accepted_is_run(study, seed):
         path.unlink()  # the config has all that they say
     (study / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True, sort_keys=False))
     run = snakemake(study, "--keep-going")
-    assert run.returncode == 0, (done, run.stdout[-3000:])
+    diverged = "learning_rate" in done and "Lower the recipe's `learning_rate`" in run.stdout
+    assert run.returncode == 0 or diverged, (done, run.stdout[-3000:])

@@ -1,5 +1,7 @@
 """The parser `fixations`: words and reading measures of a table of fixations and areas of interest."""
 
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,6 +75,32 @@ def test_measures_of_a_scanpath_by_hand(files):
         assert found.word_id.tolist() == list(range(8))
     assert found.previous_fixated.tolist() == [False, True, True, False, True, True, False, False]
     assert found.words_since_fixation.tolist() == [1, 1, 1, 2, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["subject,item,onset,position,word,duration\n", ""])
+def test_a_file_without_a_row_is_refused(files, tmp_path, text):
+    _, of_responses = files(scanpaths(np.random.default_rng(1), subjects=1, fixations_of_text=4))
+    words = check_words(
+        fixations.words({"areas": tmp_path / "areas.csv"}, areas={"sentences": "punctuation"}), "a"
+    )
+    (tmp_path / "fixations.csv").write_text(text)
+    with pytest.raises(InputError, match="fixations.csv"):
+        fixations.responses(of_responses, words, "FP", columns=COLUMNS)
+
+
+def test_an_archive_may_have_a_member_without_a_row(files, tmp_path):
+    table = scanpaths(np.random.default_rng(1), subjects=2, fixations_of_text=9)
+    _, expected = read(files, table)
+    csv = (tmp_path / "fixations.csv").read_text()
+    with zipfile.ZipFile(tmp_path / "fixations.zip", "w") as archive:
+        archive.writestr("a.csv", csv.splitlines()[0] + "\n")
+        archive.writestr("b.csv", csv)
+    of_words, _ = files(table)
+    words = check_words(fixations.words(of_words, areas={"sentences": "punctuation"}), "areas")
+    found = fixations.responses(
+        {"fixations": tmp_path / "fixations.zip"}, words, "FP", columns=COLUMNS, members="*.csv"
+    )
+    pd.testing.assert_frame_equal(check_responses(found, words, "fixations"), expected)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -75,16 +75,17 @@ def read(
     missing = [*MISSING, *UNDEFINED] if missing is None else ["", *map(str, missing)]
     wanted = list(dict.fromkeys([*(c for cs in named.values() for c in cs), *numbers.values()]))
     parts = [_part(source, style, wanted, set(numbers.values()), missing) for source in _sources(path, style)]  # fmt: skip
+    parts = [part for part in parts if len(part[1])]  # a member of an archive may have no row
+    if not parts:
+        which = "check options → rows" if _rows(style) else "it has none"
+        raise InputError(f"{path}: no row is left; {which}")
     columns = {name: _joined([part[0][name] for part in parts]) for name in wanted}
     lines, before = [], 0
     for _, part_labels in parts:
         lines.append(part_labels + before)
-        before = int(lines[-1][-1]) if len(part_labels) else before
+        before = int(lines[-1][-1])
     joined = {name: _one_label(path, [columns[c] for c in cs]) for name, cs in named.items()}
-    line = np.concatenate(lines)
-    if not len(line):
-        raise InputError(f"{path}: no row is left; check options → rows")
-    return joined, {name: columns[c] for name, c in numbers.items()}, line
+    return joined, {name: columns[c] for name, c in numbers.items()}, np.concatenate(lines)
 
 
 def _sources(path: Path, style: Style) -> list:
