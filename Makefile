@@ -6,6 +6,7 @@
 # make open    real, openly available text and reading times: hours on a workstation
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
+# make test-rotation    one of the long targets, by the date, in about MINUTES=12: part of what CI runs
 # make test-open    every target of the open study, with networks of twelve steps: an hour on one core
 # make docs    the documentation site, in build/site: two minutes, needs Python 3.11
 # make package    the source distribution and the wheel, checked, in build/dist; needs a package index
@@ -14,7 +15,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm lint package newest docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -65,14 +66,22 @@ test-peers: setup .tools/peers/made
 test-long: test-slurm test-open test-faults .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m long --ignore tests/faults --ignore tests/studies
 
+# A share of a long target that changes from day to day: `make test-faults MINUTES=12`.
+limited = $(if $(MINUTES),--minutes $(MINUTES))
+rotation = docs $(if $(filter 0,$(shell id -u)),test-slurm,docs) test-faults test-open
+
+test-rotation:
+	@$(MAKE) --no-print-directory MINUTES=$(or $(MINUTES),12) \
+		$(word $(shell echo $$((10#$$(date +%j) % 4 + 1))),$(rotation))
+
 # All faults listed in docs/faults.md; `make test-merge` tests a sample.
 test-faults: setup
-	@$(pytest) --numprocesses $(CORES) --maxschedchunk 1 --require-tests -m long \
+	@$(pytest) --numprocesses $(CORES) --maxschedchunk 1 --require-tests -m long $(limited) \
 		--ignore tests/faults/test_slurm.py tests/faults
 
 # On real text and reading times, downloaded or from a mirror.
 test-open: setup
-	@$(pytest) --require-tests -m long tests/studies
+	@$(pytest) --require-tests -m long $(limited) tests/studies
 
 # Start and stop Slurm on this machine, with the plugin that profiles/generic requires.
 SLURM = slurmctld slurmd slurm-client munge

@@ -8,9 +8,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import gc
 import json
+import random
 import shutil
 import sysconfig
 import tempfile
+import time
+from datetime import date
 from pathlib import Path
 
 import job_server
@@ -35,7 +38,10 @@ def needs_compiler(test):
 LIBRARIES = os.environ.get("LD_LIBRARY_PATH")
 
 
-def pytest_runtest_setup():
+def pytest_runtest_setup(item):
+    minutes = item.config.getoption("minutes")
+    if minutes and time.monotonic() - STARTED > 60 * minutes:
+        pytest.skip(f"{minutes:g} minutes are over")
     os.environ.pop("LD_LIBRARY_PATH", None)
     if LIBRARIES is not None:
         os.environ["LD_LIBRARY_PATH"] = LIBRARIES
@@ -79,6 +85,15 @@ def pytest_addoption(parser):
     parser.addoption(
         "--require-peers", action="store_true", help="fail tests that are skipped without a peer"
     )
+    parser.addoption(
+        "--minutes",
+        type=float,
+        help="begin with other tests every day, and skip those that would start after so many minutes",
+    )
+
+
+#: When this process began, for `--minutes`.
+STARTED = time.monotonic()
 
 
 def pytest_configure(config):
@@ -118,10 +133,10 @@ def pytest_unconfigure(config):
         shutil.rmtree(os.path.dirname(os.environ[GROUPS]), ignore_errors=True)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Keep a file's tests on one worker, so that what they share is made once; start the longest first.
 
-    A test that is marked `apart`, or all of a file that is, goes to any worker.
+    With `--minutes`, the tests that start first change from day to day. A test that is marked `apart`, or all of a file that is, goes to any worker.
     """
     places, groups = {}, {}
     for item in items:
@@ -131,6 +146,8 @@ def pytest_collection_modifyitems(items):
         name = item.nodeid.removeprefix("tests/")
         places[item] = next((n for n, long in enumerate(LONGEST) if name.startswith(long)), 99)
     items.sort(key=places.get)
+    if config.getoption("minutes"):
+        random.Random(date.today().toordinal()).shuffle(items)
     path = Path(os.environ[GROUPS])
     part = path.with_name(f"{os.getpid()}.json")  # the same of every worker
     part.write_text(json.dumps(groups))

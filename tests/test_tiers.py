@@ -1,6 +1,7 @@
 """The tiers of the tests: a target that skips all of its tests fails."""
 
 import re
+import subprocess
 from types import SimpleNamespace
 
 import conftest
@@ -38,9 +39,10 @@ def test_every_other_target_than_test_requires_its_tests():
         "test-faults",
         "test-open",
         "test-slurm",
+        "test-rotation",
     } == {target for target, _ in recipes}
     lax = {target for target, lines in recipes if "--require-tests" not in lines}
-    assert lax == {"test"}
+    assert lax == {"test", "test-rotation"}
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,13 @@ def test_no_test_is_skipped_for_a_package_without_being_marked_for_it():
         for name in re.findall(r"importorskip\(\s*[\"']([\w.]+)", path.read_text())
     }
     assert {pair for pair in skipped if pair[1] not in allowed} == set()
+
+
+def test_ci_runs_a_long_target_of_the_day():
+    recipes = subprocess.run(
+        ["make", "-n", "test-rotation"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(
+        r"MINUTES=12\s.*(docs|test-slurm|test-faults|test-open)$", recipes, re.DOTALL | re.MULTILINE
+    )
+    assert "make test-rotation" in (ROOT / ".ci" / "run").read_text()
