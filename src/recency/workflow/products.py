@@ -1,6 +1,7 @@
 """Figures and tables of experiments: their files, inputs, and entries in the report."""
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from snakemake.io import report
@@ -9,9 +10,11 @@ from recency import config as configuration
 from recency import overrides
 from recency.evaluations import registry
 from recency.evaluations.registry import Product
-from recency.workflow import regressions
+from recency.workflow import lint, regressions
 from recency.workflow.study import Study
 
+#: The parameters of the summary's rule.
+SUMMARY = ("study", "experiments", "sections", "files", "notes")
 EXPERIMENT = "<results>/experiments/{experiment}"
 #: Formats of figures and tables; the report shows the first.
 FORMATS = {"figure": ("svg", "pdf", "png", "csv"), "table": ("html", "csv", "tex")}
@@ -260,6 +263,15 @@ def _pretrained(study: Study) -> list[str]:
     return [f"Not trained in this study: {', '.join(labels.values())}."] if labels else []
 
 
+def summary_parameters(study: Study) -> dict:
+    """Return keyword → function of wildcards, for the parameters of the summary's rule.
+
+    They are computed when the job is planned, because Snakemake reads the rules again in every job.
+    """
+    cached = cache(lambda: summary_settings(study))
+    return {key: lambda wildcards, key=key: cached()[key] for key in SUMMARY}
+
+
 def summary_settings(study: Study) -> dict:
     """Return the parameters of the summary."""
     config, scale = study.config, of_trained(study)
@@ -289,7 +301,9 @@ def summary_settings(study: Study) -> dict:
                 if "simulate" in datasets[name]
             }
         )
-        + accepted_checks(study, config["run"]),
+        + accepted_checks(study, config["run"])
+        + lint.lines(study.doubts)
+        + lint.lines(study.doubts, accepted=True),
     }
 
 

@@ -72,6 +72,13 @@ class Design:
         used = [n for term in terms for part in factors(term) for n in names.variables(part)]
         return [name for name in dict.fromkeys(used) if names.is_of_fitted_lm(name)]
 
+    @property
+    def slopes(self) -> set[str]:
+        """Predictors with a random slope by subject, alone or in a term."""
+        terms = (t for t in getattr(self.formula, "random", ()) if t.group == "subject")
+        parts = (part for term in terms for column in term.columns for part in factors(column))
+        return {name for part in parts for name in names.variables(part)}
+
 
 class Plan:
     """The experiments of a run, as the config declares them, before seeds and settings are expanded.
@@ -215,3 +222,34 @@ def _line(same: list[Doubt], accepted: bool) -> str:
     if accepted:
         return f"Accepted ({first.rule}): {where}: {first.finding.problem}."
     return f"{where}: {first.finding.problem}; {first.finding.way_out} [{first.rule}, {PAGE}]"
+
+
+class Linted:
+    """The findings on a study's experiments (part of Study)."""
+
+    config: dict
+    root: Path
+
+    def declare(self) -> None:
+        """Keep the config as declared for the rules, and remove what no result depends on.
+
+        These are repeated LMs, and `accept` of designs, which are parameters of jobs.
+        """
+        config = self.config
+        self._declared = {**config, "lms": dict(config["lms"]), "designs": config["designs"]}
+        self._declared["experiments"] = {n: dict(e) for n, e in config["experiments"].items()}
+        for entry in config["experiments"].values():
+            entry["lms"] = list(dict.fromkeys(entry["lms"]))
+        config["designs"] = {
+            name: {key: value for key, value in design.items() if key != "accept"}
+            for name, design in config["designs"].items()
+        }
+
+    @cached_property
+    def doubts(self) -> list[Doubt]:
+        """The findings on the experiments of `run`."""
+        return self.doubts_of(self.config["run"])
+
+    def doubts_of(self, experiments: Iterable[str]) -> list[Doubt]:
+        """Return the findings on some experiments."""
+        return check(Plan(self._declared, experiments, self.root))

@@ -16,7 +16,8 @@ def findings(plan: Plan) -> Iterator[Finding]:
     """Yield designs with `base: fixed` and slopes of the LM, in experiments with several LMs."""
     for name, design in plan.designs.items():
         several = any(len(plan.lms(experiment)) > 1 for experiment, *_ in design.uses)
-        if several and designs.kind_of_base(design.entry) == "fixed":
+        fixed = designs.kind_of_base(design.entry) == "fixed"
+        if several and fixed and design.slopes & set(design.interest):
             yield Finding(
                 name,
                 "base",

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from recency.mixed.formula import factors
-from recency.regression import predictor_names as names
 from recency.workflow.lint import Finding, Plan
 
 RULE = {
@@ -18,15 +16,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
     for name, design in plan.designs.items():
         if not design.is_mixed or "subject" not in design.formula.groups:
             continue
-        slopes = {
-            variable
-            for term in design.formula.random
-            if term.group == "subject"
-            for column in term.columns
-            for factor in factors(column)
-            for variable in names.variables(factor)
-        }
-        if lacking := [measure for measure in design.interest if measure not in slopes]:
+        if lacking := [measure for measure in design.interest if measure not in design.slopes]:
             yield Finding(
                 name,
                 "formula",

@@ -14,18 +14,19 @@ RULE = {
 
 def findings(plan: Plan) -> Iterator[Finding]:
     """Yield experiments with a response on which a bias of its LMs was searched."""
-    searches = plan.config.get("searches", {})
-    for name in plan.experiments:
+    for name, experiment in plan.experiments.items():
+        if "search" not in experiment:
+            continue
+        search = plan.config["searches"][experiment["search"]]
         tested = {(r["dataset"], r["measure"]) for r in plan.responses(name)}
+        used = configuration.responses(plan.config, experiment["search"], "searches")
+        both = [r for r in used if (r["dataset"], r["measure"]) in tested]
         biases = {plan.config["lms"][lm].get("bias") for lm in plan.lms(name)}
-        for search, entry in searches.items():
-            used = configuration.responses(plan.config, search, "searches")
-            both = [r for r in used if (r["dataset"], r["measure"]) in tested]
-            if both and biases & set(entry.get("mark", ())):
-                response = "{dataset}.{measure}".format(**both[0])
-                yield Finding(
-                    name,
-                    "responses",
-                    f"{response} tests a bias that the search {search!r} chose by it",
-                    "leave the response out, or search on other data",
-                )
+        if both and biases & set(search.get("mark", ())):
+            response = "{dataset}.{measure}".format(**both[0])
+            yield Finding(
+                name,
+                "responses",
+                f"{response} tests a bias that the search {experiment['search']!r} chose by it",
+                "leave the response out, or search on other data",
+            )

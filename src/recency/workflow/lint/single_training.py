@@ -24,7 +24,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
                 yield Finding(
                     name,
                     "seeds",
-                    f"biases in training, such as that of {lm!r}, are compared by one training each",
+                    "biases in training are compared by one training of each LM",
                     "write `seeds: [1, 2, 3]`, which trains each LM three times",
                 )
                 break
