@@ -10,6 +10,7 @@ import pandas as pd
 from recency import history, plugins
 from recency.evaluations.reading_times import table_observations
 from recency.evaluations.report import answer
+from recency.evaluations.report import noted as doubtful
 from recency.figures import bases, comparison, style, tables
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison, Described
@@ -140,6 +141,7 @@ def main(
     study: str,
     files: Mapping[str, str],
     notes: Iterable[str] = (),
+    noted: Iterable[Mapping] = (),
     others: Files = (),
     sections: Iterable[Mapping[str, str]] = (),
     histories: Files = (),
@@ -150,13 +152,15 @@ def main(
     intervals and verdict.json are matched by their folder's name. `others` are tables of other
     evaluations; `sections` have the heading of each, and the module whose `summary(path)` makes it.
     `files` lists the output files for the reader; `notes` come first (simulated reading times, for
-    example), as do code changes in `histories`, networks' config.json.
+    example), as do doubtful data that the fits noted, by the lint rules `noted`, and code changes in
+    `histories`, networks' config.json.
     """
     deltas, interval_paths, verdict_paths = (
         {Path(path).parent.name: Path(path) for path in paths}
         for paths in (delta_loglik, intervals, verdicts)
     )
-    experiments, notes = list(experiments), [*notes, *history.notes(histories)]
+    notes = [*notes, *doubtful.lines(delta_loglik, noted), *history.notes(histories)]
+    experiments = list(experiments)
     verdict_of = {k: json.loads(p.read_text(encoding="utf-8")) for k, p in verdict_paths.items()}
     title = "Which memory constraint reads most like a person?"
     lines: list[str] = []

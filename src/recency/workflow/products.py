@@ -14,7 +14,7 @@ from recency.workflow import lint, regressions
 from recency.workflow.study import Study
 
 #: The parameters of the summary's rule.
-SUMMARY = ("study", "experiments", "sections", "files", "notes")
+SUMMARY = ("study", "experiments", "sections", "files", "notes", "noted")
 EXPERIMENT = "<results>/experiments/{experiment}"
 #: Formats of figures and tables; the report shows the first.
 FORMATS = {"figure": ("svg", "pdf", "png", "csv"), "table": ("html", "csv", "tex")}
@@ -277,6 +277,7 @@ def summary_settings(study: Study) -> dict:
     config, scale = study.config, of_trained(study)
     datasets = config["datasets"]
     return {
+        "noted": study.noted,
         "study": f"{config['study']} ({scale['label']})" if "label" in scale else config["study"],
         "experiments": [
             {

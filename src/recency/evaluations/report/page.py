@@ -16,6 +16,7 @@ from urllib.parse import quote
 from recency import history, plugins
 from recency.errors import InputError
 from recency.evaluations.report import answer
+from recency.evaluations.report import noted as doubtful
 from recency.evaluations.report.prose import paragraphs
 from recency.evaluations.report.style import CSS
 from recency.figures import comparison, hover, tables
@@ -43,10 +44,12 @@ def main(
     verdicts: Files,
     others: Files,
     not_run: File,
+    delta_loglik: Files = (),
     checks: Files = (),
     histories: Files = (),
     study: str,
     notes: Sequence[str],
+    noted: Sequence[Mapping] = (),
     experiments: Sequence[Mapping],
     corpora: Sequence[Mapping],
     made: Sequence[tuple[str, str]],
@@ -60,7 +63,8 @@ def main(
     `shown`, `verdicts` and `others` are their files, in the same order. `corpora` have label,
     dataset, measures, cite, licence, check. `made` are (setting, value) of the study, `lms` are
     (label, bias, training), `labels` maps dataset → label. `checks` are the corpora's check pages
-    to link to; `histories` are networks' config.json, whose code changes are added to `notes`.
+    to link to; `histories` are networks' config.json, whose code changes are added to `notes`, as
+    are doubtful data that the fits of `delta_loglik` noted, by the lint rules `noted`.
     """
     folder = Path(out).parent
     files, verdict_files, tabled = iter(shown), iter(verdicts), iter(others)
@@ -79,7 +83,8 @@ def main(
         )
     lead = _lead(parts)
     absent = comparison.reasons(not_run)
-    lines = [*_answer(parts, lead, study, [*notes, *history.notes(histories)])]
+    notes = [*notes, *doubtful.lines(delta_loglik, noted), *history.notes(histories)]
+    lines = [*_answer(parts, lead, study, notes)]
     for number, part in enumerate(parts, 1):
         lines += _experiment(part, number, folder, part is lead)
     lines += _provenance(made, lms, corpora, set(absent.dataset))

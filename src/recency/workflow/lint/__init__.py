@@ -3,7 +3,8 @@
 A rule is a module of this package, or of another one (an entry point of `recency.lint`), with
 
 - `RULE`, a literal: `table`, the table of the config whose entries it reports ("" for keys at the
-  top level), `why` in one line, and a `reference`;
+  top level), `why` in one line, and a `reference`; and `noted`, part of the note by which a fit reports
+  the same of the data, if any does;
 - `findings(plan)`, which yields a `Finding` for each fault of the experiments of a run.
 
 Rules read the config when a run is planned, without PyTorch, R or pandas. Their warnings are printed
@@ -171,6 +172,15 @@ class Plan:
         asked = (dataset for design in self.designs.values() for _, dataset, _ in design.uses)
         return {name: self.config["datasets"][name] for name in dict.fromkeys(asked)}
 
+    def tasks(self, design: str) -> set[str | None]:
+        """Return the tasks of the readers whose responses a design is fitted to; None if unknown."""
+        return {self.task(dataset, measure) for _, dataset, measure in self.designs[design].uses}
+
+    def task(self, dataset: str, measure: str) -> str | None:
+        """Return the task of the readers of a response, of its dataset or measure; None if unknown."""
+        of_measure = {"SPR": "self_paced", "Maze": "maze"}.get(measure)
+        return self.config["datasets"][dataset].get("task", of_measure)
+
     def seeds(self, experiment: str) -> list[int]:
         """Return the training seeds of an experiment's LMs at the scale; empty if not set."""
         seeds = self.experiments[experiment].get("seeds", [])
@@ -200,6 +210,21 @@ def check(plan: Plan, only: Iterable[str] | None = None) -> list[Doubt]:
             there = entries.get(finding.entry, {}).get("accept", ())
             doubts.append(Doubt(rule, table, finding, rule in everywhere or rule in there))
     return doubts
+
+
+def noted(config: Mapping) -> list[dict]:
+    """Return the rules whose findings fits note as well: rule, table, `noted`, accepting entries."""
+    everywhere = set(config.get("accept", ()))
+    reported = []
+    for rule, of in ((rule, about(rule)) for rule in rules()):
+        entries = config.get(of["table"], {})
+        accepting = [
+            n for n, e in entries.items() if rule in everywhere or rule in e.get("accept", ())
+        ]
+        if "noted" in of:
+            shared = {"rule": rule, "table": of["table"], "noted": of["noted"]}
+            reported.append(shared | {"accepted": accepting})
+    return reported
 
 
 def lines(doubts: Iterable[Doubt], accepted: bool = False) -> list[str]:
@@ -249,6 +274,11 @@ class Linted:
     def doubts(self) -> list[Doubt]:
         """The findings on the experiments of `run`."""
         return self.doubts_of(self.config["run"])
+
+    @property
+    def noted(self) -> list[dict]:
+        """The rules whose findings fits note; see `noted`."""
+        return noted(self._declared)
 
     def doubts_of(self, experiments: Iterable[str]) -> list[Doubt]:
         """Return the findings on some experiments."""

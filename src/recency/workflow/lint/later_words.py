@@ -16,8 +16,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
     """Yield designs of self-paced times and mazes with a predictor of a later word."""
     for name, design in plan.designs.items():
         later = [n for n in names.used(design.formula) if names.split(n).shift > 0]
-        tasks = {plan.config["datasets"][dataset].get("task") for _, dataset, _ in design.uses}
-        if later and tasks & {"self_paced", "maze"}:
+        if later and plan.tasks(name) & {"self_paced", "maze"}:
             yield Finding(
                 name,
                 "formula",

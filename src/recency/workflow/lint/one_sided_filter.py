@@ -18,12 +18,12 @@ LOW = re.compile(r"time_ms\s*>=?\s*([\d.]+)|([\d.]+)\s*<=?\s*time_ms")
 def findings(plan: Plan) -> Iterator[Finding]:
     """Yield datasets of self-paced reading or mazes whose filters limit times on one side."""
     for name, dataset in plan.datasets.items():
-        if dataset.get("task") in ("eye_tracking", "mouse_tracking", "eeg"):
-            continue  # short fixations are removed, and no reader pauses within one
         asked = {
             measure for d in plan.designs.values() for _, used, measure in d.uses if used == name
         }
         for measure in sorted(asked):
+            if plan.task(name, measure) not in ("self_paced", "maze"):
+                continue  # short fixations are removed, and no reader pauses within one
             steps = dataset["measures"][measure]["filters"]
             text = " and ".join(dataset.get("filters", {}).get(step, "") for step in steps)
             lows = [float(a or b) for a, b in LOW.findall(text)]

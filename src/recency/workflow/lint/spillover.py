@@ -20,8 +20,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
         delayed = delay_terms.kernels(design.formula.predictors)
         if delayed or any(names.split(used_name).shift < 0 for used_name in used):
             continue
-        tasks = {plan.config["datasets"][dataset].get("task") for _, dataset, _ in design.uses}
-        if "self_paced" in tasks:
+        if "self_paced" in plan.tasks(name):
             yield Finding(
                 name,
                 "formula",
