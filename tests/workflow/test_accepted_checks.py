@@ -21,7 +21,9 @@ def study(*overlays, **changes):
 
 
 def listed(study):
-    return products.summary_settings(study)["notes"]
+    """Return the notes of the summary, without accepted findings of the linter."""
+    notes = products.summary_settings(study)["notes"]
+    return [note for note in notes if "docs/lint.md" not in note and "Accepted (" not in note]
 
 
 def test_the_paper_accepts_the_alignment_that_it_used():
@@ -106,7 +108,7 @@ def test_a_check_of_another_name_is_refused():
     config = strict_yaml.read(ROOT / "config.yaml", "config.yaml")
     loading.merge(config, {"datasets": {"natural_stories": {"accept": ["shiftet"]}}})
     loading.complete(config, ROOT)
-    told = "natural_stories → accept → 0: 'shiftet' is not one of .*did you mean 'shifted'"
+    told = "natural_stories → accept: no check or rule is called 'shiftet'; did you mean 'shifted'"
     with pytest.raises(InputError, match=told):
         checks.check(config, ROOT / "config.schema.yaml")
 

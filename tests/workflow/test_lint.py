@@ -2,7 +2,11 @@
 
 import copy
 import functools
+import importlib.util
 import json
+import os
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -59,6 +63,34 @@ def test_the_doubtful_configs_are_valid(names, overlay, rule):
 def test_every_rule_has_a_doubtful_config():
     assert {rule for *_, rule in EVERY} == set(lint.rules())
     assert len(EVERY) >= 90
+
+
+def test_the_page_of_the_rules_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("lint_page", ROOT / "setup" / "lint_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
+    assert text == f"{module.page()}\n", "python setup/lint_page.py > docs/lint.md"
+
+
+def test_rules_state_why_and_a_reference_in_one_line():
+    for rule in lint.rules():
+        about = lint.about(rule)
+        assert about.keys() - {"noted"} == {"table", "why", "reference"}, rule
+        assert 20 < len(about["why"]) < 160 and "\n" not in about["why"] and about["reference"], (
+            rule
+        )
+
+
+def test_rules_import_no_heavy_library():
+    code = "import sys; from recency.workflow import lint; from recency import plugins; "
+    code += "[plugins.load('recency.workflow.lint', name) for name in lint.rules()]; "
+    code += "print({'torch', 'pandas', 'rpy2', 'scipy', 'transformers'} & sys.modules.keys())"
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
 
 
 #: Overlays of config.yaml → the rules of which a plan of their `run` warns.

@@ -7,7 +7,7 @@ from recency.workflow.lint import Finding, Plan
 
 RULE = {
     "table": "lms",
-    "why": "The LM's surprisal is the frequency control itself, so the design cannot tell the two.",
+    "why": "The LM's surprisal is the frequency control itself, so that no design can separate the two.",
     "reference": "docs/regression.md",
 }
 
