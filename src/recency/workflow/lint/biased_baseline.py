@@ -6,7 +6,7 @@ from recency.workflow.lint import Finding, Plan
 
 RULE = {
     "table": "experiments",
-    "why": "Only a baseline LM without a bias shows what a bias adds; without one, a difference may be of either.",
+    "why": "The effect of a bias is the difference from an LM without one; between two biases, a difference may be of either.",
     "reference": "Clark, Oh & Schuler (2025), COLING",
 }
 

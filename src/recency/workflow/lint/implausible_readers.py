@@ -6,7 +6,7 @@ from recency.workflow.lint import Finding, Plan
 
 RULE = {
     "table": "datasets",
-    "why": "A simulation shows what an analysis recovers from real readers only if its effects and noise are of their size.",
+    "why": "An analysis that recovers effects of implausible size, or without noise, may not recover those of real readers.",
     "reference": "Smith & Levy (2013), Cognition 128, 302-319",
 }
 

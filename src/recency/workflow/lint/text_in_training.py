@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from recency import sources
 from recency.workflow.lint import Finding, Plan
-from recency.workflow.lint.identity import corpus_of
+from recency.workflow.lm_identity import corpus_of
 
 RULE = {
     "table": "experiments",

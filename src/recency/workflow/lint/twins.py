@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from recency.workflow.lint import Finding, Plan
-from recency.workflow.lint.identity import identity
+from recency.workflow.lm_identity import identity
 
 RULE = {
     "table": "experiments",

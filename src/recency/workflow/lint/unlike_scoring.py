@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from recency import config as configuration
 from recency.workflow.lint import Finding, Plan
-from recency.workflow.lint.identity import contexts
+from recency.workflow.lm_identity import contexts
 
 RULE = {
     "table": "experiments",

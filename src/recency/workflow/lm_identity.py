@@ -1,4 +1,4 @@
-"""What an LM computes, whatever its name and label: for rules that compare LMs."""
+"""What an LM computes, whatever its name and label: for lint rules that compare LMs."""
 
 import json
 from collections.abc import Mapping
