@@ -75,8 +75,8 @@ def test_what_each_computes(computed):
     assert computed["of_evaluation"] == "longest\n5\n"
     assert computed["of_config"] == "Spoken lists"
     assert computed["of_lint"] == [
-        ["experiments → mine → responses: one measure; add one [one_measure, docs/lint.md]"],
-        ["Accepted (one_measure): experiments → mine → responses: one measure."],
+        ["experiments → mine → responses: one measure; add one [one_measure]"],
+        ["experiments → mine → responses: one measure [one_measure]"],
     ]
     tracked, counted = computed["of_rule"]
     assert {"lengths.py", "others.lengths.lengths", "recency.evaluations.lengths.lengths"} & {

@@ -16,7 +16,7 @@ from loaded import study_of
 from project import ROOT, SCHEMA, assert_is_refused, load, merged
 
 from recency.evaluations.reading_times.delta_loglik import compare
-from recency.evaluations.report import noted
+from recency.evaluations.report import doubts
 from recency.workflow import checks, lint, products, reporting, targets
 
 EVERY = [(DEMO, *case) for case in DOUBTFUL] + [(OPEN, *case) for case in DOUBTFUL_OPEN]
@@ -145,7 +145,7 @@ def test_a_warning_names_place_problem_way_out_and_rule():
     (line,) = lint.lines(lint.check(lint.Plan(config_of(FORMULA % ""), root=ROOT)))
     assert line == (
         "designs → mine → formula: surprisal, previous_surprisal of interest without a slope by subject; "
-        "write (1 + surprisal + previous_surprisal | subject) [random_slopes, docs/lint.md]"
+        "write (1 + surprisal + previous_surprisal | subject) [random_slopes]"
     )
 
 
@@ -157,8 +157,8 @@ def test_accept_silences_in_the_entry_and_at_the_top_level(accept):
     checks.check(config, SCHEMA)
     doubts = lint.check(lint.Plan(config, root=ROOT))
     assert lint.lines(doubts) == []
-    start = "Accepted (random_slopes): designs → mine → formula: surprisal, previous_surprisal"
-    assert any(line.startswith(start) for line in lint.lines(doubts, accepted=True))
+    start = "designs → mine → formula: surprisal, previous_surprisal of interest without a slope by subject"
+    assert f"{start} [random_slopes]" in lint.lines(doubts, accepted=True)
 
 
 def test_another_entry_s_accept_silences_nothing():
@@ -188,19 +188,18 @@ def test_findings_of_several_entries_share_a_line():
     found = [lint.Finding(name, "lms", "is odd", "change it") for name in "abc"]
     doubts = [lint.Doubt("odd", "experiments", finding, False) for finding in found]
     doubts.append(lint.Doubt("odd", "experiments", lint.Finding("d", "", "is odd", "go"), True))
-    assert lint.lines(doubts) == [
-        "experiments → a → lms (and 2 more): is odd; change it [odd, docs/lint.md]"
-    ]
-    assert lint.lines(doubts, accepted=True) == ["Accepted (odd): experiments → d: is odd."]
+    assert lint.lines(doubts) == ["experiments → a → lms (and 2 more): is odd; change it [odd]"]
+    assert lint.lines(doubts, accepted=True) == ["experiments → d: is odd [odd]"]
 
 
 def test_summary_and_report_list_findings_and_accepted_ones():
     study = study_of(copy.deepcopy(config_of(FORMULA % "")))
     for settings in (products.summary_settings(study), reporting.settings(study)):
-        assert sum("[random_slopes, docs/lint.md]" in note for note in settings["notes"]) == 1
-        accepted = "Accepted (single_training): experiments → mine → seeds: "
-        assert sum(note.startswith(accepted) for note in settings["notes"]) == 1
-        assert [rule["rule"] for rule in settings["noted"]] == ["dependent_predictors", "few_units"]
+        listed = settings["doubts"]
+        assert [line.rpartition(" ")[2] for line in listed["warnings"]] == ["[random_slopes]"]
+        (accepted,) = listed["accepted"]
+        assert accepted.startswith("experiments → mine → seeds: ") and "single_training" in accepted
+        assert [rule["rule"] for rule in listed["noted"]] == ["dependent_predictors", "few_units"]
     expected = ["<results>/experiments/mine/delta_loglik.csv"]
     assert reporting.inputs(study)["delta_loglik"] == expected
 
@@ -217,7 +216,7 @@ def test_accepted_rules_change_no_parameter_of_a_job():
 def test_an_lm_that_is_listed_twice_is_evaluated_once():
     study = study_of(config_of("experiments: {mine: {lms: [Pythia, dVM-I, dVM-I]}}"))
     assert study.experiment("mine")["lms"] == ["Pythia", "dVM-I"]
-    assert "twins" in {doubt.rule for doubt in study.doubts}
+    assert "twins" in {doubt.rule for doubt in study.doubts_of(["mine"])}
 
 
 @pytest.mark.parametrize(
@@ -270,18 +269,23 @@ def test_what_fits_note_is_listed_by_its_rule(tmp_path):
         ("A", "mine", "FP", "eyes", "base: singular fit"),
         ("A", "few", "SPR", "spr@response=log", "3 sentences, fewer than 8"),
     ]
-    pd.DataFrame(rows, columns=noted.COLUMNS).to_csv(path, index=False)
+    pd.DataFrame(rows, columns=doubts.COLUMNS).to_csv(path, index=False)
     rules = lint.noted(config_of("{}"))
     assert [rule["rule"] for rule in rules] == ["dependent_predictors", "few_units"]
-    assert noted.lines([path], rules) == [
-        f"mine.SPR, design spr (2 LMs): {dropped} [dependent_predictors, docs/lint.md]",
-        "mine.SPR, design spr (1 LM): 7 subjects, fewer than 8 [few_units, docs/lint.md]",
-        "few.SPR, design spr@response=log (1 LM): 3 sentences, fewer than 8 [few_units, docs/lint.md]",
-    ]
+    found = doubts.lines({"warnings": ["a [b]"], "noted": rules}, [path])
+    assert found == (
+        [
+            "a [b]",
+            f"mine.SPR, design spr (2 LMs): {dropped} [dependent_predictors]",
+            "mine.SPR, design spr (1 LM): 7 subjects, fewer than 8 [few_units]",
+            "few.SPR, design spr@response=log (1 LM): 3 sentences, fewer than 8 [few_units]",
+        ],
+        [],
+    )
     config = config_of("{designs: {spr: {accept: [dependent_predictors]}}, accept: [few_units]}")
-    config["datasets"] |= {"mine": {}, "few": {}}
-    assert noted.lines([path], lint.noted(config)) == [
-        f"Accepted (dependent_predictors): mine.SPR, design spr (2 LMs): {dropped}.",
-        "Accepted (few_units): mine.SPR, design spr (1 LM): 7 subjects, fewer than 8.",
-        "Accepted (few_units): few.SPR, design spr@response=log (1 LM): 3 sentences, fewer than 8.",
-    ]
+    config["datasets"] = {**config["datasets"], "mine": {}, "few": {}}
+    assert doubts.lines({"noted": lint.noted(config)}, [path]) == ([], found[0][1:])
+    assert doubts.lines({}, [path]) == ([], [])
+    assert doubts.section([], []) == "" and doubts.headings([], []) == []
+    assert "<summary>2 doubtful settings, 1 accepted</summary>" in doubts.section(["a", "b"], ["<"])
+    assert "<li>&lt;</li>" in doubts.section([], ["<"])

@@ -10,11 +10,11 @@ from recency import config as configuration
 from recency import overrides
 from recency.evaluations import registry
 from recency.evaluations.registry import Product
-from recency.workflow import lint, regressions
+from recency.workflow import regressions
 from recency.workflow.study import Study
 
 #: The parameters of the summary's rule.
-SUMMARY = ("study", "experiments", "sections", "files", "notes", "noted")
+SUMMARY = ("study", "experiments", "sections", "files", "notes", "doubts")
 EXPERIMENT = "<results>/experiments/{experiment}"
 #: Formats of figures and tables; the report shows the first.
 FORMATS = {"figure": ("svg", "pdf", "png", "csv"), "table": ("html", "csv", "tex")}
@@ -277,7 +277,7 @@ def summary_settings(study: Study) -> dict:
     config, scale = study.config, of_trained(study)
     datasets = config["datasets"]
     return {
-        "noted": study.noted,
+        "doubts": study.listed_doubts,
         "study": f"{config['study']} ({scale['label']})" if "label" in scale else config["study"],
         "experiments": [
             {
@@ -302,9 +302,7 @@ def summary_settings(study: Study) -> dict:
                 if "simulate" in datasets[name]
             }
         )
-        + accepted_checks(study, config["run"])
-        + lint.lines(study.doubts)
-        + lint.lines(study.doubts, accepted=True),
+        + accepted_checks(study, config["run"]),
     }
 
 

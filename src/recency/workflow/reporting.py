@@ -21,7 +21,7 @@ FIRST = (
 )
 LAST = ("figure_training", "table_observations")
 #: The parameters of the page's rule.
-SETTINGS = ("study", "notes", "noted", "experiments", "corpora", "made", "lms", "labels")
+SETTINGS = ("study", "notes", "doubts", "experiments", "corpora", "made", "lms", "labels")
 #: Keys of the config with free text, which is never interpreted as markup.
 TEXT = ("label", "title", "cite", "licence", "note")
 
@@ -287,7 +287,7 @@ def settings(study: Study) -> dict:
     return {
         "study": summary["study"],
         "notes": summary["notes"],
-        "noted": summary["noted"],
+        "doubts": summary["doubts"],
         "experiments": [
             {
                 "title": part["title"],

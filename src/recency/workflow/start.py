@@ -210,7 +210,7 @@ def say_doubts(study: Study, workflow, asked: list[str] | None) -> None:
     """Log a line for each doubtful setting of the experiments that a run makes; `asked` are its targets."""
     if workflow.is_main_process:
         for line in lint.lines(study.doubts_of(targets.experiments(asked or [], study.config))):
-            logger.warning(line)
+            logger.warning(f"doubtful: {line}")
 
 
 def say_what(study: Study, workflow, logs: Sequence[str]) -> None:

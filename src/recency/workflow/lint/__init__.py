@@ -27,7 +27,6 @@ from recency.regression import predictor_names as names
 PACKAGE = "recency.workflow.lint"
 #: Tables whose entries may have `accept`.
 ACCEPTING = ("scales", "lms", "datasets", "designs", "experiments")
-PAGE = "docs/lint.md"
 
 
 @dataclass(frozen=True)
@@ -244,9 +243,8 @@ def _line(same: list[Doubt], accepted: bool) -> str:
     first = same[0]
     keys = filter(None, (first.table, first.finding.entry, first.finding.key))
     where = " → ".join(keys) + (f" (and {len(same) - 1} more)" if same[1:] else "")
-    if accepted:
-        return f"Accepted ({first.rule}): {where}: {first.finding.problem}."
-    return f"{where}: {first.finding.problem}; {first.finding.way_out} [{first.rule}, {PAGE}]"
+    way_out = "" if accepted else f"; {first.finding.way_out}"
+    return f"{where}: {first.finding.problem}{way_out} [{first.rule}]"
 
 
 class Linted:
@@ -270,15 +268,12 @@ class Linted:
             for name, design in config["designs"].items()
         }
 
-    @cached_property
-    def doubts(self) -> list[Doubt]:
-        """The findings on the experiments of `run`."""
-        return self.doubts_of(self.config["run"])
-
     @property
-    def noted(self) -> list[dict]:
-        """The rules whose findings fits note; see `noted`."""
-        return noted(self._declared)
+    def listed_doubts(self) -> dict[str, list]:
+        """The findings for summary and report; see recency.evaluations.report.doubts."""
+        doubts = self.doubts_of(self.config["run"])
+        accepted = lines(doubts, accepted=True)
+        return {"warnings": lines(doubts), "accepted": accepted, "noted": noted(self._declared)}
 
     def doubts_of(self, experiments: Iterable[str]) -> list[Doubt]:
         """Return the findings on some experiments."""
