@@ -28,6 +28,8 @@ def identity(plan: Plan, lm: str) -> str:
     kind = configuration.kind_of(settings)
     if "languages" in entry:
         parts: object = {code: identity(plan, m) for code, m in entry["languages"].items()}
+    elif kind == "mix" and 1 in entry.get("shares", ()) and "cache" not in entry:
+        return identity(plan, entry["interpolate"][entry["shares"].index(1)])
     elif kind == "mix":
         others = {k: v for k, v in entry.items() if k not in {*ABOUT, "interpolate"}}
         parts = [[identity(plan, member) for member in entry["interpolate"]], others]
@@ -117,6 +119,7 @@ def training(plan: Plan, lm: str) -> dict[str, object]:
         "vocabulary": _text(plan.config["tokenizers"][settings["tokenizer"]]),
         "number of training tokens": step * size if step else f"{recipe.get('epochs')} epochs",
         "family": architecture["family"],
+        "size": [architecture.get(key) for key in ("layers", "width", "feed_forward")],
         "recipe": compared,
     }
 
@@ -132,7 +135,7 @@ def differences(plan: Plan, lm: str, other: str) -> list[str]:
     if "weights" in a or "weights" in b:
         return ["weights"] if a and b and a.get("weights") != b.get("weights") else []
     families = {parts.get("family") for parts in (a, b)}
-    skipped = {"family"} | ({"recipe"} if len(families) > 1 else set())
+    skipped = {"family"} | ({"recipe", "size"} if len(families) > 1 else set())
     return [key for key in a if key in b and key not in skipped and a[key] != b[key]]
 
 

@@ -1,6 +1,6 @@
-"""Too few, or needlessly many, draws of the bootstrap."""
+"""Too few, or needlessly many, draws and resamples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from recency.workflow.lint import Finding, Plan
 
@@ -10,17 +10,25 @@ RULE = {
     "reference": "Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 19",
 }
 
-LIMITS = (100, 20_000)
+#: Keys of an experiment → least and largest plausible number.
+LIMITS = {
+    ("draws",): (100, 20_000),
+    ("ranks", "replicates"): (100, 20_000),
+    ("measured_memory", "replacements"): (20, 20_000),
+}
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """Yield experiments with implausible `draws`."""
+    """Yield experiments with implausible numbers of draws or resamples."""
     for name, experiment in plan.experiments.items():
-        draws = experiment.get("draws")
-        if draws is not None and not LIMITS[0] <= draws <= LIMITS[1]:
-            yield Finding(
-                name,
-                "draws",
-                f"{draws:,} draws are outside {LIMITS[0]} to {LIMITS[1]:,}",
-                "leave it out for the default, 500",
-            )
+        for keys, (low, high) in LIMITS.items():
+            value: object = experiment
+            for key in keys:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if isinstance(value, int) and not low <= value <= high:
+                yield Finding(
+                    name,
+                    " → ".join(keys),
+                    f"{value:,} is outside {low} to {high:,}",
+                    "leave it out for the default",
+                )

@@ -13,6 +13,8 @@ RULE = {
 #: Effect or noise → least and largest plausible value, ms.
 LIMITS = {"intercept": (100, 2000), "surprisal": (-5, 30), "previous_surprisal": (-5, 30)}
 NOISE = (10, 1000)
+#: Probability → its largest plausible value.
+SHARES = {"slips": 0.05, "lapses": 0.05, "wrong": 0.4}
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
@@ -34,4 +36,12 @@ def findings(plan: Plan) -> Iterator[Finding]:
                     f"simulate → readers → {key}",
                     f"{value:g} ms is outside {low:g} to {high:g} ms",
                     "published effects are about 4 ms a bit, and residuals about 100 ms",
+                )
+        for key, most in SHARES.items():
+            if readers.get(key, 0) > most:
+                yield Finding(
+                    name,
+                    f"simulate → readers → {key}",
+                    f"{readers[key]:.0%} is above {most:.0%}",
+                    "such readers would be excluded",
                 )

@@ -20,6 +20,7 @@ LIMITS = {
     ("sgd", "momentum"): (0, 0.99),
 }
 LEAST_CLIP, MOST_EPOCHS, MOST_WARMUP, MOST_MASKED = 1e-2, 100, 0.5, 0.6
+FEWEST_STEPS, LEAST_HIDDEN = 20, 0.5
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
@@ -45,6 +46,13 @@ def _others(recipe: Mapping) -> Iterator[tuple[str, str]]:
     steps = recipe.get("steps")
     if recipe.get("clip") is not None and recipe["clip"] < LEAST_CLIP:
         yield "clip", f"gradients are cut to a norm of {recipe['clip']:g}, which stops training"
+    if steps and steps < FEWEST_STEPS:
+        yield "steps", f"{steps} steps leave the network at its random start"
+    if (
+        recipe["schedule"] != "halving"
+        and recipe.get("minimum_learning_rate") == recipe["learning_rate"]
+    ):
+        yield "minimum_learning_rate", "the learning rate never decreases"
     if recipe.get("epochs", 0) > MOST_EPOCHS:
         yield "epochs", f"the text is read {recipe['epochs']:g} times, and will be memorised"
     if steps and recipe.get("warmup_steps", 0) > MOST_WARMUP * steps:
@@ -52,5 +60,8 @@ def _others(recipe: Mapping) -> Iterator[tuple[str, str]]:
     if list(recipe.get("betas", [])) != sorted(recipe.get("betas", [])):
         yield "betas", f"β₁, {recipe['betas'][0]:g}, is above β₂, {recipe['betas'][1]:g}"
     share = recipe.get("masking", {}).get("share", 0)
+    hidden = recipe.get("masking", {}).get("masked", 1)
+    if hidden < LEAST_HIDDEN:
+        yield "masking → masked", f"{1 - hidden:.0%} of the predicted tokens are not masked"
     if share > MOST_MASKED:
         yield "masking → share", f"{share:.0%} of the tokens are masked, and little context is left"

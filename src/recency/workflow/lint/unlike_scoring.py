@@ -12,6 +12,9 @@ RULE = {
     "reference": "Kuribayashi, Oseki, Brassard & Inui (2022), EMNLP, 10421-10436",
 }
 
+#: Settings of `scoring` that change surprisal, but for `future`, which experiments compare on purpose.
+AFFECTING = ("correction", "first_word", "leading_space", "metric")
+
 
 def findings(plan: Plan) -> Iterator[Finding]:
     """Yield experiments whose networks differ in window, stride or begin token."""
@@ -25,6 +28,11 @@ def findings(plan: Plan) -> Iterator[Finding]:
         ways = {
             "window": lambda lm: contexts(plan, lm),
             "stride": lambda lm: plan.settings(lm).get("stride"),
+            "scoring": lambda lm: {
+                key: value
+                for key, value in plan.settings(lm).get("scoring", {}).items()
+                if key in AFFECTING
+            },
             "bos": lambda lm: bool(plan.settings(lm).get("bos", True)),
         }
         for key, way in ways.items():
@@ -32,9 +40,10 @@ def findings(plan: Plan) -> Iterator[Finding]:
             known = {
                 lm: value for lm, value in values.items() if key == "stride" or value is not None
             }
-            if len(set(known.values())) > 1:
-                first, *others = known.items()
-                lm, value = next(item for item in others if item[1] != first[1])
+            (first, *others) = known.items() if known else ((None, None),)
+            other = next((item for item in others if item[1] != first[1]), None)
+            if other is not None:
+                lm, value = other
                 yield Finding(
                     name,
                     "lms",
