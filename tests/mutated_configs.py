@@ -144,6 +144,7 @@ def outcome(config):
             products.outputs(study, name)
         products.of_run(study)
         _ = study.files.described
+        _ = study.listed_doubts
     except (InputError, ConfigError) as error:
         return None, str(error).splitlines()
     return study, []
