@@ -41,6 +41,7 @@ def config_of(overlay, names=DEMO):
 def warned(overlay, names=DEMO):
     """Return the rules that warn of a config with an overlay."""
     doubts = lint.check(lint.Plan(config_of(overlay, names), root=ROOT))
+    assert not any(doubt.finding.problem.startswith(lint.FAILED) for doubt in doubts)
     return {doubt.rule for doubt in doubts if not doubt.is_accepted}
 
 
@@ -190,6 +191,16 @@ def test_findings_of_several_entries_share_a_line():
     doubts.append(lint.Doubt("odd", "experiments", lint.Finding("d", "", "is odd", "go"), True))
     assert lint.lines(doubts) == ["experiments → a → lms (and 2 more): is odd; change it [odd]"]
     assert lint.lines(doubts, accepted=True) == ["experiments → d: is odd [odd]"]
+
+
+def test_a_rule_that_fails_stops_no_run(monkeypatch):
+    def load(package, name):
+        raise SyntaxError("invalid syntax")
+
+    monkeypatch.setattr(lint.plugins, "load", load)
+    (line,) = lint.lines(lint.check(lint.Plan(config_of("{}"), root=ROOT), ["twins"]))
+    expected = "experiments: the rule could not be applied (SyntaxError: invalid syntax); "
+    assert line.startswith(expected) and line.endswith(" [twins]")
 
 
 def test_summary_and_report_list_findings_and_accepted_ones():

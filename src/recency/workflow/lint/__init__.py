@@ -29,6 +29,10 @@ PACKAGE = "recency.workflow.lint"
 ACCEPTING = ("scales", "lms", "datasets", "designs", "experiments")
 
 
+#: Beginning of the finding of a rule that fails.
+FAILED = "the rule could not be applied"
+
+
 @dataclass(frozen=True)
 class Finding:
     """A doubtful setting: the entry of the rule's table, its key, the problem, the way out.
@@ -194,7 +198,7 @@ def rules(table: str | None = None) -> list[str]:
 
 def about(rule: str) -> Mapping[str, str]:
     """Return the `RULE` of a rule: table, why, reference."""
-    return plugins.constant(PACKAGE, rule, "RULE")
+    return {"table": "", **plugins.constant(PACKAGE, rule, "RULE")}
 
 
 def check(plan: Plan, only: Iterable[str] | None = None) -> list[Doubt]:
@@ -204,11 +208,20 @@ def check(plan: Plan, only: Iterable[str] | None = None) -> list[Doubt]:
     for rule in rules() if only is None else only:
         table = about(rule)["table"]
         entries = plan.config.get(table, {}) if table in ACCEPTING else {}
-        module = plugins.load("recency.workflow.lint", rule)
-        for finding in dict.fromkeys(module.findings(plan)):
+        for finding in _findings(rule, plan):
             there = entries.get(finding.entry, {}).get("accept", ())
             doubts.append(Doubt(rule, table, finding, rule in everywhere or rule in there))
     return doubts
+
+
+def _findings(rule: str, plan: Plan) -> list[Finding]:
+    """Return the findings of a rule, each once; of one that fails, this fact, since none stops a run."""
+    try:
+        module = plugins.load("recency.workflow.lint", rule)
+        return list(dict.fromkeys(module.findings(plan)))
+    except Exception as error:  # noqa: BLE001, a rule may be another package's
+        text = f"{FAILED} ({type(error).__name__}: {error})"
+        return [Finding("", "", text, "tell its author, and check by eye what it checks")]
 
 
 def noted(config: Mapping) -> list[dict]:
