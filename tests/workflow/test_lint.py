@@ -13,7 +13,7 @@ import pytest
 import yaml
 from doubtful_configs import DEMO, DOUBTFUL, DOUBTFUL_OPEN, DOUBTFUL_PAPER, MINE, OPEN, SOUND
 from loaded import study_of
-from project import ROOT, SCHEMA, assert_is_refused, load, merged
+from project import ROOT, SCHEMA, assert_is_refused, load, merged, plan_once
 
 from recency.evaluations.reading_times.delta_loglik import compare
 from recency.evaluations.report import doubts
@@ -300,3 +300,13 @@ def test_what_fits_note_is_listed_by_its_rule(tmp_path):
     assert doubts.section([], []) == "" and doubts.headings([], []) == []
     assert "<summary>2 doubtful settings, 1 accepted</summary>" in doubts.section(["a", "b"], ["<"])
     assert "<li>&lt;</li>" in doubts.section([], ["<"])
+
+
+@pytest.mark.merge
+def test_the_plan_warns_of_its_own_targets():
+    done = plan_once("theories")
+    start = "doubtful: experiments → theories → "
+    assert done.returncode == 0 and f"{start}responses: natural_stories has `offset: 0`" in done.stdout
+    assert f"{start}seeds: " in done.stdout and done.stdout.count("doubtful: ") == 2
+    done = plan_once("check_ucl_spr")
+    assert done.returncode == 0 and "doubtful: " not in done.stdout
