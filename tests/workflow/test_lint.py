@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -17,6 +18,10 @@ from project import ROOT, SCHEMA, assert_is_refused, load, merged, plan_once
 
 from recency.evaluations.reading_times.delta_loglik import compare
 from recency.evaluations.report import doubts
+from recency.mixed.fitting import fit_model
+from recency.mixed.formula import parse
+from recency.mixed.least_squares import fit_least_squares
+from recency.mixed.levels import Levels
 from recency.workflow import checks, lint, products, reporting, targets
 
 EVERY = [(DEMO, *case) for case in DOUBTFUL] + [(OPEN, *case) for case in DOUBTFUL_OPEN]
@@ -271,12 +276,31 @@ def test_few_subjects_and_sentences_of_the_data_are_noted(tmp_path):
     assert note_of(tmp_path, 1, engine="ols") == ""  # of means over subjects
 
 
+LME4 = "fixed-effect model matrix is rank deficient so dropping 1 column / coefficient"
+
+
+def test_the_notes_of_fits_are_those_of_the_rules():
+    """Fits that drop a dependent predictor say so in the words that the rule knows."""
+    random = np.random.default_rng(1)
+    subject = np.repeat(np.arange(8), 20)
+    x = random.normal(size=160)
+    y = 300 + 5 * x + random.normal(size=8)[subject] + random.normal(size=160)
+    data, groups = {"x": x, "z": 2 * x}, {"subject": Levels(subject, list("abcdefgh"))}
+    model = parse("y ~ x + z + (1 | subject)")
+    searched = fit_model(model, data, y, groups, "cross_products", "gaussian", confirm=False)
+    _, least_squares = fit_least_squares(parse("y ~ x + z"), data, y)
+    marks = lint.about("dependent_predictors")["noted"]
+    for note in (searched.note, *least_squares, LME4):
+        assert any(mark in note for mark in marks), note
+
+
 def test_what_fits_note_is_listed_by_its_rule(tmp_path):
     path = tmp_path / "delta_loglik.csv"
     dropped = "fixed effects that depend on others were dropped: x"
     rows = [
         ("A", "mine", "SPR", "spr", f"full: {dropped}; 7 subjects, fewer than 8"),
         ("B", "mine", "SPR", "spr", f"seed 1: full: odd; {dropped}"),
+        ("C", "mine", "GP", "eyes", f"full: {LME4}; base: {LME4}"),
         ("A", "mine", "FP", "eyes", "base: singular fit"),
         ("A", "few", "SPR", "spr@response=log", "3 sentences, fewer than 8"),
     ]
@@ -289,11 +313,15 @@ def test_what_fits_note_is_listed_by_its_rule(tmp_path):
             "a [b]",
             f"mine.SPR, design spr (2 LMs): {dropped} [dependent_predictors]",
             "mine.SPR, design spr (1 LM): 7 subjects, fewer than 8 [few_units]",
+            f"mine.GP, design eyes (1 LM): {LME4} [dependent_predictors]",
             "few.SPR, design spr@response=log (1 LM): 3 sentences, fewer than 8 [few_units]",
         ],
         [],
     )
-    config = config_of("{designs: {spr: {accept: [dependent_predictors]}}, accept: [few_units]}")
+    accept = "accept: [dependent_predictors]"
+    config = config_of(
+        f"{{designs: {{spr: {{{accept}}}, eyes: {{{accept}}}}}, accept: [few_units]}}"
+    )
     config["datasets"] = {**config["datasets"], "mine": {}, "few": {}}
     assert doubts.lines({"noted": lint.noted(config)}, [path]) == ([], found[0][1:])
     assert doubts.lines({}, [path]) == ([], [])
@@ -306,7 +334,9 @@ def test_what_fits_note_is_listed_by_its_rule(tmp_path):
 def test_the_plan_warns_of_its_own_targets():
     done = plan_once("theories")
     start = "doubtful: experiments → theories → "
-    assert done.returncode == 0 and f"{start}responses: natural_stories has `offset: 0`" in done.stdout
+    assert (
+        done.returncode == 0 and f"{start}responses: natural_stories has `offset: 0`" in done.stdout
+    )
     assert f"{start}seeds: " in done.stdout and done.stdout.count("doubtful: ") == 2
     done = plan_once("check_ucl_spr")
     assert done.returncode == 0 and "doubtful: " not in done.stdout

@@ -1,7 +1,7 @@
 """Findings of the linter (recency.workflow.lint) in summary and report: of settings, and of fits.
 
 `doubts` is a mapping of `warnings` and `accepted`, lines on the config's settings, and `noted`, the rules
-whose findings fits note as well: rule, table, `noted` (part of such a note), `accepted` (entries of the
+whose findings fits note as well: rule, table, `noted` (parts of such notes), `accepted` (entries of the
 table that accept it).
 """
 
@@ -36,7 +36,9 @@ def lines(doubts: Mapping, delta_loglik: Iterable[File] = ()) -> tuple[list[str]
         for row in pd.read_csv(path, usecols=COLUMNS, dtype=str).fillna("").to_dict("records"):
             response = f"{row['dataset']}.{row['measure']}, design {row['design']}"
             for part in dict.fromkeys(_MODEL.sub("", text) for text in row["note"].split("; ")):
-                for about in (about for about in doubts["noted"] if about["noted"] in part):
+                for about in (
+                    a for a in doubts["noted"] if any(text in part for text in a["noted"])
+                ):
                     entry = row[ENTRIES[about["table"]]].partition("@")[0]
                     key = (response, part, about["rule"], entry in about["accepted"])
                     grouped.setdefault(key, {})[row["lm"]] = None

@@ -3,8 +3,8 @@
 A rule is a module of this package, or of another one (an entry point of `recency.lint`), with
 
 - `RULE`, a literal: `table`, the table of the config whose entries it reports ("" for keys at the
-  top level), `why` in one line, and a `reference`; and `noted`, part of the note by which a fit reports
-  the same of the data, if any does;
+  top level), `why` in one line, and a `reference`; and `noted`, parts of the notes by which fits
+  report the same of the data, if any do;
 - `findings(plan)`, which yields a `Finding` for each fault of the experiments of a run.
 
 Rules read the config when a run is planned, without PyTorch, R or pandas. Their warnings are printed

@@ -15,7 +15,7 @@ RULE = {
     "table": "designs",
     "why": "Of linearly dependent predictors one has no effect of its own: it is dropped, and which one depends on their order.",
     "reference": "Belsley, Kuh & Welsch (1980), Regression Diagnostics, chapter 3",
-    "noted": "depend on others",
+    "noted": ["depend on others", "rank deficient"],
 }
 
 ROWS = 97

@@ -9,7 +9,7 @@ RULE = {
     "table": "datasets",
     "why": "Variances between fewer than about eight subjects or items are hardly estimated, and intervals by them are too narrow.",
     "reference": "Bolker et al. (2009), Trends in Ecology & Evolution 24, 127-135",
-    "noted": "fewer than 8",
+    "noted": ["fewer than 8"],
 }
 
 
