@@ -77,7 +77,7 @@ rule summary:
     conda:
         "../envs/plot.yaml"
     params:
-        **products.summary_settings(study),
+        **products.summary_parameters(study),
     script:
         "../workflow/scripts/experiments/summary.py"
 

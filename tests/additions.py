@@ -231,6 +231,19 @@ def start(y):
 def expectation(eta):
     return eta[:, 0]
 '''
+LINT = '''"""Experiments with one measure."""
+
+from recency.workflow.lint import Finding
+
+RULE = {"table": "experiments", "why": "One measure is one view.", "reference": "nobody"}
+
+
+def findings(plan):
+    """Yield experiments with one measure."""
+    for name in plan.experiments:
+        if len({response["measure"] for response in plan.responses(name)}) == 1:
+            yield Finding(name, "responses", "one measure", "add one")
+'''
 MODULES = {
     "biases": ("root", BIAS),
     "memories": ("leaky", MEMORY),
@@ -241,6 +254,7 @@ MODULES = {
     "likelihoods": ("laplace", LIKELIHOOD),
     "statistics": ("by_cluster", STATISTIC),
     "families": ("student", FAMILY),
+    "lint": ("one_measure", LINT),
 }
 EVALUATION = {
     "__init__.py": "",

@@ -194,6 +194,20 @@ def of_config():
     return config["datasets"]["spoken"]["label"]
 
 
+def of_lint():
+    """Return the warnings of the rule, and of a config that accepts it at the top level."""
+    from recency.workflow import checks, lint, loading
+
+    config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
+    shown = []
+    for accept in ([], ["one_measure"]):
+        config |= {"accept": accept}
+        checks.check(config, Path("config.schema.yaml"))
+        doubts = lint.check(lint.Plan(config, ["mine"]), ["one_measure"])
+        shown += [lint.lines(doubts, accepted=bool(accept))]
+    return shown
+
+
 def of_rule():
     """Return the files whose fingerprints the evaluation's own rule has, and how its jobs count."""
     from recency.workflow import costs, listing

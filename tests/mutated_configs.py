@@ -128,7 +128,7 @@ def cases(many, seed=1):
 
 def outcome(config):
     """Return what a config comes to: its study if it is accepted, or the lines that refuse it."""
-    from recency.workflow import plan_checks, products
+    from recency.workflow import lint, plan_checks, products
     from recency.workflow.faults import ConfigError
     from recency.workflow.study import Study
 
@@ -144,6 +144,8 @@ def outcome(config):
             products.outputs(study, name)
         products.of_run(study)
         _ = study.files.described
+        if failed := [line for line in study.listed_doubts["warnings"] if lint.FAILED in line]:
+            raise AssertionError(failed)
     except (InputError, ConfigError) as error:
         return None, str(error).splitlines()
     return study, []

@@ -74,6 +74,10 @@ def test_what_each_computes(computed):
     assert 0.01 < exact < 0.99 and p == pytest.approx(exact, abs=0.01)
     assert computed["of_evaluation"] == "longest\n5\n"
     assert computed["of_config"] == "Spoken lists"
+    assert computed["of_lint"] == [
+        ["experiments → mine → responses: one measure; add one [one_measure]"],
+        ["experiments → mine → responses: one measure [one_measure]"],
+    ]
     tracked, counted = computed["of_rule"]
     assert {"lengths.py", "others.lengths.lengths", "recency.evaluations.lengths.lengths"} & {
         *tracked

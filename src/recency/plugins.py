@@ -54,6 +54,7 @@ KINDS = {
     "families": Kind("recency.mixed.densities", "family of responses", "PREDICTORS"),
     "statistics": Kind("recency.stats.statistics", "test statistic", "columns"),
     "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", "/"),
+    "lint": Kind("recency.workflow.lint", "lint rule", "RULE"),
 }
 _GROUPS = {kind.package: f"recency.{name}" for name, kind in KINDS.items()}
 

@@ -106,7 +106,7 @@ def test_a_check_of_another_name_is_refused():
     config = strict_yaml.read(ROOT / "config.yaml", "config.yaml")
     loading.merge(config, {"datasets": {"natural_stories": {"accept": ["shiftet"]}}})
     loading.complete(config, ROOT)
-    told = "natural_stories → accept → 0: 'shiftet' is not one of .*did you mean 'shifted'"
+    told = "natural_stories → accept: no check or rule is called 'shiftet'; did you mean 'shifted'"
     with pytest.raises(InputError, match=told):
         checks.check(config, ROOT / "config.schema.yaml")
 

@@ -107,8 +107,17 @@ def test_the_report_begins_with_the_answer(finished):
     order = [html.escape(told["sentences"][0]), f"<h2>{html.escape(title)}"]
     places = [page.index(each) for each in (*order, "<h2>How it was made", "<h2>Not run")]
     assert places == sorted(places) and "{{" not in page
+    # The linter's findings: of the tiny study's texts, and what the demo accepts.
+    doubts = re.search(r"<details class='note warning'>.*?</details>", page)[0]
+    assert "<summary>1 doubtful setting, 2 accepted</summary>" in doubts
+    assert "3 items, fewer than 8" in doubts and "[single_training]" in doubts
+    summary = (results / "summary.txt").read_text()
+    assert (
+        "Doubtful (docs/lint.md):\n- datasets → simulated_spr → simulate (and 1 more): 3" in summary
+    )
+    assert "Doubtful, accepted by the config:\n- designs → eye_tracking → formula: " in summary
     # Keys of the config are no labels, and no two corpora are labelled alike.
-    text = re.sub(r"<[^>]*>", " ", page[page.index("<body>") :])
+    text = re.sub(r"<[^>]*>", " ", page[page.index("<body>") :].replace(doubts, ""))
     assert "simulated_spr" not in text and "simulated_eye_tracking" not in text
     assert {"Simulated (SPR)", "Simulated (FP)"} <= set(re.findall(r"Simulated \(\w+\)", text))
 

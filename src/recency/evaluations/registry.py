@@ -198,9 +198,9 @@ def settings(key: str, config: Mapping, experiment: str) -> dict:
 
 def complete_schema(core: dict) -> dict:
     """Add evaluations' schemas, and the names of checks and endpoints, to the config's schema."""
-    for kind, names in (("dataset", overrides.OF_DATASET), ("lm", overrides.OF_LM)):
-        what = "dataset" if kind == "dataset" else "LM's surprisal"
-        core["$defs"][kind]["properties"]["accept"] = overrides.schema(names, what)
+    for kind in ("scale", "lm", "dataset", "design", "experiment"):
+        core["$defs"][kind]["properties"]["accept"] = overrides.schema(f"{kind}s")
+    core["properties"]["accept"] = overrides.schema("")
     experiment = core["$defs"]["experiment"]
     published = experiment["properties"]["published"]["properties"]
     for name in evaluations():

@@ -10,6 +10,9 @@ import pandas as pd
 from recency import history, plugins
 from recency.evaluations.reading_times import table_observations
 from recency.evaluations.report import answer
+from recency.evaluations.report.doubts import headings
+from recency.evaluations.report.doubts import lines as doubtful_lines
+from recency.evaluations.report.doubts import section as doubtful_section
 from recency.figures import bases, comparison, style, tables
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison, Described
@@ -140,6 +143,7 @@ def main(
     study: str,
     files: Mapping[str, str],
     notes: Iterable[str] = (),
+    doubts: Mapping | None = None,
     others: Files = (),
     sections: Iterable[Mapping[str, str]] = (),
     histories: Files = (),
@@ -150,13 +154,15 @@ def main(
     intervals and verdict.json are matched by their folder's name. `others` are tables of other
     evaluations; `sections` have the heading of each, and the module whose `summary(path)` makes it.
     `files` lists the output files for the reader; `notes` come first (simulated reading times, for
-    example), as do code changes in `histories`, networks' config.json.
+    example), as do code changes in `histories`, networks' config.json, and `doubts`, findings of the
+    linter (recency.evaluations.report.doubts).
     """
     deltas, interval_paths, verdict_paths = (
         {Path(path).parent.name: Path(path) for path in paths}
         for paths in (delta_loglik, intervals, verdicts)
     )
     experiments, notes = list(experiments), [*notes, *history.notes(histories)]
+    doubtful = doubtful_lines(doubts or {}, delta_loglik)
     verdict_of = {k: json.loads(p.read_text(encoding="utf-8")) for k, p in verdict_paths.items()}
     title = "Which memory constraint reads most like a person?"
     lines: list[str] = []
@@ -169,9 +175,15 @@ def main(
         parts.append(f"<p><b>{tables.html.escape(sentence)}</b></p>")
     lines += [""] * bool(lines)
     lines += [title, f"study: {study}"]
-    lines += [*(line for note in notes for line in textwrap.wrap(note, WIDTH)), ""]
+    lines += [line for note in notes for line in textwrap.wrap(note, WIDTH)]
+    for heading, listed in headings(*doubtful):
+        lines.append(heading)
+        for doubt in listed:
+            lines += textwrap.wrap(doubt, WIDTH, initial_indent="- ", subsequent_indent="  ")
+    lines.append("")
     parts.append(f"<p class='note'>Study: {tables.html.escape(study)}</p>")
     parts += [f"<p class='note'><b>{tables.html.escape(note)}</b></p>" for note in notes]
+    parts.append(doubtful_section(*doubtful))
 
     def add(heading: str, table: Table) -> None:
         lines.extend([*([heading] if heading else []), *plain(table), ""])

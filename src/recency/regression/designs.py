@@ -18,6 +18,8 @@ from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression import delay_terms
 from recency.regression import predictor_names as names
 
+FEWEST_LEVELS = 8
+"""Number of levels of a grouping factor below which its variance is hardly estimated."""
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),

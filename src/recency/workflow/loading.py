@@ -129,12 +129,17 @@ def entries_of(files: dict[str, dict[str, dict]]) -> dict[str, dict]:
 
 
 def _written_out(lms: object, groups: dict) -> object:
-    """Return a list of LMs with groups expanded and without repetitions."""
+    """Return a list of LMs with groups expanded, whose LMs are listed once.
+
+    An LM that is itself named twice stays so, for the lint rule `twins`.
+    """
     if not isinstance(lms, list) or not all(isinstance(name, str) for name in lms):
         return lms
-    names: dict[str, None] = {}
+    names: list[str] = []
     for name in lms:
         members = groups.get(name)
         listed = isinstance(members, list) and all(isinstance(lm, str) for lm in members)
-        names |= dict.fromkeys(members if listed else [name])
-    return list(names)
+        once = lms.count(name) == 1
+        added = members if listed else [name]
+        names += [lm for lm in dict.fromkeys(added) if lm not in names or not (listed or once)]
+    return names

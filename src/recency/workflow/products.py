@@ -1,6 +1,7 @@
 """Figures and tables of experiments: their files, inputs, and entries in the report."""
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from snakemake.io import report
@@ -12,6 +13,8 @@ from recency.evaluations.registry import Product
 from recency.workflow import regressions
 from recency.workflow.study import Study
 
+#: The parameters of the summary's rule.
+SUMMARY = ("study", "experiments", "sections", "files", "notes", "doubts")
 EXPERIMENT = "<results>/experiments/{experiment}"
 #: Formats of figures and tables; the report shows the first.
 FORMATS = {"figure": ("svg", "pdf", "png", "csv"), "table": ("html", "csv", "tex")}
@@ -260,11 +263,21 @@ def _pretrained(study: Study) -> list[str]:
     return [f"Not trained in this study: {', '.join(labels.values())}."] if labels else []
 
 
+def summary_parameters(study: Study) -> dict:
+    """Return keyword → function of wildcards, for the parameters of the summary's rule.
+
+    They are computed when the job is planned, because Snakemake reads the rules again in every job.
+    """
+    cached = cache(lambda: summary_settings(study))
+    return {key: lambda wildcards, key=key: cached()[key] for key in SUMMARY}
+
+
 def summary_settings(study: Study) -> dict:
     """Return the parameters of the summary."""
     config, scale = study.config, of_trained(study)
     datasets = config["datasets"]
     return {
+        "doubts": study.listed_doubts,
         "study": f"{config['study']} ({scale['label']})" if "label" in scale else config["study"],
         "experiments": [
             {

@@ -21,7 +21,7 @@ FIRST = (
 )
 LAST = ("figure_training", "table_observations")
 #: The parameters of the page's rule.
-SETTINGS = ("study", "notes", "experiments", "corpora", "made", "lms", "labels")
+SETTINGS = ("study", "notes", "doubts", "experiments", "corpora", "made", "lms", "labels")
 #: Keys of the config with free text, which is never interpreted as markup.
 TEXT = ("label", "title", "cite", "licence", "note")
 
@@ -254,6 +254,11 @@ def inputs(study: Study) -> dict[str, list[str] | str]:
             for part in parts
             if part["ranked"]
         ],
+        "delta_loglik": [
+            f"{products.EXPERIMENT}/delta_loglik.csv".format(experiment=part["name"])
+            for part in parts
+            if part["ranked"]
+        ],
         "others": [entry["file"] for part in parts for entry in part["summaries"]],
         "checks": _checks(study),
         "histories": products.histories(study),
@@ -282,6 +287,7 @@ def settings(study: Study) -> dict:
     return {
         "study": summary["study"],
         "notes": summary["notes"],
+        "doubts": summary["doubts"],
         "experiments": [
             {
                 "title": part["title"],

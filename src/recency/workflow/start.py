@@ -21,9 +21,9 @@ from recency.workflow import (
     failure_notice,
     installed,
     leftovers,
+    lint,
     loading,
     machine,
-    notices,
     plan_checks,
     products,
     results_folder,
@@ -92,7 +92,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in [*renamed, *result.left_out(), *notices.lines(config)]:
+        for line in [*renamed, *result.left_out()]:
             logger.warning(line)
     return result
 
@@ -161,7 +161,7 @@ def complete_rules(study: Study, workflow, root: str) -> None:
     snakemake_patches.record_finished_jobs_only()
     results_folder.require_owner(study, workflow)
     keep_handlers(study, workflow)
-    require_targets(study, workflow)
+    say_doubts(study, workflow, require_targets(study, workflow))
 
 
 def named_files(study: Study) -> str:
@@ -185,24 +185,34 @@ def require_free_names(study: Study, workflow) -> None:
             taken[name] = "an experiment" if table == "experiments" else "a target"
 
 
-def require_targets(study: Study, workflow) -> None:
+def require_targets(study: Study, workflow) -> list[str] | None:
     """Refuse unknown targets on the command line, with the nearest known one.
 
-    Snakemake would raise a MissingRuleException only after planning all other targets.
+    Snakemake would raise a MissingRuleException only after planning all other targets. Returns the
+    targets; None without a command line of this workflow's own.
     """
     if (
         not workflow.is_main_process
         or "snakemake" not in Path(sys.argv[0]).parts
         or is_module(workflow)
     ):
-        return  # a job, a program that reads the Snakefile, or another workflow with its own targets
+        return None  # a job, a program that reads the Snakefile, or a workflow with its own targets
     from snakemake.cli import parse_args
 
     rules = {rule.name for rule in workflow.rules}
+    asked = parse_args(sys.argv[1:])[1].targets
     try:
-        targets.require_known(parse_args(sys.argv[1:])[1].targets, study.config, rules)
+        targets.require_known(asked, study.config, rules)
     except InputError as error:
         raise ConfigError(str(error)) from None
+    return asked
+
+
+def say_doubts(study: Study, workflow, asked: list[str] | None) -> None:
+    """Log a line for each doubtful setting of the experiments that a run makes; `asked` are its targets."""
+    if workflow.is_main_process:
+        for line in lint.lines(study.doubts_of(targets.experiments(asked or [], study.config))):
+            logger.warning(f"doubtful: {line}")
 
 
 def say_what(study: Study, workflow, logs: Sequence[str]) -> None:

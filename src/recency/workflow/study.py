@@ -1,7 +1,6 @@
 """The study as an object: its expanded config and the paths of its files, for the rules.
 
-`<results>` and `<resources>` in paths are Snakemake's path variables. Methods here are general;
-functions specific to an evaluation are in the evaluation's folder.
+`<results>` and `<resources>` in paths are Snakemake's path variables. Methods here are general.
 """
 
 import glob
@@ -11,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from recency import config as configuration
-from recency import grids, languages, plugins
+from recency import grids, languages, overrides, plugins
 from recency.evaluations import registry
 from recency.regression.designs import smooth
 from recency.scoring import measures
@@ -19,6 +18,7 @@ from recency.scoring.lm_spec import WEIGHT_KEYS
 from recency.workflow.absent import Absent
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
+from recency.workflow.lint import Linted
 from recency.workflow.ranked import Ranked
 
 #: Defaults of n-gram LMs.
@@ -27,7 +27,7 @@ NGRAM |= {"text_rule": "displayed", "distance": 1}
 
 
 @dataclass
-class Study(Ranked, Absent):
+class Study(Ranked, Absent, Linted):
     """A checked config with the project's folder, mirrors, and whether the run is only planned.
 
     `place` expands path variables (`<results>` …), after the Snakefile has defined them. Experiments
@@ -42,6 +42,7 @@ class Study(Ranked, Absent):
     resolve: Callable[[str], str] = str
 
     def __post_init__(self):
+        self.declare()
         self.grids = grids.expand(self.config)
         self.config["designs"] = {n: smooth(d) for n, d in self.config["designs"].items()}
         self.scale = self.config["scales"][self.config["scale"]]
@@ -136,8 +137,8 @@ class Study(Ranked, Absent):
 
     def accepted(self, dataset: str, lm: str | None = None) -> list[str]:
         """Return the checks that a dataset, and an LM's surprisal of it, may fail."""
-        of_lm = self.config["lms"][lm].get("accept", []) if lm else []
-        return [*self.config["datasets"][dataset].get("accept", []), *of_lm]
+        entries = [("datasets", dataset)] + ([("lms", lm)] if lm else [])
+        return [c for table, n in entries for c in overrides.checks(self.config[table][n], table)]
 
     def offset(self, dataset: str) -> int | None:
         """Return the parser's shift of the times in words, None if it has no such option."""

@@ -83,6 +83,26 @@ def require_distinct(config: Mapping) -> None:
             )
 
 
+def experiments(asked: Iterable[str], config: Mapping) -> list[str]:
+    """Return the experiments of the targets of a run.
+
+    Those of `run` for no target, `all` and files; none for other targets, such as exports.
+
+    Parameters
+    ----------
+    asked : iterable of str
+        The targets on the command line.
+    config : mapping
+        The complete config.
+    """
+    named: dict[str, None] = {}
+    for name in [*map(str, asked)] or ["all"]:
+        of = config.get("targets", {}).get(name, {"experiment": name})["experiment"]
+        whole = name == "all" or os.sep in name
+        named |= dict.fromkeys(config["run"] if whole else [of])
+    return [name for name in named if name in config["experiments"]]
+
+
 def require_known(asked: Iterable[str], config: Mapping, rules: Collection[str]) -> None:
     """Raise InputError, with the nearest name, for a target that is neither a rule nor a file.
 

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 
 from recency import config as configuration
-from recency import plugins, sources
+from recency import overrides, plugins, sources
 from recency.errors import InputError
 from recency.names import nearest
 from recency.reading import join_keys
 from recency.scoring import measures
 from recency.scoring.next_word import word_entropy_settings
-from recency.workflow import option_checks, schema_checks
+from recency.workflow import lint, option_checks, schema_checks
 from recency.workflow.schema_checks import short
 
 PUBLISHED = Path("data", "published")
@@ -239,7 +239,17 @@ def _corpus(look: Lookup, corpus: Mapping) -> Faults:
                 yield ("options", reader, *path), text
 
 
+def _accept(table: str | None, look: Lookup, accept: list[str]) -> Faults:
+    """Yield names that are neither a check of a table's entries nor a lint rule that reports them."""
+    known = [*overrides.CHECKS.get(table or "", ()), *lint.rules(table)]
+    for name in accept:
+        if name not in known:
+            yield (), f"no check or rule is called {plugins.unknown(lint.PACKAGE, name, known)}"
+
+
 CHECKS: dict[str, Callable[[Lookup, object], Faults]] = {
+    "accept": partial(_accept, None),
+    **{f"accept_{table}": partial(_accept, table) for table in lint.ACCEPTING},
     "bias": partial(_form, "biases"),
     "byte_range": _byte_range,
     "checkpoint": _checkpoint,

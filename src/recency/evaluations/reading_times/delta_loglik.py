@@ -22,6 +22,7 @@ from recency.errors import InputError
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
 from recency.figures.paths import File, write_csv
 from recency.files import atomic
+from recency.regression.designs import FEWEST_LEVELS
 from recency.stats.crossed_samples import Scores, Tables
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
@@ -282,6 +283,7 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
     figures["delta_aic"] = _delta_aic(with_lm, without_lm)
     scored = "fit" if endpoint == IN_SAMPLE else "exploratory"
     notes = [f"{fit['model']}: {fit['note']}" for fit in (with_lm, without_lm) if fit["note"]]
+    notes += _few_units(with_lm)
     return {
         "base": without_lm.get("base", ""),
         "endpoint": endpoint,
@@ -292,6 +294,17 @@ def compare(full: File, base: File, endpoint: str = "conditional") -> dict[str, 
         "converged": with_lm["converged"] and without_lm["converged"],
         "note": "; ".join(notes),
     }
+
+
+def _few_units(fit: Mapping[str, Any]) -> list[str]:
+    """Return notes on too few subjects or sentences; means over subjects have none."""
+    units = ("subjects", "sentences") if fit.get("engine") != "ols" else ("sentences",)
+    counts = {unit: fit["n"].get(unit, FEWEST_LEVELS) for unit in units}
+    return [
+        f"{number} {unit}, fewer than {FEWEST_LEVELS}"
+        for unit, number in counts.items()
+        if number < FEWEST_LEVELS
+    ]
 
 
 def _delta_aic(full: Mapping[str, Any], base: Mapping[str, Any]) -> str:

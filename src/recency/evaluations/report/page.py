@@ -16,6 +16,8 @@ from urllib.parse import quote
 from recency import history, plugins
 from recency.errors import InputError
 from recency.evaluations.report import answer
+from recency.evaluations.report.doubts import lines as doubtful_lines
+from recency.evaluations.report.doubts import section
 from recency.evaluations.report.prose import paragraphs
 from recency.evaluations.report.style import CSS
 from recency.figures import comparison, hover, tables
@@ -43,10 +45,12 @@ def main(
     verdicts: Files,
     others: Files,
     not_run: File,
+    delta_loglik: Files = (),
     checks: Files = (),
     histories: Files = (),
     study: str,
     notes: Sequence[str],
+    doubts: Mapping | None = None,
     experiments: Sequence[Mapping],
     corpora: Sequence[Mapping],
     made: Sequence[tuple[str, str]],
@@ -61,6 +65,8 @@ def main(
     dataset, measures, cite, licence, check. `made` are (setting, value) of the study, `lms` are
     (label, bias, training), `labels` maps dataset → label. `checks` are the corpora's check pages
     to link to; `histories` are networks' config.json, whose code changes are added to `notes`.
+    `doubts` are findings of the linter, with those that fits noted in `delta_loglik`
+    (recency.evaluations.report.doubts).
     """
     folder = Path(out).parent
     files, verdict_files, tabled = iter(shown), iter(verdicts), iter(others)
@@ -79,7 +85,8 @@ def main(
         )
     lead = _lead(parts)
     absent = comparison.reasons(not_run)
-    lines = [*_answer(parts, lead, study, [*notes, *history.notes(histories)])]
+    doubtful = section(*doubtful_lines(doubts or {}, delta_loglik))
+    lines = [*_answer(parts, lead, study, [*notes, *history.notes(histories)], doubtful)]
     for number, part in enumerate(parts, 1):
         lines += _experiment(part, number, folder, part is lead)
     lines += _provenance(made, lms, corpora, set(absent.dataset))
@@ -96,7 +103,7 @@ def _lead(parts: Sequence[dict]) -> dict | None:
 
 
 def _answer(
-    parts: Sequence[dict], lead: dict | None, study: str, notes: Sequence[str]
+    parts: Sequence[dict], lead: dict | None, study: str, notes: Sequence[str], doubtful: str
 ) -> Iterator[str]:
     """Yield the first screen: the verdict, the ranking figure and the table; then other verdicts."""
     yield f"<section id='answer'><h1>{html.escape(TITLE)}</h1>"
@@ -111,6 +118,7 @@ def _answer(
         yield f"<div class='lead'><figure>{image}</figure><div>{table}</div></div>"
     for note in notes:
         yield f"<p class='note warning'>{html.escape(note)}</p>"
+    yield doubtful
     rest = [(n, part) for n, part in enumerate(parts, 1) if part is not lead and part["verdict"]]
     for number, part in rest:
         first = html.escape(part["verdict"]["sentences"][0])

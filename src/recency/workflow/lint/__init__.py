@@ -1,0 +1,293 @@
+"""The linter: settings of a study that are valid and scientifically doubtful.
+
+A rule is a module of this package, or of another one (an entry point of `recency.lint`), with
+
+- `RULE`, a literal: `table`, the table of the config whose entries it reports ("" for keys at the
+  top level), `why` in one line, and a `reference`; and `noted`, parts of the notes by which fits
+  report the same of the data, if any do;
+- `findings(plan)`, which yields a `Finding` for each fault of the experiments of a run.
+
+Rules read the config when a run is planned, without PyTorch, R or pandas. Their warnings are printed
+in the plan and listed in the summary and the report; none stops a run. `accept` silences a rule: at
+the top level of the config, or in an entry of `ACCEPTING`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from recency import config as configuration
+from recency import plugins
+from recency.mixed.additive import Additive
+from recency.mixed.formula import Formula, factors
+from recency.regression import designs
+from recency.regression import predictor_names as names
+
+PACKAGE = "recency.workflow.lint"
+#: Tables whose entries may have `accept`.
+ACCEPTING = ("scales", "lms", "datasets", "designs", "experiments")
+
+
+#: Beginning of the finding of a rule that fails.
+FAILED = "the rule could not be applied"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A doubtful setting: the entry of the rule's table, its key, the problem, the way out.
+
+    `key` is a path such as `options → offset`, or "" for the entry itself.
+    """
+
+    entry: str
+    key: str
+    problem: str
+    way_out: str
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A finding of a rule, and whether the config accepts it."""
+
+    rule: str
+    table: str
+    finding: Finding
+    is_accepted: bool
+
+
+@dataclass(frozen=True)
+class Design:
+    """A design in use: its entry, its formula, and the (experiment, dataset, measure) it is fitted to."""
+
+    entry: Mapping
+    formula: Formula | Additive
+    uses: tuple[tuple[str, str, str], ...]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it has random effects in lme4's notation."""
+        return isinstance(self.formula, Formula) and bool(self.formula.random)
+
+    @property
+    def interest(self) -> list[str]:
+        """Measures of the fitted LM among its effects of interest."""
+        terms = [designs.term_of(text) for text in self.entry["of_interest"]]
+        used = [n for term in terms for part in factors(term) for n in names.variables(part)]
+        return [name for name in dict.fromkeys(used) if names.is_of_fitted_lm(name)]
+
+    @property
+    def slopes(self) -> set[str]:
+        """Predictors with a random slope by subject, alone or in a term."""
+        terms = (t for t in getattr(self.formula, "random", ()) if t.group == "subject")
+        parts = (part for term in terms for column in term.columns for part in factors(column))
+        return {name for part in parts for name in names.variables(part)}
+
+
+class Plan:
+    """The experiments of a run, as the config declares them, before seeds and settings are expanded.
+
+    Parameters
+    ----------
+    config : mapping
+        The complete, checked config.
+    run : iterable of str, optional
+        The experiments of the run; default the config's `run`.
+    root : path, optional
+        The project's folder; default the current one.
+
+    Attributes
+    ----------
+    config : mapping
+        The config.
+    experiments : dict
+        Experiment of the run → its entry.
+    """
+
+    def __init__(self, config: Mapping, run: Iterable[str] | None = None, root: str | Path = "."):
+        self.config, self.root = config, Path(root)
+        asked = dict.fromkeys(config["run"] if run is None else run)
+        self.experiments = {name: config["experiments"][name] for name in asked}
+        self._settings: dict[str, dict] = {}
+
+    def settings(self, lm: str) -> dict:
+        """Return all settings of an LM; see `recency.config.language_model`."""
+        if lm not in self._settings:
+            self._settings[lm] = configuration.language_model(self.config, lm)
+        return self._settings[lm]
+
+    def is_biased(self, lm: str) -> bool:
+        """Return whether an LM has a bias on attention."""
+        return self.settings(lm).get("bias", {"form": "none"})["form"] != "none"
+
+    def lms(self, experiment: str) -> list[str]:
+        """Return the LMs of an experiment, each once."""
+        return list(dict.fromkeys(self.experiments[experiment]["lms"]))
+
+    def members(self, lm: str) -> list[str]:
+        """Return the LMs that an LM consists of: by language, interpolated, or itself."""
+        entry = self.config["lms"][lm]
+        parts = [*entry.get("languages", {}).values(), *entry.get("interpolate", ())]
+        return [m for part in dict.fromkeys(parts) for m in self.members(part)] or [lm]
+
+    def members_of(self, experiment: str) -> list[str]:
+        """Return the members of an experiment's LMs, each once."""
+        return list(dict.fromkeys(m for lm in self.lms(experiment) for m in self.members(lm)))
+
+    def trained_as(self, lm: str) -> str:
+        """Return the LM whose training, checkpoint or table an LM reads."""
+        entry = self.config["lms"][lm]
+        other = entry.get("weights", entry.get("checkpoint_of"))
+        return lm if other is None else self.trained_as(other)
+
+    @cached_property
+    def trained(self) -> dict[str, str]:
+        """LM trained for this run → the first experiment that needs it."""
+        needed: dict[str, str] = {}
+        for name in self.experiments:
+            for lm in self.lms(name):
+                for root in map(self.trained_as, self.members(lm)):
+                    if configuration.is_trained(self.config["lms"][root]):
+                        needed.setdefault(root, name)
+        return needed
+
+    def responses(self, experiment: str) -> list[dict]:
+        """Return the responses of an experiment: design, dataset, measure."""
+        return configuration.responses(self.config, experiment)
+
+    @cached_property
+    def designs(self) -> dict[str, Design]:
+        """Designs that the run fits, by name."""
+        uses: dict[str, list] = {}
+        for name in self.experiments:
+            for response in self.responses(name):
+                use = (name, response["dataset"], response["measure"])
+                uses.setdefault(response["design"], []).append(use)
+        entries = {name: designs.smooth(self.config["designs"][name]) for name in uses}
+        return {
+            name: Design(entry, designs.read(entry), tuple(uses[name]))
+            for name, entry in entries.items()
+        }
+
+    @cached_property
+    def datasets(self) -> dict[str, Mapping]:
+        """Datasets whose responses the run fits, by name."""
+        asked = (dataset for design in self.designs.values() for _, dataset, _ in design.uses)
+        return {name: self.config["datasets"][name] for name in dict.fromkeys(asked)}
+
+    def tasks(self, design: str) -> set[str | None]:
+        """Return the tasks of the readers whose responses a design is fitted to; None if unknown."""
+        return {self.task(dataset, measure) for _, dataset, measure in self.designs[design].uses}
+
+    def task(self, dataset: str, measure: str) -> str | None:
+        """Return the task of the readers of a response, of its dataset or measure; None if unknown."""
+        of_measure = {"SPR": "self_paced", "Maze": "maze"}.get(measure)
+        return self.config["datasets"][dataset].get("task", of_measure)
+
+    def seeds(self, experiment: str) -> list[int]:
+        """Return the training seeds of an experiment's LMs at the scale; empty if not set."""
+        seeds = self.experiments[experiment].get("seeds", [])
+        return seeds.get(self.config["scale"], []) if isinstance(seeds, Mapping) else seeds
+
+
+def rules(table: str | None = None) -> list[str]:
+    """Return the names of all rules, or of those that report entries of a table."""
+    every = plugins.names(PACKAGE)
+    return [name for name in every if table is None or about(name)["table"] == table]
+
+
+def about(rule: str) -> Mapping[str, str]:
+    """Return the `RULE` of a rule: table, why, reference."""
+    return {"table": "", **plugins.constant(PACKAGE, rule, "RULE")}
+
+
+def check(plan: Plan, only: Iterable[str] | None = None) -> list[Doubt]:
+    """Return the findings of all rules, or of some, on the experiments of a plan, by rule."""
+    everywhere = set(plan.config.get("accept", ()))
+    doubts = []
+    for rule in rules() if only is None else only:
+        table = about(rule)["table"]
+        entries = plan.config.get(table, {}) if table in ACCEPTING else {}
+        for finding in _findings(rule, plan):
+            there = entries.get(finding.entry, {}).get("accept", ())
+            doubts.append(Doubt(rule, table, finding, rule in everywhere or rule in there))
+    return doubts
+
+
+def _findings(rule: str, plan: Plan) -> list[Finding]:
+    """Return the findings of a rule, each once; of one that fails, this fact, since none stops a run."""
+    try:
+        module = plugins.load("recency.workflow.lint", rule)
+        return list(dict.fromkeys(module.findings(plan)))
+    except Exception as error:  # noqa: BLE001, a rule may be another package's
+        text = f"{FAILED} ({type(error).__name__}: {error})"
+        return [Finding("", "", text, "tell its author, and check by eye what it checks")]
+
+
+def noted(config: Mapping) -> list[dict]:
+    """Return the rules whose findings fits note as well: rule, table, `noted`, accepting entries."""
+    everywhere = set(config.get("accept", ()))
+    reported = []
+    for rule, of in ((rule, about(rule)) for rule in rules()):
+        entries = config.get(of["table"], {})
+        accepting = [
+            n for n, e in entries.items() if rule in everywhere or rule in e.get("accept", ())
+        ]
+        if "noted" in of:
+            shared = {"rule": rule, "table": of["table"], "noted": of["noted"]}
+            reported.append(shared | {"accepted": accepting})
+    return reported
+
+
+def lines(doubts: Iterable[Doubt], accepted: bool = False) -> list[str]:
+    """Return a line for each doubt that is not accepted, or (`accepted`) that is.
+
+    Findings that differ only in their entry share a line.
+    """
+    chosen = (doubt for doubt in doubts if doubt.is_accepted == accepted)
+    grouped: dict[tuple, list[Doubt]] = {}
+    for doubt in chosen:
+        shared = (doubt.rule, doubt.finding.problem, doubt.finding.way_out)
+        grouped.setdefault(shared, []).append(doubt)
+    return [_line(same, accepted) for same in grouped.values()]
+
+
+def _line(same: list[Doubt], accepted: bool) -> str:
+    first = same[0]
+    keys = filter(None, (first.table, first.finding.entry, first.finding.key))
+    where = " → ".join(keys) + (f" (and {len(same) - 1} more)" if same[1:] else "")
+    way_out = "" if accepted else f"; {first.finding.way_out}"
+    return f"{where}: {first.finding.problem}{way_out} [{first.rule}]"
+
+
+class Linted:
+    """The findings on a study's experiments (part of Study)."""
+
+    config: dict
+    root: Path
+
+    def declare(self) -> None:
+        """Keep the config as declared for the rules, and remove what no result depends on.
+
+        These are repeated LMs, and `accept` of designs, which are parameters of jobs.
+        """
+        config = self.config
+        self._declared = {**config, "lms": dict(config["lms"]), "designs": config["designs"]}
+        self._declared["experiments"] = {n: dict(e) for n, e in config["experiments"].items()}
+        for entry in config["experiments"].values():
+            entry["lms"] = list(dict.fromkeys(entry["lms"]))
+        config["designs"] = {
+            name: {key: value for key, value in design.items() if key != "accept"}
+            for name, design in config["designs"].items()
+        }
+
+    @property
+    def listed_doubts(self) -> dict[str, list]:
+        """The findings for summary and report; see recency.evaluations.report.doubts."""
+        doubts = self.doubts_of(self.config["run"])
+        accepted = lines(doubts, accepted=True)
+        return {"warnings": lines(doubts), "accepted": accepted, "noted": noted(self._declared)}
+
+    def doubts_of(self, experiments: Iterable[str]) -> list[Doubt]:
+        """Return the findings on some experiments."""
+        return check(Plan(self._declared, experiments, self.root))
