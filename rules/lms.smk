@@ -13,6 +13,7 @@ rule train:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",
         tokenizer="<results>/lms/{lm}/tokenizer.json",
+        special_tokens="<results>/lms/{lm}/tokenizer_config.json",
         losses="<results>/lms/{lm}/training.csv",
     log:
         "<logs>/train/{lm}.log",
@@ -44,6 +45,7 @@ rule checkpoint:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",
         tokenizer="<results>/lms/{lm}/tokenizer.json",
+        special_tokens="<results>/lms/{lm}/tokenizer_config.json",
     log:
         "<logs>/checkpoint/{lm}.log",
     wildcard_constraints:

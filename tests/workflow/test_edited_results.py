@@ -84,6 +84,12 @@ def swap_configs_of_networks(study):
     forget(study, "surprisal", "regression", "crossed", "experiments")
 
 
+def edit_the_special_tokens(study):
+    path = study / RESULTS / "lms/Pythia/tokenizer_config.json"
+    path.write_text(path.read_text().replace("bos_token", "cls_token"))
+    forget(study, "surprisal", "regression", "crossed", "experiments")
+
+
 def edit_the_ngrams(study):
     path = study / RESULTS / "unigrams/simulated.arpa"
     path.write_text(path.read_text().replace("-2.", "-3.", 1))
@@ -99,6 +105,7 @@ ATTACKS = {
     swap_surprisals_with_their_records: "surprisal/",
     swap_weights: "lms/",
     swap_configs_of_networks: "lms/",
+    edit_the_special_tokens: "lms/Pythia/tokenizer_config.json",
     edit_the_ngrams: "unigrams/simulated.arpa",
 }
 SAMPLE = add_to_a_score_of_the_bootstrap
@@ -149,7 +156,7 @@ def test_every_result_has_a_record(finished):
     }
     assert files > set(lineage.records(results))
     without = files - set(lineage.records(results))
-    side_files = ("passages-", "tokenizer_config", "generation_config", "status.", "timings", "simulated.arpa.history", ".")  # fmt: skip
+    side_files = ("passages-", "generation_config", "status.", "timings", "simulated.arpa.history", ".")  # fmt: skip
     assert [name for name in without if not name.rpartition("/")[2].startswith(side_files)] == []
 
 

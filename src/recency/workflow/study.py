@@ -234,7 +234,7 @@ class Study(Ranked, Absent, Linted):
         lm = self.lms[name]
         if "checkpoint" in lm or configuration.kind_of(lm) != "network":
             return []
-        files = ("config.json", "model.safetensors", "tokenizer.json")
+        files = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
         return [f"<results>/lms/{lm.get('weights', name)}/{file}" for file in files]
 
     def language(self, dataset: str) -> str:
