@@ -166,7 +166,7 @@ def test_several_tokens_that_end_a_text_are_no_words_of_the_text():
     model = make("Llama")
     model.config.eos_token_id = list(range(50))
     recency.attention.attach(model, CAUSAL["window"][0])
-    assert check._text(model, biased.attention_modules(model)).min() >= 50
+    assert check.draw_texts(model).min() >= 50
 
 
 def test_what_is_no_language_model_is_refused():

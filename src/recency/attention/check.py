@@ -121,10 +121,9 @@ for _name in (REFERENCE, UNBIASED, OWN_KEY_ONLY):
     AttentionMaskInterface.register(_name, _whole_mask)
 
 
-def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
-    """Return two random texts, (2, length), that differ only in their second half."""
+def draw_texts(model: PreTrainedModel, length: int = TOKENS) -> torch.Tensor:
+    """Return two random texts, (2, length or less), that differ only in their second half."""
     config = model.config.get_text_config()
-    length = max([TOKENS, *((module.recency_bias.reach or 0) + 4 for module in modules)])
     # RoBERTa counts two positions that it does not have.
     room = (getattr(config, "max_position_embeddings", None) or MOST_TOKENS) - 2
     length = max(2, min(length, MOST_TOKENS, room))
@@ -182,7 +181,7 @@ def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch
     return result - result.mean(-1, keepdim=True)
 
 
-def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
+def distance(one: torch.Tensor, other: torch.Tensor) -> float:
     """Return the norm of the difference of two outputs relative to the second's norm."""
     return ((one - other).norm() / other.norm().clamp(min=1e-30)).item()
 
@@ -196,7 +195,9 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     token of a causal network may change an earlier one.
     """
     kind = type(model).__name__
-    ids = _text(model, modules)
+    ids = draw_texts(
+        model, max([TOKENS, *((module.recency_bias.reach or 0) + 4 for module in modules)])
+    )
     with evaluation_mode(model):
         with _noted() as ran:
             try:
@@ -216,23 +217,23 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     actual, other = actual[:1], actual[1:]
     rounding = ROUNDING.get(model.dtype, ROUNDING_OTHERS)
     half = ids.shape[1] // 2
-    kept = _distance(*own_keys_only[:, -half:])  # the reversed texts have the same second half
+    kept = distance(*own_keys_only[:, -half:])  # the reversed texts have the same second half
     if not kept <= rounding:
         raise InputError(
             f"{kind} has a memory besides attention: with all other keys hidden, other tokens "
             f"still change its outputs (by {kept:.2g} of their size), which no attention bias "
             f"affects. Networks with attention only take one: {WORKS}"
         )
-    parts = _distance(unbiased, original)
+    parts = distance(unbiased, original)
     if not parts <= rounding:
         raise InputError(
             f"{kind} has attention with parts that no bias is defined for: softmax of its scaled "
             f"scores gives other outputs than its own attention (they differ by {parts:.2g} of "
             f"their size); {WORKS}"
         )
-    effect = _distance(expected, unbiased)
-    error = _distance(actual, expected)
-    if effect > 4 * rounding and _distance(actual, unbiased) <= rounding:
+    effect = distance(expected, unbiased)
+    error = distance(actual, expected)
+    if effect > 4 * rounding and distance(actual, unbiased) <= rounding:
         raise InputError(f"{kind} gives the same outputs with the bias as without; {WORKS}")
     # The tolerance is tighter for a bias of little effect, down to rounding.
     if not error <= min(rounding, max(effect / 10, 10 * parts, rounding / 100)):
@@ -241,7 +242,7 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
             f"differ by {error:.2g} of their size); {WORKS}"
         )
     if all(module.is_causal for module in modules):
-        later = _distance(other[:, :half], actual[:, :half])
+        later = distance(other[:, :half], actual[:, :half])
         if not later <= rounding:
             raise InputError(
                 f"{kind} with the bias lets later tokens change earlier ones (by {later:.2g} of "

@@ -60,6 +60,21 @@ def verify(
             )
 
 
+def local(source: str | Path, file: str) -> Path | None:
+    """Return the path of a checkpoint's file on this machine, None if it is not there."""
+    from transformers.utils import cached_file
+
+    name, within = locate(source)
+    if Path(name).is_dir():
+        path = Path(name) / file
+        return path if path.is_file() else None
+    within.pop("gguf_file", None)
+    try:
+        return Path(cached_file(name, file, **within, local_files_only=True))
+    except OSError:
+        return None
+
+
 def _of_hub(source: str | Path, file: str) -> Path:
     """Return the local copy of a Hub file; raise InputError if it cannot be downloaded."""
     from transformers.utils import cached_file

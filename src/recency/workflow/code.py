@@ -41,8 +41,13 @@ EXEMPT = {
     "recency.passages": "hashes of passages for recency.history",
     "recency.progress": "prints the progress of a job",
     "recency.heap": "returns freed memory to the system",
+    "recency.networks.config_values": "refuses a checkpoint, or alters nothing",
+    "recency.networks.self_test": "refuses a checkpoint, or alters nothing",
     "recency.networks.sizes": "refuses a checkpoint, or alters nothing",
+    "recency.networks.stored_tensors": "refuses a checkpoint, or alters nothing",
+    "recency.networks.tested": "records that a checkpoint was not refused",
     "recency.networks.stopping": "when a training stops, to be continued without a difference",
+    "recency.scoring.finite": "refuses a probability, or alters nothing",
     "recency.workflow.job": "logs and display of errors",
 }
 #: Extensions of page sources that count if they are next to the module that names them.
