@@ -253,7 +253,7 @@ def _check_files(source: str | Path, allow_pickle: bool) -> None:
 
 def _tensors(source: str | Path) -> dict[str, stored_tensors.Stored]:
     """Return the tensors in a checkpoint's safetensors files on this machine."""
-    return stored_tensors.read(source, stored_tensors.local_files(source))
+    return stored_tensors.read(source, weight_files.safetensors(source))
 
 
 def _test(source, model: PreTrainedModel, causal: bool, tensors: dict, settings: tuple) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
-from recency.attention.check import (
+from recency.attention.short_texts import (
     ROUNDING,
     ROUNDING_OTHERS,
     TOKENS,

@@ -5,7 +5,6 @@ stores, and where a class lists names to ignore. Here names and numbers are comp
 network, and only the tensors of `WITHOUT_EFFECT` may be left over.
 """
 
-import json
 import math
 import re
 from collections import Counter
@@ -19,7 +18,6 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from recency.errors import InputError, first_line
-from recency.networks import weight_files
 
 #: Stored weights that do not affect logits: pattern of the name → reason.
 WITHOUT_EFFECT = {
@@ -86,31 +84,6 @@ def read(source: str | Path, files: Iterable[Path]) -> dict[str, Stored]:
             )
         tensors |= here
     return tensors
-
-
-def local_files(source: str | Path) -> list[Path]:
-    """Return a checkpoint's safetensors files on this machine, none for a pickle or GGUF.
-
-    Raises InputError for an index that cannot be read, or a folder with its weights twice.
-    """
-    single, index = (weight_files.local(source, name) for name in weight_files.SAFE)
-    if index is None:
-        return [single] if single else []
-    try:
-        names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-        paths = [weight_files.local(source, name) for name in names]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"checkpoint {str(source)!r}: {index.name} cannot be read: {first_line(error)}; "
-            "download it again"
-        ) from error
-    parts = list({path.resolve(): path for path in paths if path is not None}.values())
-    if single and parts:
-        raise InputError(
-            f"checkpoint {str(source)!r} has its weights twice, in {single.name} and in the files of "
-            f"{index.name}, such as {parts[0].name}; keep the one that belongs to its config"
-        )
-    return [single] if single else parts
 
 
 def layer_of(name: str) -> int:

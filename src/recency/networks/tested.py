@@ -8,13 +8,11 @@ SHA-256 of their content. Where nothing can be stored, the test runs again.
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-
-from recency.errors import InputError
-from recency.files import atomic, sha256
 
 #: Increased when the test changes.
 TEST = 1
@@ -45,7 +43,7 @@ class Record:
         with suppress(OSError, ValueError, KeyError, TypeError):
             digest = json.loads(self._of_state().read_text())["sha256"]
             return self._of_digest(digest).is_file()
-        with suppress(OSError, InputError):
+        with suppress(OSError):
             digest = self._digest()
             if self._of_digest(digest).is_file():
                 self._write(self._of_state(), {"sha256": digest})
@@ -56,7 +54,7 @@ class Record:
         """Record that this checkpoint passed, if the folder can be written."""
         if self.folder is None:
             return
-        with suppress(OSError, InputError):
+        with suppress(OSError):
             digest = self._digest()
             files = [path.name for path in self.files]
             about = {"sha256": digest, "files": files, "settings": self.settings}
@@ -66,7 +64,7 @@ class Record:
     def _digest(self) -> str:
         """Return the SHA-256 of the files' names and content."""
         if not hasattr(self, "_content"):
-            self._content = _hash([(path.name, sha256(path)) for path in self.files])
+            self._content = _hash([(path.name, _sha256(path)) for path in self.files])
         return self._content
 
     def _of_digest(self, digest: str) -> Path:
@@ -80,8 +78,10 @@ class Record:
         return self.folder / f"files-{_hash([keys, self.settings])}.json"
 
     def _write(self, path: Path, content: dict) -> None:
-        with atomic(path) as part:
-            part.write_text(json.dumps(content))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as part:
+            part.write(json.dumps(content))
+        os.replace(part.name, path)
 
 
 def _folder() -> Path | None:
@@ -92,6 +92,11 @@ def _folder() -> Path | None:
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Path(cache) / "recency" / "tested"
     return None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _hash(value: object) -> str:

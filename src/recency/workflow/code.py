@@ -33,6 +33,7 @@ EXEMPT = {
     "recency.mixed": "re-exports public names, as `recency` does",
     "recency.stats": "re-exports public names, as `recency` does",
     "recency.public": "loads public names for users",
+    "recency.attention.short_texts": "texts and tolerances by which a network is refused",
     "recency.checksums": "refuses a file, or alters nothing",
     "recency.damage": "names a damaged file in an error",
     "recency.errors": "the error class; modules that raise it are tracked",
