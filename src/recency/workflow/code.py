@@ -197,6 +197,18 @@ def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
     return paths
 
 
+def set_untracked_aside() -> None:
+    """Set plugins of other packages aside whose code cannot be followed."""
+    for kind in plugins.KINDS.values():
+        for name in plugins.provided(kind.package):
+            path = plugins.file(kind.package, name)
+            is_folder = path.name == "__init__.py"
+            try:
+                _closure(sorted(path.parent.rglob("[a-z]*.py")) if is_folder else [path])
+            except (ValueError, SyntaxError, OSError) as error:
+                plugins.set_aside(kind.package, name, error)
+
+
 def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:
     """Follow the imports of some files; see `reached`."""
     prints: dict[str, str] = {}
