@@ -4,9 +4,11 @@ import errno
 import json
 import os
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 from training_job import (
     ARCHITECTURE,
@@ -19,7 +21,7 @@ from training_job import (
 
 from recency import history
 from recency.errors import InputError
-from recency.networks import states, train
+from recency.networks import states, train, training
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import TokenStream
 
@@ -36,8 +38,6 @@ def test_lost_outputs_of_a_finished_job_cost_no_training(job, monkeypatch):
     train.main(**job)
     expected = (job["out"].parent / "model.safetensors").read_bytes()
     shutil.rmtree(job["out"].parent)
-    from recency.networks import training
-
     monkeypatch.setattr(training.Training, "step", None)  # any step would fail
     train.main(**job)
     assert (job["out"].parent / "model.safetensors").read_bytes() == expected
@@ -360,3 +360,52 @@ def test_schedule_as_the_paper_ran_it():
     assert learning_rate(10, linear) == pytest.approx(1e-3)
     assert learning_rate(505, linear) == pytest.approx(5.5e-4)
     assert learning_rate(1, linear | {"warmup_steps": 0, "steps": 10}) == pytest.approx(9.1e-4)
+
+
+SPECIFICATION = {"recipe": RECIPE, "code": {}}
+
+
+def saved_state(path):
+    """Write the state of an unfinished training of a small network; return the training."""
+    model = torch.nn.Linear(2, 2)
+    run = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters()))
+    run.device, run.carried = "cpu", None
+    training.save(path, SPECIFICATION, run, 3, training.Curve([1.0] * 3))
+    return run
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def of_other_sizes(path):
+    state = torch.load(path, weights_only=True)
+    torch.save(state | {"model": torch.nn.Linear(3, 2).state_dict()}, path)
+
+
+def without_losses(path):
+    state = torch.load(path, weights_only=True)
+    del state["losses"]
+    torch.save(state, path)
+
+
+DAMAGES = {
+    "cut": cut,
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("a state"),
+    "a list": lambda path: torch.save([1], path),
+    "other sizes": of_other_sizes,
+    "no losses": without_losses,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_state_is_named_with_the_way_out(tmp_path, damage):
+    path = tmp_path / ".lm.state.pt"
+    run = saved_state(path)
+    assert training.resume(path, SPECIFICATION, run)[0] == 3
+    DAMAGES[damage](path)
+    with pytest.raises(InputError, match="lm.state.pt, the state .* delete it to train from the"):
+        training.resume(path, SPECIFICATION, run)
+    path.unlink()
+    assert training.resume(path, SPECIFICATION, run)[0] == 0
