@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,7 +60,6 @@ def test_a_finished_state_of_other_tokens_is_passed_over(job):
 
 
 def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
-    import torch
 
     train.main(**job)
     state = states.state_path(job["out"].parent)
@@ -78,7 +76,6 @@ def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
 def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, clock, how):
     train.main(**job)
     expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
-    import torch
 
     from recency.networks import training
 
@@ -264,7 +261,6 @@ def test_each_device_and_step_draws_its_own_dropout(job, monkeypatch):
 
 
 def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
-    import torch
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(train.sysconfig, "get_path", lambda name: "/nowhere")
@@ -276,8 +272,6 @@ def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
 @pytest.mark.parametrize("most", [1e-3, 1e3])
 def test_gradients_are_clipped_as_pytorch_does(job, most):
     """Bit for bit, whether their norm is beyond or not."""
-    import torch
-
     from recency.networks import architectures, training
 
     stream = TokenStream(job["tokens"], job["info"], 16, "shuffled", 1)
@@ -300,7 +294,6 @@ def test_gradients_are_clipped_as_pytorch_does(job, most):
 
 def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
     """In rows of more than a block: the gradients are those of the plain class, and so is the file."""
-    import torch
     from transformers import AutoModelForCausalLM
 
     from recency.networks import architectures, training
@@ -331,7 +324,6 @@ def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
 
 
 def test_gpu_that_is_not_there(job):
-    import torch
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
@@ -360,52 +352,3 @@ def test_schedule_as_the_paper_ran_it():
     assert learning_rate(10, linear) == pytest.approx(1e-3)
     assert learning_rate(505, linear) == pytest.approx(5.5e-4)
     assert learning_rate(1, linear | {"warmup_steps": 0, "steps": 10}) == pytest.approx(9.1e-4)
-
-
-SPECIFICATION = {"recipe": RECIPE, "code": {}}
-
-
-def saved_state(path):
-    """Write the state of an unfinished training of a small network; return the training."""
-    model = torch.nn.Linear(2, 2)
-    run = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters()))
-    run.device, run.carried = "cpu", None
-    training.save(path, SPECIFICATION, run, 3, training.Curve([1.0] * 3))
-    return run
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def of_other_sizes(path):
-    state = torch.load(path, weights_only=True)
-    torch.save(state | {"model": torch.nn.Linear(3, 2).state_dict()}, path)
-
-
-def without_losses(path):
-    state = torch.load(path, weights_only=True)
-    del state["losses"]
-    torch.save(state, path)
-
-
-DAMAGES = {
-    "cut": cut,
-    "empty": lambda path: path.write_bytes(b""),
-    "text": lambda path: path.write_text("a state"),
-    "a list": lambda path: torch.save([1], path),
-    "other sizes": of_other_sizes,
-    "no losses": without_losses,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_state_is_named_with_the_way_out(tmp_path, damage):
-    path = tmp_path / ".lm.state.pt"
-    run = saved_state(path)
-    assert training.resume(path, SPECIFICATION, run)[0] == 3
-    DAMAGES[damage](path)
-    with pytest.raises(InputError, match="lm.state.pt, the state .* delete it to train from the"):
-        training.resume(path, SPECIFICATION, run)
-    path.unlink()
-    assert training.resume(path, SPECIFICATION, run)[0] == 0

@@ -71,6 +71,34 @@ def test_a_cdlm(tmp_path, field):
         ngram.score(tmp_path / "lm", [["the", "cat"]])
 
 
+@pytest.mark.parametrize(
+    ("edit", "match"),
+    [
+        ({"E": np.ones((4, 3))}, r"E has the shape \(4, 3\), and 4 words need \(4, 3\)|v has the"),
+        ({"v": np.ones((4, 2))}, r"v has the shape \(4, 2\), and 4 words need \(5, 2\)"),
+        ({"T": np.ones((1, 2, 3))}, "T has the shape"),
+        ({"unigrams": np.ones(3)}, "unigrams has the shape"),
+        ({"E_2": np.ones(3)}, "E_2 is missing, stored twice, or no part of a CDLM"),
+        ({"nats_0": None}, "nats_0 is missing, stored twice, or no part of a CDLM"),
+    ],
+)
+def test_arrays_of_a_cdlm(tmp_path, edit, match):
+    (tmp_path / "lm.arpa").write_text(ARPA)
+    base = cdlm.read_base(tmp_path / "lm.arpa")
+    size = len(base.words)
+    cdlm.Model(base, np.ones((size, 2)), np.ones((size + 1, 2)), np.ones((1, 2, 2))).save(
+        tmp_path / "lm"
+    )
+    assert np.isfinite(ngram.score(tmp_path / "lm", [["the", "cat"]])[0].log10).all()
+    with np.load(tmp_path / "lm") as file:
+        arrays = dict(file) | edit
+    arrays = {name: values for name, values in arrays.items() if values is not None}
+    with (tmp_path / "lm").open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(InputError, match=f"lm: ({match})"):
+        ngram.score(tmp_path / "lm", [["the", "cat"]])
+
+
 def break_after(network, layer):
     """Let a network give NaN for texts longer than its test's."""
 

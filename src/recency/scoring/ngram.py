@@ -61,14 +61,14 @@ def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Sc
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
         return _score_binary(path, sentences, bos)
-    _require_complete(path)
+    require_complete(path)
     order, distance = read_order(path), read_distance(path)
     if distance > 1:
         return _score_at_distance(path, sentences, bos, order, distance)
     return _score_arpa(path, sentences, bos, order)
 
 
-def _require_complete(path: Path) -> None:
+def require_complete(path: Path) -> None:
     """Raise InputError for an ARPA file that lists fewer or more n-grams than its header states."""
     stated: Counter[int] = Counter()
     listed: Counter[int] = Counter()
