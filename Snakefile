@@ -66,7 +66,7 @@ wildcard_constraints:
 report: "workflow/report/workflow.rst"
 
 
-for path in start.rule_files(HERE):
+for path in start.rule_files(HERE, config):
 
     include: path
 

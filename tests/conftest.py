@@ -104,6 +104,7 @@ def pytest_configure(config):
         os.environ[job_server.NAME] = job_server.start()
         folder = tempfile.mkdtemp(prefix="recency-tests-")
         os.environ[GROUPS] = os.path.join(folder, "groups.json")
+        os.environ["RECENCY_CACHE"] = os.path.join(folder, "cache")  # not the user's
         prepare(folder)
 
 

@@ -5,7 +5,7 @@ import ast
 import pytest
 from project import ROOT
 
-from recency import plugins
+from recency import module_source
 
 MODULES = sorted((ROOT / "src" / "recency").rglob("*.py"))
 
@@ -21,7 +21,7 @@ def whole(statements, name):
 
 
 def found(path, name):
-    node = plugins._defined(path, name)
+    node = module_source.defined(path, name)
     return node and ast.dump(node)
 
 
@@ -65,4 +65,4 @@ def test_a_change_of_the_file_is_seen(tmp_path):
     path = tmp_path / "a.py"
     for value in (1, 22, 333):
         path.write_text(f"NAME = {value}\n")
-        assert ast.literal_eval(plugins._defined(path, "NAME").value) == value
+        assert ast.literal_eval(module_source.defined(path, "NAME").value) == value

@@ -11,7 +11,6 @@ elsewhere are derived from these.
 from dataclasses import dataclass
 
 from recency import plugins
-from recency.errors import InputError
 
 LIKELIHOODS = "recency.regression.likelihoods"
 
@@ -74,12 +73,15 @@ def _likelihoods() -> list[Endpoint]:
     declared = []
     for name in plugins.names(LIKELIHOODS):
         if name in (CROSSED, IN_SAMPLE):
-            raise InputError(f"{plugins.file(LIKELIHOODS, name)}: {name} is an endpoint; rename it")
+            reason = f"{plugins.file(LIKELIHOODS, name)}: {name} is an endpoint; rename it"
+            plugins.set_aside(LIKELIHOODS, name, reason)
+            continue
         settings = plugins.constant("recency.regression.likelihoods", name, "ENDPOINT")
         try:
             declared.append(Endpoint(name, **settings))
-        except TypeError as error:
-            raise InputError(f"{plugins.file(LIKELIHOODS, name)}: ENDPOINT: {error}") from None
+        except (TypeError, ValueError) as error:
+            reason = f"{plugins.file(LIKELIHOODS, name)}: ENDPOINT: {error}"
+            plugins.set_aside(LIKELIHOODS, name, reason)
     return sorted(declared, key=lambda endpoint: endpoint.order)
 
 

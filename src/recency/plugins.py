@@ -1,14 +1,15 @@
 """Modules selected by name in a config: forms of bias, parsers, measures, evaluations.
 
 Each kind is a package of this project with one module per name. Other installed packages can provide
-more by entry points of the kind's group. Only `load` imports modules by a dynamic name, so that
+more by entry points of the kind's group; one that cannot be read is set aside with the reason, and
+refused where a config names it. Only `load` imports modules by a dynamic name, so that
 recency.workflow.code can determine the code dependencies of a rule.
 """
 
 import ast
 import importlib
-import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -16,7 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-from recency.errors import InputError
+from recency import module_source as source
+from recency.errors import InputError, first_line
 from recency.names import nearest
 
 
@@ -32,6 +34,8 @@ class Kind:
         Noun for errors.
     marker
         Name that every module of the kind defines; a folder defines it in its spec.py.
+    literals
+        Names of constants that are read without running the module.
     ending
         Suffix of a module's or folder's name.
     """
@@ -39,22 +43,28 @@ class Kind:
     package: str
     title: str
     marker: str
+    literals: tuple[str, ...] = ()
     ending: str = ".py"
 
 
 #: Group of entry points, without `recency.` → kind.
 KINDS = {
-    "biases": Kind("recency.attention.biases", "form of bias", "PARAMETERS"),
-    "memories": Kind("recency.networks.memories", "form of memory", "PARAMETERS"),
-    "erasures": Kind("recency.networks.erasures", "form of erasure", "PARAMETERS"),
-    "parsers": Kind("recency.reading.parsers", "parser", "MEASURES"),
+    "biases": Kind("recency.attention.biases", "form of bias", "PARAMETERS", ("PARAMETERS",)),
+    "memories": Kind("recency.networks.memories", "form of memory", "PARAMETERS", ("PARAMETERS",)),
+    "erasures": Kind("recency.networks.erasures", "form of erasure", "PARAMETERS", ("PARAMETERS",)),
+    "parsers": Kind("recency.reading.parsers", "parser", "MEASURES", ("MEASURES",)),
     "readers": Kind("recency.text.readers", "reader of text", "read"),
-    "measures": Kind("recency.scoring.measures", "measure", "MEASURE"),
-    "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT"),
-    "families": Kind("recency.mixed.densities", "family of responses", "PREDICTORS"),
+    "measures": Kind("recency.scoring.measures", "measure", "MEASURE", ("MEASURE",)),
+    "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT", ("ENDPOINT",)),
+    "families": Kind(
+        "recency.mixed.densities",
+        "family of responses",
+        "PREDICTORS",
+        ("PREDICTORS", "LINKS", "POSITIVE"),
+    ),
     "statistics": Kind("recency.stats.statistics", "test statistic", "columns"),
-    "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", "/"),
-    "lint": Kind("recency.workflow.lint", "lint rule", "RULE"),
+    "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", ending="/"),
+    "lint": Kind("recency.workflow.lint", "lint rule", "RULE", ("RULE",)),
 }
 _GROUPS = {kind.package: f"recency.{name}" for name, kind in KINDS.items()}
 
@@ -67,12 +77,45 @@ def provided(package: str) -> dict[str, str]:
     package : str
         The package of a kind, such as `recency.attention.biases`.
 
-    Raises
-    ------
-    InputError
-        If two packages, or a package and this project, provide the same name.
+    Returns
+    -------
+    dict
+        Without those that are set aside (`unreadable`).
     """
-    return _provided(package, tuple(sys.path)) if package in _GROUPS else {}
+    if package not in _GROUPS:
+        return {}
+    modules, problems = _provided(package, tuple(sys.path))
+    return {name: module for name, module in modules.items() if name not in problems}
+
+
+def unreadable(package: str) -> dict[str, str]:
+    """Return the plugins of other packages that are set aside: name → entry point and reason."""
+    return dict(_provided(package, tuple(sys.path))[1]) if package in _GROUPS else {}
+
+
+def set_aside(package: str, name: str, reason: object) -> None:
+    """Set a plugin of another package aside; raise InputError for one of this project.
+
+    Parameters
+    ----------
+    package, name : str
+        The package of the kind, and the plugin.
+    reason : object
+        Why it cannot be read.
+    """
+    modules, problems = _provided(package, tuple(sys.path))
+    if name not in modules:
+        raise InputError(str(reason))
+    problems[name] = f"{_entry(package, name, modules[name])} cannot be read: {reason}"
+
+
+def notices() -> list[str]:
+    """Return a line on each plugin that is set aside, of the kinds that were asked for."""
+    path, lines = tuple(sys.path), []
+    for package in _GROUPS:
+        if (package, path) in _ASKED:
+            lines += (f"{problem}; it is skipped" for problem in unreadable(package).values())
+    return lines
 
 
 def providers() -> list[str]:
@@ -82,7 +125,7 @@ def providers() -> list[str]:
 
 @lru_cache(maxsize=10)
 def _providers(path: tuple[str, ...]) -> list[str]:
-    modules = (module for package in _GROUPS for module in _provided(package, path).values())
+    modules = (module for package in _GROUPS for module in provided(package).values())
     return sorted({module.partition(".")[0] for module in modules})
 
 
@@ -92,28 +135,64 @@ def _entry_points(path: tuple[str, ...]) -> list:
     from importlib.metadata import entry_points  # slow import
 
     points = (point for group in _GROUPS.values() for point in entry_points(group=group))
-    return sorted(points, key=lambda point: point.name)
+    return sorted(points, key=lambda point: (point.name, point.value))
+
+
+#: Kinds whose plugins were asked for, with the `sys.path`.
+_ASKED: set[tuple[str, tuple[str, ...]]] = set()
 
 
 @lru_cache(maxsize=100)
-def _provided(package: str, path: tuple[str, ...]) -> dict[str, str]:
-    modules: dict[str, str] = {}
-    for point in _entry_points(path):
-        if point.group != _GROUPS[package]:
-            continue
-        where = f"entry point {point.name!r} of group {_GROUPS[package]}, {point.value!r}"
-        if not point.name.isidentifier():
-            raise InputError(f"{where}: its name must consist of letters, digits and _; rename it")
-        if point.attr or find_spec(point.module.partition(".")[0]) is None:
-            raise InputError(f"{where}: the module is not installed; correct it in its package")
-        if point.name in modules or _is_ours(package, point.name):
-            other = modules.get(point.name, package)
-            raise InputError(
-                f"{where}: {other} already has this name; rename the entry point, or uninstall "
-                f"{point.dist.name}"
-            )
+def _provided(package: str, path: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return name → module of all plugins, and name → reason of those that are set aside."""
+    _ASKED.add((package, path))
+    points = [point for point in _entry_points(path) if point.group == _GROUPS[package]]
+    count = Counter(point.name for point in points)
+    modules, problems = {}, {}
+    for point in points:
         modules[point.name] = point.module
-    return modules
+        reason = _problem(package, point)
+        if count[point.name] > 1:
+            both = " and ".join(other.value for other in points if other.name == point.name)
+            reason = f"{both} have one name; uninstall one of their packages"
+        if reason:
+            problems[point.name] = (
+                f"{_entry(package, point.name, point.value)} cannot be read: {reason}"
+            )
+    return modules, problems
+
+
+def _entry(package: str, name: str, value: str) -> str:
+    return f"entry point {name!r} of group {_GROUPS[package]}, {value!r},"
+
+
+def _problem(package: str, point) -> str:
+    """Return why an entry point cannot be read; "" if nothing speaks against it."""
+    if not point.name.isidentifier():
+        return "its name must consist of letters, digits and _; rename it"
+    if _is_ours(package, point.name):
+        return f"{package} already has this name; rename it, or uninstall {point.dist.name}"
+    if point.attr or point.extras:
+        return "it names more than a module; write the module alone"
+    if not source.is_installed(point.module):
+        return "the module is not installed; correct it in its package"
+    kind = _kind(package)
+    parts = point.module.split(".")
+    parents = [_file(".".join(parts[:end])) for end in range(1, len(parts))]
+    files = [path for path in parents if path.is_file()]  # a package may lack __init__.py
+    files.append(_file(point.module + (".spec" if kind.ending == "/" else "")))
+    for path in files:
+        if not path.is_file():
+            return f"there is no file {path}; correct it in its package"
+        if reason := source.problem(path):
+            return f"{path}: {reason}"
+    for name in dict.fromkeys((kind.marker, *kind.literals)):
+        node = source.defined(files[-1], name)
+        if node is None:
+            return f"{files[-1]} lacks {name}; see modules of {package} for examples"
+        if name in kind.literals and not source.is_literal(node):
+            return f"{files[-1]}: {name} is read without running the module; write it as a literal"
+    return ""
 
 
 def _is_ours(package: str, name: str) -> bool:
@@ -149,7 +228,7 @@ def names(package: str, marker: str | None = None) -> list[str]:
     """
     marker = marker or _kind(package).marker
     modules = sorted(folder(package).glob("[a-z]*.py"))
-    ours = [path.stem for path in modules if _defined(path, marker) is not None]
+    ours = [path.stem for path in modules if source.defined(path, marker) is not None]
     ours += sorted(p.parent.name for p in folder(package).glob("*/spec.py") if package in _GROUPS)
     return [*ours, *provided(package)]
 
@@ -161,7 +240,7 @@ def _kind(package: str) -> Kind:
 def constant(package: str, name: str, constant: str) -> object:
     """Return the value of a literal constant of a module without importing it."""
     path = file(package, name)
-    node = _defined(path, constant) if path.is_file() else None
+    node = source.defined(path, constant) if path.is_file() else None
     if node is None:
         raise InputError(
             f"{package}.{name} lacks {constant}; see other modules of the package for examples"
@@ -177,7 +256,7 @@ def constant(package: str, name: str, constant: str) -> object:
 def literal(package: str, name: str, constant: str) -> object:
     """Return the value of a literal constant of a module, None if the module or constant is missing."""
     path = file(package, name)
-    node = _defined(path, constant) if path.is_file() else None
+    node = source.defined(path, constant) if path.is_file() else None
     try:
         return None if node is None else ast.literal_eval(node.value)
     except (ValueError, AttributeError):  # not a literal
@@ -186,13 +265,13 @@ def literal(package: str, name: str, constant: str) -> object:
 
 def defines(package: str, name: str, what: str) -> bool:
     """Return whether a module defines a function or constant at its top level."""
-    return _defined(file(package, name), what) is not None
+    return source.defined(file(package, name), what) is not None
 
 
 def attribute(package: str, name: str, attribute: str) -> object:
     """Return a literal attribute of a module's class `Form`, None if it is not set."""
     path = file(package, name)
-    for form in _statements(path, path.stat().st_mtime_ns):
+    for form in source.statements(path, path.stat().st_mtime_ns):
         if isinstance(form, ast.ClassDef) and form.name == "Form":
             for node in form.body:
                 targets = node.targets if isinstance(node, ast.Assign) else []
@@ -205,7 +284,7 @@ def attribute(package: str, name: str, attribute: str) -> object:
 
 def keywords(package: str, name: str, function: str) -> dict[str, str]:
     """Return name → annotation for the parameters with defaults of a module's function."""
-    node = _defined(file(package, name), function)
+    node = source.defined(file(package, name), function)
     if not isinstance(node, ast.FunctionDef):
         return {}
     arguments = node.args
@@ -235,14 +314,33 @@ def load(package: str, name: str, what: str | None = None, marker: str | None = 
         If there is no such module, with the nearest name and how to add it.
     """
     what, marker = what or _kind(package).title, marker or _kind(package).marker
-    path = file(package, name)
-    if not path.is_file() or _defined(path, marker) is None:
+    path, plugin = file(package, name), str(name).partition(".")[0]
+    if plugin in unreadable(package) and not _is_ours(package, plugin):
+        raise InputError(f"no {what} is called {unknown(package, plugin)}")
+    if not path.is_file() or source.defined(path, marker) is None:
         raise InputError(f"no {what} is called {unknown(package, name)}")
-    return importlib.import_module(dotted(package, name))
+    module = dotted(package, name)
+    if plugin not in provided(package):
+        return importlib.import_module(module)
+    try:
+        return importlib.import_module(module)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # sys.exit() too
+        reason = f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}"
+        raise InputError(
+            f"{_entry(package, plugin, provided(package)[plugin])} {reason}; correct its package, or "
+            "uninstall it"
+        ) from error
 
 
 def unknown(package: str, name: object, candidates: Iterable[str] | None = None) -> str:
-    """Return an unknown name, quoted, with the nearest plugin or all, and how to add one."""
+    """Return an unknown name, quoted, with the nearest plugin or all, and how to add one.
+
+    For a plugin that is set aside, return the reason.
+    """
+    if problem := unreadable(package).get(str(name)):
+        return f"{str(name)!r}: {problem}"
     candidates = names(package) if candidates is None else list(candidates)
     quoted, listed, rest = nearest(name, candidates).partition("; known: ")
     where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
@@ -253,51 +351,12 @@ def unknown(package: str, name: object, candidates: Iterable[str] | None = None)
 
 def file(package: str, name: str) -> Path:
     """Return the path of a plugin's module, which may not exist; for a folder, its `__init__.py`."""
-    where, _, last = dotted(package, name).rpartition(".")
+    return _file(dotted(package, name))
+
+
+def _file(module: str) -> Path:
+    """Return the path of a module by its dotted name."""
+    where, _, last = module.rpartition(".")
     path = folder(where) / f"{last}.py" if where else folder(last).with_suffix(".py")
     inside = path.with_suffix("") / "__init__.py"
     return inside if not path.is_file() and inside.is_file() else path
-
-
-@lru_cache(maxsize=1000)
-def _statements(path: Path, changed: int) -> list[ast.stmt]:
-    """Return a module's statements, cached by its modification time `changed`."""
-    return ast.parse(path.read_text(encoding="utf-8")).body
-
-
-def _defined(path: Path, name: str) -> ast.stmt | None:
-    """Return the statement at a module's top level that defines `name`."""
-    return _definition(path, path.stat().st_mtime_ns, name)
-
-
-@lru_cache(maxsize=4000)
-def _definition(path: Path, changed: int, name: str) -> ast.stmt | None:
-    text = path.read_text(encoding="utf-8")
-    if re.search(rf"\b{name}\b", text) is None:
-        return None
-    return _among(_beginning(text, name), name) or _among(_statements(path, changed), name)
-
-
-def _among(statements: list[ast.stmt], name: str) -> ast.stmt | None:
-    for node in statements:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return node
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else []
-        targets = node.targets if isinstance(node, ast.Assign) else targets
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            return node
-    return None
-
-
-def _beginning(text: str, name: str) -> list[ast.stmt]:
-    """Return a module's statements up to the one that defines `name`, if found.
-
-    Parsing complete modules would dominate the start of a run.
-    """
-    if (match := re.search(rf"^(?:def )?{name}\b", text, re.MULTILINE)) is None:
-        return []
-    after = re.compile(r"^[^\s)\]}#]", re.MULTILINE).search(text, match.end())
-    try:
-        return ast.parse(text[: after.start()] if after else text).body
-    except SyntaxError:  # the line is in a string
-        return []

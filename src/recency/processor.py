@@ -23,11 +23,3 @@ def by_intel() -> bool:
     """Return whether the processor is by Intel, as far as the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     return sys.platform == "linux" and cpuinfo.exists() and "GenuineIntel" in cpuinfo.read_text()
-
-
-def available() -> float:
-    """Return the available memory in bytes; infinity if unknown."""
-    meminfo = Path("/proc/meminfo")
-    lines = meminfo.read_text(encoding="utf-8").splitlines() if meminfo.exists() else []
-    sizes = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    return sizes[0] if sizes else float("inf")

@@ -12,6 +12,7 @@ from transformers.masking_utils import AttentionMaskInterface
 import recency
 from recency.attention import biased, check
 from recency.attention.biases import Bias
+from recency.attention.short_texts import draw_texts
 from recency.networks import architectures, checkpoints
 
 
@@ -166,7 +167,7 @@ def test_several_tokens_that_end_a_text_are_no_words_of_the_text():
     model = make("Llama")
     model.config.eos_token_id = list(range(50))
     recency.attention.attach(model, CAUSAL["window"][0])
-    assert check._text(model, biased.attention_modules(model)).min() >= 50
+    assert draw_texts(model).min() >= 50
 
 
 def test_what_is_no_language_model_is_refused():

@@ -90,7 +90,7 @@ def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeyp
         (["times.xlsx", FORMULA], "times.xlsx must end in .csv, .tsv or .parquet"),
         (["empty.csv", FORMULA], "empty.csv is empty"),
         (["torn.csv", FORMULA], "torn.csv cannot be read as csv: "),
-        (["torn.parquet", FORMULA], "torn.parquet cannot be read as parquet: "),
+        (["torn.parquet", FORMULA], "torn.parquet is no whole Parquet file ("),
         (["times.csv", "rt ~ dya + (1 | subject)"], "no column 'dya'; did you mean 'day'?"),
         (["times.csv", "rt ~ "], "formula 'rt ~ '"),
         (["times.csv", FORMULA, "--reml"], "only lme4 fits reml=True"),

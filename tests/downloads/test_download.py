@@ -44,6 +44,15 @@ class Handler(BaseHTTPRequestHandler):
             return self.send_error(404 if how == "missing" else 500)
         if how == "wrong":
             body = b"<html>sign in</html>"
+        if how in ("endless", "huge"):
+            length = f"Content-Length: {9 * 10**17}\r\n" if how == "huge" else ""
+            self.wfile.write(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode())
+            return self.send_zeros()
+        if how in ("to_no_address", "to_no_host"):
+            self.send_response(302)
+            to = "http://[::1/a" if how == "to_no_address" else "http://a..b/c"
+            self.send_header("Location", to)
+            return self.end_headers()
         if how == "moved":
             self.send_response(302)
             self.send_header("Location", "/good")
@@ -79,6 +88,15 @@ class Handler(BaseHTTPRequestHandler):
             body = body[:0] if how == "dies" else body[: len(body) // 2]
         self.wfile.write(body[:length])
 
+    def send_zeros(self):
+        """Send zeros until the other side closes."""
+        for number in range(500):
+            self.server.sent[self.path] = 100_000 * number
+            try:
+                self.wfile.write(bytes(100_000))
+            except OSError:
+                return
+
     def creep(self, data):
         """Send a byte at a time, each before any timeout."""
         for byte in data:
@@ -94,7 +112,7 @@ def server(monkeypatch):
     """Serve on a free port of this machine; `seen` lists the ranges asked for by path."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.seen = {}
+    server.seen, server.sent = {}, {}
     server.url = f"http://127.0.0.1:{server.server_address[1]}/"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -324,10 +342,28 @@ def test_a_copy_that_unpacks_without_end_is_stopped(tmp_path):
 
 
 def test_a_download_without_end_is_stopped(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(internet, "MOST", 1000)
-    with pytest.raises(InputError, match="does not end after .* set its `bytes`"):
-        download.main(f"{server.url}good", tmp_path / "out")
-    download.main(f"{server.url}good", tmp_path / "out", bytes=len(CONTENT))
+    """4 GB, or as many bytes as the config states."""
+    monkeypatch.setattr(internet, "MOST", 2_000_000)
+    with pytest.raises(InputError, match="does not end after 2,000,000 .* set its `bytes`"):
+        fetch(server, "endless", tmp_path / "out")
+    assert leftovers(tmp_path / "out") == ["out.part.json"]
+    with pytest.raises(InputError, match="expected sha256"):
+        fetch(server, "endless", tmp_path / "out", sha256=SHA, bytes=5_000_000)
+    assert fetch(server, "endless", tmp_path / "out", bytes=5_000_000) == bytes(5_000_000)
+    assert server.sent["/endless"] < 20_000_000
+
+
+def test_a_file_that_does_not_fit_the_disk_is_not_begun(server, tmp_path):
+    with pytest.raises(InputError, match="has 900,000,000,000,000,000 bytes more to download, and"):
+        fetch(server, "huge", tmp_path / "out")
+    with pytest.raises(InputError, match="expected 1,000 bytes, got 1,001"):
+        fetch(server, "huge", tmp_path / "out", bytes=1000)
+
+
+@pytest.mark.parametrize("how", ["to_no_address", "to_no_host"])
+def test_a_redirection_to_a_malformed_address(server, tmp_path, how):
+    with pytest.raises(InputError, match=f"{how} leads to no address .*correct the URL"):
+        fetch(server, how, tmp_path / "out", tries=1)
 
 
 def test_file_to_be_placed_says_which_whence_whither(tmp_path):

@@ -1,11 +1,18 @@
 """The explorer's data: columns as they are packed, sums by word and reader, data frames, hostile text."""
 
+import base64
 import json
 import re
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import recency
 from recency.command.main import main
@@ -54,6 +61,78 @@ def test_whole_numbers_and_constants_are_kept_exactly():
         np.testing.assert_allclose(kept, np.asarray(values, float), rtol=1e-8)
     large = np.array([1e-3, 2e9 + 0.5, -3.5])  # one value far outside the others' spread
     assert np.abs(packing.unpacked(packing.packed(large)) - large).max() <= packing.step_of(large)
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True),
+    st.integers(-(2**53), 2**53).map(float),
+    st.sampled_from([2.0**31 - 1, -(2.0**31) + 1, 2.0**31, -(2.0**31), 5e9, 1e300, -1e300, 5e-324]),
+)
+COUNTS = st.integers(-(2**53), 2**53).map(float)
+NODE = shutil.which("node")
+
+
+def rounded(values):
+    """Return values as the page has them: within half a step, or exactly, and NaN where missing."""
+    values = np.array(values, float)
+    return np.where(np.isfinite(values), values, np.nan), packing.step_of(values) or 0.0
+
+
+@given(st.lists(NUMBERS, max_size=12))
+def test_every_finite_number_survives(values):
+    expected, step = rounded(values)
+    kept = packing.unpacked(packing.packed(values))
+    np.testing.assert_array_equal(np.isnan(kept), np.isnan(expected))
+    np.testing.assert_allclose(kept, expected, rtol=1e-15, atol=0.500001 * step)
+
+
+@given(st.lists(st.one_of(COUNTS, st.just(np.nan)), max_size=12))
+def test_whole_numbers_are_exact_to_2_to_the_53(values):
+    """Counts from 2^31 on vanished: those of the most frequent words."""
+    np.testing.assert_array_equal(packing.unpacked(packing.packed(values)), values)
+
+
+def test_large_and_tiny_numbers_do_not_erase_others():
+    for values in ([5e9, 1, 2], [-(2**31), 0], [1e300, 0.5, -3], [5e-324, 0.0], [1.5, 2**31]):
+        np.testing.assert_array_equal(packing.unpacked(packing.packed(values)), values)
+    assert packing.packed([None, 5e9, np.inf])["step"] is None
+    np.testing.assert_array_equal(
+        packing.unpacked(packing.packed([None, 5e9, np.inf])), [np.nan, 5e9, np.nan]
+    )
+
+
+def test_ordinary_columns_have_32_bits_each():
+    drawn = np.random.default_rng(0).normal(300, 80, 1000)
+    for values in (drawn, np.round(drawn), np.append(drawn, 2**31 - 1), np.zeros(1000)):
+        column = packing.packed(values)
+        planes = zlib.decompress(base64.b64decode(column["data"]))
+        assert len(planes) == 4 * len(values) and column["step"] > 0
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_page_unpacks_the_same_numbers(tmp_path):
+    draw = np.random.default_rng(0)
+    columns = [
+        draw.normal(300, 80, 20),
+        draw.integers(-(2**53), 2**53, 20).astype(float),
+        [5e9, 1, 2, None],
+        [1e300, -1e300, 0.5, 5e-324, np.inf],
+        [2.0**31 - 1, -(2.0**31) + 1, 0],
+        [5e-324, 0.0],
+        [],
+    ]
+    packs = [packing.packed(column) for column in columns]
+    source = Path(packing.__file__).with_name("explore_data.js").read_text()
+    script = tmp_path / "unpack.js"
+    script.write_text(
+        f"{source}\nPromise.all({json.dumps(packs)}.map(Explorer.unpack)).then((all) =>"
+        " console.log(JSON.stringify(all.map((values) => [...values].map(String)))));"
+    )
+    run = subprocess.run([NODE, script], capture_output=True, text=True, check=True)
+    for shown, pack in zip(json.loads(run.stdout), packs, strict=True):
+        expected = packing.unpacked(pack)
+        np.testing.assert_allclose(np.array(shown, float), expected, rtol=1e-15)
+    assert [float(value) for value in json.loads(run.stdout)[1]] == columns[1].tolist()
 
 
 def test_readers_slopes_are_the_fixed_effect_and_their_own_per_bit():

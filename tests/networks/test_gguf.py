@@ -1,6 +1,7 @@
 """GGUF files equal the networks that they were written from, and wrong ones are refused in a line."""
 
 import json
+import struct
 
 import gguf
 import numpy as np
@@ -64,12 +65,15 @@ def interleaved(weights, heads):
     return parts.swapaxes(1, 2).reshape(rows, columns)
 
 
-def write(path, network, kind="F32", architecture="llama", pieces="gpt-2"):
-    """Write a network as llama.cpp's converter does; return its weights as the file holds them."""
+def write(path, network, kind="F32", architecture="llama", pieces="gpt-2", layers=None, more=()):
+    """Write a network as llama.cpp's converter does; return its weights as the file holds them.
+
+    `layers` is the stated number of layers, `more` are further calls of the writer.
+    """
     model, tokenizer, _ = network
     config, stored = model.config, {}
     writer = gguf.GGUFWriter(path, architecture)
-    writer.add_block_count(config.num_hidden_layers)
+    writer.add_block_count(layers or config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
@@ -105,6 +109,8 @@ def write(path, network, kind="F32", architecture="llama", pieces="gpt-2"):
         else:
             writer.add_tensor(short, np.ascontiguousarray(ordered))
             stored[name] = weights
+    for name, *values in more:
+        getattr(writer, name)(*values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -146,6 +152,96 @@ def refused(path, match):
     with pytest.raises(InputError, match=match) as error:
         recency.surprisal(TEXTS, path)
     assert "\n" not in str(error.value)
+
+
+def test_a_layer_that_the_file_stores_and_does_not_state(network, tmp_path):
+    """236.1 bits instead of 247.7, without a word: transformers reads the layers stated."""
+    path = tmp_path / "llama.gguf"
+    write(path, network, layers=1)
+    refused(path, r"has the weights blk.1.attn_k.weight and 8 more, .* too few layers \(1\)")
+    write(path, network, layers=3)
+    refused(path, "lacks the weights model.layers.2.")
+
+
+def test_a_tensor_of_no_use(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    write(path, network, more=[("add_tensor", "blk.0.attn_q.extra", np.ones((4, 32), np.float32))])
+    refused(path, "has the weight blk.0.attn_q.extra, which .*download the file again")
+
+
+@pytest.mark.parametrize("factor", [1.0, 8.0])
+def test_factors_of_rotary_frequencies(network, tmp_path, factor):
+    """Llama 3's converter writes them; transformers does not read them."""
+    path = tmp_path / "llama.gguf"
+    factors = np.full(16, factor, np.float32)
+    write(path, network, more=[("add_tensor", "rope_freqs.weight", factors)])
+    if factor == 1:
+        assert np.isfinite(recency.surprisal(TEXTS, path).surprisal_bits).all()
+    else:
+        refused(path, "has the weight rope_freqs.weight")
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        ([("add_rope_freq_base", np.nan)], "llama.gguf has llama.rope.freq_base: nan, which is no"),
+        ([("add_rope_freq_base", 0.0)], "llama.rope.freq_base: 0.0, which must be above 0"),
+        ([("add_layer_norm_rms_eps", -1.0)], "layer_norm_rms_epsilon: -1.0, and an epsilon"),
+        (
+            [("add_rope_scaling_type", gguf.RopeScalingType.LINEAR)]
+            + [("add_rope_scaling_factor", 0.0)],
+            "llama.rope.scaling.factor: 0.0, which must be above 0",
+        ),
+        (
+            [("add_rope_scaling_type", gguf.RopeScalingType.LINEAR)]
+            + [("add_rope_scaling_factor", 4.0)],
+            r"scales rotary positions \(llama.rope.scaling: linear, factor 4\), which transformers",
+        ),
+    ],
+)
+def test_metadata_that_no_network_has(network, tmp_path, more, match):
+    path = tmp_path / "llama.gguf"
+    write(path, network, more=more)
+    refused(path, match)
+
+
+def entry(content, name):
+    """Return the place of a tensor's dimensions in a file, and their number."""
+    at = content.index(struct.pack("<Q", len(name)) + name.encode()) + 8 + len(name)
+    return at + 4, struct.unpack_from("<I", content, at)[0]
+
+
+@pytest.mark.parametrize("shift", [0, -32])
+def test_tensors_that_share_bytes(network, tmp_path, shift):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    content = bytearray(path.read_bytes())
+    names = ("blk.0.ffn_up.weight", "blk.1.ffn_up.weight")
+    places = [at + 8 * count + 4 for at, count in (entry(content, name) for name in names)]
+    offset = struct.unpack_from("<Q", content, places[0])[0] + shift
+    struct.pack_into("<Q", content, places[1], offset)
+    path.write_bytes(content)
+    refused(path, r"cannot be read as GGUF \(.*blk.\d\..* share bytes\)")
+
+
+def test_a_tensor_without_numbers(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<Q", content, entry(content, "blk.1.ffn_up.weight")[0], 0)
+    path.write_bytes(content)
+    refused(path, "blk.1.ffn_up.weight of the type F32 has the shape")
+
+
+def test_a_tensor_that_is_not_a_number(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    weight = network[0].model.layers[1].mlp.up_proj.weight
+    before = weight[0, 0].item()
+    with torch.no_grad():
+        weight[0, 0] = torch.nan
+        write(path, network)
+        weight[0, 0] = before
+    refused(path, "the weight model.layers.1.mlp.up_proj.weight has NaN")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.999])

@@ -15,7 +15,7 @@ from small_networks import TEXTS
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
-from recency import processor
+from recency import memory
 from recency.errors import InputError
 from recency.export import write
 from recency.files import sha256
@@ -163,7 +163,7 @@ def test_weights_that_do_not_fit_are_refused_before_they_are_read(llama, monkeyp
     needed = footprint.estimate(
         LlamaConfig.from_pretrained(llama), footprint._numbers(llama, None, object()), "bf16", 0
     ).total
-    monkeypatch.setattr(processor, "available", lambda: needed + 1)
+    monkeypatch.setattr(memory, "available", lambda: needed + 1)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert recency.load(llama, precision="bf16")
     monkeypatch.setattr(

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 from training_job import (
     ARCHITECTURE,
@@ -19,7 +20,7 @@ from training_job import (
 
 from recency import history
 from recency.errors import InputError
-from recency.networks import states, train
+from recency.networks import states, train, training
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import TokenStream
 
@@ -36,8 +37,6 @@ def test_lost_outputs_of_a_finished_job_cost_no_training(job, monkeypatch):
     train.main(**job)
     expected = (job["out"].parent / "model.safetensors").read_bytes()
     shutil.rmtree(job["out"].parent)
-    from recency.networks import training
-
     monkeypatch.setattr(training.Training, "step", None)  # any step would fail
     train.main(**job)
     assert (job["out"].parent / "model.safetensors").read_bytes() == expected
@@ -61,7 +60,6 @@ def test_a_finished_state_of_other_tokens_is_passed_over(job):
 
 
 def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
-    import torch
 
     train.main(**job)
     state = states.state_path(job["out"].parent)
@@ -78,7 +76,6 @@ def test_what_an_unfinished_state_is_of_is_read_without_pytorch(job):
 def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, clock, how):
     train.main(**job)
     expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
-    import torch
 
     from recency.networks import training
 
@@ -264,7 +261,6 @@ def test_each_device_and_step_draws_its_own_dropout(job, monkeypatch):
 
 
 def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
-    import torch
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(train.sysconfig, "get_path", lambda name: "/nowhere")
@@ -276,8 +272,6 @@ def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
 @pytest.mark.parametrize("most", [1e-3, 1e3])
 def test_gradients_are_clipped_as_pytorch_does(job, most):
     """Bit for bit, whether their norm is beyond or not."""
-    import torch
-
     from recency.networks import architectures, training
 
     stream = TokenStream(job["tokens"], job["info"], 16, "shuffled", 1)
@@ -300,7 +294,6 @@ def test_gradients_are_clipped_as_pytorch_does(job, most):
 
 def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
     """In rows of more than a block: the gradients are those of the plain class, and so is the file."""
-    import torch
     from transformers import AutoModelForCausalLM
 
     from recency.networks import architectures, training
@@ -331,7 +324,6 @@ def test_without_a_bias_attention_is_by_blocks_and_transformers_own(job):
 
 
 def test_gpu_that_is_not_there(job):
-    import torch
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")

@@ -8,7 +8,7 @@ import torch
 from small_networks import TINY, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from recency import processor
+from recency import memory
 from recency.errors import InputError
 from recency.networks import architectures, footprint, products
 from recency.scoring import alignment, causal, forward, output_layer
@@ -163,10 +163,10 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory():
 def test_a_cpu_is_asked_for_no_more_than_it_has(monkeypatch):
     model = gpt2()
     monkeypatch.setattr(footprint, "SURE", 0)
-    monkeypatch.setattr(processor, "available", lambda: forward._estimate_bytes(model, 2, 30) + 1)
+    monkeypatch.setattr(memory, "available", lambda: forward._estimate_bytes(model, 2, 30) + 1)
     parts = [len(part) for part, _ in ran(model, batch_of(7, 30))]
     assert parts == [1, 2, 2, 2]
-    monkeypatch.setattr(processor, "available", lambda: 10.0)
+    monkeypatch.setattr(memory, "available", lambda: 10.0)
     with pytest.raises(InputError, match="does not fit the memory of the cpu"):
         ran(model, batch_of(1, 30))
 
@@ -174,7 +174,7 @@ def test_a_cpu_is_asked_for_no_more_than_it_has(monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="no /proc here")
 def test_what_is_available_is_a_part_of_the_memory():
     page, most = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
-    assert page * most / 100 < processor.available() <= page * most
+    assert page * most / 100 < memory.available() <= page * most
 
 
 def test_attention_without_a_fused_kernel_needs_the_square_of_the_window():

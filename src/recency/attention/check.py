@@ -19,17 +19,19 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from recency.attention.biases import Bias
 from recency.attention.content import ContentBias, layer_of
+from recency.attention.short_texts import (
+    ROUNDING,
+    ROUNDING_OTHERS,
+    TOKENS,
+    distance,
+    draw_texts,
+    evaluation_mode,
+)
 from recency.errors import InputError
 
 WORKS = "GPT-2, GPT-NeoX, OPT, Llama, Mistral, Qwen, Gemma, BERT and most others do"
 REFERENCE, UNBIASED = "recency_reference", "recency_reference_unbiased"
 OWN_KEY_ONLY = "recency_reference_alone"
-#: Tokens of the text, and the largest number of tokens if a window is too long for these.
-TOKENS, MOST_TOKENS = 12, 64
-#: Largest relative distance of two outputs that is attributed to rounding.
-ROUNDING = {torch.float16: 0.02, torch.bfloat16: 0.1}
-ROUNDING_OTHERS = 1e-4
-
 _ran: list[nn.Module] | None = None
 
 
@@ -121,37 +123,6 @@ for _name in (REFERENCE, UNBIASED, OWN_KEY_ONLY):
     AttentionMaskInterface.register(_name, _whole_mask)
 
 
-def _text(model: PreTrainedModel, modules: Sequence[nn.Module]) -> torch.Tensor:
-    """Return two random texts, (2, length), that differ only in their second half."""
-    config = model.config.get_text_config()
-    length = max([TOKENS, *((module.recency_bias.reach or 0) + 4 for module in modules)])
-    # RoBERTa counts two positions that it does not have.
-    room = (getattr(config, "max_position_embeddings", None) or MOST_TOKENS) - 2
-    length = max(2, min(length, MOST_TOKENS, room))
-    special = []  # tokens that some models do not treat as text, such as padding
-    for name, value in config.to_dict().items():
-        if name.endswith("token_id"):
-            special += value if isinstance(value, list) else [value]
-    words = [token for token in range(min(config.vocab_size, 5000)) if token not in special]
-    generator = torch.Generator().manual_seed(1)
-    chosen = torch.randint(len(words), (2, length), generator=generator)
-    chosen[1, : length // 2] = chosen[0, : length // 2]
-    return torch.tensor(words)[chosen].to(model.device)
-
-
-@contextlib.contextmanager
-def evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
-    """Run a network without dropout, gradients or autocast, and restore its state."""
-    before = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with torch.no_grad(), torch.autocast(model.device.type, enabled=False):
-            yield
-    finally:
-        for module, training in before.items():
-            module.training = training
-
-
 def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch.Tensor:
     """Return the logits in float64, centred since softmax ignores a constant shift.
 
@@ -182,11 +153,6 @@ def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch
     return result - result.mean(-1, keepdim=True)
 
 
-def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    """Return the norm of the difference of two outputs relative to the second's norm."""
-    return ((one - other).norm() / other.norm().clamp(min=1e-30)).item()
-
-
 def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) -> None:
     """Raise InputError unless the network's outputs are those of the biases on its `modules`.
 
@@ -196,7 +162,9 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     token of a causal network may change an earlier one.
     """
     kind = type(model).__name__
-    ids = _text(model, modules)
+    ids = draw_texts(
+        model, max([TOKENS, *((module.recency_bias.reach or 0) + 4 for module in modules)])
+    )
     with evaluation_mode(model):
         with _noted() as ran:
             try:
@@ -216,23 +184,23 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
     actual, other = actual[:1], actual[1:]
     rounding = ROUNDING.get(model.dtype, ROUNDING_OTHERS)
     half = ids.shape[1] // 2
-    kept = _distance(*own_keys_only[:, -half:])  # the reversed texts have the same second half
+    kept = distance(*own_keys_only[:, -half:])  # the reversed texts have the same second half
     if not kept <= rounding:
         raise InputError(
             f"{kind} has a memory besides attention: with all other keys hidden, other tokens "
             f"still change its outputs (by {kept:.2g} of their size), which no attention bias "
             f"affects. Networks with attention only take one: {WORKS}"
         )
-    parts = _distance(unbiased, original)
+    parts = distance(unbiased, original)
     if not parts <= rounding:
         raise InputError(
             f"{kind} has attention with parts that no bias is defined for: softmax of its scaled "
             f"scores gives other outputs than its own attention (they differ by {parts:.2g} of "
             f"their size); {WORKS}"
         )
-    effect = _distance(expected, unbiased)
-    error = _distance(actual, expected)
-    if effect > 4 * rounding and _distance(actual, unbiased) <= rounding:
+    effect = distance(expected, unbiased)
+    error = distance(actual, expected)
+    if effect > 4 * rounding and distance(actual, unbiased) <= rounding:
         raise InputError(f"{kind} gives the same outputs with the bias as without; {WORKS}")
     # The tolerance is tighter for a bias of little effect, down to rounding.
     if not error <= min(rounding, max(effect / 10, 10 * parts, rounding / 100)):
@@ -241,7 +209,7 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
             f"differ by {error:.2g} of their size); {WORKS}"
         )
     if all(module.is_causal for module in modules):
-        later = _distance(other[:, :half], actual[:, :half])
+        later = distance(other[:, :half], actual[:, :half])
         if not later <= rounding:
             raise InputError(
                 f"{kind} with the bias lets later tokens change earlier ones (by {later:.2g} of "

@@ -2,11 +2,11 @@
 
 import os
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pandas as pd
 
 from recency import config as configuration
+from recency import sources
 from recency.reading import parsers
 from recency.reading.contracts import check_words
 from recency.workflow import loading
@@ -37,7 +37,7 @@ def _place(root: Path, file: dict) -> Path | None:
     """Return the path of a file: local, downloaded, or in a mirror; gzipped or not."""
     names = [file["local"]] if "local" in file else []
     if "url" in file:
-        parts = urlsplit(file["url"])
+        parts = sources.split_url(file["url"])
         names.append(f"{parts.hostname}{parts.path}")
     if "stand_in" in file:
         names.append(file["stand_in"]["path"])

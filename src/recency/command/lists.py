@@ -34,7 +34,15 @@ def biases() -> list[str]:
 
 
 def extensions() -> list[str]:
-    """Return the plugins of each kind with descriptions, and their packages if external."""
+    """Return the plugins of each kind with descriptions, and their packages if external.
+
+    Plugins that cannot be read have the reason in place of a description.
+    """
+    from recency import endpoints
+    from recency.evaluations import registry
+    from recency.scoring import measures
+
+    endpoints.ENDPOINTS, registry.evaluations(), measures.declared()  # these set some aside
     lines = []
     for group, kind in plugins.KINDS.items():
         others = plugins.provided(kind.package)
@@ -42,6 +50,7 @@ def extensions() -> list[str]:
         for name in plugins.names(kind.package):
             origin = f" ({others[name]})" if name in others else ""
             rows.append((f"    {name}", _about(kind.package, name) + origin))
+        rows += [(f"    {n}", problem) for n, problem in plugins.unreadable(kind.package).items()]
         lines += [f"{group}: {kind.package}", *_aligned(rows)]
     return lines
 

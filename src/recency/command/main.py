@@ -45,8 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not named:
             top.parse_args(argv)
         # Files may precede, separate and follow the options.
-        _run(named, vars(commands[named].parse_intermixed_args(argv[1:])))
-        sys.stdout.flush()
+        try:
+            _run(named, vars(commands[named].parse_intermixed_args(argv[1:])))
+            sys.stdout.flush()
+        finally:
+            _say_notices(named)
     except BrokenPipeError:  # the reader closed the pipe, such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -92,6 +95,13 @@ def _run(name: str, arguments: dict) -> None:
         from recency.command import lists
 
         print("\n".join(getattr(lists, name)(**arguments)))
+
+
+def _say_notices(name: str) -> None:
+    """Name the plugins of other packages that were set aside, which `extensions` lists itself."""
+    plugins = sys.modules.get("recency.plugins")
+    for line in plugins.notices() if plugins and name != "extensions" else ():
+        print(f"recency {name}: {line}", file=sys.stderr)
 
 
 def _line(error: Exception) -> str:

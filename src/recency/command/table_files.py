@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recency import parquet_bounds
 from recency.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def read(name: str) -> pd.DataFrame:
         ending = ".parquet" if data[:4] == b"PAR1" else tabs
     try:
         if ending == ".parquet":
+            parquet_bounds.require_room(data, shown(name))
             return pd.read_parquet(io.BytesIO(data))
         return pd.read_csv(
             io.BytesIO(data),
@@ -69,7 +71,9 @@ def read(name: str) -> pd.DataFrame:
             na_values=MISSING,
             low_memory=False,
         )
-    except (ValueError, OSError) as error:  # pandas', PyArrow's and the decoder's are of these
+    except InputError:
+        raise
+    except (ValueError, OSError, MemoryError, NotImplementedError) as error:  # of all libraries
         reason = " ".join(str(error).split())
         raise InputError(f"{shown(name)} cannot be read as {ending[1:]}: {reason}") from None
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from recency.downloads.internet import CHUNK, Expected, download
 from recency.errors import InputError
 from recency.files import atomic
-from recency.sources import leads_out
+from recency.sources import leads_out, split_url
 
 #: Largest compression ratio of a gzipped copy of unknown size, as protection against zip bombs;
 #: text has about 5.
@@ -98,7 +98,7 @@ def main(
         raise InputError(_request_file(out, mirrors, stand_in, supplied, local))
 
     hint = _describe_alternatives(url, mirrors)
-    if urlsplit(url).scheme not in ("http", "https"):
+    if split_url(url).scheme not in ("http", "https"):
         raise InputError(f"{url}: only http and https are downloaded; {hint}")
     download(url, out, expected, byte_range, tries, wait, timeout, patience, hint)
 
@@ -108,7 +108,7 @@ def main(
 
 def _mirror_paths(url: str) -> list[str]:
     """Return the file's paths in a mirror: `<host>/<path>`, as written and unquoted."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     path = "/".join(part for part in parts.path.split("/") if part not in ("", ".", ".."))
     return list(dict.fromkeys(f"{parts.hostname}/{p}" for p in (path, unquote(path))))
 

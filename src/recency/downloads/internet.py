@@ -10,6 +10,7 @@ import hashlib
 import http.client
 import json
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -20,14 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from recency.errors import InputError
+from recency.errors import InputError, first_line
 from recency.files import atomic, full_disk, no_room
 from recency.progress import progress
 
 CHUNK = 1 << 20
 #: Fewest bytes that must arrive within `patience` seconds, 300 by default.
 LEAST = 10_000
-MOST = 100 * 10**9  # largest size of a file of unknown length, in bytes
+#: Most bytes of a file whose length neither the config nor the server states.
+MOST = 4 * 10**9
 USER_AGENT = "recency-workflow (language models and reading times)"
 
 
@@ -193,6 +195,32 @@ def download(
     state.unlink(missing_ok=True)
 
 
+def _is_complete(
+    error: urllib.error.HTTPError, url: str, part: Path, first: int, have: int, hint: str
+) -> bool:
+    """Return that a part file is whole, as an HTTP error may say; raise the failure for others."""
+    if error.code == 416 and have:
+        # Either the part file is complete, or it does not belong to this file.
+        if error.headers.get("Content-Range", "").endswith(f"/{first + have}"):
+            return True
+        part.unlink()
+        raise _Temporary("the part file did not fit") from error
+    if error.code in (408, 425, 429) or error.code >= 500:
+        raise _Temporary(f"HTTP {error.code} {error.reason}") from error
+    answer = f"HTTP {error.code} {error.reason}"
+    raise InputError(f"{url} answers {answer}: correct the URL, {hint}") from error
+
+
+def _require_room(url: str, part: Path, more: int, hint: str) -> None:
+    """Raise InputError if the rest of a file does not fit onto the disk."""
+    free = shutil.disk_usage(part.parent).free
+    if more > free:
+        raise InputError(
+            f"{url} has {more:,} bytes more to download, and {free:,} are free in {part.parent}; free some "
+            f"space, {hint}"
+        )
+
+
 def _load(state: Path) -> dict:
     try:
         return json.loads(state.read_text())
@@ -230,16 +258,11 @@ def _fetch(
         answer = pace.open(request, timeout)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == 416 and have:
-                # Either the part file is complete, or it does not belong to this file.
-                if error.headers.get("Content-Range", "").endswith(f"/{first + have}"):
-                    return True
-                part.unlink()
-                raise _Temporary("the part file did not fit") from error
-            if error.code in (408, 425, 429) or error.code >= 500:
-                raise _Temporary(f"HTTP {error.code} {error.reason}") from error
-            answer = f"HTTP {error.code} {error.reason}"
-            raise InputError(f"{url} answers {answer}: correct the URL, {hint}") from error
+            return _is_complete(error, url, part, first, have, hint)
+    except (ValueError, http.client.InvalidURL) as error:  # of the URL, or of where it redirects to
+        raise InputError(
+            f"{url} leads to no address ({first_line(error)}): correct the URL, {hint}"
+        ) from error
     with answer:
         length = answer.headers.get("Content-Length")
         length = int(length) if length and length.isdigit() else None
@@ -255,6 +278,9 @@ def _fetch(
             if length is not None:
                 length -= skip
         total = expected.size if length is None or byte_range else have + length
+        if expected.size is not None:  # a longer file is another one
+            total = min(total, expected.size + 1)
+        _require_room(url, part, (total or 0) - have, hint)
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
         if validator and validator.startswith("W/"):
             validator = None
@@ -275,9 +301,11 @@ def _fetch(
                 sink.write(chunk)
                 done += len(chunk)
                 pace.done += len(chunk)
-                if expected.size is None and done > MOST:
+                if total is None and done > MOST:
+                    part.unlink()
                     raise InputError(
-                        f"{url} does not end after {done:,} bytes; if it is so long, set its `bytes`, {hint}"
+                        f"{url} does not end after {MOST:,} bytes, and the server states no length; if it is "
+                        f"so long, set its `bytes`, {hint}"
                     )
                 if line:
                     line.update(done / 1e6)

@@ -34,6 +34,7 @@ from typing import Any
 import yaml
 
 from recency import endpoints, overrides, plugins
+from recency.errors import InputError, first_line
 
 PACKAGE = "recency.evaluations"
 
@@ -119,11 +120,49 @@ class Product:
 
 @cache
 def evaluations() -> dict[str, Evaluation]:
-    """Return name → evaluation, sorted by name."""
-    return {
-        name: plugins.load("recency.evaluations", f"{name}.spec").EVALUATION
-        for name in sorted(plugins.names(PACKAGE))
-    }
+    """Return name → evaluation, sorted by name, without those of other packages that fail."""
+    loaded: dict[str, Evaluation] = {}
+    others = plugins.provided(PACKAGE)
+    for name in plugins.names(PACKAGE):  # this project's first
+        try:
+            evaluation = plugins.load("recency.evaluations", f"{name}.spec").EVALUATION
+            if name in others:
+                _check(name, evaluation, loaded)
+        except InputError as error:
+            plugins.set_aside(PACKAGE, name, error)
+        else:
+            loaded[name] = evaluation
+    return dict(sorted(loaded.items()))
+
+
+def _check(name: str, evaluation: object, others: Mapping[str, Evaluation]) -> None:
+    """Raise InputError if another package's evaluation would break studies that do not use it."""
+    path = folder(name)
+    if not isinstance(evaluation, Evaluation):
+        raise InputError(f"{path}/spec.py: EVALUATION is no Evaluation of {__name__}")
+    try:
+        part = schema(name)
+        keys = {
+            key: set(part.get(key, {}))
+            for key in ("experiment", "tables", "published", "definitions")
+        }
+        for key, taken in keys.items():
+            for other in others:
+                if both := taken & set(schema(other).get(key, {})):
+                    raise InputError(
+                        f"{path}/schema.yaml: {key}: {other} has {min(both)} already; rename it"
+                    )
+        _products_of(name)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: {type(error).__name__}: {first_line(error)}") from None
+
+
+def keys_of(name: str) -> set[str]:
+    """Return the keys of experiments and the tables of the config that an evaluation defines."""
+    part = schema(name)
+    return {*part.get("experiment", {}), *part.get("tables", {})}
 
 
 def folder(name: str) -> Path:
@@ -151,17 +190,18 @@ def key_of(table: str) -> str:
 @cache
 def products() -> tuple[Product, ...]:
     """Return every product of every evaluation, by evaluation and module."""
-    listed = []
-    for name in evaluations():
-        package = plugins.dotted(PACKAGE, name)
-        for module in plugins.names(package, "PRODUCT"):
-            about = plugins.constant(package, module, "PRODUCT")
-            reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
-            rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
-            listed.append(
-                Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest)
-            )
-    return tuple(listed)
+    return tuple(product for name in evaluations() for product in _products_of(name))
+
+
+def _products_of(name: str) -> list[Product]:
+    """Return the products of an evaluation."""
+    listed, package = [], plugins.dotted(PACKAGE, name)
+    for module in plugins.names(package, "PRODUCT"):
+        about = plugins.constant(package, module, "PRODUCT")
+        reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
+        rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
+        listed.append(Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest))
+    return listed
 
 
 @cache

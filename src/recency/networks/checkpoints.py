@@ -5,8 +5,8 @@ error.
 """
 
 import os
-import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 
@@ -22,19 +22,24 @@ from transformers import (
 
 from recency.attention.biased import attach, verify
 from recency.errors import InputError, first_line
-from recency.networks import footprint, gguf_files, precisions, sizes, weight_files
+from recency.networks import (
+    config_values,
+    footprint,
+    gguf_files,
+    precisions,
+    self_test,
+    sizes,
+    stored_tensors,
+    weight_files,
+)
 from recency.networks.architectures import BIASED
 from recency.networks.hub import locate
 from recency.networks.roberta import RecencyRobertaForMaskedLM
+from recency.networks.tested import Record
 from recency.networks.weight_files import PICKLES, SAFE
 
 #: Classes of networks that may have been trained with a bias.
 BIASED_CLASSES = (*BIASED.values(), RecencyRobertaForMaskedLM)
-#: Weights that a checkpoint may have beyond its language model and that do not affect its logits.
-_WITHOUT_EFFECT = re.compile(
-    r"(^|\.)pooler\.|(^|\.)cls\.seq_relationship\.|\.(attn|attention)\.(masked_)?bias$"
-    r"|(^|\.)position_ids$|rotary_emb\.inv_freq$"
-)
 _PICKLE = "; a pickle that you trust (pytorch_model.bin) is opened with `allow_pickle: true`"
 _FAILURES = (
     OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, EOFError, TypeError,
@@ -61,13 +66,19 @@ def load(
     checksum of the single weight file, or maps files to checksums; `device_map` is "auto" or a map
     for accelerate. Raises a one-line InputError unless transformers itself has the network's code,
     and the checkpoint has exactly the network's weights, in safetensors (or, with `allow_pickle`,
-    in a pickle that is read for tensors only), which fit into memory.
+    in a pickle that is read for tensors only), which fit into memory, and it passes a test of its
+    outputs (`recency.networks.self_test`), once per checkpoint.
     """
     name, within = locate(source)
     precisions.check(source, precision, device_map)
     if sha256 is not None:
         weight_files.verify(source, sha256, allow_pickle)
     config = configuration(source)
+    if other := getattr(config, "transformers_weights", None):
+        raise InputError(
+            f"checkpoint {str(source)!r}: config.json names {other!r} (`transformers_weights`) as its "
+            f"weights; name that file {weight_files.SAFE[0]}, and leave the setting out"
+        )
     gguf = gguf_files.read(source) if "gguf_file" in within else None
     stored = gguf.stored if gguf else ""
     masked = is_masked(config) if masked is None else masked
@@ -75,6 +86,7 @@ def load(
     options = precisions.settings(source, config, precision, device_map, bool(gguf))
     if not stored:
         _check_files(source, allow_pickle)
+    tensors = gguf_files.tensors_with_effect(gguf) if gguf else _tensors(source)
     sizes.check(source, config.to_dict())
     footprint.check(
         source, network, config, precision, device_map is not None, gguf and gguf.numbers
@@ -101,11 +113,23 @@ def load(
         ) from error
     if getattr(model, "_hf_peft_config_loaded", False):  # Hub names, with PEFT installed
         raise InputError(_adapter_message(source))
+    tensors = tensors or ({} if gguf else _tensors(source))  # of the Hub: they are here by now
+    if getattr(config, "quantization_config", None) is not None:
+        tensors = {}
+    loading["unexpected_keys"] = stored_tensors.left_over(
+        model,
+        tensors,
+        loading["unexpected_keys"],
+        partial(gguf_files.used, model, gguf) if gguf else tuple,
+        gguf.more_layers if gguf else getattr(config, "num_nextn_predict_layers", None) or 0,
+    )
     _check_weights(source, config, network.__name__, loading)
+    stored_tensors.require_floats(source, model, tensors)
     if precision != "float32" or device_map is not None:
         precisions.check_opened(source, model, precision)
     if stored:
         model.config.dequantised = f"GGUF: {stored}"
+    _test(source, model, not masked, tensors, (precision, allow_pickle))
     trained = isinstance(model, BIASED_CLASSES) and model.config.bias
     if bias is not None and bias["form"] != "none":
         if trained:
@@ -123,8 +147,10 @@ def configuration(source: str | Path) -> PreTrainedConfig:
         gguf_files.read(source)
     elif Path(name, "adapter_config.json").is_file():
         raise InputError(_adapter_message(source))
+    else:
+        config_values.check_file(source, Path(name) / "config.json")
     try:
-        return AutoConfig.from_pretrained(name, **within, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(name, **within, trust_remote_code=False)
     except OSError as error:
         if (Path(name) / "config.json").is_file():
             raise InputError(
@@ -142,6 +168,11 @@ def configuration(source: str | Path) -> PreTrainedConfig:
         raise InputError(
             f"checkpoint {str(source)!r}: its config.json cannot be read: {first_line(error)}"
         ) from error
+    config_values.check(source, within.get("gguf_file", "config.json"), config.to_dict())
+    if "gguf_file" in within:
+        rope = getattr(config, "rope_parameters", None)
+        gguf_files.require_scaling_read(source, gguf_files.read(source), rope)
+    return config
 
 
 def _adapter_message(source: str | Path) -> str:
@@ -220,21 +251,40 @@ def _check_files(source: str | Path, allow_pickle: bool) -> None:
         )
 
 
+def _tensors(source: str | Path) -> dict[str, stored_tensors.Stored]:
+    """Return the tensors in a checkpoint's safetensors files on this machine."""
+    return stored_tensors.read(source, weight_files.safetensors(source))
+
+
+def _test(source, model: PreTrainedModel, causal: bool, tensors: dict, settings: tuple) -> None:
+    """Test a network's outputs, unless this checkpoint passed before."""
+    files = {tensor.file for tensor in tensors.values()}
+    files |= {file for name in ("config.json",) if (file := weight_files.local(source, name))}
+    kind = type(model).__name__
+    record = Record(files if tensors else (), (kind, causal, model.dtype, model.device, *settings))
+    if not record.passed():
+        self_test.test(model, causal, source)
+        record.store()
+
+
 def _check_weights(source, config: PreTrainedConfig, network: str, report: dict) -> None:
     """Raise InputError for missing weights, which would be random, and for superfluous ones."""
     what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
     advice = "name a folder that `save_pretrained` of the whole language model wrote"
+    if str(source).partition("@")[0].endswith(".gguf"):
+        advice = "download the file again, or name the checkpoint that it was made from"
     lacking = sorted(report["missing_keys"])
     lacking += sorted(str(entry[0]) for entry in report["mismatched_keys"])
     if lacking:
         raise InputError(
             f"{what} lacks {_some(lacking)} of {network}, which would be random; {advice}"
         )
-    beyond = sorted(name for name in report["unexpected_keys"] if not _WITHOUT_EFFECT.search(name))
-    if beyond:
+    if beyond := report["unexpected_keys"]:
+        layers = getattr(config.get_text_config(), "num_hidden_layers", None)
+        stated = f", or its config states too few layers ({layers})" if layers else ""
         raise InputError(
             f"{what} has {_some(beyond)}, which {network} has no place for: another head, or "
-            f"another network; {advice}"
+            f"another network{stated}; {advice}"
         )
     if report["error_msgs"]:
         raise InputError(

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from recency import processor
+from recency import memory
 from recency.errors import InputError
 from recency.networks import sizes, weight_files
 
@@ -142,12 +142,12 @@ def activations(config: PreTrainedConfig, rows: int, length: int, scores: bool =
 
 def available(spread: bool = False) -> dict[str, float]:
     """Return the free bytes, by name, of the devices that a network will use."""
-    memory = {"the processor": processor.available()}
+    free = {"the processor": memory.available()}
     if not torch.cuda.is_available():
-        return memory
+        return free
     devices = range(torch.cuda.device_count()) if spread else [torch.cuda.current_device()]
     gpus = {f"GPU {number}": float(torch.cuda.mem_get_info(number)[0]) for number in devices}
-    return gpus | memory if spread else gpus
+    return gpus | free if spread else gpus
 
 
 def _numbers(

@@ -7,17 +7,23 @@ pre-tokenizer (`tokenizer.ggml.pre`), which this module sets from the name in th
 import os
 import struct
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError, first_line
+from recency.networks import config_values, stored_tensors
 from recency.networks.hub import locate
+from recency.networks.stored_tensors import Stored
 
 PACKAGES = ("gguf", "accelerate")
 """Packages that transformers needs to read the format."""
+ROPE_FACTORS = "rope_freqs.weight"
+"""Tensor with the factors of rotary frequencies."""
 _WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -55,6 +61,12 @@ class Contents:
         Number of tensors by type, such as ``Q4_1 (210), F32 (61)``.
     numbers
         Number of elements of all tensors.
+    tensors
+        Name → tensor.
+    more_layers
+        Number of layers after the last that predict tokens after the next one.
+    metadata
+        Key → value; the length of a list of texts.
     """
 
     path: Path
@@ -63,6 +75,9 @@ class Contents:
     pieces: str
     stored: str
     numbers: int = 0
+    tensors: Mapping[str, Stored] = field(default_factory=dict)
+    more_layers: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read(source: str | Path) -> Contents:
@@ -91,7 +106,7 @@ def read(source: str | Path) -> Contents:
         ) from error
     try:
         state = os.stat(path)
-        return _contents(path, state.st_size, state.st_mtime_ns)
+        contents = _contents(path, state.st_size, state.st_mtime_ns)
     except (
         ValueError,
         IndexError,
@@ -105,6 +120,8 @@ def read(source: str | Path) -> Contents:
             f"checkpoint {str(source)!r} cannot be read as GGUF ({first_line(error)}): the file is "
             "damaged, or was not downloaded to its end; download it again"
         ) from error
+    config_values.check(source, path.name, contents.metadata)
+    return contents
 
 
 @cache
@@ -115,18 +132,77 @@ def _contents(path: Path, size: int, changed: int) -> Contents:
 
     metadata, _ = read_gguf_metadata(str(path))
     header = GgufHeader.from_file(str(path))
-    types, numbers, end = Counter(), 0, header.data_start
+    types, ranges, tensors = Counter(), [], {}
     for tensor in header.tensors:
         kind, count = GGMLQuantizationType(tensor.ggml_type), prod(tensor.shape)
         in_block, of_block = GGML_QUANT_SIZES[kind]
+        if not count or tensor.shape[-1] % in_block:
+            raise ValueError(f"{tensor.name} of the type {kind.name} has the shape {tensor.shape}")
+        if tensor.name in tensors:
+            raise ValueError(f"it stores {tensor.name} twice")
         types[kind.name] += 1
-        numbers += count
-        end = max(end, header.data_start + tensor.offset + count // in_block * of_block)
-    if end > size:
+        tensors[tensor.name] = Stored(path, kind.name, tensor.shape)
+        begin = header.data_start + tensor.offset
+        ranges.append((begin, begin + count // in_block * of_block, tensor.name))
+    ranges.sort()
+    for (_, end, name), (begin, _, other) in pairwise(ranges):
+        if begin < end:
+            raise ValueError(f"{name} and {other} share bytes")
+    if ranges and (end := ranges[-1][1]) > size:
         raise ValueError(f"it has {size:,} bytes, and its tensors end at {end:,}")
     counts = [f"{kind} ({number:,})" for kind, number in types.most_common()]
     keys = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
-    return Contents(path, *(str(metadata.get(key, "")) for key in keys), ", ".join(counts), numbers)
+    architecture, *others = (str(metadata.get(key, "")) for key in keys)
+    return Contents(
+        path,
+        architecture,
+        *others,
+        ", ".join(counts),
+        sum(prod(tensor.shape) for tensor in tensors.values()),
+        tensors,
+        int(metadata.get(f"{architecture}.nextn_predict_layers", 0)),
+        metadata,
+    )
+
+
+def require_scaling_read(source: str | Path, contents: Contents, rope: Mapping | None) -> None:
+    """Raise InputError for a scaling of rotary positions that a config, `rope`, has not."""
+    key = f"{contents.architecture}.rope.scaling"
+    kind, factor = (contents.metadata.get(f"{key}.{name}") for name in ("type", "factor"))
+    read = (rope or {}).get("rope_type", "default") != "default"
+    if kind not in (None, "", "none") and factor not in (None, 1.0) and not read:
+        raise InputError(
+            f"checkpoint {str(source)!r}: {contents.path.name} scales rotary positions ({key}: {kind}, "
+            f"factor {factor:g}), which transformers does not read; name the checkpoint that it was "
+            "made from"
+        )
+
+
+def used(model: Any, contents: Contents) -> set[str]:
+    """Return the names of a file's tensors that transformers reads into a network."""
+    from transformers import modeling_gguf_pytorch_utils as legacy
+    from transformers.integrations.gguf.utils import is_gguf_arch_supported
+
+    if is_gguf_arch_supported(contents.architecture):  # its report has names without a place
+        layers = model.config.get_text_config().num_hidden_layers
+        return {name for name in contents.tensors if stored_tensors.layer_of(name) < layers}
+    make = legacy.TENSOR_PROCESSORS.get(contents.architecture, legacy.TensorProcessor)
+    return set(legacy.get_gguf_hf_weights_map(model, make(config=model.config.to_dict())))
+
+
+def tensors_with_effect(contents: Contents) -> dict[str, Stored]:
+    """Return a file's tensors without factors of rotary frequencies that are all 1.
+
+    transformers does not read these factors.
+    """
+    tensors = dict(contents.tensors)
+    if ROPE_FACTORS in tensors:
+        from gguf import GGUFReader
+
+        factors = next(t for t in GGUFReader(contents.path).tensors if t.name == ROPE_FACTORS)
+        if (factors.data == 1).all():
+            del tensors[ROPE_FACTORS]
+    return tensors
 
 
 def require_packages(source: str | Path) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import math
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from torch import distributed
 from transformers import PreTrainedModel
 
 from recency.attention import biased, blocks
-from recency.errors import InputError
+from recency.errors import InputError, first_line
 from recency.files import atomic
 from recency.networks import linear, states
 from recency.networks.loss import cross_entropy_sum
@@ -292,8 +293,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     """
     if not path.exists():
         return 0, Curve()
-    state = torch.load(path, weights_only=True, map_location=run.device)
-    made_for = json.loads(state["specification"])
+    state, made_for = _load(path, run.device)
     if made_for != specification:
         if state["optimizer"] is None:
             return 0, Curve()
@@ -308,8 +308,33 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
         print(
             f"{path}: resumes with changed code, as declared:", *lines, sep="\n  ", file=sys.stderr
         )
-    run.model.load_state_dict(state["model"])
-    if state["optimizer"] is not None:
-        run.optimizer.load_state_dict(state["optimizer"])
-    run.carried = state.get("carried")
-    return state["done"], Curve(state["losses"], state["validation"], state["kept"])
+    try:
+        run.model.load_state_dict(state["model"])
+        if state["optimizer"] is not None:
+            run.optimizer.load_state_dict(state["optimizer"])
+        run.carried = state.get("carried")
+        return state["done"], Curve(state["losses"], state["validation"], state["kept"])
+    except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+        raise _damaged(path, error) from error
+
+
+def _load(path: Path, device) -> tuple[dict, dict]:
+    """Return a training's state and specification; raise InputError for a damaged file."""
+    try:
+        state = torch.load(path, weights_only=True, map_location=device)
+        _ = state["optimizer"]
+        return state, dict(json.loads(state["specification"]))
+    except torch.OutOfMemoryError:
+        raise
+    except (
+        OSError, RuntimeError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError,
+        pickle.UnpicklingError,
+    ) as error:  # fmt: skip
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path}, the state of a training, cannot be read, as if cut or damaged ({type(error).__name__}: "
+        f"{first_line(error)}); put a copy of it back, or delete it to train from the start"
+    )

@@ -1,5 +1,6 @@
 """The files with a checkpoint's weights, and the verification of their checksums."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,6 +59,46 @@ def verify(
                 f"checkpoint {str(source)!r}: {file} has the sha256 {there}, and {stated} is stated: another "
                 "version, or a damaged file; download it again, or correct `sha256`"
             )
+
+
+def local(source: str | Path, file: str) -> Path | None:
+    """Return the path of a checkpoint's file on this machine, None if it is not there."""
+    from transformers.utils import cached_file
+
+    name, within = locate(source)
+    if Path(name).is_dir():
+        path = Path(name) / file
+        return path if path.is_file() else None
+    within.pop("gguf_file", None)
+    try:
+        return Path(cached_file(name, file, **within, local_files_only=True))
+    except OSError:
+        return None
+
+
+def safetensors(source: str | Path) -> list[Path]:
+    """Return a checkpoint's safetensors files on this machine, none for a pickle or GGUF.
+
+    Raises InputError for an index that cannot be read, or a folder with its weights twice.
+    """
+    single, index = (local(source, name) for name in SAFE)
+    if index is None:
+        return [single] if single else []
+    try:
+        names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        paths = [local(source, name) for name in names]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"checkpoint {str(source)!r}: {index.name} cannot be read: {first_line(error)}; "
+            "download it again"
+        ) from error
+    parts = list({path.resolve(): path for path in paths if path is not None}.values())
+    if single and parts:
+        raise InputError(
+            f"checkpoint {str(source)!r} has its weights twice, in {single.name} and in the files of "
+            f"{index.name}, such as {parts[0].name}; keep the one that belongs to its config"
+        )
+    return [single] if single else parts
 
 
 def _of_hub(source: str | Path, file: str) -> Path:

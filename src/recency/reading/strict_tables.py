@@ -9,6 +9,7 @@ import operator
 import sys
 import unicodedata
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 import pandas as pd
 
+from recency import memory, parquet_bounds
 from recency.errors import InputError
 from recency.names import hint
 from recency.reading import at_once
@@ -302,11 +304,12 @@ def _places(
     separator: str,
 ) -> dict[str, int]:
     """Return each column's position in the header."""
+    counts = Counter(header)
     for name in columns + optional:
-        if header.count(name) > 1:
-            raise InputError(f"{path}, line 1: the header has {name} {header.count(name)} times")
+        if counts[name] > 1:
+            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
     for name in columns:
-        if name not in header:
+        if name not in counts:
             for other, called in _SEPARATORS.items():
                 if other != separator and name in _fields(line, other):
                     raise InputError(
@@ -331,9 +334,10 @@ def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: b
 
 def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:
     """Read a Parquet file; lines are numbers of rows, from 1."""
+    parquet_bounds.require_room(path, str(path))
     try:
         frame = pd.read_parquet(path)
-    except (ValueError, OSError) as error:  # PyArrow's are of these
+    except (ValueError, OSError, MemoryError, NotImplementedError) as error:  # PyArrow's too
         reason = " ".join(str(error).split())[:150]
         raise InputError(
             f"{path} is not a complete Parquet file ({reason}); get it again"
@@ -358,7 +362,7 @@ def as_text(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
         is_missing = pd.isna(value)
         return "" if isinstance(is_missing, bool) and is_missing else str(value).strip()
 
-    columns = {}
+    columns, needed, room = {}, 0, min(memory.available(), parquet_bounds.ASSUMED) / 2
     for name in frame:
         try:
             codes, unique = [*range(len(frame))], frame[name]
@@ -367,6 +371,9 @@ def as_text(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
             text = np.array(
                 [one(value) for value in pd.Series(unique).astype(object)], dtype=object
             )
+            sizes = np.array([len(part) for part in text], dtype=np.int64)
+            needed += int(sizes[codes].sum()) if len(text) else 0
+            parquet_bounds.require(needed, room, str(path))
             columns[name] = text[codes] if len(text) else text
         except UnicodeDecodeError as error:
             raise InputError(

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from recency.errors import InputError
 from recency.scoring import forward, one_pass
+from recency.scoring.finite import require_finite
 from recency.scoring.inside.internals import Internals
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.short_contexts import short_contexts
@@ -104,6 +105,8 @@ def score(
     layers = list(texts) * (1 + len(lengths))
     begin = np.cumsum([0, *(len(ids) + 1 for ids in layers)])
     targets = np.concatenate([np.append(ids, 0) for ids in layers]) if texts else np.zeros(0, int)
+    ends = np.zeros(len(targets), bool)  # entries after a text's last token, which are no token
+    ends[begin[1:] - 1] = True
     inside = len(internals.names) if internals else 0
     filled = np.full((3 + len(statistics) + inside, len(targets)), np.nan)
     context = np.zeros(len(targets), np.int32)
@@ -135,6 +138,8 @@ def score(
             asked = statistics if batch[0].text < len(texts) else ()
             scored = output_layer.score(hidden[rows[part], columns[part]], chosen, asked)
             filled[: len(scored), places[part]] = torch.stack(scored).cpu().numpy()
+            counted = places[part][~ends[places[part]]]
+            require_finite(filled[0, counted], type(model).__name__)
             if internals and batch[0].text < len(texts):
                 values = internals.measure_positions(output, rows[part], columns[part], chosen)
                 filled[-inside:, places[part]] = values.cpu().numpy()

@@ -6,18 +6,20 @@ with n = 3, M = 4 has v alone, and each further distance a matrix T_k (chapter 2
 """
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from recency.errors import InputError
+from recency.errors import InputError, first_line
 from recency.files import atomic
 
 #: Contexts whose distributions over the vocabulary are in memory at once.
 AT_ONCE = 256
 FIELDS = ("E", "v", "T")
+_AGAIN = "train it again, or get the file again"
 
 
 @dataclass
@@ -65,6 +67,7 @@ def read_base(arpa: str | Path) -> Base:
     """Read an ARPA file of order 2 or more."""
     from recency.scoring import ngram
 
+    ngram.require_complete(Path(arpa))
     order = ngram.read_order(Path(arpa))
     if order < 2:
         raise InputError(f"{arpa} has only 1-grams; a CDLM needs a model of order 2 or more")
@@ -181,14 +184,37 @@ def is_model(path: str | Path) -> bool:
 
 
 def load(path: str | Path) -> Model:
-    """Load a CDLM."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
+    """Load a CDLM; raise InputError unless it has exactly the arrays of one."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            listed, arrays = file.files, dict(file)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({first_line(error)}); {_AGAIN}") from error
     names = ("contexts", "backoff", "first", "next", "nats")
     count = sum(name.startswith("contexts_") for name in arrays)
+    needed = [
+        "words",
+        "unigrams",
+        *FIELDS,
+        *(f"{name}_{k}" for k in range(count) for name in names),
+    ]
+    if odd := sorted(set(needed) ^ set(listed)) or sorted(
+        {n for n in listed if listed.count(n) > 1}
+    ):
+        raise InputError(
+            f"{path}: {odd[0]} is missing, stored twice, or no part of a CDLM; {_AGAIN}"
+        )
     orders = [{name: arrays[f"{name}_{k}"] for name in names} for k in range(count)]
-    base = Base(arrays["words"].tolist(), arrays["unigrams"], orders)
-    return Model(base, *(arrays[name].astype(float) for name in FIELDS))
+    E, v, T = (arrays[name].astype(float) for name in FIELDS)
+    words, width = len(arrays["words"]), E.shape[-1]
+    shapes = {"unigrams": (words,), "E": (words, width), "v": (words + 1, width)}
+    shapes["T"] = (len(T), width, width)
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise InputError(
+                f"{path}: {name} has the shape {arrays[name].shape}, and {words:,} words need {shape}; {_AGAIN}"
+            )
+    return Model(Base(arrays["words"].tolist(), arrays["unigrams"], orders), E, v, T)
 
 
 def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True) -> list:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from recency import processor
+from recency import memory
 from recency.errors import InputError
 from recency.networks import footprint, products
 from recency.scoring.windows import Window
@@ -96,7 +96,7 @@ def _fits(model: PreTrainedModel, batch: list[Window]) -> bool:
     if model.device.type != "cpu":
         return True
     needed = _estimate_bytes(model, len(batch), len(batch[0].ids))
-    return needed < footprint.SURE or needed < processor.available()
+    return needed < footprint.SURE or needed < memory.available()
 
 
 def _estimate_bytes(model: PreTrainedModel, rows: int, length: int) -> int:

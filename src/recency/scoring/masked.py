@@ -20,6 +20,7 @@ from recency.errors import InputError
 from recency.scoring import forward
 from recency.scoring.alignment import Text
 from recency.scoring.distribution import score_logits
+from recency.scoring.finite import require_finite
 from recency.scoring.windows import window_of
 
 METRICS = ("within_word_l2r", "original")
@@ -219,6 +220,7 @@ def score(
             targets = torch.tensor([int(texts[q.text].ids[q.place]) for q in batch])
             chosen = logits.gather(1, targets[:, None].to(logits.device))[:, 0]
             log_probabilities = (chosen - logits.logsumexp(-1)).double().cpu().numpy()
+            require_finite(log_probabilities, type(model).__name__)
             more = (
                 score_logits(logits, targets.to(logits.device), statistics)[1:]
                 if statistics

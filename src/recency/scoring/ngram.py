@@ -1,13 +1,19 @@
 """Score words with n-gram models: ARPA files, and KenLM binaries through its `query`."""
 
 import gzip
+import math
 import subprocess
+import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from recency.errors import InputError
 from recency.scoring import cdlm
+from recency.scoring.finite import require_finite
 
 BEGIN, UNKNOWN = "<s>", "<unk>"
 #: First bytes of KenLM's binaries.
@@ -42,16 +48,52 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
     the model's size. Raises InputError if the file is of another kind or damaged.
     """
     path = Path(path)
+    scored = _score(path, sentences, bos)
+    require_finite(np.array([log10 for part in scored for log10 in part.log10], float), str(path))
+    return scored
+
+
+def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
+    """Score sentences with a model of any kind."""
     if cdlm.is_model(path):
         return cdlm.score(path, sentences, bos)
     with open_text(path, "rb") as file:
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
         return _score_binary(path, sentences, bos)
+    require_complete(path)
     order, distance = read_order(path), read_distance(path)
     if distance > 1:
         return _score_at_distance(path, sentences, bos, order, distance)
     return _score_arpa(path, sentences, bos, order)
+
+
+def require_complete(path: Path) -> None:
+    """Raise InputError for an ARPA file that lists fewer or more n-grams than its header states."""
+    stated: Counter[int] = Counter()
+    listed: Counter[int] = Counter()
+    order, ended = 0, False
+    try:
+        with open_text(path) as lines:
+            for line in lines:
+                if line.startswith("\\"):
+                    order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
+                    ended = line.startswith("\\end\\")
+                elif order and line != "\n":
+                    listed[order] += 1
+                elif line.startswith("ngram "):
+                    size, _, count = line.removeprefix("ngram ").partition("=")
+                    stated[int(size)] = int(count)
+    except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is damaged ({error}); make or download it again") from None
+    for size in sorted(stated.keys() | listed.keys()):
+        if listed[size] != stated[size]:
+            raise InputError(
+                f"{path} lists {listed[size]:,} {size}-grams, and its header states {stated[size]:,}: it "
+                "was cut, or edited; make or download it again"
+            )
+    if not ended:
+        raise InputError(f"{path} does not end with \\end\\: it was cut; make or download it again")
 
 
 def _score_at_distance(
@@ -149,8 +191,14 @@ def _read_entries(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tup
                 parts = line.rstrip("\n").split("\t")
                 try:
                     if parts[1] in wanted:
+                        if parts[1] in entries:
+                            raise InputError(f"{path}, line {number}: {parts[1]!r} is listed twice")
                         weight = float(parts[2]) if len(parts) > 2 else 0.0
                         entries[parts[1]] = float(parts[0]), weight
+                        if not math.isfinite(weight) or not -math.inf < float(parts[0]) <= 0:
+                            raise ValueError
+                except InputError:
+                    raise
                 except (IndexError, ValueError):
                     raise InputError(
                         f"{path}, line {number}: {line.rstrip()!r} is not "

@@ -66,20 +66,12 @@ class OutputLayer:
         self.far = _has_far_logits(model)
 
     def _compare(self, model: PreTrainedModel) -> None:
-        """Refuse a network that is not causal, or whose logits are transformed further."""
+        """Refuse a network whose logits are transformed after its output layer."""
         ids = torch.arange(min(8, window_of(model, 8)), device=self.row.device)[None]
         ids = (ids + len(self.row) // 2) % len(self.row)  # avoids XLM's padding id, 2
         half = model.dtype in (torch.float16, torch.bfloat16)
         expected = model(input_ids=ids, use_cache=False).logits[0].float()
         size = expected.abs().max()
-        later = ids.clone()
-        later[0, -1] = (later[0, -1] + 1) % len(self.row)
-        moved = (expected - model(input_ids=later, use_cache=False).logits[0].float())[:-1].abs()
-        if len(moved) and moved.max() > (1e-2 if half else 1e-5) * size:
-            raise InputError(
-                f"{type(model).__name__} is not causal: its output at a token depends on later tokens; "
-                "open a masked LM with recency.load(…, masked=True)"
-            )
         for self.body in (model.base_model, partial(_output_layer_inputs, model)):
             states = self.body(input_ids=ids, use_cache=False)[0][0]
             if states.shape[-1] != self.exact.shape[-1]:

@@ -16,7 +16,6 @@ from recency.names import nearest
 from recency.scoring import measures as measure_names
 from recency.scoring import ngram, ngram_likeness, whitespace
 from recency.scoring import surprisal as scoring
-from recency.scoring import tokenizer as tokenizers
 from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.texts import Spaces, Texts, as_words
@@ -303,10 +302,7 @@ def _open(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring
         raise InputError(
             "a network needs its tokenizer: recency.surprisal(texts, network, tokenizer)"
         )
-    masked = type(model).__name__.endswith("ForMaskedLM")
-    return scoring.Model(
-        model, tokenizers.as_tokenizer(tokenizer), masked, tokenizers.bos_token(tokenizer)
-    )
+    return scoring.as_model(model, tokenizer)
 
 
 @contextmanager

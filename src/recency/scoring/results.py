@@ -28,6 +28,18 @@ class Result:
     notes: list[str] = field(default_factory=list)  # for the log
     tokens: pd.DataFrame | None = None  # one row per token, on request
 
+    def __post_init__(self):
+        """Refuse infinite surprisal; NaN is that of words without a context or a value."""
+        if (column := next((n for n in self.table if n.startswith("surprisal_")), None)) is None:
+            return
+        values = self.table[column].to_numpy(np.float64)
+        if (odd := np.isinf(values)).any():
+            raise InputError(
+                f"{int(odd.sum()):,} words have an infinite surprisal, word_id "
+                f"{self.table.word_id[odd].iloc[0]} first: the LM gives them no probability; take an LM "
+                "that knows all words"
+            )
+
     def write(self, out: Path, ledger: Path | None = None, name: str = "") -> None:
         """Write the table (Parquet), the ledger (CSV), and the notes (log)."""
         for note in self.notes:

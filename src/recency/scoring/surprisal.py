@@ -17,6 +17,7 @@ from recency.scoring import (
     alignment,
     foils,
     measure_sites,
+    model_checks,
     ngram,
     ngram_likeness,
     ngram_surprisal,
@@ -240,9 +241,7 @@ def score_words(
     if isinstance(model, str | Path):
         model = load(model, tokenizer)
     elif not isinstance(model, Model):
-        masked = type(model).__name__.endswith("ForMaskedLM")
-        tokenizer_own = tokenizer_files.as_tokenizer(tokenizer)
-        model = Model(model, tokenizer_own, masked, tokenizer_files.bos_token(tokenizer))
+        model = as_model(model, tokenizer)
     items = words.groupby("item", sort=False).indices
     kind, shown = model.kind, words["word"].to_numpy()
     spaces = spaces_of(words)
@@ -285,6 +284,17 @@ def score_words(
     return _with_note(result, model, bos)
 
 
+def as_model(network, tokenizer) -> Model:
+    """Test a network that was given as it is, and return it with its tokenizer."""
+    from recency.networks import self_test
+
+    masked = type(network).__name__.endswith("ForMaskedLM")
+    if network is not None:  # an analysis of tokens alone
+        self_test.test(network, causal=not masked)
+    tokenizer_own = tokenizer_files.as_tokenizer(tokenizer)
+    return Model(network, tokenizer_own, masked, tokenizer_files.bos_token(tokenizer))
+
+
 def _with_note(result: Result, model: Model, bos: bool | str) -> Result:
     """Add the model's attributes to the table, and notes to the log."""
     if stored := getattr(getattr(model.network, "config", None), "dequantised", None):
@@ -309,8 +319,8 @@ def score_texts(
     **options,
 ) -> list:
     """Return one `causal.Scores` per text; for the settings see `score_words`."""
-    _check_precision(model, options.get("precision", "fp32"))
-    _check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
+    model_checks.check_precision(model, options.get("precision", "fp32"))
+    model_checks.check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
         return _score_masked(model, texts, metric, future, asked, options)
     return _score_causal(model, texts, bos, stride, asked, tuned_lens=tuned_lens, **options)
@@ -354,31 +364,6 @@ def _score_causal(
         )
 
 
-def _check_precision(model: Model, precision: str) -> None:
-    """Refuse a network in half precision if float32 is requested."""
-    for parameter in getattr(model.network, "parameters", tuple)():
-        if model.weights != "float32":  # requested when the model was opened
-            return
-        if precision == "fp32" and parameter.is_floating_point() and parameter.itemsize < 4:
-            kind = str(parameter.dtype).removeprefix("torch.")
-            raise InputError(
-                f"the network's weights are {kind}, and surprisal is taken in float32: open its folder "
-                "with recency.load, or give network.float(); `precision: bf16` takes it as it is"
-            )
-
-
-def _check_vocabulary(model: Model, ids: Sequence[int]) -> None:
-    """Refuse tokens without an embedding: the tokenizer belongs to another model."""
-    if (network := model.network) is None:
-        return
-    rows = network.get_input_embeddings().weight.shape[0]
-    if ids and (number := max(ids)) >= rows:
-        raise InputError(
-            f"the tokenizer has token {number} ({model.tokenizer.id_to_token(number)!r}) and the "
-            f"network an embedding of {rows:,} rows; give the model's own tokenizer"
-        )
-
-
 def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
     """Score tokens with a masked LM, which has no masses of word-initial tokens."""
     measure_names.check_masked(asked)
@@ -388,7 +373,7 @@ def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
     if options.pop("precision", "fp32") != "fp32":
         raise InputError("`precision` is for causal LMs; leave it out for a masked one")
     around = model.around
-    _check_vocabulary(model, [around.mask, *around.before, *around.after])
+    model_checks.check_vocabulary(model, [around.mask, *around.before, *around.after])
     names = asked.statistics
     scored = masked.score(model.network, texts, around, metric, future, statistics=names, **options)
     scores = []

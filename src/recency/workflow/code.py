@@ -33,6 +33,7 @@ EXEMPT = {
     "recency.mixed": "re-exports public names, as `recency` does",
     "recency.stats": "re-exports public names, as `recency` does",
     "recency.public": "loads public names for users",
+    "recency.attention.short_texts": "texts and tolerances by which a network is refused",
     "recency.damage": "names a damaged file in an error",
     "recency.digests": "SHA-256 of files, for recency.lineage",
     "recency.errors": "the error class; modules that raise it are tracked",
@@ -42,8 +43,13 @@ EXEMPT = {
     "recency.passages": "hashes of passages for recency.history",
     "recency.progress": "prints the progress of a job",
     "recency.heap": "returns freed memory to the system",
+    "recency.networks.config_values": "refuses a checkpoint, or alters nothing",
+    "recency.networks.self_test": "refuses a checkpoint, or alters nothing",
     "recency.networks.sizes": "refuses a checkpoint, or alters nothing",
+    "recency.networks.stored_tensors": "refuses a checkpoint, or alters nothing",
+    "recency.networks.tested": "records that a checkpoint was not refused",
     "recency.networks.stopping": "when a training stops, to be continued without a difference",
+    "recency.scoring.finite": "refuses a probability, or alters nothing",
     "recency.workflow.job": "logs and display of errors",
 }
 #: Extensions of page sources that count if they are next to the module that names them.
@@ -190,6 +196,18 @@ def _files(package: str, wanted: Collection[str] | None) -> list[Path]:
         is_folder = path.name == "__init__.py"
         paths += sorted(path.parent.rglob("[a-z]*.py")) if is_folder else [path]
     return paths
+
+
+def set_untracked_aside() -> None:
+    """Set plugins of other packages aside whose code cannot be followed."""
+    for kind in plugins.KINDS.values():
+        for name in plugins.provided(kind.package):
+            path = plugins.file(kind.package, name)
+            is_folder = path.name == "__init__.py"
+            try:
+                _closure(sorted(path.parent.rglob("[a-z]*.py")) if is_folder else [path])
+            except (ValueError, SyntaxError, OSError) as error:
+                plugins.set_aside(kind.package, name, error)
 
 
 def _closure(start: Collection[Path]) -> tuple[dict[str, str], frozenset[str]]:

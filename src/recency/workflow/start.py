@@ -10,6 +10,7 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
+from recency import plugins
 from recency.errors import InputError, with_page
 from recency.evaluations import registry
 from recency.workflow import (
@@ -59,6 +60,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     `root` is the project's folder. A module's config is an overlay on config.yaml.
     """
     root = Path(root)
+    code.set_untracked_aside()
     # Planning creates millions of permanent objects; collecting cycles would take a third of its time.
     gc.freeze()
     gc.set_threshold(1_000_000, 100, 100)
@@ -92,7 +94,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
     if problems:
         raise ConfigError(checks.listed(problems))
     if workflow.is_main_process:
-        for line in [*renamed, *result.left_out()]:
+        for line in [*renamed, *plugins.notices(), *result.left_out()]:
             logger.warning(line)
     return result
 
@@ -128,13 +130,20 @@ def wildcards(config: dict) -> dict[str, str]:
     }
 
 
-def rule_files(root: str) -> list[str]:
+def rule_files(root: str, config: Mapping) -> list[str]:
     """Return the rule files, including those in evaluations' folders.
 
+    Other packages' are left out unless an experiment has the evaluation, or the config its tables.
     Rules named by the config come last, after all other names are defined.
     """
     files = sorted(Path(root, "rules").glob("*.smk"))
-    folders = map(registry.folder, registry.evaluations())
+    others = plugins.provided(registry.PACKAGE)
+    used = set(config).union(*map(set, config["experiments"].values()))
+    folders = [
+        registry.folder(name)
+        for name in registry.evaluations()
+        if name not in others or used & registry.keys_of(name)
+    ]
     files += [path for folder in folders if (path := folder / "rules.smk").is_file()]
     return list(map(str, sorted(files, key=lambda path: path.stem == "targets")))
 

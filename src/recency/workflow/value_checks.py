@@ -88,8 +88,11 @@ def _file(look: Lookup, file: Mapping) -> Faults:
     of_stand_in = file.get("stand_in", {}).get("path")
     faults = [((key,), fault) for key in ("url", "local") for fault in _path(file.get(key))]
     for at, path in ((("url",), file.get("url")), (("stand_in", "path"), of_stand_in)):
-        if path is not None and sources.leads_out(path):
-            faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
+        try:
+            if path is not None and sources.leads_out(path):
+                faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
+        except InputError as error:  # no address
+            faults.append((at, str(error)))
     local = file.get("local")
     needed = local is not None and not {"supplied", "stand_in"} & file.keys()
     if needed and not faults and not os.path.isfile(local):

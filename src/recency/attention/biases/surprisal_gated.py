@@ -143,14 +143,23 @@ class Form(ContentBias):
 def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
     """Open the other model in float32; raise InputError unless it has the same tokens."""
     try:
-        given = AutoModelForCausalLM.from_pretrained(
-            checkpoint, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+        given, report = AutoModelForCausalLM.from_pretrained(
+            checkpoint,
+            dtype=torch.float32,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         line = str(error).splitlines()[0]
         raise InputError(
             f"surprisal_gated: checkpoint {checkpoint!r} cannot be opened: {line}"
         ) from error
+    if odd := [*report["missing_keys"], *report["mismatched_keys"], *report["unexpected_keys"]]:
+        raise InputError(
+            f"surprisal_gated: checkpoint {checkpoint!r} lacks the weight {odd[0]}, or has no place for it; "
+            "name a folder that `save_pretrained` of the whole language model wrote"
+        )
     sizes = [len(lm.get_output_embeddings().weight) for lm in (given, model)]
     if len({-(-size // PADDED) for size in sizes}) > 1:
         raise InputError(

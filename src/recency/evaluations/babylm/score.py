@@ -18,6 +18,7 @@ from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import alignment
 from recency.scoring.begin_token import begin_note, begin_token
+from recency.scoring.finite import require_finite
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
 
@@ -178,4 +179,6 @@ def _at_first_mask(model: Model, context: Sequence[int], token: int) -> float:
     inputs = torch.tensor([ids], device=model.network.device)
     logits = model.network(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits[0]
     position = len(around.before) + len(context)
-    return float(logits[position].double().log_softmax(-1)[token])
+    value = float(logits[position].double().log_softmax(-1)[token])
+    require_finite(np.array(value), type(model.network).__name__)
+    return value

@@ -10,6 +10,14 @@ const Explorer = (() => {
         const planes = new Uint8Array(await new Response(stream).arrayBuffer());
         // Division by the inverse of steps below 1 makes 123 hundredths exactly 1.23.
         const values = new Float64Array(n), over = step < 1 ? Math.round(1 / step) : 1;
+        if (step === null) {  // the numbers themselves, 64 bits each
+            const bits = new DataView(values.buffer);
+            for (let i = 0; i < n; i++) {
+                for (let k = 0; k < 8; k++) bits.setUint8(8 * i + k, planes[k * n + i]);
+                values[i] = bits.getFloat64(8 * i, true);
+            }
+            return values;
+        }
         for (let i = 0; i < n; i++) {
             const whole = planes[i] | (planes[n + i] << 8) | (planes[2 * n + i] << 16) | (planes[3 * n + i] << 24);
             values[i] = whole === MISSING ? NaN : step < 1 ? whole / over : whole * step;

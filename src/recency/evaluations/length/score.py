@@ -16,6 +16,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
+from recency.scoring.finite import require_finite
 from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["document", "place", "length", "nats"]
@@ -153,4 +154,5 @@ def read(network, around, ids: np.ndarray, places: np.ndarray, length: int) -> n
             targets = torch.from_numpy(ids[places[at]]).to(logits.device)
             chosen = logits.gather(1, targets[:, None])[:, 0]
             nats[at] = (logits.logsumexp(-1) - chosen).double().cpu().numpy()
+            require_finite(nats[at], type(network).__name__)
     return nats

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency import parquet_bounds
 from recency.errors import InputError
 from recency.names import hint
 from recency.reading import strict_tables
@@ -96,6 +98,11 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         kind = "a damaged workbook" if data[:2] == b"PK" else "an old Excel workbook"
         raise InputError(f"{path} is {kind}; save the sheet as .xlsx or CSV")
     return _text(path, data, style, choose)
+
+
+def _is_parquet(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"PAR1"
 
 
 def _is_columnar(path: Path) -> bool:
@@ -238,10 +245,10 @@ def _whole(path: Path) -> None:
 
 def _picked(path: Path, header: list[str], choose: Callable) -> list[str]:
     """Return the selected columns; InputError if one is duplicate."""
-    chosen = list(dict.fromkeys(choose(header)))
+    chosen, counts = list(dict.fromkeys(choose(header))), Counter(header)
     for name in chosen:
-        if header.count(name) > 1:
-            raise InputError(f"{path}, line 1: the header has {name} {header.count(name)} times")
+        if counts[name] > 1:
+            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
     return chosen
 
 
@@ -278,6 +285,9 @@ def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not _is_parquet(path):
+        return None
+    parquet_bounds.require_room(path, str(path))
     try:
         schema = pq.read_schema(path)
         names = named(schema.names)
@@ -298,10 +308,12 @@ def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]
 def _columnar(path: Path, data: bytes, choose: Callable) -> Table:
     """Read Parquet or Feather; lines are numbers of rows, from 1."""
     kind = "Parquet" if data[:4] == b"PAR1" else "Feather"
+    if kind == "Parquet":
+        parquet_bounds.require_room(data, str(path))
     try:
         reader = pd.read_parquet if kind == "Parquet" else pd.read_feather
         frame = reader(io.BytesIO(data))
-    except (ValueError, OSError) as error:  # PyArrow's are of these
+    except (ValueError, OSError, MemoryError, NotImplementedError) as error:  # PyArrow's too
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{path} is no whole {kind} file ({reason}); get it again") from None
     if not isinstance(frame.index, pd.RangeIndex):

@@ -13,6 +13,8 @@ from recency.reading.formats.anything import Style
 from recency.reading.own.columns import MISSING
 from recency.reading.strict_tables import Table
 
+#: Most columns of a table that is described as a whole.
+MOST_COLUMNS = 2_000
 _EXAMPLES = 3
 _SHOWN = 40  # maximum characters of the examples
 
@@ -45,10 +47,21 @@ class Column:
 def read(path: Path) -> tuple[Table, Style]:
     """Read all columns of a table; return it with the detected encoding and decimal mark."""
     style = Style(encoding=_encoding(path))
-    table = anything.read(path, style)
+    table = anything.read(path, style, lambda header: _few(path, header))
     if any(_has_comma(table[name]) for name in table.frame.columns):
         style = Style(encoding=style.encoding, decimal=",")
     return table, style
+
+
+def _few(path: Path, header: list[str]) -> list[str]:
+    """Return a header; raise InputError if it is too long for a table of words or times."""
+    if len(header) > MOST_COLUMNS:
+        raise InputError(
+            f"{path} has {len(header):,} columns, and at most {MOST_COLUMNS:,} are described: write those "
+            "with texts, words, readers and times into a file of their own, or turn the table if its "
+            "rows are columns"
+        )
+    return header
 
 
 def columns(table: Table, mark: str = ".") -> list[Column]:

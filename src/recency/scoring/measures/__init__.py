@@ -169,16 +169,20 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
     measures = {}
     for name in plugins.names(PACKAGE):
         if name in _COLUMNS:
-            raise InputError(
-                f"{plugins.file(PACKAGE, name)}: {name} is a column already; rename it"
+            plugins.set_aside(
+                PACKAGE,
+                name,
+                f"{plugins.file(PACKAGE, name)}: {name} is a column already; rename it",
             )
+            continue
         settings = plugins.constant(PACKAGE, name, "MEASURE")
         exact = plugins.defines(PACKAGE, name, "statistic")
         source = [source for source in sites.SOURCES if plugins.defines(PACKAGE, name, source)]
         try:
             measures[name] = Measure(name, **settings, is_exact=exact, source=" ".join(source))
-        except TypeError as error:
-            raise InputError(f"{plugins.file(PACKAGE, name)}: MEASURE: {error}") from None
+        except (TypeError, ValueError) as error:
+            reason = f"{plugins.file(PACKAGE, name)}: MEASURE: {error}"
+            plugins.set_aside(PACKAGE, name, reason)
     return measures
 
 

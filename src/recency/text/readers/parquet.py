@@ -27,7 +27,7 @@ def read(
             while True:
                 try:
                     batch = next(batches, None)
-                except (pa.ArrowInvalid, OSError) as error:
+                except (pa.ArrowException, OSError, MemoryError) as error:
                     raise InputError(
                         f"{path} is damaged after row {row:,} ({error}); get it again"
                     ) from error
