@@ -19,8 +19,7 @@ from recency.mixed.fit_formula import search_of
 from recency.mixed.held_variance import Held, HeldVariance
 from recency.mixed.lme4 import Refused
 from recency.mixed.profile_likelihood import HeldFixed
-from recency.mixed.scaled_search import ScaledSearch
-from recency.mixed.search_summary import summary_of
+from recency.mixed.scaled_search import Searched
 from recency.mixed.simulated import refits
 from recency.mixed.summary import FitSummary
 from recency.names import nearest
@@ -91,7 +90,7 @@ def intervals(
             limits = _bootstrap(source, level, draws, seed)
         else:
             searched = _search_optimum(source)
-            summary, _ = summary_of(searched)
+            summary = searched.summary()
             every = parameters(searched, summary)
             names = _named(
                 chosen, [(parameter.name, parameter.held is not None) for parameter in every]
@@ -131,7 +130,7 @@ def _check_linear(source: Source, method: str) -> None:
         )
 
 
-def _search_optimum(source: Source) -> ScaledSearch:
+def _search_optimum(source: Source) -> Searched:
     """Search the optimum by ML, around which the likelihood is profiled."""
     try:
         return search_of(source.prepared, source.shift)
@@ -141,12 +140,11 @@ def _search_optimum(source: Source) -> ScaledSearch:
         ) from None
 
 
-def parameters(searched: ScaledSearch, summary: FitSummary) -> list[Parameter]:
+def parameters(searched: Searched, summary: FitSummary) -> list[Parameter]:
     """Return the parameters of a searched model in lme4's order: variances by term, then fixed."""
     result = searched.result
-    given = searched.in_original_units()
-    numbers = {factor.group: number for number, factor in enumerate(given.factors)}
-    numbers[result.nested or ""] = 2
+    numbers = {f.group.replace("`", ""): number for number, f in enumerate(result.factors)}
+    numbers[(result.nested or "").replace("`", "")] = 2
     every = []
     for group, spread in summary.random.items():
         number, columns = numbers[group], spread["columns"]
@@ -166,7 +164,7 @@ def parameters(searched: ScaledSearch, summary: FitSummary) -> list[Parameter]:
 
 
 def _profile(
-    searched: ScaledSearch, summary: FitSummary, parameter: Parameter, level: float
+    searched: Searched, summary: FitSummary, parameter: Parameter, level: float
 ) -> list[float]:
     """Return the two values at which the root of the deviance's rise is the normal quantile."""
     estimate, minimum = parameter.of(summary), searched.result.optimum.deviance
@@ -177,7 +175,14 @@ def _profile(
         deviance = HeldFixed(searched, combination).deviance
         step = summary.se[names.index(parameter.name)]
     else:
-        deviance = HeldVariance(searched, parameter.held).deviance
+        held = HeldVariance(searched, parameter.held)
+        # Standard deviations on the internal scale; a correlation has no scale.
+        unit = 1.0 if len(parameter.places) == 2 else searched.model.scale.factor
+        unit *= searched.model.scale.root if not parameter.places else 1.0
+
+        def deviance(value: float, start: Any) -> tuple[float, Any]:
+            return held.deviance(value / unit, start)
+
         step = _rough_error(summary, parameter, searched.result.products.n)
         if math.isnan(estimate):  # a correlation with an effect of variance 0 is arbitrary
             return list(parameter.bounds)
@@ -256,7 +261,7 @@ def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str,
     if draws < 2:
         raise InputError(f"draws is {draws!r} and must be 2 or more, such as 500")
     searched = _search_optimum(source)
-    every = parameters(searched, summary_of(searched)[0])
+    every = parameters(searched, searched.summary())
     values = np.array([[p.of(summary) for p in every] for summary in refits(source, draws, seed)])
     tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
     limits = np.nanpercentile(values, tails, axis=0).T

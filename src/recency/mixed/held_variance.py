@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from recency.mixed.charts import blocks_of, lower_triangle
 from recency.mixed.deviance import solve
-from recency.mixed.scaled_search import ScaledSearch, SearchResult
+from recency.mixed.scaled_search import Searched, SearchResult
 from recency.mixed.several import SeveralProducts, solve_several
 
 GRADIENT = 1e-3
@@ -74,7 +74,7 @@ class HeldVariance:
         The parameter; its indices are those of the factor's columns.
     """
 
-    def __init__(self, searched: ScaledSearch, held: Held) -> None:
+    def __init__(self, searched: Searched, held: Held) -> None:
         result = searched.result
         self._result, self._held = result, held
         A = [*searched.A, *[np.zeros((0, 0))] * (2 - len(searched.A))]

@@ -95,7 +95,7 @@ make_at <- function(model, evaluation, theta) {
 # lme4's optimiser with its defaults: the steps of lmer() after lFormula().
 optimise <- function(model) {
   devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = model$REML)
-  optimum <- optimizeLmer(devfun)
+  optimum <- optimizeLmer(devfun, calc.derivs = TRUE)
   verdict <- checkConv(attr(optimum, "derivs"), optimum$par, lmerControl()$checkConv,
                        environment(devfun)$lower)
   mkMerMod(environment(devfun), optimum, model$reTrms, model$fr, model$call, verdict)
@@ -127,6 +127,22 @@ summarise <- function(fit) {
     code = as.integer(unlist(c(fit@optinfo$conv$lme4$code, 0L))[1]),
     optimiser = as.integer(fit@optinfo$conv$opt)
   )
+}
+
+terms_of_fit <- function(fit) list(groups = names(fit@cnms), columns = fit@cnms)
+
+# Gradient and Hessian of the deviance at the optimum, by lme4's differences, with the parameters
+# (theta, and the fixed effects of a generalised model) and their lower bounds; empty if unknown.
+derivatives <- function(fit) {
+  found <- fit@optinfo$derivs
+  at <- getME(fit, "theta")
+  lower <- getME(fit, "lower")
+  more <- length(found$gradient) - length(at)
+  if (is.null(found) || anyNA(found$gradient) || anyNA(found$Hessian)) {
+    return(list(numeric(), numeric(), numeric(), numeric()))
+  }
+  list(as.numeric(found$gradient), as.numeric(found$Hessian), c(at, rep(0, more)),
+       c(lower, rep(-Inf, more)))
 }
 
 # Predictions of the mean for new data; random effects of new levels are 0.

@@ -137,6 +137,18 @@ def terms(model: Any) -> list[tuple[str, list[str]]]:
     return list(zip(groups, map(list, columns), strict=True))
 
 
+def terms_of_fit(fit: Any) -> list[tuple[str, list[str]]]:
+    """Return group and columns of each random term of a merMod object, in the order of theta."""
+    groups, columns = _r()["terms_of_fit"](fit)
+    return list(zip(groups, map(list, columns), strict=True))
+
+
+def derivatives(fit: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return gradient (q,) and Hessian (q, q) at the optimum, parameters (q,), lower bounds (q,)."""
+    gradient, hessian, at, lower = map(np.array, attempt("derivatives", fit)[0])
+    return gradient, hessian.reshape((len(gradient),) * 2), at, lower
+
+
 def evaluate(model: Any, theta: np.ndarray) -> tuple[Any, float]:
     """Return lme4's deviance function, evaluated last at `theta`, and its value there."""
     evaluation, _ = attempt("evaluate", model, _vector(theta))

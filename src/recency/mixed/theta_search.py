@@ -85,12 +85,7 @@ def search(
     """
     evaluations, nested = 0, products.cells is not None
     free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
-    zz = [products.aa, products.bb]
-    if products.times_a is not None:
-        zz = [np.repeat(zz[0], products.times_a, 0), np.repeat(zz[1], products.times_b, 0)]
-    if nested:
-        zz.append(products.cells[products.cells[:, :, 0] > 0][:, 0, None, None])
-    blocks = blocks_of(free)
+    zz, blocks = products.zz(), blocks_of(free)
 
     def at(Ls: Sequence[np.ndarray]) -> _Point:
         nonlocal evaluations
@@ -149,6 +144,23 @@ def search_several(
         singular=bool(min(np.diagonal(L).min() for L in Ls) < SINGULAR),
         more=tuple(Ls[2:]),
     )
+
+
+def gain_at(
+    blocks: Sequence[Block],
+    Ls: Sequence[np.ndarray],
+    by_S: Sequence[np.ndarray],
+    zz: Sequence[np.ndarray],
+) -> float:
+    """Return the expected decrease of the deviance by a step, within the covariances' bounds.
+
+    `by_S` is the gradient by each factor's Sigma = L L', `zz` its Z'Z by level.
+    """
+    chart = Chart(blocks, Ls)
+    gradient = chart.gradient(chart.start, by_S)
+    inverse = chart.inverse_hessian(chart.start, by_S, zz)
+    way = escape(blocks, Ls, by_S, zz)
+    return max(float(gradient @ inverse @ gradient) / 2, way.gain if way else 0.0)
 
 
 def _minimise(
