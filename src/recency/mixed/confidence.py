@@ -84,6 +84,8 @@ def intervals(
         limits = _by_lme4(source, method, level, draws, seed)
     elif method == "wald":
         limits = _wald(fit, level)
+    elif fit.family in families.GENERALISED:
+        limits = _generalised(source, chosen, method, level, draws, seed)
     else:
         _check_linear(source, method)
         if method == "boot":
@@ -258,14 +260,47 @@ def _wald(fit: MixedModel, level: float) -> dict[str, list[float]]:
 
 def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str, list[float]]:
     """Return percentiles of the estimates from responses simulated from the model."""
-    if draws < 2:
-        raise InputError(f"draws is {draws!r} and must be 2 or more, such as 500")
+    _check_draws(draws)
     searched = _search_optimum(source)
     every = parameters(searched, searched.summary())
     values = np.array([[p.of(summary) for p in every] for summary in refits(source, draws, seed)])
+    limits = _percentiles(values, level)
+    return {p.name: row for p, row in zip(every, limits, strict=True)}
+
+
+def _generalised(
+    source: Source, chosen: str | Sequence[str], method: str, level: float, draws: int, seed: int
+) -> dict[str, list[float]]:
+    """Have lme4 compute the intervals of a generalised model on the internal scale."""
+    from recency.mixed import generalised_intervals
+
+    every = generalised_intervals.parameters(source)
+    names = _named(chosen, [(given.name, given.term >= 0) for given in every])
+    every = [given for given in every if given.name in names]
+    try:
+        if method == "profile":
+            return generalised_intervals.profile(source, every, level)
+        _check_draws(draws)
+        values = [
+            [generalised_intervals.value_of(given, source, summary) for given in every]
+            for summary in generalised_intervals.bootstrap(source, draws, seed)
+        ]
+    except Refused as reason:
+        raise InputError(f"confint of {source.request.text!r}: lme4: {reason}") from None
+    return dict(
+        zip([given.name for given in every], _percentiles(np.array(values), level), strict=True)
+    )
+
+
+def _check_draws(draws: int) -> None:
+    if draws < 2:
+        raise InputError(f"draws is {draws!r} and must be 2 or more, such as 500")
+
+
+def _percentiles(values: np.ndarray, level: float) -> list[list[float]]:
+    """Return the two percentiles of each column of `values` (draws, parameters)."""
     tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
-    limits = np.nanpercentile(values, tails, axis=0).T
-    return {p.name: row.tolist() for p, row in zip(every, limits, strict=True)}
+    return np.nanpercentile(values, tails, axis=0).T.tolist()
 
 
 def _by_lme4(
