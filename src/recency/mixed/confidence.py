@@ -16,6 +16,7 @@ from recency.mixed import families, lme4
 from recency.mixed.charts import blocks_of
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fit_formula import search_of
+from recency.mixed.internal import correlation_at_limit
 from recency.mixed.held_variance import Held, HeldVariance
 from recency.mixed.lme4 import Refused
 from recency.mixed.profile_likelihood import HeldFixed
@@ -177,6 +178,10 @@ def _profile(
         deviance = HeldFixed(searched, combination).deviance
         step = summary.se[names.index(parameter.name)]
     else:
+        if len(parameter.places) == 2:
+            rows = searched.A[parameter.held.factor][list(parameter.places)]
+            if (limit := correlation_at_limit(rows)) is not None:
+                return [limit, limit]
         held = HeldVariance(searched, parameter.held)
         # Standard deviations on the internal scale; a correlation has no scale.
         unit = 1.0 if len(parameter.places) == 2 else searched.model.scale.factor

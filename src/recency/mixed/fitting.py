@@ -143,6 +143,7 @@ def fit_glmer(of_r: InR, family: str, notes: Sequence[str] = ()) -> Result:
     fit, messages = of_r.generalised(family)
     figures = of_r.figures(fit)
     checks = [*check_derivatives(fit), *check_covariance(figures.covariance, "lme4")]
+    messages = [m for m in messages if figures.singular or "singular" not in m]
     notes = [*notes, *dict.fromkeys([*messages, *figures.messages])]
     return _result(of_r.model, figures, notes, checks, "lme4", fit=fit)
 

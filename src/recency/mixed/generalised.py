@@ -27,7 +27,7 @@ from recency.mixed.summary import FitSummary
 
 TOLERANCE = 1e-5
 """A fit has converged if a step could increase the log-likelihood by no more than this."""
-GRADIENT = 3e-4
+GRADIENT = 3e-5
 """Largest element of the gradient at the end of a search, per rough standard error."""
 STEPS = 500
 SINGULAR = 1e-4

@@ -14,12 +14,9 @@ import numpy as np
 from recency.mixed import lme4
 from recency.mixed.confirmed import FIXED, RANDOM, InR, in_r
 from recency.mixed.fit_formula import generalised_model
-from recency.mixed.internal import Internal, in_given_units
+from recency.mixed.internal import Internal, correlation_at_limit, in_given_units
 from recency.mixed.source import Source
 from recency.mixed.summary import FitSummary
-
-PARALLEL = 1 - 1e-10
-"""Cosine of two effects' combinations above which their correlation is 1 to its digits."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +50,11 @@ def profile(source: Source, chosen: Sequence[Given], level: float) -> dict[str, 
     model = generalised_model(source.request, source.prepared)
     limits = {}
     for given in chosen:
-        if (sign := _sign_at_limit(source, given)) is not None:
-            limits[given.name] = [sign, sign]
-            continue
+        if len(given.rows) == 2:
+            rows = source.internal.random[given.term].B[list(given.rows)]
+            if (limit := correlation_at_limit(rows)) is not None:
+                limits[given.name] = [limit, limit]
+                continue
         rotated, factor, name = _rotate(model, given)
         of_r = in_r(rotated)
         fit, _ = of_r.generalised(source.request.family)
@@ -90,15 +89,6 @@ def value_of(given: Given, source: Source, summary: FitSummary) -> float:
     if len(given.rows) == 1:
         return spread["sd"][start + given.rows[0]]
     return float(spread["correlation"][start + given.rows[0], start + given.rows[1]])
-
-
-def _sign_at_limit(source: Source, given: Given) -> float | None:
-    """Return the sign of a correlation that columns far from zero make 1 or -1, if it is one."""
-    if len(given.rows) < 2:
-        return None
-    one, other = source.internal.random[given.term].B[list(given.rows)]
-    cosine = float(one @ other / np.sqrt(one @ one * (other @ other)))
-    return float(np.sign(cosine)) if abs(cosine) > PARALLEL else None
 
 
 def _name(group: str) -> str:

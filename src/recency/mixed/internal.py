@@ -18,6 +18,9 @@ from recency.mixed.standardised import Basis, identity
 from recency.mixed.summary import FitSummary
 from recency.mixed.theta_search import triangle
 
+PARALLEL = 1 - 1e-10
+"""Cosine of two effects' rows above which they are parallel to all their digits."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -184,3 +187,13 @@ def relative_root(covariance: np.ndarray) -> np.ndarray:
     """Return a lower triangular L (k, k) with L L' = covariance, which may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     return triangle(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def correlation_at_limit(rows: np.ndarray) -> float | None:
+    """Return the correlation of two effects whose `rows` (2, k) are parallel to all their digits.
+
+    Columns far from zero make it 1 or -1, whatever the internal covariance.
+    """
+    one, other = rows
+    cosine = float(one @ other / np.sqrt(one @ one * (other @ other)))
+    return float(np.sign(cosine)) if abs(cosine) > PARALLEL else None

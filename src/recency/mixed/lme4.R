@@ -102,17 +102,119 @@ optimise <- function(model) {
 }
 
 # A generalised model: glmer(), the likelihood by Laplace's approximation. Its defaults stop 1e-4
-# log-likelihood units from the optimum; these settings are faster, too.
+# log-likelihood units from the optimum; these settings are faster, too. At a singular fit, where
+# the bounds L_ii >= 0 may have stopped it, it goes on from a better point off the boundary.
 generalised <- function(formula, data, family, weights = "") {
   control <- glmerControl(optimizer = "bobyqa", optCtrl = list(rhoend = 1e-9, maxfun = 1e5),
                           tolPwrss = 1e-11)
-  weighted(quote(glmer(formula, data = data, family = family, control = control)), formula, weights)
+  start <- NULL
+  run <- function(only = FALSE) {
+    start <- start
+    weighted(quote(glmer(formula, data = data, family = family, control = control, start = start,
+                         devFunOnly = only)), formula, weights)
+  }
+  fit <- run()
+  for (attempt in 1:4) {
+    theta <- if (isSingular(fit)) off_boundary(fit, run(TRUE)) else NULL
+    if (is.null(theta)) break
+    start <- list(theta = theta, fixef = unname(fixef(fit)))
+    again <- run()
+    if (as.numeric(logLik(again)) <= as.numeric(logLik(fit)) + 1e-6) break
+    fit <- again
+  }
+  if (isSingular(fit)) fit@optinfo$derivs <- within_bounds(fit, run(TRUE))
+  fit
+}
+
+# Gradient and Hessian of the deviance by the parameters that are not at a bound, across which
+# lme4's differences reach; 0 for the others.
+within_bounds <- function(fit, devfun, step = 1e-3) {
+  x <- c(getME(fit, "theta"), fixef(fit))
+  lower <- c(getME(fit, "lower"), rep(-Inf, length(fixef(fit))))
+  free <- which(!(lower == 0 & x < 1e-4))
+  gradient <- rep(0, length(x))
+  hessian <- matrix(0, length(x), length(x))
+  at <- function(...) {
+    for (move in list(...)) x[abs(move)] <- x[abs(move)] + sign(move) * step
+    devfun(x)
+  }
+  here <- at()
+  for (i in free) {
+    ends <- c(at(i), at(-i))
+    gradient[i] <- (ends[1] - ends[2]) / (2 * step)
+    hessian[i, i] <- (sum(ends) - 2 * here) / step^2
+    for (j in free[free < i]) {
+      both <- at(i, j) + at(-i, -j) - at(i, -j) - at(-i, j)
+      hessian[i, j] <- hessian[j, i] <- both / (4 * step^2)
+    }
+  }
+  list(gradient = gradient, Hessian = hessian)
+}
+
+# theta at which the deviance is lower than at a singular fit, or NULL: a covariance grows in a
+# direction in which it is 0, alone or together with an effect that varies.
+off_boundary <- function(fit, devfun, gain = 1e-5) {
+  theta <- getME(fit, "theta")
+  beta <- fixef(fit)
+  at <- function(theta) tryCatch(devfun(c(theta, beta)), error = function(e) Inf)
+  here <- at(theta)
+  best <- list(deviance = here - gain, theta = NULL)
+  first <- 0
+  for (columns in fit@cnms) {
+    k <- length(columns)
+    places <- first + seq_len(k * (k + 1) / 2)
+    first <- max(places)
+    L <- matrix(0, k, k)
+    L[lower.tri(L, TRUE)] <- theta[places]
+    parts <- eigen(tcrossprod(L), symmetric = TRUE)
+    root <- parts$vectors %*% diag(sqrt(pmax(parts$values, 0)), k)
+    flat <- which(parts$values < 1e-6 * max(parts$values, 1e-2))
+    # theta where a direction v of length `size` is added to column j of the covariance's root.
+    moved <- function(v, j, size) {
+      root[, j] <- root[, j] + size * v
+      lower <- t(qr.R(qr(t(root))))
+      lower <- lower %*% diag(ifelse(diag(lower) < 0, -1, 1), k)
+      replace(theta, places, lower[lower.tri(lower, TRUE)])
+    }
+    try <- function(v, j, size) {
+      other <- moved(v, j, size)
+      deviance <- at(other)
+      if (is.finite(deviance) && deviance < best$deviance) {
+        best <<- list(deviance = deviance, theta = unname(other))
+      }
+      deviance - here
+    }
+    V <- parts$vectors[, flat, drop = FALSE]
+    if (length(flat) > 1) V <- V %*% steepest(V, function(v) try(v, flat[1], 3e-3) / 3e-3^2)
+    for (i in seq_len(ncol(V))) for (size in c(0.01, 0.03, 0.1, 0.3)) {
+      try(V[, i], flat[1], size)
+      for (j in setdiff(seq_len(k), flat)) for (sign in c(-1, 1)) try(V[, i], j, sign * size)
+    }
+  }
+  best$theta
+}
+
+# The eigenvectors of the quadratic form `change`(v) for v spanned by the columns of V.
+steepest <- function(V, change) {
+  f <- ncol(V)
+  G <- diag(vapply(seq_len(f), function(i) change(V[, i]), 0), f)
+  for (i in seq_len(f)) for (j in seq_len(i - 1)) {
+    G[i, j] <- G[j, i] <- change((V[, i] + V[, j]) / sqrt(2)) - (G[i, i] + G[j, j]) / 2
+  }
+  if (all(is.finite(G))) eigen(G, symmetric = TRUE)$vectors else diag(1, f)
+}
+
+# The covariance of the fixed effects. For a singular generalised model it is that given theta, since
+# the Hessian by differences is wrong where theta is at its bound.
+covariance_of <- function(fit) {
+  if (isGLMM(fit) && isSingular(fit)) as.matrix(vcov(fit, use.hessian = FALSE)) else
+    as.matrix(vcov(fit))
 }
 
 summarise <- function(fit) {
   variances <- VarCorr(fit)
   modes <- ranef(fit, condVar = FALSE)
-  covariance <- as.matrix(vcov(fit))
+  covariance <- covariance_of(fit)
   list(
     fixed = fixef(fit),
     se = sqrt(diag(covariance)),
