@@ -6,6 +6,7 @@
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
 # make test-open    every target of the open study, with networks of twelve steps: an hour on one core
+# make fuzz-fits MINUTES=10    random mixed models, changed and compared with lme4, for as long; nightly
 # make docs    the documentation site, in build/site: two minutes, needs Python 3.11
 # make package    the source distribution and the wheel, checked, in build/dist; needs a package index
 # make setup | lint | newest | notebook | lock | clean
@@ -13,7 +14,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-long test-faults test-open test-slurm lint package newest docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-long test-faults test-open test-slurm fuzz-fits lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -70,6 +71,11 @@ test-slurm: setup
 		{ echo "test-slurm needs Debian's packages; as root: apt-get install $(SLURM)" >&2; exit 1; }
 	@sed -n 's/^# *\(\.venv.* pip install\) /\1 --quiet --no-deps /p' profiles/generic/config.yaml | bash -e
 	@$(pytest) --require-tests tests/faults/test_slurm.py
+
+# New random designs in each run; what fails is stored in build/fuzz-fits.
+MINUTES ?= 10
+fuzz-fits: setup
+	@$(tools) python benchmarks/fuzz_fits.py --minutes $(MINUTES)
 
 # The modules of the functions that `import recency` and its packages offer: typed in full.
 public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \
