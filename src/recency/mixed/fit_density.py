@@ -37,13 +37,13 @@ def fit_density(model: ModelRequest, prepared: Prepared, notes: list[str]) -> So
     formula = replace(internal.formula, fixed=tuple(labels), random=tuple(random))
     try:
         check_levels(scale.formula, prepared.groups, len(prepared.y))
-        fitted = fit_generalised(
-            model.family, link, formula, columns, internal.y, prepared.groups
-        )
+        fitted = fit_generalised(model.family, link, formula, columns, internal.y, prepared.groups)
     except (Refused, NotSearchable, np.linalg.LinAlgError) as reason:
         raise InputError(f"formula {model.text!r} was not fitted: {reason}") from None
     scales = [*fitted.scale.fixed.values(), *fitted.others.values()]
-    scales = [v + p * scale.log_unit for v, p in zip(scales, powers or [0] * len(scales), strict=True)]
+    scales = [
+        v + p * scale.log_unit for v, p in zip(scales, powers or [0] * len(scales), strict=True)
+    ]
     kept = tuple(scale.fixed.kept[labels.index(label)] for label in fitted.location.fixed)
     figures = _figures(fitted, internal, kept, math.exp(scales[0]))
     checks = check_maximum(fitted.gain, TOLERANCE, figures.covariance)

@@ -8,9 +8,9 @@ import numpy as np
 from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import families, lme4, shifted
+from recency.mixed.confirmed import in_r
 from recency.mixed.deviance import NoResiduals
 from recency.mixed.estimability import empty_cells, separation
-from recency.mixed.confirmed import in_r
 from recency.mixed.expressions import Uncovered, variables
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import (
@@ -158,10 +158,16 @@ def _generalised(model: ModelRequest, prepared: Prepared | None, notes: list[str
             fit, messages = lme4.generalised(model.text_in_r(), frame, model.family, model.weights)
             result = read_fit(fit, messages, notes)
             if not result.summary.random:
-                raise InputError(f"formula {model.text!r} has no random term such as '(1 | subject)'")
+                raise InputError(
+                    f"formula {model.text!r} has no random term such as '(1 | subject)'"
+                )
             return Source(model, None, result)
         internal = generalised_model(model, prepared)
-        notes = [*notes, *dropped_notes(internal.scale.fixed, internal.scale.fixed.kept), *_separation(model, prepared)]
+        notes = [
+            *notes,
+            *dropped_notes(internal.scale.fixed, internal.scale.fixed.kept),
+            *_separation(model, prepared),
+        ]
         result = fit_glmer(in_r(internal), model.family, notes)
         return Source(model, prepared, result, internal=internal.scale)
     except Refused as reason:

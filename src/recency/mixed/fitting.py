@@ -197,7 +197,14 @@ def confirm_by_lme4(of_r: InR, set_up: Any, searched: Searched, notes: Sequence[
     ]
     if theirs.loglik > figures.loglik:
         notes += ["lme4's optimiser was used", *dict.fromkeys([*messages, *theirs.messages])]
-        return _result(model, theirs, notes, check_lme4(model, other, theirs, by_search=False), "lme4", fit=other)
+        return _result(
+            model,
+            theirs,
+            notes,
+            check_lme4(model, other, theirs, by_search=False),
+            "lme4",
+            fit=other,
+        )
     notes.append("lme4's figures at the search's optimum are reported, which is the better one")
     return _result(model, figures, notes, checks, "lme4", optimum, fit)
 
@@ -247,6 +254,7 @@ def figures(result: Result) -> dict[str, Any]:
         "converged": result.converged,
         "figures_by": result.by,
         **({} if result.difference is None else {"difference_from_lme4": result.difference}),
+        **({"checks": [vars(check) for check in result.checks]} if result.checks else {}),
         "singular": summary.singular,
         "note": result.note,
         "fixed": [

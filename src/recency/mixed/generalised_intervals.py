@@ -83,7 +83,9 @@ def value_of(given: Given, source: Source, summary: FitSummary) -> float:
         return summary.fixed.get(given.name, np.nan)
     scale = source.internal
     group = scale.groups[given.term]
-    before = [b for g, b in zip(scale.groups[: given.term], scale.random, strict=False) if g == group]
+    before = [
+        b for g, b in zip(scale.groups[: given.term], scale.random, strict=False) if g == group
+    ]
     start = sum(len(basis.columns) for basis in before)
     spread = summary.random[_name(group)]
     if len(given.rows) == 1:

@@ -156,9 +156,7 @@ class HeldVariance:
         return deviance, gradient
 
 
-def _hold(
-    coordinates: np.ndarray, A: np.ndarray, block: list[int], held: Sequence[int]
-) -> None:
+def _hold(coordinates: np.ndarray, A: np.ndarray, block: list[int], held: Sequence[int]) -> None:
     """Replace a block of `coordinates` (k, k) by the held effects' rows of A and their complement.
 
     The given effects themselves are no coordinates for columns far from zero, as A is then all but

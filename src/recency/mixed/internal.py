@@ -108,7 +108,10 @@ class Figures:
 
 
 def as_given(
-    formula: Formula, predictors: Mapping[str, np.ndarray], y: np.ndarray, groups: Mapping[str, Levels]
+    formula: Formula,
+    predictors: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    groups: Mapping[str, Levels],
 ) -> Internal:
     """Return a model of columns that are scaled already: the internal scale is the given one."""
     random = []

@@ -88,7 +88,9 @@ def _columns(fit: MixedModel, prepared: Prepared, grid: pd.DataFrame) -> np.ndar
         values = designs.values_of(prepared.design, grid)
         return np.column_stack([values[term] for term in fit.fixed.index])
     basis = source.internal.fixed
-    values = dict(zip(basis.kept, basis.values(leaf_values(prepared.design, grid), len(grid)), strict=True))
+    values = dict(
+        zip(basis.kept, basis.values(leaf_values(prepared.design, grid), len(grid)), strict=True)
+    )
     return np.column_stack([values[c] for c in source.result.figures.kept])
 
 

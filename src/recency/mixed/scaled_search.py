@@ -33,8 +33,8 @@ from recency.mixed.several import (
     several_squares_left,
     solve_several,
 )
-from recency.mixed.sums import blocks_of, products_of, squares_left
 from recency.mixed.summary import FitSummary
+from recency.mixed.sums import blocks_of, products_of, squares_left
 from recency.mixed.theta_search import Optimum, gain_at, search, search_several
 
 AGREEMENT = 1e-8
@@ -95,9 +95,7 @@ class SearchResult:
         return by_group
 
 
-Rows = tuple[
-    Formula, list[Factor], Mapping[str, np.ndarray], np.ndarray, Mapping[str, Levels], Any
-]
+Rows = tuple[Formula, list[Factor], Mapping[str, np.ndarray], np.ndarray, Mapping[str, Levels], Any]
 """Formula, factors, predictors, response, groups and weights."""
 
 

@@ -132,7 +132,9 @@ class _Refit:
             for codes, levels, Z in self._factors
         ]
         result = self._search(old, ww, zw, weighted)
-        return Searched(replace(model, y=left, scale=replace(scale, mean=mean)), result, self.searched.groups)
+        return Searched(
+            replace(model, y=left, scale=replace(scale, mean=mean)), result, self.searched.groups
+        )
 
     def _search(
         self, old: SearchResult, ww: np.ndarray, zw: list[np.ndarray], weighted: np.ndarray

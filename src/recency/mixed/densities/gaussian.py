@@ -5,7 +5,6 @@ import numpy as np
 PREDICTORS = ("mu", "sigma")
 LINKS = ("identity", "log")
 POSITIVE = False
-POWERS = (1.0,)
 
 
 def log_density(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
