@@ -116,14 +116,26 @@ generalised <- function(formula, data, family, weights = "") {
   fit <- run()
   for (attempt in 1:4) {
     theta <- if (isSingular(fit)) off_boundary(fit, run(TRUE)) else NULL
+    if (is.null(theta) && expected_gain(within_bounds(fit, run(TRUE))) > 1e-4) {
+      theta <- getME(fit, "theta")
+    }
     if (is.null(theta)) break
-    start <- list(theta = theta, fixef = unname(fixef(fit)))
+    start <- list(theta = unname(theta), fixef = unname(fixef(fit)))
     again <- run()
     if (as.numeric(logLik(again)) <= as.numeric(logLik(fit)) + 1e-6) break
     fit <- again
   }
   fit@optinfo$derivs <- within_bounds(fit, run(TRUE))
   fit
+}
+
+# The decrease of the deviance that a Newton step is expected to bring.
+expected_gain <- function(derivatives) {
+  free <- diag(derivatives$Hessian) > 0
+  gradient <- derivatives$gradient[free]
+  step <- tryCatch(solve(derivatives$Hessian[free, free, drop = FALSE], gradient),
+                   error = function(e) 0 * gradient)
+  sum(gradient * step) / 2
 }
 
 # Gradient and Hessian of the deviance by the parameters that are not near a bound; 0 for the others.
@@ -145,7 +157,7 @@ within_bounds <- function(fit, devfun) {
     step[i] <- min(1e-3, (x[i] - lower[i]) / 2)
     curvature <- (at(i) + at(-i) - 2 * here) / step[i]^2
     step[i] <- 0.1 * sqrt(2 / max(curvature, 1))
-    if (x[i] - step[i] < lower[i]) {
+    if (x[i] - 3 * step[i] < lower[i]) {
       free <- setdiff(free, i)
       next
     }
@@ -213,11 +225,15 @@ steepest <- function(V, change) {
   if (all(is.finite(G))) eigen(G, symmetric = TRUE)$vectors else diag(1, f)
 }
 
-# The covariance of the fixed effects. For a singular generalised model it is that given theta, since
-# the Hessian by differences is wrong where theta is at its bound.
+# The covariance of the fixed effects. For a generalised model near a bound it is that given theta,
+# since there is no Hessian by differences.
 covariance_of <- function(fit) {
-  if (isGLMM(fit) && isSingular(fit)) as.matrix(vcov(fit, use.hessian = FALSE)) else
+  hessian <- fit@optinfo$derivs$Hessian
+  if (isGLMM(fit) && !is.null(hessian) && any(diag(hessian) == 0)) {
+    as.matrix(vcov(fit, use.hessian = FALSE))
+  } else {
     as.matrix(vcov(fit))
+  }
 }
 
 summarise <- function(fit) {
