@@ -95,10 +95,24 @@ make_at <- function(model, evaluation, theta) {
 # lme4's optimiser with its defaults: the steps of lmer() after lFormula().
 optimise <- function(model) {
   devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = model$REML)
-  optimum <- optimizeLmer(devfun, calc.derivs = TRUE)
-  verdict <- checkConv(attr(optimum, "derivs"), optimum$par, lmerControl()$checkConv,
-                       environment(devfun)$lower)
+  optimum <- optimizeLmer(devfun)
+  lower <- environment(devfun)$lower
+  verdict <- checkConv(attr(optimum, "derivs"), optimum$par, lmerControl()$checkConv, lower)
+  if (is.null(attr(optimum, "derivs"))) {
+    attr(optimum, "derivs") <- along_axes(devfun, optimum$par)
+  }
   mkMerMod(environment(devfun), optimum, model$reTrms, model$fr, model$call, verdict)
+}
+
+# Gradient, and the Hessian's diagonal, where lme4 computes no derivatives: for many rows.
+along_axes <- function(devfun, theta, step = 1e-3) {
+  here <- devfun(theta)
+  ends <- vapply(seq_along(theta), function(i) {
+    c(devfun(replace(theta, i, theta[i] + step)), devfun(replace(theta, i, theta[i] - step)))
+  }, numeric(2))
+  devfun(theta)  # the model stays at theta
+  curvature <- (ends[1, ] + ends[2, ] - 2 * here) / step^2
+  list(gradient = (ends[1, ] - ends[2, ]) / (2 * step), Hessian = diag(curvature, length(theta)))
 }
 
 # A generalised model: glmer(), the likelihood by Laplace's approximation. Its defaults stop 1e-4
@@ -114,18 +128,18 @@ generalised <- function(formula, data, family, weights = "") {
                          devFunOnly = only)), formula, weights)
   }
   fit <- run()
+  derivatives <- within_bounds(fit, run(TRUE))
   for (attempt in 1:4) {
     theta <- if (isSingular(fit)) off_boundary(fit, run(TRUE)) else NULL
-    if (is.null(theta) && expected_gain(within_bounds(fit, run(TRUE))) > 1e-4) {
-      theta <- getME(fit, "theta")
-    }
+    if (is.null(theta) && expected_gain(derivatives) > 1e-4) theta <- getME(fit, "theta")
     if (is.null(theta)) break
     start <- list(theta = unname(theta), fixef = unname(fixef(fit)))
     again <- run()
     if (as.numeric(logLik(again)) <= as.numeric(logLik(fit)) + 1e-6) break
     fit <- again
+    derivatives <- within_bounds(fit, run(TRUE))
   }
-  fit@optinfo$derivs <- within_bounds(fit, run(TRUE))
+  fit@optinfo$derivs <- derivatives
   fit
 }
 
@@ -207,7 +221,7 @@ off_boundary <- function(fit, devfun, gain = 1e-5) {
     }
     V <- parts$vectors[, flat, drop = FALSE]
     if (length(flat) > 1) V <- V %*% steepest(V, function(v) try(v, flat[1], 3e-3) / 3e-3^2)
-    for (i in seq_len(ncol(V))) for (size in c(0.01, 0.03, 0.1, 0.3)) {
+    for (i in seq_len(ncol(V))) for (size in 10^seq(-3, -0.5, 0.5)) {
       try(V[, i], flat[1], size)
       for (j in setdiff(seq_len(k), flat)) for (sign in c(-1, 1)) try(V[, i], j, sign * size)
     }
