@@ -30,7 +30,7 @@ from random_designs import ERRORS, GLMER, LOGLIK, Design, draw, problems
 from result import keep, processor
 
 FOLDER = ROOT / "build" / "fuzz-fits"
-TARGETS = {"designs": 500, "failed": 0}
+TARGETS = {"designs": 250, "failed": 0}
 """Designs are at least, failed ones at most."""
 ALL = 100
 """More changes than a design has: all are tried."""
