@@ -144,6 +144,23 @@ def test_a_study_s_fit_keeps_the_better_of_two_optima():
     assert {check.name for check in fit.checks} >= {"gradient", "deviance", "figures"}
 
 
+def test_a_deviance_of_zero_on_the_internal_scale_is_confirmed():
+    """Of a residual variance that makes it 0 no relative difference can be taken."""
+    data = crossed(300)
+    noise = np.random.default_rng(0).normal(size=300)
+    data["y"] = data["x"] + 0.1 * noise
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        share = (low + high) / 2
+        fit = lmer("y ~ x + (1 | s)", data.assign(y=data["x"] + share * noise), engine="search")
+        internal = fit._source.result.figures.loglik
+        low, high = (share, high) if internal > 0 else (low, share)
+    assert abs(internal) < 1e-4
+    fit = lmer("y ~ x + (1 | s)", data.assign(y=data["x"] + share * noise))
+    assert fit.engine == "search, confirmed by lme4" and fit.converged
+    assert fit.checks.loc["deviance", "value"] < 1e-12
+
+
 def test_a_row_of_a_weight_is_as_many_rows():
     """Of a binomial proportion its trials, of a Poisson count its repetitions."""
     random = np.random.default_rng(1)

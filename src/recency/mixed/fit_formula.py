@@ -68,7 +68,7 @@ def fit(model: ModelRequest, notes: list[str]) -> tuple[str, Source]:
     if model.family != families.GAUSSIAN:  # add the Jacobian of the response's logarithm
         logs = prepared.logs(shift) if prepared else lme4.fitted_of(result.model)[1]
         result.summary.loglik -= float(logs.sum())
-    by = "search, confirmed by lme4" if result.by == "lme4" and result.optimum else result.by
+    by = "search, confirmed by lme4" if result.difference is not None else result.by
     return by, Source(model, prepared, result, shift, internal=internal and internal.scale)
 
 

@@ -26,6 +26,7 @@ from recency.mixed.referee import (
     check_derivatives,
     check_lme4,
     check_search,
+    deviances_apart,
     failures,
 )
 from recency.mixed.scaled_search import Searched, search_internal
@@ -174,7 +175,7 @@ def confirm_by_lme4(of_r: InR, set_up: Any, searched: Searched, notes: Sequence[
     fit = lme4.make_at(set_up, evaluation, theta)
     figures = of_r.figures(fit)
     difference = distance(ours, figures)
-    apart = abs(value / searched.deviance - 1)
+    apart = deviances_apart(value, searched.deviance, len(model.y))
     checks = [
         *check_search(searched),
         Check("deviance", "lme4", apart, DEVIANCES),

@@ -20,7 +20,8 @@ from recency.mixed.scaled_search import AGREEMENT, Searched, evaluate_internal
 from recency.mixed.theta_search import SINGULAR, TOLERANCE
 
 DEVIANCES = 1e-6
-"""Largest relative difference between the search's deviance and lme4's at the same theta."""
+"""Largest difference between the search's deviance and lme4's at the same theta, relative to the
+deviance or the number of rows, whichever is larger: on the internal scale a deviance may be 0."""
 CLOSE = 1e-5
 """Largest difference, in standard errors, between the search's figures and lme4's at one theta."""
 OTHERS = 1e-3
@@ -59,6 +60,11 @@ class Check:
         return f"{FAILED[self.name].format(self.value)} (by {self.by}; limit {self.limit:g})"
 
 
+def deviances_apart(one: float, other: float, rows: int) -> float:
+    """Return the relative difference of two deviances."""
+    return abs(one - other) / max(abs(other), rows)
+
+
 def check_covariance(covariance: np.ndarray, by: str) -> list[Check]:
     """Check that the fixed effects' covariance (p, p), on the internal scale, is positive definite."""
     if not len(covariance):
@@ -89,7 +95,7 @@ def check_lme4(model: Internal, fit: object, figures: Figures, by_search: bool) 
         except (NotSearchable, np.linalg.LinAlgError):
             pass
         else:
-            apart = abs(deviance / (-2 * figures.loglik) - 1)
+            apart = deviances_apart(deviance, -2 * figures.loglik, len(model.y))
             return [
                 Check("gradient", "search", gain, OTHERS),
                 Check("deviance", "search", apart, DEVIANCES),
