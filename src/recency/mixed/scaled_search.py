@@ -5,7 +5,7 @@ X_s = X B, and each random term's Z by Z_s = Z A, with B and A invertible. The l
 same, and b = B b_s, L = A L_s.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,13 @@ from recency.mixed.several import (
 )
 from recency.mixed.summary import FitSummary
 from recency.mixed.sums import blocks_of, products_of, squares_left
-from recency.mixed.theta_search import Optimum, gain_at, search, search_several
+from recency.mixed.theta_search import (
+    Optimum,
+    gain_at,
+    other_starts,
+    search,
+    search_several,
+)
 
 AGREEMENT = 1e-8
 """Largest relative difference between residual squares from rows and from cross-products."""
@@ -139,17 +145,40 @@ def search_theta(
     products, nested, rows = _sums(formula, predictors, y, groups, weights)
     free = [factor.free for factor in rows[1]]
     if isinstance(products, SeveralProducts):
-        optimum = search_several(products, free)
+        optimum = _best(search_several, formula, products, free, free)
         at: Solution | SeveralSolution = solve_several(products, optimum.Ls[: len(free)])
         result = SearchResult(rows[1], None, optimum, products, at, None)
         result.check(several_squares_left(*rows[:5], products, at, weights))
         return result
-    optimum = search(products, *free, *[np.zeros((0, 0), dtype=bool)] * (2 - len(free)))
+    free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
+    every = [*free, *([np.ones((1, 1), dtype=bool)] if nested else [])]
+    optimum = _best(
+        lambda sums, _, *start: search(sums, *free, *start), formula, products, free, every
+    )
     at = solve(products, optimum.La, optimum.Lb, optimum.t)
     of_pairs = nested_modes(products, at, optimum.t) if nested else None
     result = SearchResult(rows[1], nested, optimum, products, at, of_pairs)
     result.check(squares_left(blocks_of(*rows), products.kept, at, of_pairs))
     return result
+
+
+def _best(
+    search: Callable[..., Optimum],
+    formula: Formula,
+    products: Products | SeveralProducts,
+    free: list[np.ndarray],
+    every: list[np.ndarray],
+) -> Optimum:
+    """Return the optimum; without an intercept, the best from several starts.
+
+    `every` has the free elements of all factors, the nested intercept included.
+    """
+    best = search(products, free)
+    if INTERCEPT not in formula.fixed and len(formula.random) > 1:
+        for start in other_starts(products, every):
+            other = search(products, free, start)
+            best = other if other.deviance < best.deviance else best
+    return best
 
 
 @dataclass
