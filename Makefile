@@ -8,6 +8,7 @@
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
 # make test-rotation    one of the long targets, by the date, in about MINUTES=12: part of what CI runs
 # make test-open    every target of the open study, with networks of twelve steps: an hour on one core
+# make fuzz-fits MINUTES=10    random mixed models, changed and compared with lme4, for as long; nightly
 # make docs    the documentation site, in build/site: two minutes, needs Python 3.11
 # make package    the source distribution and the wheel, checked, in build/dist; needs a package index
 # make setup | lint | newest | notebook | lock | clean
@@ -15,7 +16,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation lint package newest docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation fuzz-fits lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -91,6 +92,11 @@ test-slurm: setup
 		{ echo "test-slurm needs Debian's packages; as root: apt-get install $(SLURM)" >&2; exit 1; }
 	@sed -n 's/^# *\(\.venv.* pip install\) /\1 --quiet --no-deps /p' profiles/generic/config.yaml | bash -e
 	@$(pytest) --require-tests tests/faults/test_slurm.py
+
+# New random designs in each run; what fails is stored in build/fuzz-fits.
+MINUTES ?= 10
+fuzz-fits: setup
+	@$(tools) python benchmarks/fuzz_fits.py --minutes $(MINUTES)
 
 # The modules of the functions that `import recency` and its packages offer: typed in full.
 public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \

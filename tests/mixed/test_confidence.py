@@ -91,10 +91,11 @@ def test_the_gradient_of_a_held_variance_is_the_derivative(formula):
     searched, random = search_of(fit._source.prepared), np.random.default_rng(0)
     groups = [factor.group for factor in searched.result.factors]
     number = groups.index("text")
+    unit = searched.model.scale.factor
     for held, value in [
-        (Held(), 60.0),
-        (Held(number, (0,)), 25.0),
-        (Held(number, (1,)), 3.0),
+        (Held(), 60.0 / unit),
+        (Held(number, (0,)), 25.0 / unit),
+        (Held(number, (1,)), 3.0 / unit),
         (Held(number, (0, 1)), 0.4),
     ]:
         likelihood = HeldVariance(searched, held)
@@ -108,7 +109,9 @@ def test_the_gradient_of_a_held_variance_is_the_derivative(formula):
         ]
         assert gradient * 2 * step == pytest.approx(np.array(numeric), rel=1e-4, abs=1e-6)
     least = searched.result.optimum.deviance
-    assert HeldVariance(searched, Held()).deviance(fit.sigma)[0] == pytest.approx(least, abs=1e-4)
+    assert HeldVariance(searched, Held()).deviance(fit.sigma / unit)[0] == pytest.approx(
+        least, abs=1e-4
+    )
     at = np.eye(len(fit.fixed))[1], fit.fixed["estimate"].iloc[1]
     assert HeldFixed(searched, at[0]).deviance(at[1])[0] == pytest.approx(least, abs=1e-6)
 

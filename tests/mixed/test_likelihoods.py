@@ -8,7 +8,7 @@ from recency.mixed import likelihood, lme4, recorded
 from recency.mixed.fitting import figures, fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import joined
-from tests.mixed.test_mixed_model import CORRELATED, simulate
+from tests.mixed.test_mixed_model import CORRELATED, in_lme4, simulate
 
 FORMULA = CORRELATED + " + (1 | sentence)" if "sentence" not in CORRELATED else CORRELATED
 
@@ -90,7 +90,7 @@ def test_modelblocks_is_the_scripts_by_lme4s_own_matrices(R, subjects, sentences
     others, y2, groups2 = simulate(9, subjects=subjects, sentences=sentences, keep=0.8)
     frame = lme4.data_frame({"time_ms": y2, **others, **groups2})
     k = len(record["random"]["subject"]["terms"])
-    expected = R(SCRIPT)(frame, result.model, k)[0]
+    expected = R(SCRIPT)(frame, in_lme4(result, parse(FORMULA), predictors, y, groups), k)[0]
     residuals = y2 - recorded.fixed_part(record, others, len(y2))
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     parts = likelihood.modelblocks(residuals, record, others, groups2, levels)

@@ -91,6 +91,12 @@ def tightened():
     )
 
 
+def at_theta(formula, data, theta):
+    """Build lme4's own merMod object of a formula and R's data frame at theta."""
+    model, _ = lme4.set_up(formula, data)
+    return lme4.make_at(model, lme4.evaluate(model, theta)[0], theta)
+
+
 def in_r(data, factors=("school", "subject")):
     """Make R's data frame by a way of its own: pandas' columns one by one."""
     from rpy2 import robjects
@@ -199,7 +205,7 @@ def test_predictions_for_new_data_are_those_of_predict(case):
     predict = robjects.r(
         "function(m, d, new) predict(m, d, re.form = if (new) NULL else NA, allow.new.levels = TRUE)"
     )
-    model = fit._source.result.model
+    model = at_theta(formula, in_r(make()), fit.theta)
     frame = in_r(new)
     for random in (True, False):
         ours = fit.predict(new, random=random)

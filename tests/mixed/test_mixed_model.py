@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from recency.mixed import likelihood, lme4, recorded
+from recency.mixed import fitting, likelihood, lme4, recorded
 from recency.mixed import scaled_search as search_module
 from recency.mixed.cross_products import Block, cross_products, drop_dependent
 from recency.mixed.deviance import solve
@@ -219,19 +219,50 @@ def test_two_searches_agree_to_the_last_digits():
     assert found[0].La == pytest.approx(found[1].La, abs=1e-7)
 
 
-def test_lme4_takes_over_where_the_deviances_differ(R, monkeypatch):
+def test_the_better_of_two_optima_is_reported(R, monkeypatch):
     predictors, y, groups = simulate(2)
-    formula = parse("time_ms ~ length + (1 | subject) + (1 | sentence)")
-    searched = fit_model(formula, predictors, y, groups, "cross_products")
+    asked = (parse("time_ms ~ length + (1 | subject) + (1 | sentence)"), predictors, y, groups)
+    searched = fit_model(*asked, "cross_products")
+    right = searched.summary.loglik
 
     def wrong(*arguments):
         optimum = search(*arguments)
         return replace(optimum, deviance=optimum.deviance * (1 + 2e-6))
 
     monkeypatch.setattr(search_module, "search", wrong)
-    result = fit_model(formula, predictors, y, groups, "cross_products")
+    result = fit_model(*asked, "cross_products")
+    assert result.summary.loglik == pytest.approx(right, abs=1e-6) and not result.converged
+    assert f"{right * (1 + 2e-6):.6f} by the search and {right:.6f} by lme4" in result.note
+    assert "lme4's figures at the search's optimum are reported" in result.note
+
+    def worse(*arguments):
+        optimum = wrong(*arguments)
+        return replace(optimum, La=0.7 * optimum.La)
+
+    monkeypatch.setattr(search_module, "search", worse)
+    result = fit_model(*asked, "cross_products")
     assert "lme4's optimiser was used" in result.note and result.optimum is None
-    assert result.summary.loglik == pytest.approx(searched.summary.loglik, abs=1e-3)
+    assert result.converged and result.summary.loglik == pytest.approx(right, abs=1e-3)
+
+
+def test_a_worse_optimum_of_lme4_is_not_reported(R, monkeypatch):
+    """lme4's optimiser may end lower, as it did for predictors far from zero."""
+    predictors, y, groups = simulate(2)
+    asked = (parse("time_ms ~ length + (1 | subject) + (1 | sentence)"), predictors, y, groups)
+    right = fit_model(*asked, "cross_products").summary.loglik
+    monkeypatch.setattr(fitting, "DEVIANCES", -1.0)
+
+    def worse(model):
+        theta = np.array([3.0, 3.0])
+        return lme4.make_at(model, lme4.evaluate(model, theta)[0], theta), []
+
+    monkeypatch.setattr(lme4, "optimise", worse)
+    result = fit_model(*asked, "cross_products")
+    assert result.summary.loglik == pytest.approx(right, abs=1e-6)
+    assert f"{right:.6f} by lme4, and -" in result.note and "is the better one" in result.note
+    lme4s = fit_model(*asked, "lme4")
+    assert lme4s.summary.loglik < right - 10 and not lme4s.converged
+    assert "not converged: a step would lower the deviance by" in lme4s.note
 
 
 def test_engine_lme4_is_lmer_as_it_is(R):
@@ -266,7 +297,15 @@ def fitted(formula, seed=4, **options):
     predictors, y, groups = simulate(seed, **options)
     result = fit_model(parse(formula), predictors, y, groups, "cross_products")
     record = {"scaling": {}, **figures(result)}
-    return record, result.model, predictors, y, groups
+    return record, in_lme4(result, parse(formula), predictors, y, groups), predictors, y, groups
+
+
+def in_lme4(result, formula, predictors, y, groups):
+    """Build lme4's merMod object of a formula at the theta of a fit."""
+    frame = lme4.data_frame({"time_ms": y, **predictors, **groups})
+    model, _ = lme4.set_up(str(formula), frame)
+    theta = np.array(result.summary.theta)
+    return lme4.make_at(model, lme4.evaluate(model, theta)[0], theta)
 
 
 @pytest.mark.parametrize("formula", [*FORMULAS.values(), CORRELATED + " + (1 | sentence:subject)"])

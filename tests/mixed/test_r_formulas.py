@@ -98,7 +98,7 @@ def compared(number, rows, in_r):
     contrasts = {name: kind for name, kind in contrasts.items() if name in used}
     made = design.make(parse(text), rows, contrasts)
     ours = design.values_of(made, rows)
-    X, names, groups, columns, squares = in_r(text, frame_in_r(rows, parse(text), contrasts))
+    X, names, groups, columns, squares = in_r(text, frame_in_r(rows, contrasts))
     assert list(made.formula.fixed) == list(names), text
     X = np.array(X)
     for place, name in enumerate(made.formula.fixed):

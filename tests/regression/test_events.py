@@ -102,7 +102,8 @@ def test_the_fit_is_glmers(made):
     }}""")
     fixed, se, theta, likelihoods, other = map(list, run(str(made)))
     assert [e["estimate"] for e in full["fixed"]] == pytest.approx(fixed, rel=1e-4)
-    assert [e["se"] for e in full["fixed"]] == pytest.approx(se, rel=1e-3)
+    # The fit is singular: lme4's Hessian reaches across the bound.
+    assert [e["se"] for e in full["fixed"]] == pytest.approx(se, rel=1e-2)
     # The order of the factors' levels, as text or as numbers, is all that differs.
     assert full["theta"] == pytest.approx(theta, rel=1e-3, abs=1e-4)
     assert full["loglik"]["fit"] == pytest.approx(likelihoods[0], abs=1e-4)

@@ -17,10 +17,10 @@ from recency.mixed.charts import blocks_of
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fit_formula import search_of
 from recency.mixed.held_variance import Held, HeldVariance
+from recency.mixed.internal import correlation_at_limit
 from recency.mixed.lme4 import Refused
 from recency.mixed.profile_likelihood import HeldFixed
-from recency.mixed.scaled_search import ScaledSearch
-from recency.mixed.search_summary import summary_of
+from recency.mixed.scaled_search import Searched
 from recency.mixed.simulated import refits
 from recency.mixed.summary import FitSummary
 from recency.names import nearest
@@ -85,13 +85,15 @@ def intervals(
         limits = _by_lme4(source, method, level, draws, seed)
     elif method == "wald":
         limits = _wald(fit, level)
+    elif fit.family in families.GENERALISED:
+        limits = _generalised(source, chosen, method, level, draws, seed)
     else:
         _check_linear(source, method)
         if method == "boot":
             limits = _bootstrap(source, level, draws, seed)
         else:
             searched = _search_optimum(source)
-            summary, _ = summary_of(searched)
+            summary = searched.summary()
             every = parameters(searched, summary)
             names = _named(
                 chosen, [(parameter.name, parameter.held is not None) for parameter in every]
@@ -131,7 +133,7 @@ def _check_linear(source: Source, method: str) -> None:
         )
 
 
-def _search_optimum(source: Source) -> ScaledSearch:
+def _search_optimum(source: Source) -> Searched:
     """Search the optimum by ML, around which the likelihood is profiled."""
     try:
         return search_of(source.prepared, source.shift)
@@ -141,12 +143,11 @@ def _search_optimum(source: Source) -> ScaledSearch:
         ) from None
 
 
-def parameters(searched: ScaledSearch, summary: FitSummary) -> list[Parameter]:
+def parameters(searched: Searched, summary: FitSummary) -> list[Parameter]:
     """Return the parameters of a searched model in lme4's order: variances by term, then fixed."""
     result = searched.result
-    given = searched.in_original_units()
-    numbers = {factor.group: number for number, factor in enumerate(given.factors)}
-    numbers[result.nested or ""] = 2
+    numbers = {f.group.replace("`", ""): number for number, f in enumerate(result.factors)}
+    numbers[(result.nested or "").replace("`", "")] = 2
     every = []
     for group, spread in summary.random.items():
         number, columns = numbers[group], spread["columns"]
@@ -166,7 +167,7 @@ def parameters(searched: ScaledSearch, summary: FitSummary) -> list[Parameter]:
 
 
 def _profile(
-    searched: ScaledSearch, summary: FitSummary, parameter: Parameter, level: float
+    searched: Searched, summary: FitSummary, parameter: Parameter, level: float
 ) -> list[float]:
     """Return the two values at which the root of the deviance's rise is the normal quantile."""
     estimate, minimum = parameter.of(summary), searched.result.optimum.deviance
@@ -177,7 +178,18 @@ def _profile(
         deviance = HeldFixed(searched, combination).deviance
         step = summary.se[names.index(parameter.name)]
     else:
-        deviance = HeldVariance(searched, parameter.held).deviance
+        if len(parameter.places) == 2:
+            rows = searched.A[parameter.held.factor][list(parameter.places)]
+            if (limit := correlation_at_limit(rows)) is not None:
+                return [limit, limit]
+        held = HeldVariance(searched, parameter.held)
+        # Standard deviations on the internal scale; a correlation has no scale.
+        unit = 1.0 if len(parameter.places) == 2 else searched.model.scale.factor
+        unit *= searched.model.scale.root if not parameter.places else 1.0
+
+        def deviance(value: float, start: Any) -> tuple[float, Any]:
+            return held.deviance(value / unit, start)
+
         step = _rough_error(summary, parameter, searched.result.products.n)
         if math.isnan(estimate):  # a correlation with an effect of variance 0 is arbitrary
             return list(parameter.bounds)
@@ -253,14 +265,47 @@ def _wald(fit: MixedModel, level: float) -> dict[str, list[float]]:
 
 def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str, list[float]]:
     """Return percentiles of the estimates from responses simulated from the model."""
+    _check_draws(draws)
+    searched = _search_optimum(source)
+    every = parameters(searched, searched.summary())
+    values = np.array([[p.of(summary) for p in every] for summary in refits(source, draws, seed)])
+    limits = _percentiles(values, level)
+    return {p.name: row for p, row in zip(every, limits, strict=True)}
+
+
+def _generalised(
+    source: Source, chosen: str | Sequence[str], method: str, level: float, draws: int, seed: int
+) -> dict[str, list[float]]:
+    """Have lme4 compute the intervals of a generalised model on the internal scale."""
+    from recency.mixed import generalised_intervals
+
+    every = generalised_intervals.parameters(source)
+    names = _named(chosen, [(given.name, given.term >= 0) for given in every])
+    every = [given for given in every if given.name in names]
+    try:
+        if method == "profile":
+            return generalised_intervals.profile(source, every, level)
+        _check_draws(draws)
+        values = [
+            [generalised_intervals.value_of(given, source, summary) for given in every]
+            for summary in generalised_intervals.bootstrap(source, draws, seed)
+        ]
+    except Refused as reason:
+        raise InputError(f"confint of {source.request.text!r}: lme4: {reason}") from None
+    return dict(
+        zip([given.name for given in every], _percentiles(np.array(values), level), strict=True)
+    )
+
+
+def _check_draws(draws: int) -> None:
     if draws < 2:
         raise InputError(f"draws is {draws!r} and must be 2 or more, such as 500")
-    searched = _search_optimum(source)
-    every = parameters(searched, summary_of(searched)[0])
-    values = np.array([[p.of(summary) for p in every] for summary in refits(source, draws, seed)])
+
+
+def _percentiles(values: np.ndarray, level: float) -> list[list[float]]:
+    """Return the two percentiles of each column of `values` (draws, parameters)."""
     tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
-    limits = np.nanpercentile(values, tails, axis=0).T
-    return {p.name: row.tolist() for p, row in zip(every, limits, strict=True)}
+    return np.nanpercentile(values, tails, axis=0).T.tolist()
 
 
 def _by_lme4(

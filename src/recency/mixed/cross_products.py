@@ -53,6 +53,15 @@ class Products:
     times_b: np.ndarray | None = None
     """how often each level of b occurs, (H,)"""
 
+    def zz(self) -> list[np.ndarray]:
+        """Return Z'Z by level (levels, k, k) of each factor, and of a nested intercept."""
+        zz = [self.aa, self.bb]
+        if self.times_a is not None:
+            zz = [np.repeat(zz[0], self.times_a, 0), np.repeat(zz[1], self.times_b, 0)]
+        if self.cells is not None:
+            zz.append(self.cells[self.cells[:, :, 0] > 0][:, 0, None, None])
+        return zz
+
 
 def cross_products(
     blocks: Iterable[Block], G: int, H: int, nested: bool = False, sparse: bool = False

@@ -5,6 +5,7 @@ for each level but the first, in alphabetical order or that of the categories. A
 a column for every level if the model lacks the term without it.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -195,35 +196,44 @@ def codings_of(
 
 def values_of(design: Design, data: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return each column (n,) for the rows of `data`, which may be new."""
-    n = len(data)
-    factor_values: dict[str, np.ndarray] = {}
-    for name in {name for parts in design.columns.values() for name, _ in parts}:
-        expression = read(name)
-        if name in design.levels:
-            column = _categorical_column(expression, data) or names(expression)[0]
-            factor_values[name] = _codes(data[column], design.levels[name])
-        elif name in design.statistics:
-            mean, sd = design.statistics[name]
-            factor_values[name] = (_finite(name, expression.parts[0], data) - mean) / sd
+    of_part = values_of_parts(design, data)
+    return {
+        column: math.prod((of_part[part] for part in parts), start=np.ones(len(data)))
+        for column, parts in design.columns.items()
+    }
+
+
+def values_of_parts(design: Design, data: pd.DataFrame) -> dict[Part, np.ndarray]:
+    """Return each factor (n,) of the columns for the rows of `data`, which may be new."""
+    values: dict[Part, np.ndarray] = {}
+    by_name: dict[str, np.ndarray] = {}
+    for name, level in dict.fromkeys(p for parts in design.columns.values() for p in parts):
+        if name not in by_name:
+            by_name[name] = _factor_values(name, design, data)
+        of_factor = by_name[name]
+        if isinstance(level, str):
+            coding = design.codings[name]
+            of_factor = coding.values[of_factor, coding.labels.index(level)]
         elif name in design.polynomials:
-            values = _finite(name, expression.parts[0], data)
-            factor_values[name] = design.polynomials[name].values(values)
-        else:
-            factor_values[name] = _finite(name, expression, data)
-    by_column = {}
-    for column, parts in design.columns.items():
-        values = np.ones(n)
-        for name, level in parts:
-            of_factor = factor_values[name]
-            if isinstance(level, str):
-                coding = design.codings[name]
-                of_factor = coding.values[of_factor, coding.labels.index(level)]
-                level = None
-            elif name in design.polynomials:
-                of_factor, level = of_factor[:, level], None
-            values = values * (of_factor if level is None else of_factor == level)
-        by_column[column] = values
-    return by_column
+            of_factor = of_factor[:, level]
+        elif level is not None:
+            of_factor = of_factor == level
+        values[name, level] = of_factor.astype(np.float64)
+    return values
+
+
+def _factor_values(name: str, design: Design, data: pd.DataFrame) -> np.ndarray:
+    """Return a factor's values (n,), the codes of a categorical one, or polynomials (n, degree)."""
+    expression = read(name)
+    if name in design.levels:
+        column = _categorical_column(expression, data) or names(expression)[0]
+        return _codes(data[column], design.levels[name])
+    if name in design.statistics:
+        mean, sd = design.statistics[name]
+        return (_finite(name, expression.parts[0], data) - mean) / sd
+    if name in design.polynomials:
+        return design.polynomials[name].values(_finite(name, expression.parts[0], data))
+    return _finite(name, expression, data)
 
 
 def groups_of(formula: Formula, data: pd.DataFrame) -> dict[str, Levels]:

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from recency.mixed import design as designs
 from recency.mixed.design import Design
 from recency.mixed.expressions import names, read
+from recency.mixed.formula import INTERCEPT
 
 SLIGHT = 1e-6
 """Coefficient of a direction, and its gain per row, below which it is treated as 0."""
@@ -68,6 +69,8 @@ def separation(X: np.ndarray, columns: list[str], event: np.ndarray) -> str:
         return ""
     beta = np.where(np.abs(program.x) > SLIGHT, program.x, 0.0)
     named = [name for name, value in zip(columns, beta, strict=True) if value]
+    # Of centred columns the intercept makes those that are not.
+    named = [name for name in named if name != INTERCEPT] or named
     rows = int((np.abs(scaled @ beta) > SLIGHT).sum())
     return (
         f"separation: {', '.join(named)} predict{'s' if len(named) == 1 else ''} the event without "

@@ -1,97 +1,107 @@
 """Fit a specified mixed model of a skewed response by Laplace's approximation."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from recency.errors import InputError
 from recency.mixed import families
 from recency.mixed.factors import NotSearchable
-from recency.mixed.fitting import Result, check_levels
-from recency.mixed.formula import INTERCEPT, Formula
-from recency.mixed.generalised import fit_generalised
+from recency.mixed.fitting import Result, check_levels, dropped_notes
+from recency.mixed.formula import INTERCEPT
+from recency.mixed.generalised import TOLERANCE, Generalised, density_of, fit_generalised
+from recency.mixed.internal import Figures, Internal, in_given_units, relative_root
+from recency.mixed.levels import joined
 from recency.mixed.lme4 import Refused
 from recency.mixed.model_request import ModelRequest, Prepared
-from recency.mixed.scaled_search import scale_fixed, scale_random
+from recency.mixed.referee import check_maximum, failures
 from recency.mixed.source import Source
-from recency.mixed.summary import FitSummary
 
 
 def fit_density(model: ModelRequest, prepared: Prepared, notes: list[str]) -> Source:
-    """Fit centred and scaled columns, and convert the estimates to the original units."""
+    """Fit on the internal scale, and convert the estimates to the given units."""
     link = model.link or families.links(model.family)[0]
-    given = prepared.design.formula
-    scaled, B = scale_fixed(given, prepared.columns)
+    density = density_of(model.family)
+    powers = getattr(density, "POWERS", None)
+    internal = _internal(prepared, link, density.POSITIVE, powers is not None)
+    scale = internal.scale
     # Separate names, since the factors of a product are scaled differently from the product.
-    labels = {c: c if c == INTERCEPT else f"fixed{number}" for number, c in enumerate(given.fixed)}
-    columns = {labels[name]: values for name, values in scaled.items()}
-    random, by_group = [], {}
-    for number, term in enumerate(given.random):
-        values, A = scale_random(term, prepared.columns)
+    columns, random = {}, []
+    labels = [c if c == INTERCEPT else f"fixed{n}" for n, c in enumerate(internal.formula.fixed)]
+    columns |= dict(zip(labels, internal.X(), strict=True))
+    for number, (term, Z) in enumerate(zip(internal.formula.random, internal.Z(), strict=True)):
         names = [c if c == INTERCEPT else f"random{number}.{n}" for n, c in enumerate(term.columns)]
-        columns |= dict(zip(names, values, strict=True))
+        columns |= dict(zip(names, Z, strict=True))
         random.append(replace(term, columns=tuple(names)))
-        by_group.setdefault(term.group, []).append((term.columns, A))
-    formula = Formula(given.response, tuple(labels.values()), tuple(random))
+    formula = replace(internal.formula, fixed=tuple(labels), random=tuple(random))
     try:
-        check_levels(given, prepared.groups, len(prepared.y))
-        fitted = fit_generalised(model.family, link, formula, columns, prepared.y, prepared.groups)
+        check_levels(scale.formula, prepared.groups, len(prepared.y))
+        fitted = fit_generalised(model.family, link, formula, columns, internal.y, prepared.groups)
     except (Refused, NotSearchable, np.linalg.LinAlgError) as reason:
         raise InputError(f"formula {model.text!r} was not fitted: {reason}") from None
-    summary = fitted.location
-    original = {label: name for name, label in labels.items()}
-    kept = [given.fixed.index(original[label]) for label in summary.fixed]
-    B = B[np.ix_(kept, kept)]
-    covariance = B @ summary.covariance @ B.T
-    summary = replace(
-        summary,
-        fixed=dict(
-            zip(
-                (given.fixed[c] for c in kept),
-                (B @ np.array(list(summary.fixed.values()))).tolist(),
-                strict=True,
-            )
-        ),
-        covariance=covariance,
-        se=np.sqrt(np.diagonal(covariance)).tolist(),
-        random={group: _spread(summary, group, terms) for group, terms in by_group.items()},
-        modes={group: _modes(summary, group, terms) for group, terms in by_group.items()},
+    scales = [*fitted.scale.fixed.values(), *fitted.others.values()]
+    scales = [
+        v + p * scale.log_unit for v, p in zip(scales, powers or [0] * len(scales), strict=True)
+    ]
+    kept = tuple(scale.fixed.kept[labels.index(label)] for label in fitted.location.fixed)
+    figures = _figures(fitted, internal, kept, math.exp(scales[0]))
+    checks = check_maximum(fitted.gain, TOLERANCE, figures.covariance)
+    notes = [*notes, *dropped_notes(scale.fixed, kept), *failures(checks)]
+    converged = figures.converged and all(check.passed for check in checks)
+    if converged and figures.singular:
+        notes.append("singular fit: a variance or a correlation is at its limit")
+    summary = in_given_units(scale, figures, internal.groups, rows=len(prepared.y))
+    result = Result(
+        summary, converged, "; ".join(notes), by="laplace", checks=checks, figures=figures
     )
-    if dropped := [name for c, name in enumerate(given.fixed) if c not in kept]:
-        notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
-    if not summary.converged:
-        gain = f"a step would raise the log-likelihood by {fitted.gain:.2g}"
-        notes = [*notes, f"not converged: {gain}"]
-    elif summary.singular:
-        notes = [*notes, "singular fit: a variance or a correlation is at its limit"]
-    scale = (*fitted.scale.fixed.values(), *fitted.others.values())
-    result = Result(summary, summary.converged, "; ".join(notes), by="laplace")
-    return Source(model, prepared, result, scale=scale)
+    return Source(model, prepared, result, scale=tuple(scales), internal=scale)
 
 
-def _spread(
-    summary: FitSummary, group: str, terms: list[tuple[tuple[str, ...], np.ndarray]]
-) -> dict:
-    """Return columns, sd (k,) and correlation (k, k) of a group's effects in the original units."""
-    of_scaled = summary.random[group]
-    sd = np.array(of_scaled["sd"])
-    correlation = np.nan_to_num(np.array(of_scaled["correlation"], dtype=float))
-    A = block_diag(*(A for _, A in terms))
-    covariance = A @ (correlation * np.outer(sd, sd)) @ A.T
-    sd = np.sqrt(np.diagonal(covariance))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = covariance / np.outer(sd, sd)
-    np.fill_diagonal(correlation, 1.0)
-    columns = [name for names, _ in terms for name in names]
-    return {"columns": columns, "sd": sd.tolist(), "correlation": correlation}
+def _internal(prepared: Prepared, link: str, is_positive: bool, has_units: bool) -> Internal:
+    """Return the model with a standardised response, if the density's units are known."""
+    y, mean, unit = prepared.y, 0.0, 1.0
+    free = prepared.fixed.constant is not None
+    if not has_units or (link == "log" and not free):
+        return prepared.internal(y, prepared.scale())
+    if link == "log":
+        unit = float(np.exp(np.log(y).mean())) if is_positive else float(np.sqrt(np.mean(y**2)))
+        mean = math.log(unit)
+    elif is_positive or not free:
+        unit = float(np.sqrt(np.mean(y**2)))
+    else:
+        mean = float(y[0] + (y - y[0]).mean())
+        unit = float(np.sqrt(np.mean((y - mean) ** 2)))
+    given = y / unit if link == "log" else (y - mean) / unit
+    factor = 1.0 if link == "log" else unit
+    scale = prepared.scale(mean=mean, factor=factor, log_unit=math.log(unit))
+    return prepared.internal(given, scale)
 
 
-def _modes(
-    summary: FitSummary, group: str, terms: list[tuple[tuple[str, ...], np.ndarray]]
-) -> dict[str, list[float]]:
-    """Return the conditional modes of each level in the original units."""
-    A = block_diag(*(A for _, A in terms))
-    levels = summary.modes[group]
-    values = np.array(list(levels.values())) @ A.T
-    return dict(zip(levels, values.tolist(), strict=True))
+def _figures(
+    fitted: Generalised, internal: Internal, kept: tuple[int, ...], sigma: float
+) -> Figures:
+    """Arrange the figures by the random terms of the model."""
+    summary, Ls, modes = fitted.location, [], []
+    taken: dict[str, int] = {}
+    for group, basis in zip(internal.scale.groups, internal.scale.random, strict=True):
+        start = taken.get(group, 0)
+        part = slice(start, start + len(basis.columns))
+        taken[group] = part.stop
+        sd = np.array(summary.random[group]["sd"])[part]
+        correlation = np.array(summary.random[group]["correlation"], dtype=float)[part, part]
+        Ls.append(relative_root(np.nan_to_num(correlation) * np.outer(sd, sd)))
+        names = joined(group, internal.groups).names
+        modes.append(np.array([summary.modes[group][name] for name in names])[:, part])
+    return Figures(
+        beta=np.array(list(summary.fixed.values())),
+        covariance=summary.covariance,
+        sigma=sigma,
+        loglik=summary.loglik,
+        Ls=Ls,
+        modes=modes,
+        singular=summary.singular,
+        converged=summary.converged,
+        kept=kept,
+        is_relative=False,
+    )

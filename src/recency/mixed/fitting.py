@@ -1,45 +1,59 @@
-"""Fit one mixed model: theta searched on cross-products, figures by lme4 or computed here."""
+"""Fit one mixed model on the internal scale: by the search, confirmed by lme4, or by lme4 alone."""
 
 import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from recency.mixed import lme4
+from recency.mixed.confirmed import InR, in_r
 from recency.mixed.deviance import NoResiduals
-from recency.mixed.factors import Factor, NotSearchable
+from recency.mixed.factors import NotSearchable
 from recency.mixed.families import GAUSSIAN
-from recency.mixed.formula import Formula, factors
+from recency.mixed.formula import Formula
+from recency.mixed.internal import Figures, Internal, as_given, in_given_units
 from recency.mixed.levels import Levels, joined
 from recency.mixed.lme4 import Refused
-from recency.mixed.scaled_search import ScaledSearch, SearchResult, search_theta, unscaled_search
-from recency.mixed.search_summary import distance, summary_of
+from recency.mixed.referee import (
+    CLOSE,
+    DEVIANCES,
+    Check,
+    check_covariance,
+    check_derivatives,
+    check_lme4,
+    check_search,
+    deviances_apart,
+    failures,
+)
+from recency.mixed.scaled_search import Searched, search_internal
+from recency.mixed.search_summary import distance
+from recency.mixed.standardised import Basis
 from recency.mixed.summary import FitSummary
 from recency.mixed.theta_search import Optimum
-
-AGREEMENT = 1e-6
-"""Largest relative difference between the search's deviance and lme4's at the same theta."""
-CLOSE = 1e-5
-"""Largest difference, in standard errors, between the search's figures and lme4's at one theta."""
 
 
 @dataclass
 class Result:
-    """A fitted model, or the reason why there is none; `model` is the merMod object in R."""
+    """A fitted model, or the reason why there is none."""
 
     summary: FitSummary | None
     converged: bool
     note: str
     model: Any = None
+    """the merMod object in R, on the internal scale if `figures` are there"""
     optimum: Optimum | None = None
+    """of the search, on the internal scale, if its theta is reported"""
     by: str = "lme4"
     """source of the figures: `lme4`, `search`, or another engine"""
     difference: float | None = None
     """`distance` of the search's figures from lme4's, if both were computed"""
+    checks: list[Check] = field(default_factory=list)
+    figures: Figures | None = None
+    """the figures on the internal scale"""
 
 
 def fit_model(
@@ -58,39 +72,28 @@ def fit_model(
     reports the figures. Without it they are computed here, and R is started only if the search does
     not cover the model.
 
-    `predictors` and `y` have one element per observation. A model that cannot be fitted is a Result
-    without a summary, with the reason in its note.
+    `predictors` and `y` have one element per observation, and predictors are centred and scaled. A
+    model that cannot be fitted is a Result without a summary, with the reason in its note.
     """
     used = {name: predictors[name] for name in formula.predictors}
-    result, notes = None, []
+    model = as_given(formula, used, y, groups)
+    searched, notes = None, []
     if engine == "cross_products" and family == GAUSSIAN:
         try:
             if not confirm:
                 check_levels(formula, groups, len(y))
-            result = _timed_search(formula, used, y, groups)
+            searched = _timed_search(model)
             if not confirm:
-                return unconfirmed(unscaled_search(formula, result, groups, float(y.mean())))
+                return unconfirmed(searched)
         except (Refused, NoResiduals) as reason:
             return Result(None, False, str(reason))
         except (NotSearchable, np.linalg.LinAlgError) as reason:
             notes.append(f"lme4's optimiser was used: {reason}")
     try:
-        columns = used | {name: groups[name] for name in formula.groups}
-        columns = {name.strip("`"): values for name, values in columns.items()}
-        data = lme4.data_frame({formula.response: y, **columns})
+        of_r = in_r(model)
         if family != GAUSSIAN:
-            fit, messages = lme4.generalised(str(formula), data, family)
-            return read_fit(fit, messages)
-        model, messages = lme4.set_up(str(formula), data)
-        notes += messages
-        if result is not None:
-            try:
-                return confirm_by_lme4(
-                    model, unscaled_search(formula, result, groups, float(y.mean())), notes
-                )
-            except (NotSearchable, np.linalg.LinAlgError) as reason:
-                notes.append(f"lme4's optimiser was used: {reason}")
-        return fit_by_lme4(model, notes)
+            return fit_glmer(of_r, family, notes)
+        return fit_in_r(of_r, searched, notes)
     except Refused as reason:
         return Result(None, False, "; ".join([*notes, f"lme4: {reason}"]))
 
@@ -106,76 +109,139 @@ def check_levels(formula: Formula, groups: Mapping[str, Levels], n: int) -> None
             )
 
 
-def unconfirmed(searched: ScaledSearch, notes: Sequence[str] = ()) -> Result:
+def unconfirmed(searched: Searched, notes: Sequence[str] = ()) -> Result:
     """Report a search's own figures, without lme4."""
-    summary, dropped = summary_of(searched)
-    if dropped:
-        notes = [*notes, f"fixed effects that depend on others were dropped: {', '.join(dropped)}"]
-    optimum = searched.in_original_units().optimum
-    notes = [*notes, *search_notes(optimum)]
-    return Result(summary, summary.converged, "; ".join(notes), None, optimum, by="search")
+    figures = searched.figures
+    notes = [*notes, *dropped_notes(searched.model.scale.fixed, figures.kept)]
+    checks = [*check_search(searched), *check_covariance(figures.covariance, "search")]
+    return _result(searched.model, figures, notes, checks, "search", searched.result.optimum)
 
 
-def fit_by_lme4(model: Any, notes: Sequence[str]) -> Result:
-    """Fit a model that lme4 has set up by lme4's own optimiser."""
-    fit, messages = lme4.optimise(model)
-    return read_fit(fit, messages, notes)
+def dropped_notes(fixed: Basis, kept: Sequence[int]) -> list[str]:
+    """Name the fixed effects that depend on others."""
+    dropped = [name for c, name in enumerate(fixed.columns) if c not in kept]
+    what = "fixed effects that depend on others were dropped"
+    return [f"{what}: {', '.join(dropped)}"] if dropped else []
+
+
+def fit_in_r(
+    of_r: InR, searched: Searched | None, notes: Sequence[str], reml: bool = False
+) -> Result:
+    """Have lme4 confirm a searched optimum, or fit by its own optimiser."""
+    set_up, messages = of_r.set_up(reml)
+    notes = [*notes, *messages]
+    if searched is not None:
+        return confirm_by_lme4(of_r, set_up, searched, notes)
+    fit, messages = lme4.optimise(set_up)
+    figures = of_r.figures(fit)
+    checks = check_lme4(of_r.model, fit, figures, by_search=not reml)
+    notes += dict.fromkeys([*messages, *figures.messages])
+    return _result(of_r.model, figures, notes, checks, "lme4", fit=fit, reml=reml)
+
+
+def fit_glmer(of_r: InR, family: str, notes: Sequence[str] = ()) -> Result:
+    """Fit by glmer()."""
+    fit, messages = of_r.generalised(family)
+    figures = of_r.figures(fit)
+    checks = [*check_derivatives(fit), *check_covariance(figures.covariance, "lme4")]
+    messages = [m for m in messages if figures.singular or "singular" not in m]
+    notes = [*notes, *dict.fromkeys([*messages, *figures.messages])]
+    return _result(of_r.model, figures, notes, checks, "lme4", fit=fit)
 
 
 def read_fit(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Result:
-    """Read a merMod object at which lme4's optimiser ended."""
+    """Read a merMod object of a formula that R read, on the given scale."""
     summary = lme4.summary_of(fit)
-    notes = [*notes, *dict.fromkeys([*messages, *summary.messages])]
-    return Result(summary, summary.converged, "; ".join(notes), fit)
+    checks = [*check_derivatives(fit), *check_covariance(summary.covariance, "lme4")]
+    notes = [
+        *notes,
+        "columns were not centred and scaled, as R alone reads the formula",
+        *dict.fromkeys([*messages, *summary.messages]),
+        *failures(checks),
+    ]
+    converged = summary.converged and all(check.passed for check in checks)
+    return Result(summary, converged, "; ".join(notes), fit, checks=checks)
 
 
-def _timed_search(*arguments: Any) -> SearchResult:
+def confirm_by_lme4(of_r: InR, set_up: Any, searched: Searched, notes: Sequence[str]) -> Result:
+    """Have lme4 confirm the deviance at the search's optimum, and build its merMod object there.
+
+    The search's own figures are compared with lme4's, since unconfirmed fits report them. If the
+    deviances differ, lme4's optimiser runs as well, and the better of the two optima is reported.
+    """
+    model, ours, optimum = of_r.model, searched.figures, searched.result.optimum
+    theta = of_r.theta(set_up, searched.Ls)
+    evaluation, value = lme4.evaluate(set_up, theta)
+    fit = lme4.make_at(set_up, evaluation, theta)
+    figures = of_r.figures(fit)
+    difference = distance(ours, figures)
+    apart = deviances_apart(value, searched.deviance, len(model.y))
+    checks = [
+        *check_search(searched),
+        Check("deviance", "lme4", apart, DEVIANCES),
+        *([] if difference is None else [Check("figures", "lme4", difference, CLOSE)]),
+        *check_covariance(figures.covariance, "lme4"),
+    ]
+    if apart <= DEVIANCES:
+        figures.converged = ours.converged
+        result = _result(model, figures, notes, checks, "lme4", optimum, fit)
+        result.difference = difference
+        return result
+    other, messages = lme4.optimise(set_up)
+    theirs = of_r.figures(other)
+    extra = model.scale.log_jacobian(len(model.y))
+    logliks = [extra + loglik for loglik in (ours.loglik, -value / 2, theirs.loglik)]
+    notes = [
+        *notes,
+        "lme4 does not confirm the search: the log-likelihood at its optimum is {:.6f} by the search "
+        "and {:.6f} by lme4, and {:.6f} where lme4's optimiser ends".format(*logliks),
+    ]
+    if theirs.loglik > figures.loglik:
+        notes += ["lme4's optimiser was used", *dict.fromkeys([*messages, *theirs.messages])]
+        return _result(
+            model,
+            theirs,
+            notes,
+            check_lme4(model, other, theirs, by_search=False),
+            "lme4",
+            fit=other,
+        )
+    notes.append("lme4's figures at the search's optimum are reported, which is the better one")
+    return _result(model, figures, notes, checks, "lme4", optimum, fit)
+
+
+def _result(
+    model: Internal,
+    figures: Figures,
+    notes: Sequence[str],
+    checks: list[Check],
+    by: str,
+    optimum: Optimum | None = None,
+    fit: Any = None,
+    reml: bool = False,
+) -> Result:
+    """Return the figures in the given units, with notes on the optimum."""
+    summary = in_given_units(model.scale, figures, model.groups, reml, len(model.y))
+    if optimum and optimum.singular:
+        notes = [*notes, "singular fit: a variance or a correlation is at its limit"]
+    notes = [*notes, *failures(checks)]
+    converged = figures.converged and all(check.passed for check in checks)
+    return Result(
+        summary, converged, "; ".join(notes), fit, optimum, by, checks=checks, figures=figures
+    )
+
+
+def _timed_search(model: Internal) -> Searched:
     """Search theta, and print its course in the job's log."""
     started = time.perf_counter()
-    result = search_theta(*arguments)
-    optimum = result.optimum
+    searched = search_internal(model)
+    optimum = searched.result.optimum
     print(
         f"theta: {optimum.evaluations} evaluations, {time.perf_counter() - started:.2f} s, "
         f"deviance {optimum.deviance!r}, a step would gain {optimum.gain:.1e}",
         file=sys.stderr,
     )
-    return result
-
-
-def confirm_by_lme4(model: Any, searched: ScaledSearch, notes: Sequence[str]) -> Result:
-    """Have lme4 confirm the deviance at the optimum, and build its merMod object there.
-
-    The search's own figures are compared with lme4's, since unconfirmed fits report them.
-    """
-    result = searched.in_original_units()
-    by_group, optimum = result.blocks(), result.optimum
-    parts = []
-    for group, columns in lme4.terms(model):
-        if group not in by_group:
-            raise NotSearchable(f"its grouping variable {group} is not among ours")
-        parts.append(_theta_part(columns, *by_group[group]))
-    theta = np.concatenate(parts)
-    evaluation, value = lme4.evaluate(model, theta)
-    if not abs(value - searched.deviance) <= AGREEMENT * abs(value):
-        raise NotSearchable(f"its deviance is {value!r}, the search's {searched.deviance!r}")
-    fit = lme4.make_at(model, evaluation, theta)
-    summary = lme4.summary_of(fit)
-    difference = distance(summary_of(searched)[0], summary)
-    if difference is not None and not difference <= CLOSE:
-        raise NotSearchable(f"its figures are {difference:.1e} standard errors from the search's")
-    notes = [*notes, *search_notes(optimum)]
-    text = "; ".join(notes)
-    return Result(summary, optimum.converged, text, fit, optimum, difference=difference)
-
-
-def search_notes(optimum: Optimum) -> list[str]:
-    """Return notes on a singular or unconverged optimum."""
-    notes = []
-    if optimum.singular:
-        notes.append("singular fit: a variance or a correlation is at its limit")
-    if not optimum.converged:
-        notes.append(f"not converged: a step would lower the deviance by {optimum.gain:.2g}")
-    return notes
+    return searched
 
 
 def figures(result: Result) -> dict[str, Any]:
@@ -189,6 +255,7 @@ def figures(result: Result) -> dict[str, Any]:
         "converged": result.converged,
         "figures_by": result.by,
         **({} if result.difference is None else {"difference_from_lme4": result.difference}),
+        **({"checks": [vars(check) for check in result.checks]} if result.checks else {}),
         "singular": summary.singular,
         "note": result.note,
         "fixed": [
@@ -208,16 +275,3 @@ def figures(result: Result) -> dict[str, Any]:
         "sigma": summary.sigma,
         "ranef": summary.modes,
     }
-
-
-def _theta_part(columns: list[str], factor: Factor, L: np.ndarray) -> np.ndarray:
-    """Return one term's part of theta: the lower triangle of its block of L, by column."""
-    keys = [frozenset(factors(c)) for c in factor.columns]
-    try:
-        index = [keys.index(frozenset(factors(c))) for c in columns]
-    except ValueError:
-        raise NotSearchable(f"its columns {columns} are not ours, {factor.columns}") from None
-    if index != sorted(index):
-        raise NotSearchable(f"its columns {columns} are in another order, {factor.columns}")
-    block = L[np.ix_(index, index)]
-    return block.T[np.triu_indices(len(index))]

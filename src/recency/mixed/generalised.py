@@ -18,16 +18,16 @@ from recency.mixed.deviance import NoResiduals
 from recency.mixed.factors import NotSearchable
 from recency.mixed.formula import INTERCEPT, Formula, column
 from recency.mixed.grouped_effects import Grouping
+from recency.mixed.internal import as_given
 from recency.mixed.laplace import Laplace, NoMode
 from recency.mixed.least_squares import fit_least_squares
 from recency.mixed.levels import Levels, joined
-from recency.mixed.scaled_search import search_scaled
-from recency.mixed.search_summary import summary_of
+from recency.mixed.scaled_search import search_internal
 from recency.mixed.summary import FitSummary
 
 TOLERANCE = 1e-5
 """A fit has converged if a step could increase the log-likelihood by no more than this."""
-GRADIENT = 3e-4
+GRADIENT = 3e-5
 """Largest element of the gradient at the end of a search, per rough standard error."""
 STEPS = 500
 SINGULAR = 1e-4
@@ -210,11 +210,11 @@ def _gaussian(
     # Where the search finds no optimum, least squares is a sufficient start.
     with suppress(NotSearchable, NoResiduals, np.linalg.LinAlgError):
         if formula.random:
-            searched = search_scaled(formula, columns, y, groups)
-            summary, _ = summary_of(searched)
-            blocks = searched.in_original_units().blocks()
-            Ls = {group: L * summary.sigma for group, (_, L) in blocks.items()}
-            return np.array(list(summary.fixed.values())), summary.sigma, Ls
+            searched = search_internal(as_given(formula, columns, y, groups))
+            figures = searched.figures
+            blocks = searched.result.blocks()
+            Ls = {group: L * figures.sigma for group, (_, L) in blocks.items()}
+            return figures.beta, figures.sigma, Ls
     summary, _ = fit_least_squares(formula, predictors, y)
     return np.array(list(summary.fixed.values())), summary.sigma, {}
 

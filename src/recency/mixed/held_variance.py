@@ -1,7 +1,6 @@
 """The deviance of a linear mixed model from cross-products, with a variance parameter held fixed.
 
-Coordinates are Cholesky factors C of the random effects' covariances, in units of the response, and
-log sigma. The effects of the held parameter come first in their block. A held sd is then C_00; with
+Coordinates are Cholesky factors C of the random effects' covariances, and log sigma. The effects of the held parameter come first in their block. A held sd is then C_00; with
 a held correlation r, the second row is (r c, sqrt(1 - r^2) c) with free length c.
 """
 
@@ -14,7 +13,7 @@ from scipy.optimize import minimize
 
 from recency.mixed.charts import blocks_of, lower_triangle
 from recency.mixed.deviance import solve
-from recency.mixed.scaled_search import ScaledSearch, SearchResult
+from recency.mixed.scaled_search import Searched, SearchResult
 from recency.mixed.several import SeveralProducts, solve_several
 
 GRADIENT = 1e-3
@@ -74,15 +73,19 @@ class HeldVariance:
         The parameter; its indices are those of the factor's columns.
     """
 
-    def __init__(self, searched: ScaledSearch, held: Held) -> None:
+    def __init__(self, searched: Searched, held: Held) -> None:
         result = searched.result
         self._result, self._held = result, held
-        A = [*searched.A, *[np.zeros((0, 0))] * (2 - len(searched.A))]
+        A = [np.eye(len(a)) for a in searched.A]
+        A += [np.zeros((0, 0))] * (2 - len(A))
         free = [factor.free for factor in result.factors]
         free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
         if result.nested:
             A.append(np.eye(1))
             free.append(np.ones((1, 1), dtype=bool))
+        for block in blocks_of(free):
+            if block.factor == held.factor < len(searched.A) and held.places[0] in block.places:
+                _hold(A[held.factor], searched.A[held.factor], list(block.places), held.places)
         self._inverse_A = [np.linalg.inv(a) for a in A]
         self._blocks: list[_Block] = []
         sigma, start, scales = result.solution.sigma, [], []
@@ -151,6 +154,20 @@ class HeldVariance:
             by_C = 2 * by_covariance[np.ix_(block.places, block.places)] @ C
             gradient[block.cut] = block.gradient(by_C, value)
         return deviance, gradient
+
+
+def _hold(coordinates: np.ndarray, A: np.ndarray, block: list[int], held: Sequence[int]) -> None:
+    """Replace a block of `coordinates` (k, k) by the held effects' rows of A and their complement.
+
+    The given effects themselves are no coordinates for columns far from zero, as A is then all but
+    singular.
+    """
+    rows = A[np.ix_(list(held), block)]
+    unit = rows / np.sqrt((rows**2).sum(1))[:, None]
+    others = np.linalg.svd(unit)[2][len(held) :]
+    coordinates[np.ix_(list(held), block)] = rows
+    left = [place for place in block if place not in held]
+    coordinates[np.ix_(left, block)] = others
 
 
 def _solved(

@@ -14,7 +14,8 @@ from recency.mixed import design as designs
 from recency.mixed.contrast_codings import CODINGS
 from recency.mixed.expressions import variables
 from recency.mixed.formula import INTERCEPT
-from recency.mixed.model_request import Prepared, without_response
+from recency.mixed.leaves import leaf_values
+from recency.mixed.model_request import Prepared, prepare
 from recency.names import nearest
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ KINDS = ("pairwise", *CODINGS)
 
 def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     """Return a table of comparisons; see recency.mixed.model.MixedModel.contrasts."""
-    prepared = fit._source.prepared or _prepared(fit)
+    source = fit._source
+    prepared = source.prepared or _prepared(fit)
     fixed = {
         name for term in prepared.formula.fixed if term != INTERCEPT for name in variables(term)
     }
-    rows = fit._source.request.rows
+    rows = source.request.rows
     factors = {
         name: designs.categorical(rows[name]).names
         for name in rows.columns
@@ -41,11 +43,17 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     if kind not in KINDS:
         raise InputError(f"contrasts: kind is {nearest(kind, KINDS)}")
     names = factors[column]
-    means = _means(prepared, rows, factors, column, list(fit.fixed.index))
     labels, weights = _weights(names, kind)
-    combinations = weights @ means
-    estimate = combinations @ fit.fixed["estimate"].to_numpy()
-    covariance = combinations @ fit.covariance.to_numpy() @ combinations.T
+    grid = _grid(rows, factors)
+    X = _columns(fit, prepared, grid)
+    level = grid[column].to_numpy()
+    combinations = weights @ np.array([X[level == name].mean(0) for name in names])
+    beta, covariance = fit.fixed["estimate"].to_numpy(), fit.covariance.to_numpy()
+    if source.internal is not None:  # free of the rounding of columns far from zero
+        factor, figures = source.internal.factor, source.result.figures
+        beta, covariance = factor * figures.beta, factor**2 * figures.covariance
+    estimate = combinations @ beta
+    covariance = combinations @ covariance @ combinations.T
     se = np.sqrt(np.diagonal(covariance))
     z = estimate / se
     p = 2 * ndtr(-np.abs(z))
@@ -55,32 +63,35 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
 
 def _prepared(fit: MixedModel) -> Prepared:
     """Read the formula of a model that R fitted."""
-    prepared = without_response(fit._source.request)  # an InputError if it cannot be read
-    if not set(fit.fixed.index) <= set(prepared.columns):
+    prepared = prepare(fit._source.request, with_response=False)
+    if not set(fit.fixed.index) <= set(prepared.design.columns):
         raise InputError(f"contrasts: R names the columns of {fit.formula!r} otherwise")
     return prepared
 
 
-def _means(
-    prepared: Prepared,
-    rows: pd.DataFrame,
-    factors: dict[str, list[str]],
-    column: str,
-    terms: list[str],
-) -> np.ndarray:
-    """Return the weights (levels, p) of the fixed effects in the mean of each level of a column."""
+def _grid(rows: pd.DataFrame, factors: dict[str, list[str]]) -> pd.DataFrame:
+    """Return the combinations of all factors' levels, with numeric columns at their mean."""
     grid = pd.DataFrame(list(itertools.product(*factors.values())), columns=list(factors))
-    level = grid[column].to_numpy()
     data = {}
     for name in rows.columns:
         if name in factors:
-            categories = pd.Categorical(grid[name], factors[name])
-            data[name] = categories
+            data[name] = pd.Categorical(grid[name], factors[name])
         elif designs.is_number(rows[name]):
             data[name] = np.full(len(grid), designs.numbers(rows[name]).mean())
-    values = designs.values_of(prepared.design, pd.DataFrame(data))
-    X = np.column_stack([values[term] for term in terms])
-    return np.array([X[level == name].mean(0) for name in factors[column]])
+    return pd.DataFrame(data)
+
+
+def _columns(fit: MixedModel, prepared: Prepared, grid: pd.DataFrame) -> np.ndarray:
+    """Return the fixed columns (rows, p) of the grid, on the internal scale if there is one."""
+    source = fit._source
+    if source.internal is None:
+        values = designs.values_of(prepared.design, grid)
+        return np.column_stack([values[term] for term in fit.fixed.index])
+    basis = source.internal.fixed
+    values = dict(
+        zip(basis.kept, basis.values(leaf_values(prepared.design, grid), len(grid)), strict=True)
+    )
+    return np.column_stack([values[c] for c in source.result.figures.kept])
 
 
 def _weights(names: list[str], kind: str) -> tuple[list[str], np.ndarray]:

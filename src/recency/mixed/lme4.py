@@ -5,7 +5,7 @@ R objects are passed around unchanged; results are read as arrays and strings.
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,18 @@ def terms(model: Any) -> list[tuple[str, list[str]]]:
     return list(zip(groups, map(list, columns), strict=True))
 
 
+def terms_of_fit(fit: Any) -> list[tuple[str, list[str]]]:
+    """Return group and columns of each random term of a merMod object, in the order of theta."""
+    groups, columns = _r()["terms_of_fit"](fit)
+    return list(zip(groups, map(list, columns), strict=True))
+
+
+def derivatives(fit: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return gradient (q,) and Hessian (q, q) at the optimum, parameters (q,), lower bounds (q,)."""
+    gradient, hessian, at, lower = map(np.array, attempt("derivatives", fit)[0])
+    return gradient, hessian.reshape((len(gradient),) * 2), at, lower
+
+
 def evaluate(model: Any, theta: np.ndarray) -> tuple[Any, float]:
     """Return lme4's deviance function, evaluated last at `theta`, and its value there."""
     evaluation, _ = attempt("evaluate", model, _vector(theta))
@@ -213,10 +225,20 @@ def unpacked(written: bytes) -> Any:
     return attempt("unserialized", ByteSexpVector(written))[0]
 
 
-def intervals(fit: Any, method: str, level: float, draws: int, seed: int) -> dict[str, list[float]]:
-    """Run confint(); return each parameter's two limits by its name."""
-    table, _ = attempt("intervals", fit, method, level, draws, seed)
+def intervals(
+    fit: Any, method: str, level: float, draws: int, seed: int, which: Sequence[str] = ()
+) -> dict[str, list[float]]:
+    """Run confint(), for all parameters or those in `which`; return their two limits by name."""
+    from rpy2.rinterface import StrSexpVector
+
+    names = StrSexpVector(list(which))
+    table, _ = attempt("intervals", fit, method, level, draws, seed, names)
     return dict(zip(table.rownames, np.asarray(table).tolist(), strict=True))
+
+
+def refitted(fit: Any, response: np.ndarray) -> Any:
+    """Run refit() with another response (n,); return the merMod object."""
+    return attempt("refitted", fit, _vector(response))[0]
 
 
 def simulated(fit: Any, n: int, seed: int, new_effects: bool) -> np.ndarray:

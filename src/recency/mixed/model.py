@@ -14,6 +14,7 @@ from recency.errors import InputError
 from recency.mixed import lme4
 from recency.mixed.families import GAUSSIAN, GENERALISED, LINEAR, SHIFTED
 from recency.mixed.fit_formula import fit
+from recency.mixed.fitting import Result
 from recency.mixed.model_request import check_request
 from recency.mixed.source import Source, frame_of, predict
 from recency.mixed.summary import FitSummary
@@ -65,6 +66,9 @@ class MixedModel:
     poisson"""
     note: str
     """dropped rows or effects, fallbacks and lack of convergence; otherwise empty"""
+    checks: pd.DataFrame
+    """checks of the optimum by name: `by` whom, `value`, the largest `limit` that passes, `passed`;
+    `converged` is false if one fails"""
     _source: Source = field(repr=False)
 
     def __repr__(self) -> str:
@@ -226,6 +230,8 @@ def _model(engine: str, source: Source) -> MixedModel:
     if source.prepared is not None:
         fitted = predict(source, None, True, "zero").to_numpy()
         y = source.prepared.y
+        if family in GENERALISED:
+            _, y = lme4.fitted_of(result.model)
     else:
         fitted, y = lme4.fitted_of(result.model)
         if family not in (GAUSSIAN, *GENERALISED):
@@ -260,6 +266,7 @@ def _model(engine: str, source: Source) -> MixedModel:
         singular=summary.singular,
         family=family,
         note=result.note,
+        checks=_checks(result),
         _source=source,
     )
 
@@ -273,3 +280,9 @@ def _variances(summary: FitSummary, family: str) -> pd.DataFrame:
     if family in LINEAR:
         rows.append(("Residual", "", summary.sigma**2, summary.sigma))
     return pd.DataFrame(rows, columns=["group", "term", "variance", "sd"])
+
+
+def _checks(result: Result) -> pd.DataFrame:
+    rows = [(check.by, check.value, check.limit, check.passed) for check in result.checks]
+    names = [check.name for check in result.checks]
+    return pd.DataFrame(rows, names, ["by", "value", "limit", "passed"])

@@ -14,9 +14,11 @@ from recency.mixed import design as designs
 from recency.mixed import families
 from recency.mixed.design import Design
 from recency.mixed.expressions import variables
-from recency.mixed.formula import Formula, parse
+from recency.mixed.formula import INTERCEPT, Formula, parse
+from recency.mixed.internal import Internal, Scale
+from recency.mixed.leaves import expressions_of, leaf_values, monomials_of
 from recency.mixed.levels import Levels
-from recency.mixed.summary import FitSummary
+from recency.mixed.standardised import Basis, Leaf, basis_of
 from recency.names import nearest
 
 ENGINES = ("auto", "lme4", "search")
@@ -140,13 +142,15 @@ def _check_weights(values: pd.Series) -> None:
 
 @dataclass
 class Prepared:
-    """The data of a formula: columns and response (n,), grouping variables."""
+    """The data of a formula: leaves of the columns and response (n,), grouping variables."""
 
     formula: Formula
     design: Design
-    columns: dict[str, np.ndarray]
+    leaves: dict[Leaf, np.ndarray]
     y: np.ndarray
     groups: dict[str, Levels]
+    fixed: Basis
+    random: tuple[Basis, ...]
     family: str = families.GAUSSIAN
     weights: np.ndarray | None = None
     """(n,)"""
@@ -166,15 +170,24 @@ class Prepared:
         """Return log(y - shift) (n,)."""
         return np.log(self.y - shift)
 
-    def names(self, summary: FitSummary) -> bool:
-        """Return whether a fit's columns and groups have the same names as these."""
-        groups = {
-            name for term in self.formula.random for name in (term.group, term.group.strip("`"))
-        }
-        return set(summary.fixed) <= set(self.columns) and set(summary.random) <= groups
+    def scale(self, **more: float) -> Scale:
+        """Return the transformation from the internal scale."""
+        return Scale(self.design.formula, self.fixed, self.random, **more)
+
+    def internal(self, y: np.ndarray, scale: Scale, weights: np.ndarray | None = None) -> Internal:
+        """Return the model on the internal scale for a response (n,) on that scale."""
+        n, given = len(y), self.design.formula
+        predictors = dict(zip(self.fixed.names, self.fixed.values(self.leaves, n), strict=True))
+        random = []
+        for number, (term, basis) in enumerate(zip(given.random, self.random, strict=True)):
+            labels = [c if c == INTERCEPT else f"{c}|{number}" for c in term.columns]
+            predictors |= dict(zip(labels, basis.values(self.leaves, n), strict=True))
+            random.append(replace(term, columns=tuple(labels)))
+        formula = replace(given, fixed=self.fixed.names, random=tuple(random))
+        return Internal(scale, formula, predictors, y, self.groups, weights)
 
 
-def prepare(model: ModelRequest) -> Prepared:
+def prepare(model: ModelRequest, with_response: bool = True) -> Prepared:
     """Read a formula and compute its columns from rows without missing values.
 
     Raises Uncovered if the formula is not supported here, and InputError if it is invalid.
@@ -183,25 +196,34 @@ def prepare(model: ModelRequest) -> Prepared:
     formula = parse(text)
     if not formula.random:
         raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
-    y = designs.response_of(formula, rows)
-    if len(y) > 1 and not np.ptp(y) > 0:
+    y = designs.response_of(formula, rows) if with_response else np.zeros(len(rows))
+    if with_response and len(y) > 1 and not np.ptp(y) > 0:
         raise InputError(f"{formula.response} has one value, {y[0]:g}, in all rows")
     if families.is_positive(model.family):
         _check_positive(formula.response, y, rows, model.family)
     design = designs.make(formula, rows, model.contrasts)
-    columns = designs.values_of(design, rows)
+    leaves = leaf_values(design, rows)
+    monomials, expressions = monomials_of(design), expressions_of(design)
+
+    def basis(columns: tuple[str, ...], fixed: bool) -> Basis:
+        products = [monomials[column] for column in columns]
+        return basis_of(columns, products, leaves, expressions, len(rows), fixed)
+
     weights, offset = (
         designs.numbers(rows[name]) if name else None for name in (model.weights, model.offset)
     )
-    groups = designs.groups_of(formula, rows)
-    return Prepared(formula, design, columns, y, groups, model.family, weights, offset)
-
-
-def without_response(model: ModelRequest) -> Prepared:
-    """Read the fixed columns of a formula that R fitted; raise Uncovered if not supported."""
-    formula = parse(model.text)
-    design = designs.make(formula, model.rows, model.contrasts)
-    return Prepared(formula, design, designs.values_of(design, model.rows), np.empty(0), {})
+    return Prepared(
+        formula,
+        design,
+        leaves,
+        y,
+        designs.groups_of(formula, rows),
+        basis(design.formula.fixed, True),
+        tuple(basis(term.columns, False) for term in design.formula.random),
+        model.family,
+        weights,
+        offset,
+    )
 
 
 def _check_positive(name: str, y: np.ndarray, rows: pd.DataFrame, family: str) -> None:

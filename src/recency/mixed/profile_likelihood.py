@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from recency.mixed.cross_products import Products
-from recency.mixed.formula import INTERCEPT
-from recency.mixed.scaled_search import ScaledSearch
+from recency.mixed.scaled_search import Searched
 from recency.mixed.several import SeveralProducts
 from recency.mixed.theta_search import search, search_several
 
@@ -46,24 +45,24 @@ class HeldFixed:
     searched
         The model at its optimum.
     combination
-        Weights (p,) of the fixed effects in their original units, without dropped ones.
+        Weights (p,) of the fixed effects in their given units, without dropped ones.
     """
 
-    def __init__(self, searched: ScaledSearch, combination: np.ndarray) -> None:
-        kept = list(searched.result.products.kept)
-        names = [searched.formula.fixed[c] for c in kept]
-        at_intercept = names.index(INTERCEPT) if INTERCEPT in names else None
-        # The response was centred.
-        self._mean = 0.0 if at_intercept is None else combination[at_intercept] * searched.mean
-        self._combination = searched.B[np.ix_(kept, kept)].T @ combination
+    def __init__(self, searched: Searched, combination: np.ndarray) -> None:
+        scale = searched.model.scale
+        self._mean = 0.0
+        if scale.mean:
+            self._mean = scale.mean * float(combination @ scale.fixed.constant[list(searched.kept)])
+        self._factor = scale.factor
+        self._combination = searched.B.T @ combination
         self._result = searched.result
 
     def deviance(
         self, value: float, start: Sequence[np.ndarray] | None = None
     ) -> tuple[float, list[np.ndarray]]:
         """Return the minimal deviance, and the factors' L there; `start` are L nearby."""
-        result = self._result
-        products = constrain(result.products, self._combination, value - self._mean)
+        result, held = self._result, (value - self._mean) / self._factor
+        products = constrain(result.products, self._combination, held)
         start = start or result.roots
         free = [factor.free for factor in result.factors]
         if isinstance(products, SeveralProducts):

@@ -13,12 +13,10 @@ from recency.errors import InputError
 from recency.mixed import families, lme4
 from recency.mixed.deviance import nested_modes, solve
 from recency.mixed.fit_formula import search_of
-from recency.mixed.formula import INTERCEPT, column
+from recency.mixed.formula import INTERCEPT
 from recency.mixed.levels import joined
 from recency.mixed.lme4 import Refused
-from recency.mixed.model_request import Prepared
-from recency.mixed.scaled_search import ScaledSearch, SearchResult
-from recency.mixed.search_summary import summary_of
+from recency.mixed.scaled_search import Searched, SearchResult
 from recency.mixed.several import SeveralProducts, solve_several
 from recency.mixed.source import linear_predictor
 from recency.mixed.summary import FitSummary
@@ -39,7 +37,7 @@ def simulate(fit: MixedModel, n: int, seed: int, new_effects: bool) -> pd.DataFr
         raise InputError(f"n is {n!r} and must be 1 or more")
     names = [f"sim_{number}" for number in range(1, n + 1)]
     index = fit.fitted.index
-    if source.prepared is None:
+    if source.prepared is None or family in families.GENERALISED:
         try:
             values = lme4.simulated(source.in_r, n, seed, new_effects)
         except Refused as reason:
@@ -63,23 +61,19 @@ class _Draws:
     """Draws of the response of a linear mixed model, on the scale of its linear predictor."""
 
     def __init__(self, source: Source) -> None:
-        self.prepared, summary = source.prepared, source.result.summary
-        n = len(self.prepared.y)
+        prepared, scale, figures = source.prepared, source.internal, source.result.figures
+        n = len(prepared.y)
         rows = source.request.rows
         self._fixed = linear_predictor(source, rows, False, False)
         self._all = linear_predictor(source, rows, False, True)
-        self._sd = np.full(n, summary.sigma)
-        if self.prepared.weights is not None:
-            self._sd = self._sd / np.sqrt(self.prepared.weights)
+        self._sd = np.full(n, source.result.summary.sigma)
+        if prepared.weights is not None:
+            self._sd = self._sd / np.sqrt(prepared.weights)
         self._groups = []
-        for group, spread in summary.random.items():
-            levels = joined(group, self.prepared.groups)
-            sd = np.array(spread["sd"])
-            S = np.nan_to_num(np.array(spread["correlation"], dtype=float)) * np.outer(sd, sd)
-            values, vectors = np.linalg.eigh(S)
-            root = vectors * np.sqrt(np.maximum(values, 0))
-            Z = [column(c, self.prepared.columns, n) for c in spread["columns"]]
-            self._groups.append((levels, np.column_stack(Z), root))
+        for group, basis, L in zip(scale.groups, scale.random, figures.Ls, strict=True):
+            Z = np.column_stack(basis.values(prepared.leaves, n))
+            root = scale.factor * figures.sigma * L
+            self._groups.append((joined(group, prepared.groups), Z, root))
 
     def __call__(self, random: np.random.Generator, new_effects: bool) -> np.ndarray:
         """Return a response (n,), including the offset."""
@@ -94,49 +88,53 @@ class _Draws:
 
 def refits(source: Source, draws: int, seed: int) -> Iterator[FitSummary]:
     """Simulate responses, with new random effects, and yield the fit to each."""
-    searched, draw = search_of(source.prepared, source.shift), _Draws(source)
-    again, random = _Refit(searched, source.prepared), _generator(seed)
+    again, draw = _Refit(source), _Draws(source)
+    random = _generator(seed)
     for _ in range(draws):
         z = draw(random, True)
         offset = source.prepared.offset
-        yield summary_of(again.fit(z if offset is None else z - offset))[0]
+        yield again.fit(z if offset is None else z - offset).summary()
 
 
 class _Refit:
     """A model that is refitted to other responses by replacing only their cross-products."""
 
-    def __init__(self, searched: ScaledSearch, prepared: Prepared) -> None:
-        self.searched, self.weights = searched, prepared.weights
-        result, n = searched.result, len(prepared.y)
-        given = searched.in_original_units()
-        kept = list(result.products.kept)
-        names = [searched.formula.fixed[c] for c in kept]
-        self._centred = INTERCEPT in searched.formula.fixed
-        self._X = np.column_stack([column(c, prepared.columns, n) for c in names])
-        self._B = searched.B[np.ix_(kept, kept)]
+    def __init__(self, source: Source) -> None:
+        self.searched = search_of(source.prepared, source.shift)
+        model = self.searched.model
+        result = self.searched.result
+        X = model.X()
+        self._X = np.column_stack([X[c] for c in result.products.kept])
+        by_factor: dict[str, list[np.ndarray]] = {}
+        for group, Z in zip(model.scale.groups, model.Z(), strict=True):
+            by_factor.setdefault(group.strip("`"), []).extend(Z)
         self._factors = []
-        for factor, A in zip(given.factors, searched.A, strict=False):
-            levels = joined(factor.group, prepared.groups)
-            Z = [column(c, prepared.columns, n) for c in factor.columns]
-            self._factors.append((levels.codes, len(levels.names), Z, A))
+        for factor in result.factors:
+            levels = joined(factor.group, self.searched.groups)
+            Z = by_factor.get(factor.group.strip("`"), [])
+            self._factors.append((levels.codes, len(levels.names), Z))
 
-    def fit(self, z: np.ndarray) -> ScaledSearch:
+    def fit(self, z: np.ndarray) -> Searched:
         """Fit a response (n,) by maximum likelihood."""
-        mean = float(z.mean()) if self._centred else 0.0
-        left = z - mean
-        weighted = left if self.weights is None else self.weights * left
+        model = self.searched.model
+        scale = model.scale
+        mean = float(z.mean()) if INTERCEPT in model.formula.fixed else scale.mean
+        left = (z - mean) / scale.factor
+        weighted = left if model.weights is None else model.weights * left
         old = self.searched.result
         ww = old.products.ww.copy()
-        ww[:-1, -1] = ww[-1, :-1] = self._B.T @ (self._X.T @ weighted)
+        ww[:-1, -1] = ww[-1, :-1] = self._X.T @ weighted
         ww[-1, -1] = left @ weighted
         zw = [
-            np.stack([np.bincount(codes, column_ * weighted, levels) for column_ in Z], 1) @ A
+            np.stack([np.bincount(codes, column_ * weighted, levels) for column_ in Z], 1)
             if Z
             else np.zeros((levels, 0))
-            for codes, levels, Z, A in self._factors
+            for codes, levels, Z in self._factors
         ]
         result = self._search(old, ww, zw, weighted)
-        return replace(self.searched, result=result, mean=mean)
+        return Searched(
+            replace(model, y=left, scale=replace(scale, mean=mean)), result, self.searched.groups
+        )
 
     def _search(
         self, old: SearchResult, ww: np.ndarray, zw: list[np.ndarray], weighted: np.ndarray

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from recency.errors import InputError
 from recency.mixed import design as designs
 from recency.mixed import families, lme4
-from recency.mixed.contrast_codings import CODINGS
+from recency.mixed.contrast_codings import CODINGS, Coding
 from recency.mixed.expressions import variables
-from recency.mixed.fitting import Result, figures
-from recency.mixed.formula import Formula
+from recency.mixed.fitting import Result
+from recency.mixed.internal import Scale
+from recency.mixed.leaves import leaf_values
 from recency.mixed.levels import Levels, joined
 from recency.mixed.model_request import ModelRequest, Prepared
-from recency.mixed.recorded import fixed_part, random_part
 
 
 @dataclass
@@ -30,10 +31,13 @@ class Source:
     """for a shifted lognormal model"""
     scale: tuple[float, ...] = ()
     """for Laplace's approximation, the log of sigma and further scale parameters"""
+    internal: Scale | None = None
+    """the internal scale of `result.figures`"""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled state; R's object is serialised only if predictions need it."""
-        kept = self.result.model if self.prepared is None else None
+        generalised = self.request.family in families.GENERALISED
+        kept = self.result.model if self.prepared is None or generalised else None
         if kept is not None and not isinstance(kept, bytes):
             kept = lme4.packed(kept)
         return vars(self) | {"result": replace(self.result, model=kept)}
@@ -50,6 +54,10 @@ class Source:
         family = self.request.family
         if family in (families.LOGNORMAL, families.SHIFTED):
             return self.shift + np.exp(eta + self.result.summary.sigma**2 / 2)
+        if family == families.BINOMIAL:
+            return expit(eta)
+        if family in families.GENERALISED:
+            return np.exp(eta)
         if self.scale:
             return _mean_of_density(self.request, eta, self.scale)
         return eta
@@ -76,17 +84,20 @@ def _mean_of_density(
     return density_of(request.family).expectation(apply_inverse_link(link, every))
 
 
-def frame_in_r(
-    rows: pd.DataFrame, formula: Formula | None, contrasts: Mapping[str, str] | None = None
-) -> Any:
+def frame_in_r(rows: pd.DataFrame, contrasts: Mapping[str, str] | None = None) -> Any:
     """Build R's data frame: numbers, booleans, and factors with their contrasts."""
+    return lme4.data_frame(*columns_in_r(rows, contrasts))
+
+
+def columns_in_r(
+    rows: pd.DataFrame, contrasts: Mapping[str, str] | None = None
+) -> tuple[dict[str, np.ndarray | Levels], dict[str, Coding]]:
+    """Return R's columns: numbers, booleans, and factors, with their contrasts."""
     codings = {}
-    grouping = {name.strip("`") for name in formula.groups} if formula else set()
-    grouping -= set(_inputs(formula)) if formula else set()
     columns: dict[str, np.ndarray | Levels] = {}
     for name in rows.columns:
         values = rows[name]
-        if designs.is_number(values) and name not in grouping:
+        if designs.is_number(values):
             columns[name] = designs.numbers(values)
         elif values.dtype == bool and name not in (contrasts or {}):
             columns[name] = values.to_numpy()
@@ -94,11 +105,7 @@ def frame_in_r(
             columns[name] = designs.categorical(values)
             if (kind := (contrasts or {}).get(name)) is not None:
                 codings[name] = CODINGS[kind](columns[name].names)
-    return lme4.data_frame(columns, codings)
-
-
-def _inputs(formula: Formula) -> list[str]:
-    return [name for term in (formula.response, *formula.predictors) for name in variables(term)]
+    return columns, codings
 
 
 def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels: str) -> pd.Series:
@@ -119,10 +126,12 @@ def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels:
         _check_levels(source, rows)
     if prepared is None:
         try:
-            frame = frame_in_r(rows, None, request.contrasts)
-            values = source.mean(lme4.predict(source.in_r, frame, random))
+            frame = frame_in_r(rows, request.contrasts)
+            values = lme4.predict(source.in_r, frame, random)
         except lme4.Refused as reason:
             raise InputError(f"formula {request.text!r}: lme4: {reason}") from None
+        if request.family not in families.GENERALISED:  # of which R returns the mean
+            values = source.mean(values)
         return pd.Series(values, rows.index, name="predicted")
     values = source.mean(linear_predictor(source, rows, data is not None, random))
     return pd.Series(values, rows.index, name="predicted")
@@ -130,17 +139,27 @@ def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels:
 
 def linear_predictor(source: Source, rows: pd.DataFrame, new: bool, random: bool) -> np.ndarray:
     """Return X b, plus the offset and optionally random effects, for the fitted or for new rows."""
-    prepared = source.prepared
-    record = figures(source.result)
-    columns, groups = prepared.columns, prepared.groups
-    offset = prepared.offset
+    prepared, scale, figures = source.prepared, source.internal, source.result.figures
+    leaves, groups, offset = prepared.leaves, prepared.groups, prepared.offset
     if new:
-        columns = designs.values_of(prepared.design, rows)
+        leaves = leaf_values(prepared.design, rows)
         offset = designs.numbers(rows[source.request.offset]) if source.request.offset else None
         groups = designs.groups_of(prepared.formula, rows) if random else {}
-    values = fixed_part(record, columns, len(rows))
-    if random:
-        values = values + random_part(record, columns, groups, len(rows))
+    n = len(rows)
+    values = np.zeros(n)
+    fixed = dict(zip(scale.fixed.kept, scale.fixed.values(leaves, n), strict=True))
+    for c, beta in zip(figures.kept, figures.beta, strict=True):
+        values += beta * fixed[c]
+    for name, basis, modes in zip(scale.groups, scale.random, figures.modes, strict=True):
+        if random:
+            group = joined(name, groups)
+            known = {level: row for row, level in enumerate(joined(name, prepared.groups).names)}
+            table = np.vstack([modes, np.zeros(modes.shape[1])])
+            places = np.array([known.get(level, -1) for level in group.names], dtype=int)
+            effects = table[places][group.codes]
+            for c, column in enumerate(basis.values(leaves, n)):
+                values += effects[:, c] * column
+    values = scale.factor * values + scale.mean
     return values if offset is None else values + offset
 
 

@@ -85,12 +85,7 @@ def search(
     """
     evaluations, nested = 0, products.cells is not None
     free = [free_a, free_b, *([np.ones((1, 1), dtype=bool)] if nested else [])]
-    zz = [products.aa, products.bb]
-    if products.times_a is not None:
-        zz = [np.repeat(zz[0], products.times_a, 0), np.repeat(zz[1], products.times_b, 0)]
-    if nested:
-        zz.append(products.cells[products.cells[:, :, 0] > 0][:, 0, None, None])
-    blocks = blocks_of(free)
+    zz, blocks = products.zz(), blocks_of(free)
 
     def at(Ls: Sequence[np.ndarray]) -> _Point:
         nonlocal evaluations
@@ -134,10 +129,8 @@ def search_several(
         solution = solve_several(products, Ls)
         return _Point(solution.deviance, list(Ls), solution.by_S)
 
-    zz = products.zz()
-    parts = list(zip(zz, products.zw(), strict=True))
-    first = list(start or _moments(parts, products.ww, products.n, free))
-    point, gain = _minimise(at, first, blocks_of(free), zz, enough)
+    first = list(start or by_moments(products, free))
+    point, gain = _minimise(at, first, blocks_of(free), products.zz(), enough)
     Ls = [np.where(f, triangle(L), 0.0) for f, L in zip(free, point.Ls, strict=True)]
     return Optimum(
         La=Ls[0],
@@ -149,6 +142,23 @@ def search_several(
         singular=bool(min(np.diagonal(L).min() for L in Ls) < SINGULAR),
         more=tuple(Ls[2:]),
     )
+
+
+def gain_at(
+    blocks: Sequence[Block],
+    Ls: Sequence[np.ndarray],
+    by_S: Sequence[np.ndarray],
+    zz: Sequence[np.ndarray],
+) -> float:
+    """Return the expected decrease of the deviance by a step, within the covariances' bounds.
+
+    `by_S` is the gradient by each factor's Sigma = L L', `zz` its Z'Z by level.
+    """
+    chart = Chart(blocks, Ls)
+    gradient = chart.gradient(chart.start, by_S)
+    inverse = chart.inverse_hessian(chart.start, by_S, zz)
+    way = escape(blocks, Ls, by_S, zz)
+    return max(float(gradient @ inverse @ gradient) / 2, way.gain if way else 0.0)
 
 
 def _minimise(
@@ -228,8 +238,29 @@ def update_inverse(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) ->
     return turn @ inverse @ turn.T + np.outer(step, step) / along
 
 
-def by_moments(products: Products, free: Sequence[np.ndarray]) -> list[np.ndarray]:
+def other_starts(
+    products: Products | SeveralProducts, free: Sequence[np.ndarray]
+) -> list[list[np.ndarray]]:
+    """Return starts in which one factor at a time has most of the variance.
+
+    Without a constant among the fixed effects, the effects of any factor may express the mean, and
+    the likelihood has an optimum for each.
+    """
+    Ls = by_moments(products, free)
+    return [
+        [(3.0 if f == largest else 0.2) * L for f, L in enumerate(Ls)]
+        for largest in range(len(Ls))
+        if len(Ls[largest])
+    ]
+
+
+def by_moments(
+    products: Products | SeveralProducts, free: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """Return the moment estimate of each factor's L, one factor at a time."""
+    if isinstance(products, SeveralProducts):
+        pairs = list(zip(products.zz(), products.zw(), strict=True))
+        return _moments(pairs, products.ww, products.n, free)
     q = len(products.ww)
     parts = [(products.aa, products.aw), (products.bb, products.bw)]
     if products.cells is not None:

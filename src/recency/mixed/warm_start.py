@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recency.mixed.charts import Chart, blocks_of, escape
+from recency.mixed.charts import Chart, blocks_of
 from recency.mixed.cross_products import Products
 from recency.mixed.deviance import Solution, solve
 from recency.mixed.moments import bound_from_below, precision_at
-from recency.mixed.theta_search import line_search, search, triangle, update_inverse
+from recency.mixed.theta_search import gain_at, line_search, search, triangle, update_inverse
 
 SLACK = 10.0
 """Factor of `enough` by which two approximations of the last step's gain may differ."""
@@ -109,11 +109,7 @@ class WarmStart:
 
     def _gain(self, point: _Point) -> float:
         """Return a step's expected decrease of the deviance, by the Hessian at the point itself."""
-        chart = Chart(self._blocks, point.Ls)
-        gradient = chart.gradient(chart.start, point.by_S)
-        inverse = chart.inverse_hessian(chart.start, point.by_S, self._zz)
-        way = escape(self._blocks, point.Ls, point.by_S, self._zz)
-        return max(float(gradient @ inverse @ gradient) / 2, way.gain if way else 0.0)
+        return gain_at(self._blocks, point.Ls, point.by_S, self._zz)
 
     def _at(self, products: Products, Ls: Sequence[np.ndarray]) -> _Point:
         solution = solve(products, Ls[0], Ls[1])

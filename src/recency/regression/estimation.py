@@ -12,9 +12,10 @@ from recency.mixed.additive import Additive
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import Result, figures, fit_model
 from recency.mixed.formula import Formula
-from recency.mixed.generalised import fit_generalised
+from recency.mixed.generalised import TOLERANCE, fit_generalised
 from recency.mixed.least_squares import criteria, fit_least_squares
 from recency.mixed.recorded import scaled, scaling_of
+from recency.mixed.referee import check_maximum, failures
 from recency.mixed.summary import FitSummary
 from recency.regression import categories, designs
 from recency.regression.coding import NO_CODING, Coding
@@ -143,9 +144,11 @@ def _density(
     except (NotSearchable, np.linalg.LinAlgError) as reason:
         return Result(None, False, f"not fitted: {reason}"), more
     fit.location.loglik += float(jacobian.sum())
-    result = Result(fit.location, fit.location.converged, "", by="laplace")
-    if not result.converged:
-        result.note = f"not converged: a step would raise the log-likelihood by {fit.gain:.2g}"
+    checks = check_maximum(fit.gain, TOLERANCE, fit.location.covariance)
+    converged = fit.location.converged and all(check.passed for check in checks)
+    result = Result(fit.location, converged, "", by="laplace", checks=checks)
+    if not converged:
+        result.note = "; ".join(failures(checks))
     elif fit.location.singular:
         result.note = "singular fit: a variance or a correlation is at its limit"
     scale = figures(Result(fit.scale, result.converged, ""))

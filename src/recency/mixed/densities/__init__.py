@@ -9,6 +9,9 @@ A density has linear predictors: the location first, then log scale parameters. 
     the links that the location may have, its default first;
 `POSITIVE`
     whether responses must be above 0;
+`POWERS`
+    optional: with responses in a unit c times as small, the others' exponentials are larger by
+    these powers of c; without it responses are not scaled before the fit;
 `log_density(y, eta)`
     log p(y) (n,) for responses (n,) and linear predictors (n, K), the location on its own scale;
 `derivatives(y, eta)`

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr
 PREDICTORS = ("mu", "sigma", "beta")
 LINKS = ("identity", "log")
 POSITIVE = False
+POWERS = (1.0, 1.0)
 
 
 def log_density(y: np.ndarray, eta: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from scipy.special import digamma, gammaln, polygamma
 PREDICTORS = ("mu", "sigma")
 LINKS = ("log", "identity")
 POSITIVE = True
+POWERS = (0.0,)
 
 
 def log_density(y: np.ndarray, eta: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import numpy as np
 PREDICTORS = ("mu", "sigma")
 LINKS = ("log", "identity")
 POSITIVE = True
+POWERS = (-0.5,)
 
 
 def log_density(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
