@@ -94,9 +94,8 @@ test-slurm: setup
 	@$(pytest) --require-tests tests/faults/test_slurm.py
 
 # New random designs in each run; what fails is stored in build/fuzz-fits.
-MINUTES ?= 10
 fuzz-fits: setup
-	@$(tools) python benchmarks/fuzz_fits.py --minutes $(MINUTES)
+	@$(tools) python benchmarks/fuzz_fits.py --minutes $(or $(MINUTES),10)
 
 # The modules of the functions that `import recency` and its packages offer: typed in full.
 public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \
