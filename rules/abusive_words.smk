@@ -25,7 +25,7 @@ rule abusive_vectors:
     input:
         base=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "base"),
         expanded=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "expanded"),
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/abusive_words/vectors/{lm}/{lexicon}.neighbours-{neighbours}-similarity-{similarity}.parquet",
     log:

@@ -4,7 +4,7 @@
 rule attention_by_distance:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/attention/{lm}/{dataset}.by_distance.parquet",
         summary="<results>/attention/{lm}/{dataset}.by_head.csv",

@@ -3,7 +3,7 @@
 
 rule attention_map:
     input:
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/attention_maps/{lm}/{sentence}.parquet",
     log:

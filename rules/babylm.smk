@@ -4,7 +4,7 @@
 rule babylm_scores:
     input:
         lambda wildcards: sum(products.setting_of(study, "babylm", "files", wildcards).values(), []),
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/experiments/{experiment}/babylm.{lm}.parquet",
     log:
@@ -26,7 +26,7 @@ rule babylm_scores:
 rule babylm_words:
     input:
         contexts=lambda wildcards: products.setting_of(study, "babylm", "contexts", wildcards)[0],
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/experiments/{experiment}/babylm_words.{lm}.csv",
     log:

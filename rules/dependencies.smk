@@ -23,7 +23,7 @@ rule attention_heads:
     input:
         words=lambda wildcards: study.annotated_words(wildcards.dependencies),
         dependencies="<results>/dependencies/{dependencies}.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/attention/{lm}/{dependencies}.dependencies.parquet",
         summary="<results>/attention/{lm}/{dependencies}.heads.csv",

@@ -4,7 +4,7 @@
 rule fine_tune:
     input:
         unpack(lambda wildcards: files.parts("glue", wildcards.task)),
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/glue/{lm}/{task}.csv",
     log:

@@ -4,7 +4,7 @@
 rule length_perplexity:
     input:
         text="<results>/corpora/{corpus}/text.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/length/{lm}/{corpus}.{lengths}.{documents}.{share}.{seed}.parquet",
     log:

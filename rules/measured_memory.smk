@@ -4,7 +4,7 @@
 rule measured_memory:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/measured_memory/{lm}/{dataset}.{replacements}-reach-{reach}-before-{before}-seed-{seed}.parquet",
     log:

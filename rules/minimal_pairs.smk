@@ -20,7 +20,7 @@ rule minimal_pairs:
 rule score_pairs:
     input:
         pairs="<results>/minimal_pairs/{pairs}.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/minimal_pairs/{lm}/{pairs}.parquet",
     log:

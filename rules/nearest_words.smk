@@ -3,7 +3,7 @@
 
 rule nearest_words:
     input:
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/experiments/{experiment}/nearest_words.{lm}.csv",
     log:

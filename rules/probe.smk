@@ -19,7 +19,7 @@ rule treebank:
 rule structural_probe:
     input:
         treebank="<results>/treebanks/{treebank}.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/probe/{lm}/{treebank}.csv",
     log:

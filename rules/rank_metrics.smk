@@ -4,7 +4,7 @@
 rule rank_metrics:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         ranks="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.parquet",
         continuations="<results>/rank_metrics/{lm}/{dataset}.sentences-{sentences}-min_words-{min_words}-prompt-{prompt}-longest-{longest}-temperature-{temperature}-seed-{seed}.csv",

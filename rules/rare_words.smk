@@ -4,7 +4,7 @@
 rule rare_words_by_lm:
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/rare_words/{word_pairs}/lms/{lm}.csv",
     log:

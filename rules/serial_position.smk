@@ -4,7 +4,7 @@
 rule remember_lists:
     input:
         pool=lambda wildcards: products.inputs(study, "serial_position", "pool", wildcards),
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/serial_position/{experiment}/{lm}.parquet",
     log:

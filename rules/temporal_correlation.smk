@@ -4,7 +4,7 @@
 rule temporal_correlation:
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/temporal_correlation/{lm}/{dataset}.reach-{reach}-seed-{seed}.csv",
     log:

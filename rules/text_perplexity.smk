@@ -5,7 +5,7 @@ rule text_perplexity:
     input:
         tokens=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[0],
         info=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[1],
-        model=lambda wildcards: study.weights(wildcards.lm),
+        model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/text_perplexity/{lm}/{corpus}.parquet",
     log:

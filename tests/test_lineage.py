@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -229,6 +230,7 @@ def test_a_folder_that_leaves_the_results_contains_its_chain(root):
         ({"format": 1, "study": "other", "scale": "cores"}, "the results of study other"),
         ({"format": 1, "study": "study", "scale": "gpu"}, "scale gpu, not of study study"),
         ([], "is damaged"),
+        ({"format": 1}, "is damaged"),
     ],
 )
 def test_results_of_another_version_or_study_are_refused(root, stored, reason):
@@ -265,13 +267,60 @@ def test_files_are_adopted_as_they_are_but_for_those_with_records(root):
 
 def test_declared_results_accept_their_inputs_but_no_edit_of_their_own(root):
     words, raw = root / "datasets/cats/words.parquet", root.parents[2] / "raw.txt"
-    of_words = job("words", [raw], [words], params={"reader": "new"})
-    edit(raw)
-    assert results_folder.other_settings([of_words]) == [str(words)]
+    of_words = job(SimpleNamespace(name="words"), [raw], [words], params={"reader": "new"})
+    with pytest.raises(
+        InputError, match="words.parquet would be used, but the config .* -R words$"
+    ):
+        results_folder.require_up_to_date([of_words])
     results_folder.declare([of_words])
     require(root, words)
-    assert results_folder.other_settings([of_words]) == []
+    edit(raw)
+    with pytest.raises(
+        InputError, match=r"words.parquet would be used, but \S*raw.txt has changed"
+    ):
+        results_folder.require_up_to_date([of_words])
+    results_folder.declare([of_words])
+    results_folder.require_up_to_date([of_words])
     edit(words)
     results_folder.declare([of_words])
     with pytest.raises(InputError, match="words.parquet: its content"):
         require(root, words)
+
+
+def test_a_declaration_over_an_edited_input_states_the_one_that_was_written(root):
+    words, out = root / "datasets/cats/words.parquet", surprisals(root)[0]
+    original = words.read_bytes()
+    edit(words)
+    results_folder.declare([job("surprisal", [words], [out])])
+    words.write_bytes(original)
+    require(root, out)
+
+
+def test_records_of_another_version_are_replaced_when_they_are_adopted(root):
+    marker = root / "lineage/root.json"
+    marker.write_text(json.dumps({"format": 0, "study": "study", "scale": "cores"}))
+    path = root / "lineage/datasets/cats/words.parquet.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 0'))
+    results_folder.require_root(root, "study", "cores", adopted=True)
+    results_folder.open_root(root, "study", "cores", is_new=True)
+    results_folder.adopt([job("words", [], [root / "datasets/cats/words.parquet"])])
+    results_folder.require_root(root, "study", "cores")
+    assert lineage.read(root, "datasets/cats/words.parquet").adopted
+    with pytest.raises(InputError, match="results of study study"):
+        results_folder.require_root(root, "other", "cores", adopted=True)
+
+
+def test_the_chain_of_many_files_is_followed_in_linear_time(root):
+    words = "datasets/cats/words.parquet"
+    record = lineage.read(root, words)
+    for number in range(300):
+        inputs = dict.fromkeys((f"made/{n}" for n in range(max(0, number - 100), number)), "digest")
+        lineage.store(replace(record, file=f"made/{number}", inputs=inputs), root)
+    assert len(lineage.chain(root, ["made/299"])) == 300
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "{}", ""])
+def test_a_damaged_record_is_refused(root, text):
+    (root / "lineage/surprisal/gpt2/cats.parquet.json").write_text(text)
+    with pytest.raises(InputError, match="gpt2/cats.parquet: its record .* is damaged"):
+        require(root)

@@ -12,11 +12,13 @@ of modification and of change, for which its digest was computed. The last of th
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import re
 import shlex
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -111,7 +113,7 @@ def read(root: Path, file: str) -> Record | None:
             return Record(**values)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise Refused(root / file, f"its record {path} is damaged or of another version")
 
@@ -188,7 +190,10 @@ def require(inputs: Iterable[str | Path], outputs: Iterable[str | Path]) -> dict
         record = read(root, inside_of(path, root))
         if record is None:
             if root == home:
-                raise Refused(path, "the workflow has no record of it (supplied by hand?)")
+                raise Refused(
+                    path,
+                    "the workflow has no record of it (supplied by hand? --config adopt=true records it as it is)",
+                )
             continue  # a download of an older version: its digest is recorded as that of raw data
         if wrong := problem(record, root, inside_of(path, root), contents[path], checked):
             raise Refused(path, wrong)
@@ -216,14 +221,20 @@ def problem(
     if record.file != file:
         return f"its record is not that of {file}, but of {record.file}"
     if content != record.sha256:
-        others = [other.file for other in records(root).values() if other.sha256 == content]
-        whose = f"it is that of {others[0]}" if others else "edited by hand?"
+        other = _files(root).get(content)
+        whose = f"it is that of {other}" if other else "edited by hand?"
         return f"its content is not what the workflow wrote ({whose})"
     for where, inputs in ((root, record.inputs), (None, record.outside)):
         for name, made_from in inputs.items():
             if _present(where, name, root, checked) not in ("", made_from):
                 return f"it was made from another version of {name}"
     return ""
+
+
+@functools.cache
+def _files(root: Path) -> dict[str, str]:
+    """Return file by digest, for errors."""
+    return {record.sha256: record.file for record in records(root).values()}
 
 
 def _present(
@@ -322,12 +333,12 @@ def chain(root: Path, files: Iterable[str] | None = None) -> dict[str, Record]:
     `files` are relative to the folder; default: all that have a record.
     """
     known = records(root)
-    todo, reached = list(known if files is None else files), {}
+    todo, reached = deque(known if files is None else files), {}
     while todo:
-        file = todo.pop(0)
+        file = todo.popleft()
         if file in known and file not in reached:
             reached[file] = known[file]
-            todo += known[file].inputs
+            todo.extend(name for name in known[file].inputs if name not in reached)
     return reached
 
 

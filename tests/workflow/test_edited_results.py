@@ -178,7 +178,47 @@ def test_verify_names_the_first_break(study, monkeypatch, capsys):
     assert main(["verify"]) == 2
     error = capsys.readouterr().err
     assert (
-        "the chain breaks at results/tiny/cores/regression/spr" in error and "1 more file" in error
+        "the chain breaks at results/tiny/cores/regression/spr" in error and "(and 1 more)" in error
     )
     assert main(["verify", f"{RESULTS}/lms/Pythia/config.json"]) == 0
     assert main(["verify", "README.md"]) == 2
+    capsys.readouterr()
+    assert main(["verify", f"{RESULTS}/lms"]) == 0
+    monkeypatch.chdir(study / "results")
+    assert main(["verify", "tiny/cores/lms/Pythia"]) == 0
+    assert "lms/Pythia/model.safetensors" in capsys.readouterr().out
+
+
+def test_verify_names_files_whose_records_are_gone(study, monkeypatch, capsys):
+    monkeypatch.chdir(study)
+    records = study / RESULTS / "lineage"
+    (records / "experiments/simulated/table_delta_loglik.csv.json").unlink()
+    assert main(["verify"]) == 0
+    assert "without a record, and read by nothing above: experiments/" in capsys.readouterr().out
+    (records / "surprisal/Pythia/simulated_spr.parquet.json").unlink()
+    assert main(["verify"]) == 2
+    assert "surprisal/Pythia/simulated_spr.parquet: the workflow has no" in capsys.readouterr().err
+
+
+@pytest.mark.merge
+def test_an_edited_input_with_its_time_set_back_and_a_checkpoint_of_the_user(study):
+    net, over = study / "net", study / "over.yaml"
+    shutil.copytree(study / RESULTS / "lms/Pythia", net)
+    over.write_text(
+        "lms: {ext: {label: ext, checkpoint: net}}\nexperiments: {own: {title: own, lms: [Pythia, ext], "
+        "baseline: Pythia, responses: {spr: [simulated_spr.SPR]}}}\n"
+    )
+    configs, surprisal = [*TINY, "over.yaml"], f"{RESULTS}/surprisal/ext/simulated_spr.parquet"
+    run = snakemake(study, surprisal, configs=configs)
+    assert run.returncode == 0, run.stdout[-3000:]
+    before = pd.read_parquet(study / surprisal)
+    weights = net / "model.safetensors"
+    times = weights.stat()
+    shutil.copy(study / RESULTS / "lms/ALiBi-mix-TI/model.safetensors", weights)
+    os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
+    run = snakemake(study, f"{FITS}/ext.full.json", configs=configs)
+    assert run.returncode == 1 and "net/model.safetensors has changed" in run.stdout
+    os.utime(weights)
+    run = snakemake(study, surprisal, configs=configs)
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert not pd.read_parquet(study / surprisal).equals(before)

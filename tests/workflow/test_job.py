@@ -21,6 +21,7 @@ from recency.workflow.job import logged, refused
             OSError(errno.ENOSPC, "no space", "a.csv"),
             "^a.csv: the disk is full; free some space, then",
         ),
+        (OSError(errno.EDQUOT, "quota", "a.csv"), "^a.csv: the disk quota is exceeded; free"),
         (PermissionError(errno.EACCES, "denied", "a.csv"), "^a.csv: permission denied"),
         (OSError(errno.EROFS, "read-only", "a.csv"), "^a.csv: the disk is read-only"),
         (MemoryError(), "no memory was left; use fewer --cores"),

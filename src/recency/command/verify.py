@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,9 @@ from recency import digests, lineage
 from recency.command import lists
 from recency.errors import InputError
 from recency.lineage import Record
+
+AIDS = ("logs", "benchmarks", "status.", "timings.", "lineage", "checkpoints", "tensorboard", "passages-", "generation_config", "special_tokens_map")  # fmt: skip
+"""Beginnings of names of files that tell of runs, or accompany a network."""
 
 
 def run(paths: Sequence[str], configfile: Sequence[str] = (), config: Sequence[str] = ()) -> None:
@@ -23,64 +27,102 @@ def run(paths: Sequence[str], configfile: Sequence[str] = (), config: Sequence[s
     configfile, config
         Overlays on config.yaml, and single settings.
     """
-    for root, files in _chosen(paths or lists.results(configfile, config)).items():
+    chosen = _chosen([Path(p).absolute() for p in paths or lists.results(configfile, config)])
+    for root, files in chosen.items():
         reached = lineage.chain(root, files)
-        broken = breaks(root, reached)
+        project = next((p for p in root.parents if (p / "Snakefile").exists()), Path.cwd())
+        broken, gone = breaks(root, reached, project)
         print("\n".join(description(root, reached, files)))
         if broken:
             first, *others = broken
-            more = f" ({len(others):,} more files are not as they were written)" if others else ""
-            raise InputError(f"the chain breaks at {root / first}: {broken[first]}{more}")
-        print("  every file is as it was written, and made from the files that are there")
+            more = f" (and {len(others):,} more)" if others else ""
+            raise InputError(
+                f"the chain breaks at {os.path.relpath(root / first)}: {broken[first]}{more}; put the original "
+                f"back, or make it again: rm {shlex.quote(os.path.relpath(root / first))}, and repeat the run"
+            )
+        if gone:
+            more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+            print(f"  not there any more: {gone[0]}{more}")
+        if files is None and (others := _without_record(root, reached)):
+            more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+            print(f"  without a record, and read by nothing above: {others[0]}{more}")
+        print("  every recorded file is as it was written, and made from the files that are there")
 
 
-def _chosen(paths: Sequence[str]) -> dict[Path, list[str] | None]:
+def _chosen(paths: Sequence[Path]) -> dict[Path, list[str] | None]:
     """Return folder of results → files in it that are followed; None for all."""
     chosen: dict[Path, list[str] | None] = {}
-    for path in map(Path, paths):
-        if (path / lineage.FOLDER / lineage.ROOT).exists():
-            chosen[path] = None
-            continue
+    for path in paths:
         if not path.exists():
             raise InputError(f"{path} does not exist")
-        root = lineage.root_of(path.absolute()) if not path.is_dir() else None
+        root = lineage.root_of(path / "file" if path.is_dir() else path)
         if root is None:
             inside = sorted(marker.parents[1] for marker in path.rglob(_MARKER))
             if not inside:
-                raise InputError(
-                    f"{path} has no records of the workflow, and is in no folder of results"
-                )
+                raise InputError(f"{path} is in no folder of results, and has none below it")
             chosen |= dict.fromkeys(inside)
-            continue
-        file = path.absolute().relative_to(root).as_posix()
-        if lineage.read(root, file) is None:
-            raise InputError(f"{path}: the workflow has no record of it")
-        if root.is_relative_to(Path.cwd()):
-            root = root.relative_to(Path.cwd())
-        chosen.setdefault(root, [])
-        if chosen[root] is not None:
-            chosen[root].append(file)
+        elif root == path:
+            chosen[root] = None
+        elif chosen.setdefault(root, []) is not None:
+            chosen[root] += _recorded(root, path)
     return chosen
+
+
+def _recorded(root: Path, path: Path) -> list[str]:
+    """Return a file, or the files of a folder, that have records; paths are relative to `root`."""
+    file = path.relative_to(root).as_posix()
+    if lineage.read(root, file) is not None:
+        return [file]
+    inside = [name for name in lineage.records(root) if name.startswith(f"{file}/")]
+    if not inside:
+        raise InputError(f"{path}: the workflow has no record of it")
+    return inside
 
 
 _MARKER = f"{lineage.FOLDER}/{lineage.ROOT}"
 
 
-def breaks(root: Path, reached: Mapping[str, Record]) -> dict[str, str]:
-    """Return file → fault of the files of a chain, all of which are read; results first."""
+def _without_record(root: Path, reached: Mapping[str, Record]) -> list[str]:
+    """Return the files in a folder of results that no job has recorded, as far as they are no aids."""
+    files = []
+    for where, folders, names in os.walk(root):
+        folder = Path(where).relative_to(root)
+        folders[:] = [
+            name
+            for name in folders
+            if name[0] != "." and name not in AIDS and (folder / name).as_posix() not in reached
+        ]
+        files += [
+            (folder / name).as_posix()
+            for name in names
+            if name[0] != "." and not name.startswith(AIDS) and not name.endswith(".history.json")
+        ]
+    return sorted(set(files) - set(reached))
+
+
+def breaks(
+    root: Path, reached: Mapping[str, Record], project: Path
+) -> tuple[dict[str, str], list[str]]:
+    """Return file → fault of the files of a chain, all of which are read, and those that are gone."""
     paths = {file: root / file for file in reached if (root / file).exists()}
-    outside = sorted({name for r in reached.values() for name in r.outside if os.path.exists(name)})
+    outside = {name: project / name for record in reached.values() for name in record.outside}
+    there = {name: path for name, path in outside.items() if path.exists()}
     with ThreadPoolExecutor() as pool:
         contents = dict(zip(paths, pool.map(digests.digest, paths.values()), strict=True))
-        present = dict(zip(outside, pool.map(digests.digest, outside), strict=True))
+        present = dict(zip(there, pool.map(digests.digest, there.values()), strict=True))
     checked: dict[tuple[Path | None, str], str] = {
-        (None, name): present.get(name, "") for r in reached.values() for name in r.outside
+        (None, name): present.get(name, "") for name in outside
     }
     faults = {
         file: lineage.problem(reached[file], root, file, content, checked)
         for file, content in contents.items()
     }
-    return {file: wrong for file, wrong in faults.items() if wrong}
+    for record in reached.values():
+        for name in record.inputs:
+            if name not in reached and (root / name).exists():
+                faults[name] = "the workflow has no record of it"
+    gone = sorted(reached.keys() - paths.keys()) + sorted(outside.keys() - there.keys())
+    return {file: wrong for file, wrong in faults.items() if wrong}, gone
 
 
 def description(
@@ -88,11 +130,8 @@ def description(
 ) -> list[str]:
     """Return a line per kind of job from results to raw data; per file if `files` were named."""
     inputs = sorted({(name, value) for r in reached.values() for name, value in r.outside.items()})
-    gone = sum(not (root / file).exists() for file in reached)
-    lines = [
-        f"{root}: {len(reached):,} files, {len(inputs):,} inputs from elsewhere"
-        + (f"; {gone:,} of the files are no longer there" if gone else "")
-    ]
+    where = os.path.relpath(root)
+    lines = [f"{where}: {len(reached):,} files, {len(inputs):,} inputs from elsewhere"]
     groups: dict[str, list[str]] = {}
     for file in reversed(_from_results(reached)):
         groups.setdefault(file if files else reached[file].rule, []).append(file)
@@ -102,7 +141,7 @@ def description(
         read = {groups_of for file in members for groups_of in _names(reached, file, bool(files))}
         contents = "".join(f"{file} {reached[file].sha256}\n" for file in members)
         digest = hashlib.sha256(contents.encode()).hexdigest()[:12]
-        count = "" if files else f"{len(members):>5,} file{'s' * (len(members) != 1):1}"
+        count = "" if files else f"{len(members):>7,} file{'s' * (len(members) != 1):1}"
         adopted = "  adopted" if any(reached[file].adopted for file in members) else ""
         arrow = f"  ← {', '.join(sorted(read - {name}))}" if read - {name} else ""
         lines.append(f"  {name:{width}}{count}  {digest}{adopted}{arrow}")

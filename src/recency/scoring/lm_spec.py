@@ -60,14 +60,14 @@ class LMSpec:
         """Remove the param `lm` (`Study.opening`) and the input `model` from a job's arguments.
 
         `model` is an n-gram model's file, or the files of a network that the workflow trained, with
-        the tokenizer in the same folder. Without it, the `checkpoint` of `lm` is opened: a folder
-        or a Hub name.
+        the tokenizer in the same folder. The `checkpoint` of `lm`, if it has one, is opened by its
+        name: a folder, a file or a Hub name.
         """
         settings, files = dict(given.pop("lm")), given.pop("model", ())
         model, tokenizer = settings.pop("checkpoint", None), None
         if isinstance(files, str):
             model = files
-        elif files:
+        elif files and model is None:
             model = Path(files[0]).parent
             tokenizer, settings["allow_pickle"] = model / "tokenizer.json", False
         else:

@@ -8,6 +8,7 @@ Members that share no experiments, and missing data that the user must supply, a
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from recency import config as configuration
 from recency import languages
@@ -15,6 +16,8 @@ from recency.regression.confirmation import NO_LM
 from recency.workflow.constraints import any_of
 from recency.workflow.study import Study
 
+#: Extensions of the files of a checkpoint that are read, others are of its training.
+OF_A_CHECKPOINT = (".json", ".safetensors", ".bin", ".model", ".txt")
 #: Separates the action and the batch in a rule's name.
 OF = "_of_"
 #: The parts of a response's name.
@@ -214,10 +217,23 @@ def scoring(study: Study) -> dict[str, Callable]:
     }
 
 
+def network(study: Study, lm: str) -> list[str]:
+    """Return the files of an LM's network: made by the workflow, or of a local checkpoint.
+
+    Those of a checkpoint on the Hub, or in the package, are no inputs.
+    """
+    checkpoint = Path(study.lms[lm].get("checkpoint", ""))
+    if study.weights(lm) or "checkpoint" not in study.lms[lm]:
+        return study.weights(lm)
+    if not checkpoint.is_dir():
+        return [str(checkpoint)] if checkpoint.is_file() else []
+    return [str(p) for p in sorted(checkpoint.iterdir()) if p.suffix in OF_A_CHECKPOINT]
+
+
 def scoring_files(study: Study) -> dict[str, Callable]:
     """Return keyword → function of wildcards: the files of an LM's scoring, without the words."""
     return {
-        "model": lambda wildcards: study.weights(wildcards.lm),
+        "model": lambda wildcards: network(study, wildcards.lm),
         "tuned_lens": lambda wildcards: study.tuned_lens(wildcards.lm),
         "ngram_lm": lambda wildcards: study.ngram_reference(wildcards.lm),
     }

@@ -6,7 +6,7 @@ from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
 from recency.export import lme4
-from recency.workflow import products, regressions, reporting, targets
+from recency.workflow import batches, products, regressions, reporting, targets
 from recency.workflow.study import Study
 
 TABLES = ("perplexity", "delta_loglik")
@@ -22,8 +22,8 @@ def files(study: Study, lm: str) -> dict[str, list[str] | str]:
 
     The tables are those of the run's experiments; with `run: []` there are none.
     """
-    inputs: dict[str, list[str] | str] = {"model": study.weights(lm)}
-    if inputs["model"]:
+    inputs: dict[str, list[str] | str] = {"model": batches.network(study, lm)}
+    if study.weights(lm):
         inputs["training"] = f"<results>/lms/{study.trained_as(lm)}/training.csv"
     ranked = registry.ranking()
     for name in TABLES:

@@ -5,8 +5,7 @@ See recency.lineage for the records of files.
 
 import json
 import os
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,17 +37,17 @@ OF_A_RUN = ("logs", "benchmarks", "status.html", "status.json", "timings.txt", F
 
 def require_owner(study: Study, workflow) -> None:
     """Refuse a folder of results without records, or of another study; see recency.lineage."""
-    if not workflow.is_main_process or study.config.get("adopt", False):
+    if not workflow.is_main_process:
         return
-    results = study.resolve("<results>")
+    results, adopted = study.resolve("<results>"), bool(study.config.get("adopt", False))
     try:
-        require_root(results, study.config["study"], str(study.config["scale"]))
+        require_root(results, study.config["study"], str(study.config["scale"]), adopted)
     except InputError as error:
         raise ConfigError(with_page(error, str(error))) from None
     if Path(results, FOLDER).exists() and not Path(".snakemake", "metadata").exists():
         logger.warning(
-            f"{results} was made elsewhere: files there whose settings have changed since are used as they are, "
-            "since Snakemake's own folder (.snakemake) has not come along"
+            f"{results} was made elsewhere, and Snakemake's own folder (.snakemake) has not come along: where "
+            "nothing is left to make, changes of the config are not noticed"
         )
 
 
@@ -62,28 +61,20 @@ def open_records(study: Study, workflow) -> None:
     kept = [job for job in made if not workflow.dag.needrun(job)]
     try:
         open_root(study.resolve("<resources>/downloads"))
-        open_root(study.resolve("<results>"), study.config["study"], str(study.config["scale"]))
-        if study.config.get("adopt", False):
+        adopted = bool(study.config.get("adopt", False))
+        owner = study.config["study"], str(study.config["scale"])
+        open_root(study.resolve("<results>"), *owner, is_new=adopted)
+        if adopted:
             adopt(made)
-        elif workflow.touch:
+        if workflow.touch:
             declare(made)
         else:
-            _require_settings(other_settings(kept))
+            require_up_to_date(kept)
     except InputError as error:
         raise ConfigError(str(error)) from None
 
 
-def _require_settings(others: Sequence[str]) -> None:
-    """Refuse files that were made with other settings, of which Snakemake has no record."""
-    if others:
-        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-        raise InputError(
-            f"nothing was started: {others[0]}{more} would be used, but the config has changed since it was made. "
-            f"To make it again: rm {shlex.quote(others[0])}, and repeat the command; to use it as it is: --touch"
-        )
-
-
-def require_root(root: str | Path, study: str, scale: str) -> None:
+def require_root(root: str | Path, study: str, scale: str, adopted: bool = False) -> None:
     """Check that the files in a folder of results have records of this version, and are this study's.
 
     Parameters
@@ -92,6 +83,8 @@ def require_root(root: str | Path, study: str, scale: str) -> None:
         The folder, which may be absent.
     study, scale : str
         Whose results they are.
+    adopted : bool
+        Whether files without records, or with those of another version, are used as they are.
 
     Raises
     ------
@@ -101,23 +94,23 @@ def require_root(root: str | Path, study: str, scale: str) -> None:
     path = Path(root, FOLDER, ROOT)
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        version = stored["format"]
+        version, owner = stored["format"], (stored["study"], stored["scale"])
     except FileNotFoundError:
         if not _has_results(root):
             return
-        version = "none"
+        version, owner = "none", (study, scale)
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} is damaged; put it back, or move {root} away") from None
-    if version != FORMAT:
+    if version != FORMAT and not adopted:
         raise InputError(
             f"the files in {root} were written by another version of the workflow (records of format {version}, "
             f"not {FORMAT}). To use them as they are, repeat the command with --config adopt=true; to make them "
             "again, move the folder away"
         )
-    if (stored["study"], stored["scale"]) != (study, scale):
+    if owner != (study, scale):
         raise InputError(
-            f"{root} has the results of study {stored['study']}, scale {stored['scale']}, not of study "
-            f"{study}, scale {scale}; move the folder away"
+            f"{root} has the results of study {owner[0]}, scale {owner[1]}, not of study {study}, scale "
+            f"{scale}; move the folder away"
         )
 
 
@@ -129,9 +122,10 @@ def _has_results(root: str | Path) -> bool:
         return False
 
 
-def open_root(root: str | Path, study: str = "", scale: str = "") -> None:
-    """Prepare a folder for records, unless it is."""
-    if not os.path.exists(path := Path(root, FOLDER, ROOT)):
+def open_root(root: str | Path, study: str = "", scale: str = "", is_new: bool = False) -> None:
+    """Prepare a folder for records, unless it is; `is_new` begins anew."""
+    if is_new or not os.path.exists(path := Path(root, FOLDER, ROOT)):
+        path = Path(root, FOLDER, ROOT)
         owner = {"format": FORMAT, "study": study, "scale": scale}
         write_text(path, json.dumps(owner) + "\n")
 
@@ -140,9 +134,17 @@ def adopt(jobs: Iterable[Any]) -> None:
     """Write records of outputs that have none, as they are; `jobs` are of Snakemake's plan."""
     for job in jobs:
         roots = [(root, inside_of(path, root)) for path in job.output if (root := root_of(path))]
-        if roots and not all(read(root, file) for root, file in roots):
+        if roots and not all(_is_recorded(root, file) for root, file in roots):
             there = filter(os.path.exists, map(str, job.input))
             write(job, {path: digest(path, roots[0][0]) for path in there}, adopted=True)
+
+
+def _is_recorded(root: Path, file: str) -> bool:
+    """Return whether a file has a record of this version."""
+    try:
+        return read(root, file) is not None
+    except Refused:
+        return False
 
 
 def declare(jobs: Iterable[Any]) -> None:
@@ -155,24 +157,51 @@ def declare(jobs: Iterable[Any]) -> None:
             root = root_of(path)
             record = read(root, inside_of(path, root)) if root else None
             if record is not None:
-                contents = {str(p): digest(p, root) for p in job.input if os.path.exists(p)}
+                contents = {str(p): _declared(p, root) for p in job.input if os.path.exists(p)}
                 inside, outside = split(contents, root)
                 now = settings(dict(job.params.items()))
                 store(replace(record, inputs=inside, outside=outside, settings=now), root)
 
 
-def other_settings(jobs: Iterable[Any]) -> list[str]:
-    """Return the first output of each job whose record states other parameters than the job's.
+def _declared(path: str, root: Path) -> str:
+    """Return the digest of an input as the workflow wrote it, or as it is outside of the results."""
+    record = read(root, inside_of(path, root)) if root_of(path) == root else None
+    return record.sha256 if record else digest(path, root)
 
-    Snakemake compares them as well, but only where it made the files itself.
+
+def require_up_to_date(jobs: Iterable[Any]) -> None:
+    """Check the records of jobs whose outputs a run would use as they are.
+
+    Snakemake compares settings as well, but only where it made the files itself, and files by their
+    times, which can be set back.
+
+    Raises
+    ------
+    InputError
+        If outputs were made with other settings, from other files outside of the results, or are
+        others' according to their records.
     """
-    paths = []
+    changed: dict[str, str] = {}
+    present: dict[tuple[Path, str], str] = {}
+    first = ""
     for job in jobs:
         path = str(job.output[0])
         root = root_of(path)
         record = read(root, inside_of(path, root)) if root else None
-        if record is not None and record.file != (file := inside_of(path, root)):
+        if record is None:
+            continue
+        if record.file != (file := inside_of(path, root)):
             raise Refused(path, f"its record is not that of {file}, but of {record.file}")
-        if record is not None and record.settings != settings(dict(job.params.items())):
-            paths.append(path)
-    return paths
+        why = "" if record.settings == settings(dict(job.params.items())) else "the config"
+        for name, value in record.outside.items():
+            if (root, name) not in present:
+                present[root, name] = digest(name, root) if os.path.exists(name) else value
+            why = why or (name if present[root, name] != value else "")
+        if why:
+            first = first or f"{path} would be used, but {why} has changed since it was made"
+            changed[job.rule.name] = path
+    if changed:
+        raise InputError(
+            f"nothing was started: {first}. To make it again, and what else has changed, repeat the command "
+            f"with -R {' '.join(sorted(changed))}"
+        )

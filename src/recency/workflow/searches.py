@@ -1,6 +1,6 @@
 """Inputs and settings of searches for bias parameters."""
 
-from recency.workflow import regressions
+from recency.workflow import batches, regressions
 from recency.workflow.study import Study
 
 
@@ -10,7 +10,7 @@ def search_files(study: Study, search: str) -> dict[str, list[str]]:
     return regressions.unigrams_for(study, asked) | {
         "words": [regressions.predictors(study, r["dataset"])["words"] for r in asked],
         "fit": [regressions.observations_file(r, "fit.parquet") for r in asked],
-        "model": study.weights(study.config["searches"][search]["lm"]),
+        "model": batches.network(study, study.config["searches"][search]["lm"]),
     }
 
 
