@@ -160,6 +160,7 @@ DOUBTFUL = [
     (READERS + "{seed: 2}}}}", "same_seed"),
     (READERS + "{seed: 4}}}}\n" + EXPERIMENT + "{responses: {eye_tracking: [simulated_eye_tracking.FP]}}}", "same_seed"),
     ("lms: {reader: {corpus: simulated, seed: 1}}", "same_seed"),
+    ("corpora: {simulated-reader: {simulate: {seed: 1}}}", "same_seed"),
     (EXPERIMENT + "{seeds: [3, 7]}}", "same_seed"),
     (READERS + "{subjects: 6}}}}", "few_units"),
     ("datasets: {simulated_spr: {simulate: {stories: 4}}}", "few_units"),

@@ -30,7 +30,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
         if trained := _trained_alike(plan, dataset, simulate["reader"]):
             yield _same(
                 dataset,
-                f"{simulate['reader']!r}, the readers' LM, has the text and the seed of {trained!r}",
+                f"{simulate['reader']!r}, the readers' LM, has the training text of {trained!r}",
             )
 
 
@@ -61,12 +61,16 @@ def _tested(plan: Plan, dataset: str, reader: str, seed: int) -> Iterator[str]:
 
 
 def _trained_alike(plan: Plan, dataset: str, reader: str) -> str:
-    """Return a tested LM with the training text and the seed of the readers' LM; "" without one."""
+    """Return a tested LM with the training text of the readers' LM; "" without one."""
     root = plan.trained_as(reader)
-    if "seed" not in (own := plan.settings(root)) or "checkpoint" in own:
+    if "seed" not in (settings := plan.settings(root)) or "checkpoint" in settings:
         return ""
-    for lm, seeds in _candidates(plan, dataset):
-        text = plan.settings(lm)["corpus"]
-        if lm != root and text == own["corpus"] and own["seed"] in seeds:
-            return lm
-    return ""
+    text = _text(plan, settings["corpus"])
+    lms = (lm for lm, _ in _candidates(plan, dataset) if lm != root)
+    return next((lm for lm in lms if _text(plan, plan.settings(lm)["corpus"]) == text), "")
+
+
+def _text(plan: Plan, corpus: str) -> dict:
+    """Return the settings that define the text of a corpus, whatever its name."""
+    entry = plan.config["corpora"][corpus]
+    return {key: value for key, value in entry.items() if key not in ("label", "language")}
