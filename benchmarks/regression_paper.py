@@ -239,7 +239,7 @@ def snakemake(
     path = ":".join([str(Path(sys.executable).parent), *map(str, tools), os.environ["PATH"]])
     variables = {"PATH": path, "RPY2_CFFI_MODE": "ABI", "OPENBLAS_NUM_THREADS": "1", **more}
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--nolock", "--quiet"]
-    command += ["all", "--allowed-rules", *rules, "--", *targets]
+    command += ["all", "--allowed-rules", *rules, "--config", "adopt=true", "--", *targets]
     used = cpu_of_children()
     started = time.perf_counter()
     with (folder / "log.txt").open("w") as log:

@@ -265,6 +265,17 @@ def test_files_are_adopted_as_they_are_but_for_those_with_records(root):
         require(root, words)
 
 
+def test_inputs_that_no_rule_makes_are_adopted_too(root):
+    words = root / "datasets/cats/words.parquet"
+    (root / "lineage/datasets/cats/words.parquet.json").unlink()
+    of_fit = job("regression", [words, root.parents[2] / "raw.txt"], [root / "fit.json"])
+    results_folder.adopt_inputs([of_fit])
+    record = lineage.read(root, "datasets/cats/words.parquet")
+    assert record.adopted and record.sha256 == digests.sha256(words)
+    require(root, words)
+    results_folder.require_up_to_date([job("words", [], [words], params={"any": 1})])
+
+
 def test_declared_results_accept_their_inputs_but_no_edit_of_their_own(root):
     words, raw = root / "datasets/cats/words.parquet", root.parents[2] / "raw.txt"
     of_words = job(SimpleNamespace(name="words"), [raw], [words], params={"reader": "new"})

@@ -1,7 +1,5 @@
 """Atomic writing: a file is either complete or unchanged."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os
@@ -9,12 +7,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from recency.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @contextmanager
@@ -39,8 +34,8 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_parquet(frame: pd.DataFrame, path: str | os.PathLike) -> None:
-    """Write a table as Parquet, atomically and without its index; equal tables have equal bytes."""
+def write_parquet(frame: Any, path: str | os.PathLike) -> None:
+    """Write a pandas table as Parquet, atomically and without its index; equal tables have equal bytes."""
     with atomic(path) as part:
         frame.to_parquet(part, compression="zstd", index=False)
 

@@ -69,7 +69,12 @@ def closure(script: Path) -> dict[str, Path]:
     drawn = [product.module for product in registry.products()]
     reached = code.fingerprints(script, {registry.PACKAGE: drawn})
     modules = {script.name: script}
-    modules |= {name: code.file_of(name) for name in (*reached, *code.EXEMPT)}
+    modules |= {name: code.file_of(name) for name in reached}
+    todo = [path for path in modules.values() if path is not None and path.suffix == ".py"]
+    while todo:  # modules that are exempt from fingerprints are imported all the same
+        exempt = code._reads(todo.pop())[0] & code.EXEMPT.keys() - modules.keys()
+        modules |= {name: code.file_of(name) for name in exempt}
+        todo += [modules[name] for name in exempt]
     return {name: path for name, path in modules.items() if path is not None}
 
 

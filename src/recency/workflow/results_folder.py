@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from snakemake.logging import logger
+from snakemake.settings.types import RerunTrigger
 
 from recency.digests import write_text
 from recency.errors import InputError, with_page
@@ -18,6 +19,7 @@ from recency.lineage import (
     FOLDER,
     FORMAT,
     ROOT,
+    Record,
     Refused,
     digest,
     inside_of,
@@ -66,10 +68,12 @@ def open_records(study: Study, workflow) -> None:
         open_root(study.resolve("<results>"), *owner, is_new=adopted)
         if adopted:
             adopt(made)
+            adopt_inputs(jobs)
         if workflow.touch:
             declare(made)
         else:
-            require_up_to_date(kept)
+            ignored = RerunTrigger.PARAMS not in workflow.rerun_triggers
+            require_up_to_date(kept, ignore_settings=ignored)
     except InputError as error:
         raise ConfigError(str(error)) from None
 
@@ -139,6 +143,16 @@ def adopt(jobs: Iterable[Any]) -> None:
             write(job, {path: digest(path, roots[0][0]) for path in there}, adopted=True)
 
 
+def adopt_inputs(jobs: Iterable[Any]) -> None:
+    """Write records of inputs in folders of results that have none, and that no rule would make."""
+    for path in dict.fromkeys(str(path) for job in jobs for path in job.input):
+        root = root_of(path)
+        if root and os.path.isfile(path) and not _is_recorded(root, inside_of(path, root)):
+            size, content = os.path.getsize(path), digest(path)
+            record = Record(inside_of(path, root), "", "", {}, "", content, size, adopted=True)
+            store(record, root)
+
+
 def _is_recorded(root: Path, file: str) -> bool:
     """Return whether a file has a record of this version."""
     try:
@@ -169,11 +183,11 @@ def _declared(path: str, root: Path) -> str:
     return record.sha256 if record else digest(path, root)
 
 
-def require_up_to_date(jobs: Iterable[Any]) -> None:
+def require_up_to_date(jobs: Iterable[Any], ignore_settings: bool = False) -> None:
     """Check the records of jobs whose outputs a run would use as they are.
 
     Snakemake compares settings as well, but only where it made the files itself, and files by their
-    times, which can be set back.
+    times, which can be set back. `ignore_settings` is for `--rerun-triggers` without params.
 
     Raises
     ------
@@ -192,7 +206,8 @@ def require_up_to_date(jobs: Iterable[Any]) -> None:
             continue
         if record.file != (file := inside_of(path, root)):
             raise Refused(path, f"its record is not that of {file}, but of {record.file}")
-        why = "" if record.settings == settings(dict(job.params.items())) else "the config"
+        is_same = ignore_settings or record.settings in ("", settings(dict(job.params.items())))
+        why = "" if is_same else "the config"
         for name, value in record.outside.items():
             if (root, name) not in present:
                 present[root, name] = digest(name, root) if os.path.exists(name) else value

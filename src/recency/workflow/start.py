@@ -245,7 +245,6 @@ def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
 def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     """Check a run before it starts, clean up after killed runs, and log the run's jobs."""
     require_writable(study)
-    results_folder.open_records(study, workflow)
     training_guard.check(study.config, workflow)
     require_machine(study, workflow)
     if _samples_here(workflow):
@@ -255,6 +254,7 @@ def begin(study: Study, workflow, logs: Sequence[str]) -> None:
         # The limit is for a cluster's queue; locally its waiting loop takes 40 % of a core.
         workflow.scheduler.job_rate_limiter = None
     failure_notice.watch(workflow)
+    results_folder.open_records(study, workflow)
     tidy(study, workflow)
     say_what(study, workflow, logs)
 
