@@ -127,7 +127,7 @@ def _has_results(root: str | Path) -> bool:
 
 
 def open_root(root: str | Path, study: str = "", scale: str = "", is_new: bool = False) -> None:
-    """Prepare a folder for records, unless it is; `is_new` begins anew."""
+    """Prepare a folder for records, unless it is; `is_new` starts it again."""
     if is_new or not os.path.exists(path := Path(root, FOLDER, ROOT)):
         path = Path(root, FOLDER, ROOT)
         owner = {"format": FORMAT, "study": study, "scale": scale}
