@@ -19,7 +19,7 @@ RECIPE = {
     "steps": 1_000_000,
     "learning_rate": 1e-4,
     "minimum_learning_rate": 1e-4,
-    "warmup_steps": 1,
+    "warmup_steps": 0,
     "schedule": "as_run",
     "betas": [0.9, 0.95],
     "epsilon": 1e-8,

@@ -73,7 +73,8 @@ def test_vectors_bring_their_history(trained, job, tmp_path):
     """A text that only the network was trained on whose vectors another begins with."""
     folder = trained[0]["out"].parent
     tokens, info = write_corpus(tmp_path, "others", drawn("b"))
-    specification = {"seed": 2, "code": {}, "tokens": {"sha256": "0"}, "vectors": "1"}
+    tokens_of = {"sha256": "0"}
+    specification = {"seed": 2, "recipe": {}, "code": {}, "tokens": tokens_of, "vectors": "1"}
     new = tmp_path / "new"
     made = history.of_training(
         new, tokens, info, specification, {}, vectors=folder / "model.safetensors"

@@ -47,7 +47,7 @@ def of_training(
     tokens, info : Path
         The training text's tokens and their description.
     specification : Mapping
-        The training's specification, with `seed`, `code`, and the tokens' SHA-256.
+        The training's specification, with `seed`, `recipe`, `code`, and the tokens' SHA-256.
     changes : Mapping
         Return value of `recency.networks.states.changes`.
     held_out : Path, optional
@@ -65,6 +65,7 @@ def of_training(
     history = {
         "texts": [record],
         "seed": specification["seed"],
+        "recipe": dict(specification["recipe"]),
         "code": dict(specification["code"]),
         **changes,
     }

@@ -20,7 +20,7 @@ from training_job import (
 
 from recency import history
 from recency.errors import InputError
-from recency.networks import states, train, training
+from recency.networks import architectures, states, train, training
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import TokenStream
 
@@ -340,11 +340,14 @@ def test_schedule_as_the_paper_ran_it():
         "steps": 1000,
     }
     as_run, as_worded = recipe | {"schedule": "as_run"}, recipe | {"schedule": "as_worded"}
-    for n in (1, 5, 10):
-        assert learning_rate(n, as_run) == pytest.approx(1e-3 * n / 10)
-    for n in (11, 500, 990, 1000):
-        formula = max(5e-4 * (np.cos(np.pi * (min(n, 990) - 10) / 1000) + 1), 1e-4)
-        assert learning_rate(n, as_run) == pytest.approx(formula)
+    used = []
+    for counter in range(1000):  # the scheduler counts an update after it
+        cosine = 5e-4 * (np.cos(np.pi * (min(counter, 990) - 10) / 1000) + 1)
+        used.append(1e-4 * counter if counter <= 10 else max(cosine, 1e-4))
+    assert used[:3] == [0, 1e-4, 2e-4] and used[10] == 1e-3 and used[11] < 1e-3
+    assert used[999] == 1e-4 < used[750]
+    assert [learning_rate(n, as_run) for n in range(1, 1001)] == pytest.approx(used, rel=1e-12)
+    assert learning_rate(1, as_run | {"warmup_steps": 0}) == 1e-3
     assert learning_rate(10, as_worded) == pytest.approx(1e-3)
     assert learning_rate(505, as_worded) == pytest.approx(5.5e-4)
     assert learning_rate(1000, as_worded) == pytest.approx(1e-4)
@@ -352,3 +355,16 @@ def test_schedule_as_the_paper_ran_it():
     assert learning_rate(10, linear) == pytest.approx(1e-3)
     assert learning_rate(505, linear) == pytest.approx(5.5e-4)
     assert learning_rate(1, linear | {"warmup_steps": 0, "steps": 10}) == pytest.approx(9.1e-4)
+
+
+def test_step_1_as_run_is_the_initialisation(job):
+    """As of GPT-NeoX: its first update has rate 0; networks of earlier versions state no such rate."""
+    job["recipe"] = RECIPE | {"schedule": "as_run", "checkpoints": [1, 2]}
+    train.main(**job)
+    kept = job["out"].parent / "checkpoints"
+    first, second = (load_file(kept / f"step{step}" / "model.safetensors") for step in (1, 2))
+    initial = architectures.new(ARCHITECTURE, MIX, 32, job["seed"]).state_dict()
+    assert all(np.array_equal(first[name], initial[name].numpy()) for name in first)
+    assert any(not np.array_equal(first[name], second[name]) for name in first)
+    config = json.loads((job["out"]).read_text())
+    assert config[history.KEY]["recipe"]["first_learning_rate"] == 0

@@ -15,7 +15,9 @@ def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | Non
     """Return the learning rate of step n = 1 … N.
 
     `halving`: lr / 2^k, where k is `halvings` of the held-out losses, `validation` (step → nats).
-    `as_run`: lr·n/w up to step w; then max(lr/2 (cos(π (min(n, N - w) - w)/N) + 1), minimum).
+    `as_run`, as in GPT-NeoX, whose scheduler steps after the update, so that step n has the rate of
+    m = n - 1 and the first one changes no weight: lr·m/w up to m = w; then
+    max(lr/2 (cos(π (min(m, N - w) - w)/N) + 1), minimum).
     `as_worded`: linear warm-up over w steps, then a cosine from lr to the minimum at step N
     (Clark et al. 2025, Appendix B). `linear`: the same with a straight line after the warm-up.
     `stretched`, as in fairseq: warm-up from the minimum, then a cosine that would reach the minimum
@@ -25,6 +27,12 @@ def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | Non
         return recipe["learning_rate"] / 2 ** halvings(recipe, validation or {})
     peak, minimum = recipe["learning_rate"], recipe["minimum_learning_rate"]
     warmup, steps = recipe["warmup_steps"], recipe["steps"]
+    if recipe["schedule"] == "as_run":
+        step -= 1
+        if step <= warmup and warmup:
+            return peak * step / warmup
+        progress = (min(step, steps - warmup) - warmup) / steps
+        return max(peak / 2 * (math.cos(math.pi * progress) + 1), minimum)
     if recipe["schedule"] == "stretched":
         if step <= warmup:
             return minimum + (peak - minimum) * step / warmup
@@ -32,9 +40,6 @@ def learning_rate(step: int, recipe: dict, validation: Mapping[int, float] | Non
         return minimum + (peak - minimum) / 2 * (math.cos(math.pi * progress) + 1)
     if step <= warmup:
         return peak * step / warmup
-    if recipe["schedule"] == "as_run":
-        progress = (min(step, steps - warmup) - warmup) / steps
-        return max(peak / 2 * (math.cos(math.pi * progress) + 1), minimum)
     progress = (step - warmup) / (steps - warmup)
     if recipe["schedule"] == "linear":
         return peak + (minimum - peak) * progress

@@ -226,10 +226,15 @@ def _prepare(rank: int, world: int, job: Job) -> str:
 
 def _specification(job: Job, recipe: dict) -> dict:
     """Return everything that the weights depend on, except the device."""
+    from recency.networks.schedule import learning_rate
+
+    recipe = {key: value for key, value in recipe.items() if key != "device"}
+    if recipe["schedule"] == "as_run":  # networks trained with this name before had 1/w of the peak
+        recipe["first_learning_rate"] = learning_rate(1, recipe)
     return {
         "architecture": job.architecture,
         "bias": job.bias,
-        "recipe": {key: value for key, value in recipe.items() if key != "device"},
+        "recipe": recipe,
         "seed": job.seed,
         # tokens of the same number need not be the same tokens
         "tokens": json.loads(job.info.read_text()) | {"sha256": sha256(job.tokens)},
