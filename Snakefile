@@ -82,7 +82,7 @@ onsuccess:
 
 
 onerror:
-    start.say_why(log)
+    start.fail(workflow, log)
 
 
 # Without a target, make what `run` selects; rules/targets.smk has experiments and numbered figures.

@@ -1,9 +1,10 @@
-"""Missing data of a study.
+"""Data that a study goes without.
 
 A dataset that the user must supply and that is missing is skipped and reported; a dry run includes it.
+One that the config names in `leave_out` is skipped and reported in every run.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from recency import config as configuration
 from recency.evaluations import registry
@@ -17,7 +18,7 @@ class Absent:
 
     @cached_property
     def absent(self) -> dict[str, str]:
-        """Missing datasets of all experiments and searches → reason."""
+        """Missing and left-out datasets of all experiments and searches → reason."""
         datasets = configuration.datasets_read(self.config, self.config["experiments"])
         for table in registry.fitted_tables():
             for name in self.config.get(table, {}):
@@ -26,6 +27,8 @@ class Absent:
         entries, asked = self.config["datasets"], {}
         for name in sorted(datasets):
             needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
+            if unwanted := needed.keys() & set(self.config.get("leave_out", [])):
+                asked[name] = f"{entries[name]['label']} is left out (leave_out: {min(unwanted)})"
             for file in needed:
                 if missing := configuration.missing_files(entries[file], self.mirrors):
                     asked.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
@@ -48,7 +51,11 @@ class Absent:
     @property
     def not_run(self) -> dict[str, str]:
         """Skipped datasets → reason."""
-        return {} if self.dry_run else self.absent
+        if not self.dry_run:
+            return self.absent
+        unwanted = set(self.config.get("leave_out", []))
+        owner = partial(configuration.owner_of_words, self.config)
+        return {n: why for n, why in self.absent.items() if unwanted & {n, owner(n)}}
 
     @property
     def no_data(self) -> dict[tuple[str, str], str]:

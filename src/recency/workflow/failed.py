@@ -1,6 +1,7 @@
-"""Fail a run if no regression of an experiment could be fitted.
+"""What a run could not make, by failed jobs or by regressions of which none could be fitted.
 
-A single failed regression is a result, and the others are compared. If all failed there is no result.
+A failed job costs what depends on it. A single failed regression is a result, and the others are compared;
+if all failed there is no result.
 """
 
 import json
@@ -9,6 +10,8 @@ from pathlib import Path
 from recency.workflow import regressions
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
+
+MOST = 10  # maximum number of failed jobs that a line names
 
 
 def require_fits(study: Study, workflow) -> None:
@@ -34,3 +37,45 @@ def reason_of(study: Study, experiment: str) -> str:
             return ""
         first = first or fit["note"] or "unknown reason"
     return first
+
+
+def lines(workflow) -> list[str]:
+    """Return what finally failed jobs cost: experiments and targets that lack files because of them.
+
+    Where only datasets' files can be at fault, a second line names the setting that goes on without them.
+    """
+    if workflow.scheduler is None:  # the run ended before its first job
+        return []
+    failed = sorted(workflow.scheduler.failed, key=str)
+    above = [[job, *_dependent(workflow.dag, job)] for job in failed]
+    if not failed:
+        return []
+    jobs = {job for some in above for job in some}
+    lost = {job.wildcards_dict.get("experiment") for job in jobs} - {None}
+    lost |= {job.rule.name for job in jobs} & workflow.dag_settings.targets
+    names = [" ".join([job.rule.name, *map(str, job.wildcards)]) for job in failed]
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    costs = f". Not all is made of: {', '.join(sorted(lost))}" if lost else ""
+    result = [f"Failed: {', '.join(names[:MOST])}{more}{costs}"]
+    if datasets := sorted(filter(None, set(map(_dataset, above)))):
+        result.append(
+            f"To make the rest without {' and '.join(datasets)}, named as not run in the results, repeat the "
+            f"command with --config leave_out=[{','.join(datasets)}]"
+        )
+    return result
+
+
+def _dependent(dag, job) -> list:
+    """Return the jobs that depend on a job, the nearest first."""
+    found, seen = [job], {job}
+    for one in found:
+        new = [other for other in dag.depending[one] if other not in seen]
+        seen.update(new)
+        found += sorted(new, key=str)
+    return found[1:]
+
+
+def _dataset(jobs: list) -> str | None:
+    """Return the dataset of the first job that has one; None if that is a job on an LM."""
+    of = next((j.wildcards_dict for j in jobs if j.wildcards_dict.keys() & {"dataset", "lm"}), {})
+    return None if "lm" in of else of.get("dataset")

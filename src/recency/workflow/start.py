@@ -19,7 +19,6 @@ from recency.workflow import (
     code,
     costs,
     failed,
-    failure_notice,
     installed,
     leftovers,
     lint,
@@ -253,7 +252,6 @@ def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     if workflow.local_exec:
         # The limit is for a cluster's queue; locally its waiting loop takes 40 % of a core.
         workflow.scheduler.job_rate_limiter = None
-    failure_notice.watch(workflow)
     results_folder.open_records(study, workflow)
     tidy(study, workflow)
     say_what(study, workflow, logs)
@@ -266,7 +264,7 @@ def keep_handlers(study: Study, workflow) -> None:
             workflow,
             lambda log: begin(study, workflow, log),
             lambda log: end(study, workflow),
-            say_why,
+            lambda log: fail(workflow, log),
         )
 
 
@@ -294,6 +292,13 @@ def tidy(study: Study, workflow) -> None:
     if gone:
         more = f" and {len(gone) - 3:,} more" if len(gone) > 3 else ""
         logger.info(f"Removed partial files of killed jobs: {', '.join(map(str, gone[:3]))}{more}")
+
+
+def fail(workflow, logs: Iterable[str]) -> None:
+    """Log what a failed run has not made, why, and how to continue; `logs` are Snakemake's."""
+    say_why(logs)
+    for line in failed.lines(workflow):
+        logger.error(line)
 
 
 def say_why(logs: Iterable[str]) -> None:
