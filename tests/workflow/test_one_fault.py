@@ -67,7 +67,7 @@ def project(tmp_path_factory):
 def test_a_damaged_dataset_costs_its_branch(project):
     whole = (project / "bad.csv").read_text()
     (project / "bad.csv").write_text(whole.replace("t3,4,", "t3,four,"))
-    run = snakemake(project, configs=["mine.yaml"])
+    run = snakemake(project, "both", configs=["mine.yaml"])
     assert run.returncode == 1
     for made in ("observations/good.SPR/fit.parquet", "surprisal/A/good.parquet"):
         assert (project / RESULTS / made).exists(), run.stdout[-3000:]

@@ -52,7 +52,7 @@ def lines(workflow) -> list[str]:
         return []
     jobs = {job for some in above for job in some}
     lost = {job.wildcards_dict.get("experiment") for job in jobs} - {None}
-    lost |= {job.rule.name for job in jobs} & workflow.dag_settings.targets
+    lost |= {job.rule.name for job in jobs} & set(workflow.dag_settings.targets)
     names = [" ".join([job.rule.name, *map(str, job.wildcards)]) for job in failed]
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     costs = f". Not all is made of: {', '.join(sorted(lost))}" if lost else ""
