@@ -1,7 +1,8 @@
 """Read every dataset of the config whose files are in a folder of stand-ins or a mirror, and say so.
 
 Run as a program, so that its memory is its own: `read_everything.py <folder> …` prints one JSON
-object: dataset → [words, responses of all measures], and `memory`, the most held, in MB.
+object: `read`, dataset → [words, responses of all measures]; `characters` of its texts, words separated by
+spaces; and `memory`, the most held, in MB.
 """
 
 import json
@@ -43,7 +44,7 @@ def main(folders: list[Path]) -> dict:
     from recency.reading.contracts import check_responses, check_words
     from recency.workflow import loading
 
-    found, config = {}, loading.load(ROOT)
+    found, characters, config = {}, {}, loading.load(ROOT)
     for name, entry in config["datasets"].items():
         parts = {
             part: {role: where(file, folders) for role, file in entry[part].items()}
@@ -65,8 +66,10 @@ def main(folders: list[Path]) -> dict:
             known = {"word_id", *declared_columns.of_responses(config, entry, measure)}
             assert set(frame) <= known, (name, measure, list(frame))
         found[name] = [len(words), rows]
+        joined = words.groupby("item").word.agg(" ".join)
+        characters[name] = int(joined.str.len().sum())
     memory = peak_memory()
-    return {"read": found, "memory": memory}
+    return {"read": found, "characters": characters, "memory": memory}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import read_everything
+from test_published_counts import MEASURED, PAIRS
 
 pytestmark = pytest.mark.merge
 
@@ -43,4 +44,7 @@ def test_every_parser_reads_its_real_data(shared_data):
         assert found["read"]["ucl_spr"] == [4957, 353_584]
         assert found["read"]["ucl_eye_tracking"] == [1931, 162_218]
         assert found["read"]["natural_stories"] == [10_256, 113_467]
+        texts = ("ucl_spr", "ucl_eye_tracking", "natural_stories")
+        here = {name: found["characters"][name] for name in texts}
+        assert here == {name: int(MEASURED[PAIRS[name]]["characters"]) for name in texts}
     assert found["memory"] < MEGABYTES
