@@ -113,9 +113,8 @@ def dundee(folder: Path, texts: int = 20, readers: int = 10, each: int = 300) ->
             ]
             for reader in range(readers):
                 record = _record(draw, words, inner, text, kept)
-                archive.writestr(
-                    f"Data/s{chr(97 + reader)}{text:02}ma1p.dat", "\r\n".join(record) + "\r\n"
-                )
+                name = f"Data/s{chr(97 + reader)}{text:02}ma1p.dat"
+                archive.writestr(name, ("\r\n".join(record) + "\r\n").encode("latin-1"))
         archive.writestr("Data/readme.txt", "x")
     return kept
 

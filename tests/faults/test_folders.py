@@ -31,7 +31,8 @@ def test_a_study_that_was_moved(finished, tmp_path):
 def test_outputs_that_were_deleted_by_hand(finished, tmp_path):
     """What a run wants of them is made anew, as it was; a finished study misses nothing within it."""
     folder, expected = copy_finished(finished, tmp_path / "holes"), faulty.digests(finished)
-    lost = random.Random(1).sample(sorted(expected), 8)
+    made = [name for name in sorted(expected) if "/lineage/" not in name]
+    lost = random.Random(1).sample(made, 8)
     for name in lost:
         (folder / name).unlink()
         code, text = run(folder, name)

@@ -50,7 +50,7 @@ def test_a_full_disk(disk, finished, kilobytes):
     folder, remount = disk
     remount(f"size={kilobytes}k")
     code, text = run(folder)
-    assert code and "disk is full" in text and "give the same command again" in text, text[-3000:]
+    assert code and "disk is full" in text and "repeat the command" in text, text[-3000:]
     remount("size=100m")
     ends_the_same(folder, finished)
 
@@ -59,7 +59,9 @@ def test_results_that_can_only_be_read(disk, finished):
     folder, remount = disk
     remount("ro")
     code, text = run(folder, PART)
-    assert code and "nothing was started" in text and "can only be read" in text, text[-3000:]
+    assert code and "nothing was started" in text and "on a disk that can only be read" in text, (
+        text[-3000:]
+    )
     remount("rw")
     ends_the_same(folder, finished, PART)
 
@@ -67,7 +69,7 @@ def test_results_that_can_only_be_read(disk, finished):
 @pytest.mark.parametrize(
     ("limit", "value", "said"),
     [
-        (resource.RLIMIT_FSIZE, 60_000, "raise the limit (ulimit -f)"),
+        (resource.RLIMIT_FSIZE, 60_000, "raise it (ulimit -f)"),
         (resource.RLIMIT_AS, 1_400_000_000, "memory"),
     ],
     ids=["file size", "memory"],
@@ -127,6 +129,8 @@ def test_results_without_the_right_to_write(finished, tmp_path):
             pytest.skip("setpriv is not here, and root may write anywhere")
         words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *words]
     process = faulty.started(folder, *words, environment=environment() | ALONE)
-    assert process.wait() and "results/tiny can only be read" in faulty.printed(folder)
+    assert process.wait() and "results/tiny is not writable for this account" in faulty.printed(
+        folder
+    )
     results.chmod(0o755)
     ends_the_same(folder, finished, PART)

@@ -5,6 +5,7 @@ Never a silent change. Every sample is a small file in the format of the origina
 
 import contextlib
 import functools
+import gzip
 import io
 import itertools
 import tempfile
@@ -22,6 +23,7 @@ from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading import words as reading_words
 from recency.reading.contracts import check_responses
+from recency.reading.formats import streamed
 
 pytestmark = pytest.mark.merge
 
@@ -385,3 +387,11 @@ def test_a_row_twice_is_an_error_or_a_counted_drop(sample, data):
     text = "\n".join([*lines[:to], lines[row], *lines[to:]]) + "\n"
     found = outcome(sample, text.encode(sample.encoding))
     assert isinstance(found[0], str) or "dropped" in found[2] or "repeat" in found[2]
+
+
+def test_a_gzipped_table_of_fixations_that_was_cut_is_refused(tmp_path):
+    """Within its first block, from which the names of its columns are read."""
+    path = tmp_path / "fixations.csv.gz"
+    path.write_bytes(gzip.compress(b"subject,word\n" + bytes(range(256)) * 40)[:60])
+    with pytest.raises(InputError, match=r"fixations.csv.gz is damaged \(Compressed file ended"):
+        streamed.header_of(path, lambda: streamed.opened(path), None, "utf-8")

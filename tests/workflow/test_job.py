@@ -6,6 +6,7 @@ import resource
 import sys
 
 import faulty
+import numpy as np
 import pytest
 from project import TINY, snakemake
 
@@ -96,3 +97,10 @@ def test_a_job_killed_in_a_run_is_explained(study):
     run = snakemake(study, "--nolock", str(summary.relative_to(study)), configs=TINY)
     assert run.returncode and "A job was killed by SIGKILL: memory ran out" in run.stdout
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+def test_a_disk_that_fills_up_while_numpy_writes(tmp_path, capsys):
+    """NumPy's error has no number."""
+    with pytest.raises(SystemExit), logged(tmp_path / "job.log"):
+        np.zeros(100_000).tofile("/dev/full")
+    assert "the disk is full; free some space" in capsys.readouterr().err

@@ -89,7 +89,9 @@ def refused(error: BaseException | None) -> str | None:
 
 
 def _number(error: BaseException) -> int | None:
-    """Return the errno of an error; libraries in Rust have it in the message."""
+    """Return the errno of an error; libraries in Rust have it in the message, and NumPy has none."""
+    if re.fullmatch(r"\d+ requested and \d+ written", str(error)):
+        return errno.ENOSPC
     match = re.search(r"\(os error (\d+)\)", str(error))
     return int(match[1]) if match else getattr(error, "errno", None)
 

@@ -273,9 +273,12 @@ def require_writable(study: Study) -> None:
     results = Path(study.resolve("<results>")).absolute()
     there = next(path for path in (results, *results.parents) if path.exists())
     if not os.access(there, os.W_OK | os.X_OK):
+        is_fixed = os.statvfs(there).f_flag & os.ST_RDONLY
+        why = "on a disk that can only be read" if is_fixed else "not writable for this account"
+        way = "" if is_fixed else "grant it write permission, or "
         raise ConfigError(
-            f"nothing was started: results go to {results}, but {there} is not writable for this account; grant it "
-            "write permission, or link `results` to a writable folder"
+            f"nothing was started: results go to {results}, but {there} is {why}; {way}link `results` to a "
+            "writable folder"
         )
 
 

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -60,8 +61,11 @@ def header_of(
     path: Path, open_: Callable[[], BinaryIO], separator: str | None, encoding: str
 ) -> tuple[list[str], str, bool]:
     """Return column names, separator, and whether fields may be quoted."""
-    with open_() as stream:
-        begin = stream.read(_LOOKED_AT)
+    try:
+        with open_() as stream:
+            begin = stream.read(_LOOKED_AT)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({error}); get the file again") from None
     if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text; save it as {encoding}")
     begin = begin.removeprefix(b"\xef\xbb\xbf")

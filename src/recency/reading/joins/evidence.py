@@ -89,20 +89,26 @@ def of(
     if compared.any():
         alike = float(weight[compared & equal].sum())
         same, identical = alike / weight[compared].sum(), alike / weight[comparable].sum()
-    complete, sizes, covered = _complete(words, row[has], "sentence" in rows)
+    labels = [name for name in ("sentence", "item") if name in rows]
+    complete, sizes, covered = _complete(words, row[has], labels)
     return Evidence(
         share, same, identical, complete, sizes, covered, np.flatnonzero(compared & ~equal)
     )
 
 
-def _complete(words: Index, row: np.ndarray, sentences: bool) -> tuple[float, int, int]:
-    """Return the share of complete texts, the number of distinct sizes, and of words covered."""
+def _complete(words: Index, row: np.ndarray, labels: list[str]) -> tuple[float, int, int]:
+    """Return the share of complete texts, the number of distinct sizes, and of words covered.
+
+    A table without `labels` of its texts shows their total size alone, which must be that of all.
+    """
     if not len(row):
         return 0.0, 0, 0
-    unit = words.sentence if sentences else words.item
-    start = words.sentence_start if sentences else words.item_start
+    unit = words.sentence if "sentence" in labels else words.item
+    start = words.sentence_start if "sentence" in labels else words.item_start
     there = np.zeros(len(words.words), bool)
     there[row] = True
+    if not labels and not (there[0] and there[-1]):
+        return 0.0, 0, int(there.sum())
     units = np.unique(unit[row])
     whole = there[start[units]] & there[start[units + 1] - 1]
     sizes = np.unique(np.diff(start)[units[whole]])
