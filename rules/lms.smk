@@ -24,8 +24,6 @@ rule train:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
-    resources:
-        **cluster.growing(mem_mb=16_000, runtime=24 * 60),
     params:
         lm="{lm}",
         architecture=lambda wildcards: study.architecture(wildcards.lm),
@@ -82,8 +80,6 @@ for batch in batches.datasets(study):
         conda:
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]
-        resources:
-            **cluster.growing(mem_mb=12_000, runtime=4 * 60),
         params:
             **batches.scoring(study),
             datasets=list(batch.members),

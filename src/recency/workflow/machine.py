@@ -97,7 +97,7 @@ def needs(
     disk, disk_for = max((fetched, "downloads"), (study, "downloads, tokens and results"))
     estimated = {f"unigrams → {name}": config["unigrams"][name] for name in unigrams}
     estimated |= {f"lms → {name} → ngram": config["lms"][name]["ngram"] for name in ngram_lms}
-    sorting = {where: _bytes(entry.get("memory", "1G")) for where, entry in estimated.items()}
+    sorting = {where: parse_size(entry.get("memory", "1G")) for where, entry in estimated.items()}
     largest = max(sorting, key=sorting.get, default="")
     together = {lm: config["recipes"][trained[lm]].get("gpus", 1) for lm in gpu}
     most = max(together, key=together.get, default="")
@@ -112,7 +112,7 @@ def needs(
     )
 
 
-def _bytes(text: str) -> float:
+def parse_size(text: str) -> float:
     """Parse a size in the config's notation: 100M, 8G."""
     return float(text[:-1]) * {"M": 1e6, "G": 1e9}[text[-1]]
 

@@ -167,7 +167,7 @@ def complete_rules(study: Study, workflow, root: str) -> None:
         return products.chosen(study, rule, wildcards)
 
     code.track(rules, chosen, memory=Path(".snakemake", "recency-code.json"))
-    cost_model.request(rules, study, workflow)
+    cost_model.Model(study).request(rules, workflow)
     timings.track(rules)
     snakemake_patches.record_finished_jobs_only()
     results_folder.require_owner(study, workflow)
