@@ -10,10 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from loaded import scripts
 from project import ROOT, TINY, copy_project, environment, plan
 
-from recency.workflow import batches, cluster
+from recency.workflow import batches, cluster, cost_model
 from recency.workflow.faults import ConfigError
 
 
@@ -36,41 +35,27 @@ def asked(folder, *words):
 @pytest.mark.merge
 def test_jobs_ask_for_more_at_each_attempt(folder):
     first, third = asked(folder), asked(folder, "--attempt", "3")
-    assert first["train"] == (16_000, 24 * 60) and first["words"] == (None, None)
-    for kind in ("train", "surprisal", "regression", "estimate_ngrams"):
-        assert third[kind] == tuple(3 * each for each in first[kind]), kind
+    assert first["train"] == (16_000, cost_model.LEAST) and first["words"] == (4_000, 60)
+    assert len(first) > 20 and None not in sum(first.values(), ())
+    for kind, numbers in first.items():
+        if kind in cost_model.COSTS:
+            assert third[kind] == tuple(3 * number for number in numbers), kind
 
 
 @pytest.mark.merge
 @pytest.mark.parametrize("profile", ["slurm", "generic"])
-def test_a_cluster_s_profile_asks_for_all_other_jobs(folder, profile):
+def test_a_cluster_s_profile_changes_no_request(folder, profile):
     settings = yaml.safe_load((ROOT / "profiles" / profile / "config.yaml").read_text())
+    assert not settings["default-resources"].keys() & {"mem_mb", "runtime", "disk_mb"}
     defaults = [f"{name}={value}" for name, value in settings["default-resources"].items()]
     found = asked(folder, "--attempt", "2", "--default-resources", *defaults)
-    assert found["words"] == (8_000, 120) and found["train"] == (32_000, 48 * 60)
+    assert found["words"] == (8_000, 120) and found["train"] == (32_000, 120)
 
 
 @pytest.mark.merge
 def test_the_command_line_overrides_a_rule(folder):
     found = asked(folder, "--attempt", "2", "--set-resources", "train:runtime=7")
     assert found["train"] == (32_000, 7)
-
-
-def test_rules_that_open_a_network_ask_for_memory():
-    kinds = set(scripts())
-    assert kinds == set(map(batches.kind_of, kinds))  # or it would be taken for one of a batch
-    blocks = [
-        block
-        for path in (ROOT / "rules").glob("*.smk")
-        for block in re.split(r"^ *rule\b", path.read_text(), flags=re.MULTILINE)[1:]
-    ]
-    opening = [
-        block
-        for block in blocks
-        if re.search(r"^\s+model=lambda", block, re.MULTILINE) and "localrule: True" not in block
-    ]
-    assert len(opening) > 10
-    assert not [block[:40] for block in opening if "cluster.growing(" not in block]
 
 
 def programs(folder, monkeypatch, **printed):
@@ -143,10 +128,11 @@ rule all:
     input: "a.txt", "b.txt"
 rule a:
     output: "a.txt"
-    resources: gpu=2
+    resources: gpu=2, mem_mb=700, runtime=9
     shell: "touch {output}"
 rule b:
     output: "b.txt"
+    resources: mem_mb=700, runtime=9
     shell: "touch {output}"
 """
 
@@ -162,7 +148,7 @@ def test_the_generic_profile_s_submit_command(tmp_path):
     (tmp_path / "sbatch").chmod(0o755)
     words = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/generic"]
     words += ["--retries", "0", "--keep-going", "--seconds-between-status-checks", "1"]
-    defaults = ["mem_mb=100", "runtime=5", "gpu=0", "account=lab", "partition=none"]
+    defaults = ["gpu=0", "account=lab", "partition=none"]
     path = f"{tmp_path}:{os.environ['PATH']}"
     for more in ([], ["--default-resources", *defaults]):
         subprocess.run(
@@ -176,10 +162,10 @@ def test_the_generic_profile_s_submit_command(tmp_path):
     lines = (tmp_path / "asked").read_text().splitlines()
     asked = [re.split(r" --output", line)[0] for line in sorted(lines)]
     assert asked == [
-        "--parsable --cpus-per-task=1 --mem=100 --time=5 --account=lab",
-        "--parsable --cpus-per-task=1 --mem=100 --time=5 --gpus=2 --account=lab",
-        "--parsable --cpus-per-task=1 --mem=4000 --time=60",
-        "--parsable --cpus-per-task=1 --mem=4000 --time=60 --gpus=2",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9 --account=lab",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9 --gpus=2",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9 --gpus=2 --account=lab",
     ]
 
 

@@ -1,10 +1,9 @@
-"""Resources of jobs on a cluster, and removal of queued jobs of a killed run."""
+"""Requests that a cluster cannot meet, and removal of queued jobs of a killed run."""
 
 import getpass
 import re
 import subprocess
 import time
-from collections.abc import Callable
 
 from snakemake.logging import logger
 
@@ -14,21 +13,6 @@ from recency.workflow.faults import ConfigError
 PATIENCE = 120.0
 #: States in which a Slurm job may still write.
 ALIVE = "PENDING,RUNNING,SUSPENDED,COMPLETING,CONFIGURING,STOPPED,REQUEUED,RESIZING"
-
-
-def growing(mem_mb: int, runtime: int) -> dict[str, Callable]:
-    """Return a rule's resources, multiplied by the number of the attempt.
-
-    Parameters
-    ----------
-    mem_mb, runtime
-        Memory in MB and run time in minutes of the first attempt. A training that reaches its time
-        limit saves its state and continues at the next attempt. docs/scaling.md lists measured values.
-    """
-    return {
-        "mem_mb": lambda wildcards, attempt: mem_mb * attempt,
-        "runtime": lambda wildcards, attempt: runtime * attempt,
-    }
 
 
 def require_slurm(workflow) -> None:
