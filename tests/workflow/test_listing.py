@@ -148,7 +148,7 @@ def test_times_are_those_of_finished_jobs(tmp_path):
     tokens, parameters = 40 * 4 * 64, 1 * 16 * (4 * 16 + 2 * 32) + 2 * 400 * 16
     assert timing.model.loads.training("Pythia") == 6 * parameters * tokens
     assert time.core == pytest.approx(cost_model.OPEN + 6 * parameters * tokens / 0.7e11)
-    assert time.measured and time.gpu == 0
+    assert not time.measured and time.gpu == 0
     fits = tmp_path / "regression" / "spr"
     assert timing.part("regression", fits) == (None, False)
     path = tmp_path / "train" / "ALiBi-mix-TI.tsv"

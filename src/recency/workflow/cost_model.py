@@ -350,7 +350,8 @@ class Model:
         given = workflow.resource_settings.overwrite_resources
         for rule in rules:
             if rule.script and not rule.norun:
-                rule.resources.update(self._of(rule) | dict(given.get(rule.name, {})))
+                rule.resources.update(self._of(rule))
+                rule.resources.update(given.get(rule.name, {}))
 
     def _of(self, rule) -> dict[str, Callable]:
         """Return a rule's resources: functions of wildcards and the number of the attempt."""

@@ -9,7 +9,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -95,8 +95,8 @@ class Timing:
         return (mean(every), False) if every else (None, False)
 
     def job(self, job) -> Time:
-        """Return the time of a job: as finished ones took, or extrapolated."""
-        time = self.model.time(job.rule, job.wildcards)
+        """Return the time of a job: as finished ones took here, or extrapolated."""
+        time = replace(self.model.time(job.rule, job.wildcards), measured=False)
         if (kind := batches.kind_of(job.rule.name)) == "train":
             return self._training(job.wildcards.lm, time)
         if kind in ("regression", "surprisal"):
