@@ -111,7 +111,7 @@ class Timing:
         return Time(core, wall if time.gpu else 0.0, wall, True)
 
     def _training(self, lm: str, time: Time) -> Time:
-        """Return the time of a training: measured, by the speed of trainings alike, or extrapolated."""
+        """Return the time of a training: measured, by the speed of similar trainings, or extrapolated."""
         threads = self.study.config["threads"]["train"]
         finished = self.of_rule("train")
         if lm in finished:
