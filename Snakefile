@@ -14,7 +14,6 @@ include: source
 from recency.evaluations import registry
 from recency.workflow import (
     batches,
-    cluster,
     explored,
     exports,
     mixes,

@@ -11,8 +11,6 @@ rule abusive_features:
         "<logs>/abusive_features/{experiment}.log",
     conda:
         "../envs/lexicon.yaml"
-    resources:
-        **cluster.growing(mem_mb=4_000, runtime=60),
     params:
         resources=lambda wildcards: products.setting_of(
             study, "abusive_words", "resources", wildcards
@@ -35,8 +33,6 @@ rule abusive_vectors:
         similarity=r"\w+",
     conda:
         "../envs/lm.yaml"
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
         neighbours=lambda wildcards: int(wildcards.neighbours),
@@ -58,8 +54,6 @@ rule classify_abusive_words:
         "<logs>/classify_abusive_words/{experiment}.log",
     conda:
         "../envs/lexicon.yaml"
-    resources:
-        **cluster.growing(mem_mb=8_000, runtime=4 * 60),
     params:
         folds=lambda wildcards: products.setting_of(study, "abusive_words", "folds", wildcards),
         seed=lambda wildcards: products.setting_of(study, "abusive_words", "seed", wildcards),

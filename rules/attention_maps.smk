@@ -10,8 +10,6 @@ rule attention_map:
         "<logs>/attention_map/{lm}/{sentence}.log",
     conda:
         "../envs/lm.yaml"
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         text=lambda wildcards: config["sentences"][wildcards.sentence],
         lm=lambda wildcards: study.opening(wildcards.lm),

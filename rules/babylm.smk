@@ -14,8 +14,6 @@ rule babylm_scores:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
         files=lambda wildcards: products.setting_of(study, "babylm", "files", wildcards),
@@ -36,8 +34,6 @@ rule babylm_words:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:

@@ -52,8 +52,6 @@ rule train_tokenizer:
     conda:
         "../envs/lm.yaml"
     threads: 2
-    resources:
-        **cluster.growing(mem_mb=16_000, runtime=4 * 60),
     params:
         settings=lambda wildcards: files.tokenizer_settings(wildcards.tokenizer),
     script:
@@ -72,8 +70,6 @@ rule tokenize_text:
     conda:
         "../envs/lm.yaml"
     threads: 2
-    resources:
-        **cluster.growing(mem_mb=8_000, runtime=4 * 60),
     script:
         "../workflow/scripts/corpora/tokenize_text.py"
 

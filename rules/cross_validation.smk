@@ -25,8 +25,6 @@ rule cross_validation:
         seed=r"\d+",
     conda:
         "../envs/stats.yaml"
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
         lm="{lm}",
         design=lambda wildcards: config["designs"][wildcards.design],

@@ -14,8 +14,6 @@ rule fine_tune:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=16_000, runtime=24 * 60),
     params:
         task=lambda wildcards: products.entry(study, "glue", wildcards.task),
         settings=products.setting(study, "glue", "training"),

@@ -31,8 +31,6 @@ rule bias_search:
     conda:
         "../envs/search.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=16_000, runtime=24 * 60),
     params:
         settings=lambda wildcards: searches.search_settings(study, wildcards.search),
     script:

@@ -19,8 +19,6 @@ rule length_perplexity:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:

@@ -24,14 +24,11 @@ rule train:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
-    resources:
-        **cluster.growing(mem_mb=16_000, runtime=24 * 60),
-        gpu=lambda wildcards: study.gpus(wildcards.lm),
     params:
         lm="{lm}",
         architecture=lambda wildcards: study.architecture(wildcards.lm),
         bias=lambda wildcards: study.lms[wildcards.lm]["bias"],
-        recipe=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]],
+        recipe=lambda wildcards: study.recipe(wildcards.lm),
         seed=lambda wildcards: study.lms[wildcards.lm]["seed"],
     script:
         "../workflow/scripts/lms/train.py"
@@ -83,8 +80,6 @@ for batch in batches.datasets(study):
         conda:
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]
-        resources:
-            **cluster.growing(mem_mb=12_000, runtime=4 * 60),
         params:
             **batches.scoring(study),
             datasets=list(batch.members),

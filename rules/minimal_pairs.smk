@@ -30,8 +30,6 @@ rule score_pairs:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:

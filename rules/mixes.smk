@@ -92,8 +92,6 @@ rule corpus_surprisal:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         **batches.scoring(study),
         datasets=lambda wildcards: [wildcards.corpus],

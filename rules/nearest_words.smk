@@ -10,8 +10,6 @@ rule nearest_words:
         "<logs>/nearest_words/{experiment}/{lm}.log",
     conda:
         "../envs/lm.yaml"
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
         words=lambda wildcards: products.setting_of(study, "nearest_words", "words", wildcards),

@@ -13,8 +13,6 @@ rule estimate_ngrams:
         unigram=any_of(study.unigrams_with("corpus")),
     conda:
         "../envs/kenlm.yaml"
-    resources:
-        **cluster.growing(mem_mb=8_000, runtime=2 * 60),
     params:
         memory=lambda wildcards: config["unigrams"][wildcards.unigram].get("memory", "1G"),
         order=lambda wildcards: config["unigrams"][wildcards.unigram].get("order", 1),
@@ -76,8 +74,6 @@ rule estimate_ngram_lm:
         lm=any_of(study.lms_that_are("ngram")),
     conda:
         "../envs/kenlm.yaml"
-    resources:
-        **cluster.growing(mem_mb=8_000, runtime=2 * 60),
     params:
         **study.ngram_parameters("order", "memory", "prune", "text_rule", "distance"),
     script:
@@ -121,8 +117,6 @@ rule train_cdlm:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
-    resources:
-        **cluster.growing(mem_mb=16_000, runtime=24 * 60),
     params:
         settings=lambda wildcards: ngrams.cdlm_settings(study, wildcards.lm),
         text_rule="displayed",

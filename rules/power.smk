@@ -22,8 +22,6 @@ rule simulate_power:
     conda:
         "../envs/stats.yaml"
     threads: 2
-    resources:
-        **cluster.growing(mem_mb=8_000, runtime=12 * 60),
     params:
         settings=lambda wildcards: POWER[wildcards.power],
         seed=study.scale["seed"],

@@ -29,10 +29,6 @@ rule structural_probe:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(
-            mem_mb=max(16_000, round(1000 * config["probe"]["memory_gb"])), runtime=8 * 60
-        ),
     params:
         settings=products.setting(study, "probe", "training"),
         lm=lambda wildcards: study.opening(wildcards.lm),

@@ -23,8 +23,6 @@ rule rank_metrics:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
@@ -52,8 +50,6 @@ rule ngram_rank_metrics:
         seed=r"\d+",
     conda:
         "../envs/lm.yaml"
-    resources:
-        **cluster.growing(mem_mb=8_000, runtime=4 * 60),
     params:
         **study.ngram_parameters("text_rule"),
         lm=lambda wildcards: study.opening(wildcards.lm),

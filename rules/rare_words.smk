@@ -11,8 +11,6 @@ rule rare_words_by_lm:
         "<logs>/rare_words/{word_pairs}/lms/{lm}.log",
     conda:
         "../envs/lm.yaml"
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
         neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(

@@ -32,8 +32,6 @@ for batch in batches.responses(study):
         conda:
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
-        resources:
-            **cluster.growing(mem_mb=12_000, runtime=4 * 60),
         params:
             lm="{lm}",
             model="{model}",
@@ -57,8 +55,6 @@ use rule regression as bayesian_regression with:
     conda:
         "../envs/bayes.yaml"
     threads: workflow.cores or 4
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=24 * 60),
 
 
 # Two LMs in one model: the contribution of each given the other.
@@ -84,8 +80,6 @@ rule nested_regression:
         other=any_of(config["lms"]),
     conda:
         "../envs/stats.yaml"
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm="{lm}",
         second_lm="{other}",
@@ -143,8 +137,6 @@ for batch in batches.responses(study):
         conda:
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
-        resources:
-            **cluster.growing(mem_mb=12_000, runtime=8 * 60),
         params:
             lm="{lm}",
             model="{model}",

@@ -14,8 +14,6 @@ rule remember_lists:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
         settings=lambda wildcards: products.setting_of(study, "serial_position", "drawn", wildcards),

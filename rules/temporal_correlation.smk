@@ -17,8 +17,6 @@ rule temporal_correlation:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=8 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:

@@ -17,8 +17,6 @@ rule text_perplexity:
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
-    resources:
-        **cluster.growing(mem_mb=12_000, runtime=4 * 60),
     params:
         lm=lambda wildcards: study.opening(wildcards.lm),
         reset=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]].get(

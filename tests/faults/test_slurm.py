@@ -275,7 +275,7 @@ def test_the_profile_for_other_schedulers(slurm, tmp_path):
     assert (folder / tokenizer).exists()
     submitted = list((folder / ".snakemake" / "generic_logs").glob("*.log"))
     assert len(submitted) == 2
-    known = {"mem_mb": "16000M", "runtime": "4:00:00"}
+    known = {"mem_mb": "16000M", "runtime": "1:00:00"}
     asked = [row for row in queue("%m", "%l") if row[0] == known["mem_mb"]]
     assert known["runtime"] in {limit for _, limit, *_ in asked}
     status = [str(folder / "profiles" / "generic" / "status.sh")]

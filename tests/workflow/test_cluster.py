@@ -2,16 +2,18 @@
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
 import pytest
 import yaml
-from loaded import scripts
-from project import ROOT, TINY, copy_project, plan
+from project import ROOT, TINY, copy_project, environment, plan
 
-from recency.workflow import batches, cluster
+from recency.workflow import batches, cluster, cost_model
+from recency.workflow.faults import ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +35,22 @@ def asked(folder, *words):
 @pytest.mark.merge
 def test_jobs_ask_for_more_at_each_attempt(folder):
     first, third = asked(folder), asked(folder, "--attempt", "3")
-    assert first["train"] == (16_000, 24 * 60) and first["words"] == (None, None)
-    for kind in ("train", "surprisal", "regression", "estimate_ngrams"):
-        assert third[kind] == tuple(3 * each for each in first[kind]), kind
+    assert first["train"] == (16_000, cost_model.LEAST) and first["words"] == (4_000, 60)
+    assert first.pop("all") == (None, None)  # it makes nothing
+    assert len(first) > 20 and None not in sum(first.values(), ())
+    for kind, numbers in first.items():
+        if kind in cost_model.COSTS:
+            assert third[kind] == tuple(3 * number for number in numbers), kind
 
 
 @pytest.mark.merge
 @pytest.mark.parametrize("profile", ["slurm", "generic"])
-def test_a_cluster_s_profile_asks_for_all_other_jobs(folder, profile):
+def test_a_cluster_s_profile_changes_no_request(folder, profile):
     settings = yaml.safe_load((ROOT / "profiles" / profile / "config.yaml").read_text())
+    assert not settings["default-resources"].keys() & {"mem_mb", "runtime", "disk_mb"}
     defaults = [f"{name}={value}" for name, value in settings["default-resources"].items()]
     found = asked(folder, "--attempt", "2", "--default-resources", *defaults)
-    assert found["words"] == (8_000, 120) and found["train"] == (32_000, 48 * 60)
+    assert found["words"] == (8_000, 120) and found["train"] == (32_000, 120)
 
 
 @pytest.mark.merge
@@ -53,21 +59,115 @@ def test_the_command_line_overrides_a_rule(folder):
     assert found["train"] == (32_000, 7)
 
 
-def test_rules_that_open_a_network_ask_for_memory():
-    kinds = set(scripts())
-    assert kinds == set(map(batches.kind_of, kinds))  # or it would be taken for one of a batch
-    blocks = [
-        block
-        for path in (ROOT / "rules").glob("*.smk")
-        for block in re.split(r"^ *rule\b", path.read_text(), flags=re.MULTILINE)[1:]
+def programs(folder, monkeypatch, **printed):
+    """Put programs of Slurm on the PATH that print the given lines."""
+    for name, lines in printed.items():
+        (folder / name).write_text(f"#!/bin/sh\ncat <<'END'\n{lines}\nEND\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def submitted(executor="slurm", **resources):
+    """Return a workflow with one job, submitted to a cluster."""
+    job = SimpleNamespace(
+        resources=resources, rule=SimpleNamespace(name="train"), wildcards="lm=MLM", is_local=False
+    )
+    dag = SimpleNamespace(needrun_jobs=lambda: [job])
+    return SimpleNamespace(executor_plugin=SimpleNamespace(name=executor), dag=dag)
+
+
+NODES = "main*|(null)\nbig|gpu:a100:4(S:0-1),gpu:t4:1\nold|gpu:2\nold|gpu:1,nvme:9"
+
+
+@pytest.mark.parametrize(
+    ("partition", "gpus", "said"),
+    [
+        ("big", 5, ""),
+        ("big", 8, "asks for 8 GPUs, and the largest node of partition big has 5"),
+        ("old", 3, "asks for 3 GPUs, and the largest node of partition old has 2"),
+        ("main", 1, "asks for 1 GPUs, and the largest node of partition main has 0"),
+        ("main", 0, ""),
+        (None, 5, ""),
+        (None, 6, "the largest node of this cluster has 5"),
+        ("unknown", 9, ""),  # Slurm's to refuse
+    ],
+)
+def test_more_gpus_than_a_node_of_the_cluster_has(tmp_path, monkeypatch, partition, gpus, said):
+    programs(tmp_path, monkeypatch, sinfo=NODES, scontrol="")
+    workflow = submitted(gpu=gpus, slurm_partition=partition)
+    if not said:
+        return cluster.require_slurm(workflow)
+    with pytest.raises(ConfigError, match=said) as error:
+        cluster.require_slurm(workflow)
+    assert "\n" not in str(error.value)
+    cluster.require_slurm(submitted("cluster-generic", gpu=gpus, slurm_partition=partition))
+
+
+@pytest.mark.parametrize(
+    ("rules", "default", "account", "refused"),
+    [
+        ("associations,limits", "", None, True),
+        ("associations,limits", "lab", None, False),
+        ("associations,limits", "", "lab", False),
+        ("none", "", None, False),
+    ],
+)
+def test_a_cluster_that_takes_no_job_without_an_account(
+    tmp_path, monkeypatch, rules, default, account, refused
+):
+    config = f"AccountingStorageBackupHost = (null)\nAccountingStorageEnforce = {rules}\n"
+    programs(tmp_path, monkeypatch, sinfo="", scontrol=config, sacctmgr=default)
+    workflow = submitted(slurm_account=account)
+    if not refused:
+        return cluster.require_slurm(workflow)
+    with pytest.raises(ConfigError, match="without an account.*set `slurm_account`"):
+        cluster.require_slurm(workflow)
+
+
+SNAKEFILE = """
+rule all:
+    input: "a.txt", "b.txt"
+rule a:
+    output: "a.txt"
+    resources: gpu=2, mem_mb=700, runtime=9
+    shell: "touch {output}"
+rule b:
+    output: "b.txt"
+    resources: mem_mb=700, runtime=9
+    shell: "touch {output}"
+"""
+
+
+@pytest.mark.merge
+def test_the_generic_profile_s_submit_command(tmp_path):
+    """A stand-in for sbatch writes down what it is asked for; its jobs fail at once."""
+    pytest.importorskip("snakemake_executor_plugin_cluster_generic")
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    (tmp_path / "sbatch").write_text('#!/bin/sh\necho "$@" >> asked; echo 7\n')
+    (tmp_path / "profiles" / "generic" / "status.sh").write_text("#!/bin/sh\necho failed\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    words = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/generic"]
+    words += ["--retries", "0", "--keep-going", "--seconds-between-status-checks", "1"]
+    defaults = ["gpu=0", "account=lab", "partition=none"]
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    for more in ([], ["--default-resources", *defaults]):
+        subprocess.run(
+            [*words, *more],
+            cwd=tmp_path,
+            env=environment() | {"PATH": path},
+            capture_output=True,
+            check=False,
+            timeout=100,
+        )
+    lines = (tmp_path / "asked").read_text().splitlines()
+    asked = [re.split(r" --output", line)[0] for line in sorted(lines)]
+    assert asked == [
+        "--parsable --cpus-per-task=1 --mem=700 --time=9",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9 --account=lab",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9 --gpus=2",
+        "--parsable --cpus-per-task=1 --mem=700 --time=9 --gpus=2 --account=lab",
     ]
-    opening = [
-        block
-        for block in blocks
-        if re.search(r"^\s+model=lambda", block, re.MULTILINE) and "localrule: True" not in block
-    ]
-    assert len(opening) > 10
-    assert not [block[:40] for block in opening if "cluster.growing(" not in block]
 
 
 @pytest.fixture

@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import yaml
-from project import ROOT, TINY, copy_project, environment, load, merged, plan, planned
+from loaded import study_of
+from project import ROOT, TINY, copy_project, environment, load, plan, planned
 
 from recency.errors import InputError
-from recency.workflow import costs, stored_parts, targets
+from recency.workflow import cost_model, costs, stored_parts, targets
 
 pytestmark = pytest.mark.xdist_group("listing")
 
@@ -72,8 +74,8 @@ def test_every_target_has_its_line_and_cost(tiny):
             assert target.line in of[target.name]
     assert "no plan" not in "\n".join(of.values())
     assert re.search(r"estimated \d+ (s|min)$", of["simulated"])
-    assert "10 trainings on a GPU of unknown time" in of["wm_figure1"]
-    assert "of unknown time" in of["search_dVM"]
+    assert re.search(r"estimated .* of which a GPU computes [\d.]+ h", of["wm_figure1"])
+    assert re.search(r"estimated [\d.]+ h", of["search_dVM"])
     assert of["exp1"].endswith("(without Brown, GECO, Dundee: missing)")
 
 
@@ -87,10 +89,6 @@ def test_all_of_them_and_the_internal_rules(project):
     assert "Train a language model on a token stream" in of["train"]
     assert re.search(r"\d+ jobs?[:;]", of["export_provo"])
     assert "what `run` selects: exp2" in of["all"]
-
-
-def study_of(overlay):
-    return merged(load(*TINY), yaml.safe_load(overlay))
 
 
 @pytest.mark.parametrize(
@@ -135,15 +133,24 @@ def test_a_dataset_and_an_lm_of_one_name_are_refused(project):
     assert "lms → dVM-I: a dataset is also called 'dVM-I'" in run.stdout
 
 
+def job(rule, output=(), **wildcards):
+    return SimpleNamespace(
+        rule=SimpleNamespace(name=rule, output=[], script="x"),
+        wildcards=SimpleNamespace(**wildcards),
+        output=list(map(str, output)),
+    )
+
+
 def test_times_are_those_of_finished_jobs(tmp_path):
-    config = load(*TINY)
-    timing = costs.Timing(config, tmp_path, tmp_path)
-    estimate, measured = timing.training("Pythia")
-    assert not measured and estimate == timing.operations("Pythia") / costs.FLOPS["fp32"]
-    tokens, parameters = 40 * 4 * 64, 12 * 1 * 16**2 + 2 * 400 * 16
-    assert timing.operations("Pythia") == 6 * parameters * tokens
+    study = study_of(load(*TINY))
+    timing = costs.Timing(study, tmp_path, tmp_path)
+    time = timing.job(job("train", lm="Pythia"))
+    tokens, parameters = 40 * 4 * 64, 1 * 16 * (4 * 16 + 2 * 32) + 2 * 400 * 16
+    assert timing.model.loads.training("Pythia") == 6 * parameters * tokens
+    assert time.core == pytest.approx(cost_model.OPEN + 6 * parameters * tokens / 0.7e11)
+    assert not time.measured and time.gpu == 0
     fits = tmp_path / "regression" / "spr"
-    assert timing.part("regression", fits) == (costs.SECONDS["regression"], False)
+    assert timing.part("regression", fits) == (None, False)
     path = tmp_path / "train" / "ALiBi-mix-TI.tsv"
     path.parent.mkdir()
     path.write_text("s\th:m:s\n40\t0\n")
@@ -152,11 +159,11 @@ def test_times_are_those_of_finished_jobs(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
         stored_parts.keep(stored_parts.Part(name, (path,), "key"), seconds)
-    timing = costs.Timing(config, tmp_path, tmp_path)
-    assert timing.training("Pythia") == (40, True)  # of the same size, and on one core
-    assert timing.training("reader") == (40, True)
-    assert timing.training("GPT-2") == (None, False)
-    assert (timing.named("GPT-2"), timing.named("Pythia")) == ("training on a GPU", "training")
+    timing = costs.Timing(study, tmp_path, tmp_path)
+    for lm in ("Pythia", "reader"):  # of the same size, and on one core
+        assert timing.job(job("train", lm=lm)) == cost_model.Time(40, 0, 40, True)
+    time = timing.job(job("train", lm="GPT-2"))  # on a GPU, where none has finished
+    assert not time.measured and time.gpu == time.wall == time.core > 1000
     assert timing.part("regression", fits / "simulated") == (4, True)
     assert timing.part("regression", fits / "new") == (6, False)
 
@@ -169,10 +176,10 @@ def test_a_cost_in_words():
         "1,201 jobs: 1 of 3 trainings, 1,200 of 1,300 regressions, 2 GB to fetch; 60 min"
     )
     assert costs._counted(2, "crossed bootstrap") == "2 crossed bootstraps"
-    assert costs._counted(2, "training on a GPU") == "2 trainings on a GPU"
+    assert costs._counted(2, "list of words") == "2 lists of words"
     assert costs.Cost(every).line(2) == "made (1,305 jobs: 3 trainings, 1,300 regressions)"
-    cost = costs.Cost(every, left, 1e6, measured=False, unknown=Counter({"job of bias_search": 2}))
-    assert cost.line(1).endswith("; estimated 277.8 h and 2 jobs of bias_search of unknown time")
+    cost = costs.Cost(every, left, 1e6, gpu_seconds=7200.0, measured=False)
+    assert cost.line(1).endswith("; estimated 277.8 h, of which a GPU computes 2.0 h")
 
 
 @pytest.fixture

@@ -46,6 +46,19 @@ def test_trainings_on_a_processor_need_no_gpu():
     assert paper({"Pythia": "cores"}, [], config=config).gpu == ["Pythia"]
 
 
+def test_a_training_for_more_gpus_than_there_are():
+    config = load()
+    config["recipes"]["pythia"]["gpus"] = 8
+    needed = paper(config=config)
+    assert (needed.gpus, needed.gpus_for) == (8, "Pythia")
+    said = machine.shortages(needed, Machine(gpus=4, disk=500e9, memory=64e9))
+    (line,) = said
+    assert line.startswith(
+        "8 GPUs, for the recipe's `gpus` in the training of Pythia: this machine has 4"
+    )
+    assert machine.shortages(needed, Machine(gpus=8, disk=500e9, memory=64e9)) == []
+
+
 def test_a_machine_that_cannot_is_told_everything_at_once():
     config = load()
     with pytest.raises(InputError) as told:
@@ -84,31 +97,6 @@ def test_smaller_studies_are_those_of_the_configs(tmp_path):
     )
     found = machine.smaller_studies(load(), tmp_path)
     assert found == [("./run --cores all --configfile config.mine.yaml", "mine")]
-
-
-def tool(folder, text):
-    """Put a program called nvidia-smi on a PATH of its own."""
-    folder.mkdir()
-    path = folder / "nvidia-smi"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-def test_gpus_are_counted(tmp_path):
-    two = tool(tmp_path / "two", "echo 'GPU 0: A (UUID: x)'; echo 'GPU 1: B (UUID: y)'")
-    broken = tool(tmp_path / "broken", "echo 'GPU 0: no driver'; exit 9")
-    assert machine.gpus(two, tmp_path) == 2
-    assert machine.gpus(broken, tmp_path) == 0
-    assert machine.gpus({"PATH": str(tmp_path)}, tmp_path) == 0
-    (tmp_path / "dev").mkdir()
-    for name in ("nvidia0", "nvidiactl", "nvidia-uvm"):
-        (tmp_path / "dev" / name).touch()
-    assert machine.gpus({"PATH": str(tmp_path)}, tmp_path) == 1
-    assert machine.gpus(broken, tmp_path) == 1
-    for hidden in ("", "-1"):
-        assert machine.gpus(two | {"CUDA_VISIBLE_DEVICES": hidden}, tmp_path) == 0
-    assert machine.gpus(two | {"CUDA_VISIBLE_DEVICES": "0,1"}, tmp_path) == 2
 
 
 def test_memory_and_disk_of_this_machine(tmp_path):

@@ -1,10 +1,13 @@
-"""Resources of jobs on a cluster, and removal of queued jobs of a killed run."""
+"""Requests that a cluster cannot meet, and removal of queued jobs of a killed run."""
 
+import getpass
+import re
 import subprocess
 import time
-from collections.abc import Callable
 
 from snakemake.logging import logger
+
+from recency.workflow.faults import ConfigError
 
 #: Seconds for a job to save its state and exit, in addition to Slurm's KillWait (default 30).
 PATIENCE = 120.0
@@ -12,19 +15,52 @@ PATIENCE = 120.0
 ALIVE = "PENDING,RUNNING,SUSPENDED,COMPLETING,CONFIGURING,STOPPED,REQUEUED,RESIZING"
 
 
-def growing(mem_mb: int, runtime: int) -> dict[str, Callable]:
-    """Return a rule's resources, multiplied by the number of the attempt.
+def require_slurm(workflow) -> None:
+    """Refuse a run on Slurm with a job for more GPUs than a node has, or without a required account."""
+    if getattr(workflow.executor_plugin, "name", "") != "slurm":
+        return
+    jobs = list(workflow.dag.needrun_jobs())
+    most: dict[str, int] = {}
+    for line in _lines("sinfo", "-h", "-N", "-o", "%P|%G"):
+        partition, _, gres = line.partition("|")
+        counts = re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres)
+        for name in (partition.rstrip("*"), ""):
+            most[name] = max(most.get(name, 0), sum(map(int, counts)))
+    for job in jobs:
+        asked, partition = job.resources.get("gpu") or 0, job.resources.get("slurm_partition") or ""
+        if asked > most.get(partition, asked):
+            where = f"of partition {partition}" if partition else "of this cluster"
+            raise ConfigError(
+                f"nothing was started: {job.rule.name} {job.wildcards} asks for {asked} GPUs, and the largest "
+                f"node {where} has {most[partition]}; set `gpus` of its recipe to that, or another partition"
+            )
+    if any(not job.resources.get("slurm_account") for job in jobs if not job.is_local) and (
+        _needs_account()
+    ):
+        raise ConfigError(
+            "nothing was started: this cluster takes no jobs without an account, and you have no default "
+            "one; set `slurm_account` in profiles/slurm/config.yaml (`sacctmgr show associations user=$USER` "
+            "lists yours)"
+        )
 
-    Parameters
-    ----------
-    mem_mb, runtime
-        Memory in MB and run time in minutes of the first attempt. A training that reaches its time
-        limit saves its state and continues at the next attempt. docs/scaling.md lists measured values.
-    """
-    return {
-        "mem_mb": lambda wildcards, attempt: mem_mb * attempt,
-        "runtime": lambda wildcards, attempt: runtime * attempt,
-    }
+
+def _needs_account() -> bool:
+    """Return whether Slurm refuses jobs without an account, and the user has no default account."""
+    lines = _lines("scontrol", "show", "config")
+    rules = next((line for line in lines if line.startswith("AccountingStorageEnforce ")), "")
+    if not re.search(r"\b(associations|limits|qos|safe|all)\b", rules):
+        return False
+    words = ("sacctmgr", "-n", "-P", "show", "user", getpass.getuser(), "format=DefaultAccount")
+    return not any(map(str.strip, _lines(*words)))
+
+
+def _lines(*words: str) -> list[str]:
+    """Return the lines that a program prints; none if it is missing or fails."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def end_orphans(workflow) -> None:

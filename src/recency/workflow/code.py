@@ -35,6 +35,7 @@ EXEMPT = {
     "recency.public": "loads public names for users",
     "recency.attention.short_texts": "texts and tolerances by which a network is refused",
     "recency.damage": "names a damaged file in an error",
+    "recency.devices": "reserves GPUs, whose results differ by rounding alone",
     "recency.digests": "SHA-256 of files, for recency.lineage",
     "recency.errors": "the error class; modules that raise it are tracked",
     "recency.history": "provenance of a model, written next to it and compared with texts",

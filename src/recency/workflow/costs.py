@@ -1,100 +1,69 @@
 """Remaining cost of each target of a study: jobs by kind, downloads, and hours on this machine.
 
 Snakemake plans all targets at once; the cost of a target is that of the jobs it depends on. Hours are
-computed from benchmarks of finished jobs in the study's results, or, without benchmarks, from the
-constants below; the latter are marked as estimates.
+computed from benchmarks of finished jobs in the study's results or, without benchmarks, by the cost
+model, and are then marked as estimates.
 """
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from statistics import mean
 
-from recency import config as configuration
-from recency.evaluations import registry
-from recency.workflow import batches, machine, snakemake_patches, stored_parts
+from recency.workflow import batches, cost_model, machine, snakemake_patches, stored_parts
+from recency.workflow.cost_model import Time
 from recency.workflow.targets import targets
 
-FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
-"""Floating-point operations per second and core of a training (docs/scaling.md)."""
-START = 2.0
-"""Core seconds in which a job starts and imports its modules."""
-SECONDS = {"regression": 3.0, "surprisal": 10.0, "other": 5.0}
-"""Core seconds of a fit, of scoring a dataset, and of other jobs, without benchmarks."""
-LONG = 8 * 60
-"""Requested minutes of a rule from which the time of a job without a benchmark is unknown."""
-KINDS = {
-    "train": "training",
-    "surprisal": "surprisal",
-    "surprisal_table": "surprisal",
-    "ngram_surprisal": "surprisal",
-    "frequency_surprisal": "surprisal",
-    "ngram_lm_surprisal": "surprisal",
-    "mix_surprisal": "surprisal",
-    "regression": "regression",
-    "nested_regression": "regression",
-    "crossed_bootstrap": "crossed bootstrap",
-}
-"""Rule → the kind of job that is counted separately; evaluations add their own (`jobs`)."""
+LONG = 60.0
+"""Core seconds of a job from which it decides whether a total is an estimate."""
 
 
 @cache
-def kinds() -> dict[str, tuple[str, float]]:
-    """Return rule → the kind of job that is counted separately, and its core seconds without benchmarks."""
-    counted = {rule: (kind, SECONDS.get(kind, SECONDS["other"])) for rule, kind in KINDS.items()}
-    for evaluation in registry.evaluations().values():
-        counted |= evaluation.jobs
-    return counted | {"download": ("download", 0.0)}
+def kinds() -> dict[str, str]:
+    """Return rule → the kind of job that is counted separately."""
+    return {rule: cost.kind for rule, cost in cost_model.by_rule().items() if cost.kind}
 
 
 @dataclass
 class Cost:
-    """Cost of a target: all and remaining jobs by kind, core seconds, bytes to download.
+    """Cost of a target: all and remaining jobs by kind, seconds of cores and GPUs, bytes to download.
 
-    `measured`: whether times of trainings and regressions are from benchmarks; `unknown`: number of
-    possibly long jobs without a benchmark; `unplanned`: the reason if the target cannot be planned.
+    `measured`: whether times of trainings and regressions are from benchmarks; `unplanned`: the
+    reason if the target cannot be planned.
     """
 
     all: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    gpu_seconds: float = 0.0
     measured: bool = True
-    unknown: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     unplanned: str = ""
 
     def line(self, cores: int) -> str:
-        """Return the cost in words, with the time on this many cores."""
+        """Return the cost in words, with the time on this many cores, and of GPUs."""
         if self.unplanned:
             return f"no plan: {self.unplanned}"
         if not self.left:
             return f"made ({_jobs(self.all)})"
         fetched = f", {self.bytes / 1e9:,.2g} GB to fetch" if self.bytes >= 5e6 else ""
-        return f"{_jobs(self.left, self.all)}{fetched}; {self._time(cores)}"
-
-    def _time(self, cores: int) -> str:
         about = "" if self.measured else "estimated "
-        text = f"{about}{duration(self.seconds / cores)}"
-        if not self.unknown:
-            return text
-        what = ", ".join(_counted(number, name) for name, number in self.unknown.items())
-        return f"{text} and {what} of unknown time"
+        time = f"{about}{duration(self.seconds / cores)}"
+        if self.gpu_seconds:
+            time += f", of which a GPU computes {duration(self.gpu_seconds)}"
+        return f"{_jobs(self.left, self.all)}{fetched}; {time}"
 
 
-@dataclass
 class Timing:
-    """Times of jobs, from benchmarks of finished ones, stored parts and the config."""
+    """Times of jobs, from benchmarks of finished ones, stored parts and the cost model."""
 
-    config: Mapping
-    benchmarks: Path
-    results: Path
-
-    def __post_init__(self):
+    def __init__(self, study, benchmarks: Path, results: Path):
+        self.study, self.benchmarks, self.results = study, benchmarks, results
+        self.model = cost_model.Model(study)
         self._found: dict[str, dict[str, float]] = {}
         self._parts: dict[str, dict[Path, list[float]]] = {}
 
@@ -110,10 +79,11 @@ class Timing:
             }
         return self._found[rule]
 
-    def part(self, kind: str, folder: Path) -> tuple[float, bool]:
+    def part(self, kind: str, folder: Path) -> tuple[float | None, bool]:
         """Return core seconds of a fit or of scoring a dataset, and whether they were measured.
 
-        They are averages over finished ones in the same `folder`, else over all of the kind.
+        They are averages over finished ones in the same `folder`, else over all of the kind; None if
+        there are none.
         """
         if kind not in self._parts:
             folders = sorted((self.results / kind).rglob(stored_parts.FOLDER))
@@ -122,59 +92,52 @@ class Timing:
         every = [second for times in by_folder.values() for second in times]
         if alike := by_folder.get(folder, []):
             return mean(alike), True
-        return (mean(every), False) if every else (SECONDS[kind], False)
+        return (mean(every), False) if every else (None, False)
 
-    def training(self, lm: str) -> tuple[float | None, bool]:
-        """Return core seconds of a training (None if unknown) and whether they were measured."""
-        threads = self.config["threads"]["train"]
+    def job(self, job) -> Time:
+        """Return the time of a job: as finished ones took here, or extrapolated."""
+        time = replace(self.model.time(job.rule, job.wildcards), measured=False)
+        if (kind := batches.kind_of(job.rule.name)) == "train":
+            return self._training(job.wildcards.lm, time)
+        if kind in ("regression", "surprisal"):
+            return self._of_parts(kind, job, time)
+        if finished := self.of_rule(job.rule.name):
+            return self._measured(mean(finished.values()), time)
+        return time
+
+    def _measured(self, wall: float, time: Time, cores: int = 1) -> Time:
+        """Return the time of a job that takes `wall` seconds on one GPU, or on this many cores."""
+        core = wall if time.gpu else wall * cores
+        return Time(core, wall if time.gpu else 0.0, wall, True)
+
+    def _training(self, lm: str, time: Time) -> Time:
+        """Return the time of a training: measured, by the speed of similar trainings, or extrapolated."""
+        threads = self.study.config["threads"]["train"]
         finished = self.of_rule("train")
         if lm in finished:
-            return finished[lm] * threads, True
-        work = self.operations(lm)
-        timed = {name: self.operations(name) for name in finished if name in self.config["lms"]}
-        rates = [
-            timed[name] / finished[name] for name in timed if timed[name] and self._alike(name, lm)
-        ]
-        if work and rates:
-            return work / mean(rates) * threads, True
-        recipe = self._recipe(lm)
-        if work is None or recipe["device"] == "cuda":
-            return None, False
-        return work / FLOPS[recipe["precision"]], False
+            return self._measured(finished[lm], time, threads)
+        work = self.model.loads.training
+        timed = [name for name in finished if name in self.study.lms and self._alike(name, lm)]
+        rates = [work(name) / finished[name] for name in timed if work(name)]
+        return self._measured(work(lm) / mean(rates), time, threads) if rates else time
 
-    def operations(self, lm: str) -> float | None:
-        """Return the operations of a training: 6 per parameter and token; None if tokens are unknown."""
-        settings, config = configuration.language_model(self.config, lm), self.config
-        recipe, network = self._recipe(lm), config["architectures"][settings["architecture"]]
-        if "steps" in recipe:
-            tokens = recipe["steps"] * recipe["batch_sequences"] * recipe["sequence_length"]
-        else:
-            tokens = recipe["epochs"] * self._tokens(settings)
-        vocabulary = config["tokenizers"][settings["tokenizer"]].get("vocabulary", 50_000)
-        width = network.get("width", 0)
-        parameters = 12 * network.get("layers", 1) * width**2 + 2 * vocabulary * width
-        return 6.0 * parameters * tokens or None
-
-    def _tokens(self, settings: Mapping) -> float:
-        """Return the number of tokens of an LM's text: counted, or from the corpus's `words`."""
-        corpus, tokenizer = settings["corpus"], settings["tokenizer"]
-        info = self.results / "corpora" / corpus / "tokens" / f"{tokenizer}.json"
-        if info.exists():
-            return json.loads(info.read_text())["tokens"]
-        words = str(self.config["corpora"][corpus].get("words", ""))
-        size = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}.get(words[-1:].upper(), 0)
-        return 1.3 * float(words[:-1]) * size if size else 0.0
-
-    def named(self, lm: str) -> str:
-        """Return the kind of a training by device."""
-        return "training on a GPU" if self._recipe(lm)["device"] == "cuda" else "training"
-
-    def _recipe(self, lm: str) -> Mapping:
-        return self.config["recipes"][configuration.language_model(self.config, lm)["recipe"]]
+    def _of_parts(self, kind: str, job, time: Time) -> Time:
+        """Return the time of the missing parts of a job, or of all parts if none is missing."""
+        ending = {"regression": ".json", "surprisal": ".parquet"}[kind]
+        files = [Path(path) for path in job.output if path.endswith(ending)]
+        left = [path for path in files if not path.exists()] or files
+        parts = [self.part(kind, path.parent) for path in left]
+        if any(seconds is None for seconds, _ in parts):
+            share = len(left) / len(files)
+            return Time(time.core * share, time.gpu * share, time.wall * share, False)
+        wall = cost_model.START + sum(seconds for seconds, _ in parts)
+        return Time(wall, wall if time.gpu else 0.0, wall, all(known for _, known in parts))
 
     def _alike(self, one: str, other: str) -> bool:
-        keys = ("device", "precision")
-        return all(self._recipe(one)[key] == self._recipe(other)[key] for key in keys)
+        recipes = [
+            self.study.config["recipes"][self.study.lms[lm]["recipe"]] for lm in (one, other)
+        ]
+        return all(recipes[0][key] == recipes[1][key] for key in ("device", "precision"))
 
 
 def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
@@ -227,7 +190,7 @@ def of_run(workflow, study) -> tuple[Cost, dict[int, tuple[str, float]]]:
 
 def _timing(study) -> Timing:
     benchmarks, results = map(study.resolve, ("<benchmarks>", "<results>"))
-    return Timing(study.config, Path(benchmarks), Path(results))
+    return Timing(study, Path(benchmarks), Path(results))
 
 
 def _cost(dag, target, study, timing: Timing) -> Cost:
@@ -246,7 +209,7 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
     """Add a job to a target's cost; return its kind, "" for a job without a script."""
     if job.rule.norun:
         return ""
-    kind, _ = kinds().get(batches.kind_of(job.rule.name), ("other", 0.0))
+    kind = kinds().get(batches.kind_of(job.rule.name), "other")
     cost.all[kind] += 1
     if not dag.needrun(job):
         return kind
@@ -256,43 +219,12 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
             study.files.described[f"<resources>/downloads/{job.wildcards.file}"]
         )
         return kind
-    seconds, measured = _of_job(kind, job, timing)
-    if seconds is None:
-        what = (
-            timing.named(job.wildcards.lm)
-            if kind == "training"
-            else f"job of {batches.kind_of(job.rule.name)}"
-        )
-        cost.unknown[what] += 1
-    cost.seconds += seconds or 0.0
+    time = timing.job(job)
+    cost.seconds += time.core
+    cost.gpu_seconds += time.gpu
     # Only long jobs decide whether the total is an estimate.
-    cost.measured &= measured or kind not in ("training", "regression")
+    cost.measured &= time.measured or (kind != "training" and time.wall < LONG)
     return kind
-
-
-def _of_job(kind: str, job, timing: Timing) -> tuple[float | None, bool]:
-    """Return the core seconds of a job (None if unknown) and whether they were measured."""
-    if kind == "training":
-        return timing.training(job.wildcards.lm)
-    if (what := batches.kind_of(job.rule.name)) in ("regression", "surprisal"):
-        return _of_parts(what, job, timing)
-    if finished := timing.of_rule(job.rule.name):
-        return mean(finished.values()), True
-    if kind == "other" and job.resources.get("runtime", 0) >= LONG:
-        return None, False
-    _, seconds = kinds().get(batches.kind_of(job.rule.name), (kind, SECONDS["other"]))
-    return seconds, False
-
-
-def _of_parts(what: str, job, timing: Timing) -> tuple[float, bool]:
-    """Return the core seconds of the missing parts of a job, or of all parts if none is missing."""
-    endings = {"regression": ".json", "surprisal": ".parquet"}
-    files = [Path(path) for path in job.output if path.endswith(endings[what])]
-    left = [path for path in files if not path.exists()] or files
-    estimates = [timing.part(what, path.parent) for path in left]
-    return START + sum(seconds for seconds, _ in estimates), all(
-        measured for _, measured in estimates
-    )
 
 
 def _seconds(path: Path) -> float | None:
@@ -308,7 +240,7 @@ def _seconds(path: Path) -> float | None:
 def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
     """Format numbers of jobs: `45 jobs: 2 trainings, 12 of 20 regressions`."""
     parts = []
-    for kind in dict.fromkeys(kind for kind, _ in kinds().values()):
+    for kind in dict.fromkeys(kinds().values()):
         if counts[kind]:
             whole = of[kind] if of else counts[kind]
             number = f"{counts[kind]:,} of " if whole != counts[kind] else ""

@@ -7,10 +7,10 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from recency import damage, heap, lineage
+from recency import damage, devices, heap, lineage
 from recency.errors import InputError, with_page
 
 #: System error → description and way out.
@@ -34,7 +34,7 @@ AGAIN = "then repeat the command, which continues from the completed jobs"
 def logged(log: str | os.PathLike) -> Iterator[None]:
     """Write stderr and tracebacks to the rule's log; for an InputError, only the message.
 
-    The job's inputs are compared with their records before, and its outputs recorded after it.
+    Inside, the process has as many GPUs as the rule asks for, each locked, and sees no others. The job's inputs are compared with their records before, and its outputs recorded after it.
     System errors (disk, memory, permissions) and damaged inputs are also explained in a line below the
     traceback, or on the terminal if the log cannot be written.
     """
@@ -53,7 +53,8 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
     try:
         job = getattr(sys.modules.get("__main__"), "snakemake", None)
         digests = lineage.require(job.input, job.output) if job else {}
-        yield
+        with devices.reserved(job.resources.get("gpu", 0)) if job else nullcontext():
+            yield
         if job:
             lineage.write(job, digests)
     except InputError as error:

@@ -68,12 +68,11 @@ def _rows(
 
 def _notes(estimates: Iterable[Cost], everything: bool) -> list[str]:
     """Return notes on the times and on further listings."""
-    rate = f"{costs.FLOPS['fp32']:.1e} operations a second and core"
     notes = []
     if any(cost.left and not cost.measured for cost in estimates):
         notes.append(
-            f"estimated: trainings from their tokens at {rate} in fp32, twice that in bf16, fits at "
-            f"{costs.SECONDS['regression']:.0f} s; after the first finished jobs, from their times"
+            "estimated: from the jobs' work and measured costs (docs/scaling.md), on GPUs from estimated "
+            "ones; after the first finished jobs, from their times"
         )
     if not everything:
         notes.append("each check, export and internal rule: ./run --list all")

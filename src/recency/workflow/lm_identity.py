@@ -9,7 +9,7 @@ from recency.workflow.lint import Plan
 #: Keys that do not affect any value.
 ABOUT = {"label", "licence", "cite", "accept", "note", "words", "language", "memory"}
 #: Keys of a recipe that do not affect the comparison of two trainings.
-OF_RUN = {"checkpoints", "validation", "device", "micro_batch", "precision", "lossy"}
+OF_RUN = {"checkpoints", "validation", "device", "gpus", "micro_batch", "precision", "lossy"}
 #: Form of bias → (parameter, value) that leaves attention as it is.
 IDLE = {
     "exponential": ("weight", 0),

@@ -1,19 +1,18 @@
 """Compare the resources that a run needs with those of this machine, before any job.
 
-Nothing here imports torch: GPUs are detected through the system.
+Nothing here imports torch.
 """
 
-import glob
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from recency import devices
 from recency.errors import InputError
 
 GIGABYTE = 1e9
@@ -30,9 +29,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class Needs:
-    """Resources that jobs need: LMs that train on a GPU, disk and memory in bytes with reasons."""
+    """Resources that jobs need: LMs that train on a GPU, disk and memory in bytes with reasons.
+
+    `gpus` is the largest number of GPUs of one job, of the LM `gpus_for`.
+    """
 
     gpu: list[str] = field(default_factory=list)
+    gpus: int = 0
+    gpus_for: str = ""
     disk: float = 0.0
     disk_for: str = ""
     memory: float = 0.0
@@ -43,25 +47,7 @@ def here(folder: str | Path, environment: Mapping[str, str] = os.environ) -> Mac
     """Return this machine's resources; disk is that of `folder` or its nearest existing parent."""
     folder = Path(folder).absolute()
     folder = next(path for path in (folder, *folder.parents) if path.exists())
-    return Machine(gpus(environment), shutil.disk_usage(folder).free, memory())
-
-
-def gpus(environment: Mapping[str, str] = os.environ, root: str | Path = "/") -> int:
-    """Count the GPUs that a job would see, by nvidia-smi or the system's device files."""
-    if environment.get("CUDA_VISIBLE_DEVICES", "all").strip() in ("", "-1", "NoDevFiles"):
-        return 0
-    if tool := shutil.which("nvidia-smi", path=environment.get("PATH", "")):
-        try:
-            done = subprocess.run(
-                [tool, "-L"], capture_output=True, text=True, timeout=20, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            done = None
-        if done and done.returncode == 0:
-            return len(re.findall(r"^GPU \d", done.stdout, re.MULTILINE))
-    # /dev/kfd: AMD's, which PyTorch calls cuda as well.
-    devices = glob.glob(f"{root}/dev/nvidia[0-9]*") or glob.glob(f"{root}/dev/kfd")
-    return len(devices)
+    return Machine(len(devices.visible(environment)), shutil.disk_usage(folder).free, memory())
 
 
 def memory(limit: str | Path = "/sys/fs/cgroup/memory.max") -> float:
@@ -111,10 +97,14 @@ def needs(
     disk, disk_for = max((fetched, "downloads"), (study, "downloads, tokens and results"))
     estimated = {f"unigrams → {name}": config["unigrams"][name] for name in unigrams}
     estimated |= {f"lms → {name} → ngram": config["lms"][name]["ngram"] for name in ngram_lms}
-    sorting = {where: _bytes(entry.get("memory", "1G")) for where, entry in estimated.items()}
+    sorting = {where: parse_size(entry.get("memory", "1G")) for where, entry in estimated.items()}
     largest = max(sorting, key=sorting.get, default="")
+    together = {lm: config["recipes"][trained[lm]].get("gpus", 1) for lm in gpu}
+    most = max(together, key=together.get, default="")
     return Needs(
         gpu=gpu,
+        gpus=together.get(most, 0),
+        gpus_for=most,
         disk=max(0.0, disk),
         disk_for=disk_for,
         memory=sorting.get(largest, 0.0),
@@ -122,7 +112,7 @@ def needs(
     )
 
 
-def _bytes(text: str) -> float:
+def parse_size(text: str) -> float:
     """Parse a size in the config's notation: 100M, 8G."""
     return float(text[:-1]) * {"M": 1e6, "G": 1e9}[text[-1]]
 
@@ -134,6 +124,11 @@ def shortages(needed: Needs, machine: Machine) -> list[str]:
         some = ", ".join(needed.gpu[:3]) + (" …" if len(needed.gpu) > 3 else "")
         many = f"{len(needed.gpu)} trainings" if len(needed.gpu) > 1 else "a training"
         lacking.append(f"a GPU, for {many} with `device: cuda` ({some}): this machine has none")
+    elif needed.gpus > machine.gpus:
+        lacking.append(
+            f"{needed.gpus} GPUs, for the recipe's `gpus` in the training of {needed.gpus_for}: this "
+            f"machine has {machine.gpus}; a smaller number gives the same results but for rounding"
+        )
     for what, need, there, reason in (
         ("of free disk", needed.disk, machine.disk, needed.disk_for),
         ("of memory", needed.memory, machine.memory, needed.memory_for),

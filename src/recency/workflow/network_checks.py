@@ -94,6 +94,7 @@ def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
         )
     if (many := recipe["micro_batch"] * length) > MOST_TOKENS:
         yield f"{where} → micro_batch: {many:.0e} tokens at once; the maximum is {MOST_TOKENS:.0e}"
+    yield from _gpus(where, recipe)
     if steps is None:
         return
     warmup = recipe.get("warmup_steps", 0)
@@ -108,6 +109,23 @@ def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
         yield (
             f"{where} → validation → tokens: {validation:,} do not fill a sequence of {length:,} and "
             "its last target"
+        )
+
+
+def _gpus(where: str, recipe: Mapping) -> Iterator[str]:
+    """Yield a number of GPUs that a recipe's training cannot use."""
+    gpus, parts = (
+        recipe.get("gpus", 1),
+        math.ceil(recipe["batch_sequences"] / recipe["micro_batch"]),
+    )
+    if gpus > 1 and recipe["device"] == "cpu":
+        yield f"{where} → gpus: {gpus} GPUs with `device: cpu`; use `device: cuda`, or remove `gpus`"
+    elif gpus > 1 and recipe["order"] == "streams":
+        yield f"{where} → gpus: `order: streams` trains on one GPU, where its states are; remove `gpus`"
+    elif gpus > parts:
+        yield (
+            f"{where} → gpus: a step has {parts} micro-batches to divide among {gpus} GPUs; use a smaller "
+            "`micro_batch`, or fewer GPUs"
         )
 
 

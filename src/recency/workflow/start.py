@@ -17,6 +17,7 @@ from recency.workflow import (
     checks,
     cluster,
     code,
+    cost_model,
     costs,
     failed,
     installed,
@@ -165,11 +166,19 @@ def complete_rules(study: Study, workflow, root: str) -> None:
         return products.chosen(study, rule, wildcards)
 
     code.track(rules, chosen, memory=Path(".snakemake", "recency-code.json"))
+    cost_model.Model(study).request(rules, workflow)
     timings.track(rules)
     snakemake_patches.record_finished_jobs_only()
     results_folder.require_owner(study, workflow)
     keep_handlers(study, workflow)
     say_doubts(study, workflow, require_targets(study, workflow))
+
+
+def limit_gpus(workflow, count: int) -> None:
+    """Limit a run's parallel jobs to the GPUs of this machine, unless `--resources gpu=N` does."""
+    if count and "gpu" not in workflow.global_resources:
+        workflow.register_resource("gpu", count)
+        workflow.scheduler.global_resources["gpu"] = count
 
 
 def named_files(study: Study) -> str:
@@ -248,10 +257,12 @@ def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     require_machine(study, workflow)
     if _samples_here(workflow):
         installed.require_brms()
+    cluster.require_slurm(workflow)
     cluster.end_orphans(workflow)
     if workflow.local_exec:
         # The limit is for a cluster's queue; locally its waiting loop takes 40 % of a core.
         workflow.scheduler.job_rate_limiter = None
+        limit_gpus(workflow, cost_model.gpus_here())
     results_folder.open_records(study, workflow)
     tidy(study, workflow)
     say_what(study, workflow, logs)

@@ -224,10 +224,10 @@ class Study(Ranked, Absent, Linted):
         unigram = lossy.get("unigram", self.scale["unigram"])
         return [f"<results>/surprisal/{unigram}/{dataset}.parquet" for dataset in datasets]
 
-    def gpus(self, lm: str) -> int:
-        """Return the number of GPUs of an LM's training."""
-        cuda = self.config["recipes"][self.lms[lm]["recipe"]]["device"] == "cuda"
-        return self.config.get("gpus", 1) if cuda else 0
+    def recipe(self, lm: str) -> dict:
+        """Return the recipe of an LM's training, without `gpus`, which its job asks for."""
+        recipe = self.config["recipes"][self.lms[lm]["recipe"]]
+        return {key: value for key, value in recipe.items() if key != "gpus"}
 
     def weights(self, name: str) -> list[str]:
         """Return the files of an LM's weights: its own, another LM's, or none for external ones."""

@@ -73,5 +73,4 @@ EVALUATION = Evaluation(
         "base_observations": lambda study, experiment: _files(study, experiment, "base", "parquet"),
     },
     problems=_problems,
-    jobs={"cross_validation": ("cross-validation", 30.0)},
 )
