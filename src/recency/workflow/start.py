@@ -316,10 +316,7 @@ def fail(workflow, logs: Iterable[str]) -> None:
 
 
 def say_why(logs: Iterable[str]) -> None:
-    """Log the likely reason for jobs that were killed by a signal, and how to continue.
-
-    `logs` are Snakemake's of this run. Killed jobs cannot log it themselves.
-    """
+    """Log why jobs were probably killed, which they cannot log, and how to continue."""
     text = "".join(Path(log).read_text(errors="replace") for log in logs if Path(log).exists())
     for name in sorted(set(re.findall(r"died with <Signals\.(\w+)", text))):
         logger.error(f"A job was killed by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
