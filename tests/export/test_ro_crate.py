@@ -54,6 +54,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         corpora=[{"label": "Times", "cite": "Reader (2020)", "licence": "CC BY 4.0"}],
         project=str(ROOT),
         system_r=True,
+        texts_and_times=True,
     )
     with zipfile.ZipFile("results/rocrate.zip") as archive:
         assert archive.read("experiments/mine/figure.svg") == b"<svg/>"
