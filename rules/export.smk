@@ -171,10 +171,10 @@ rule fitted_nested_data:
 # The run of `all` with its inputs, as an RO-Crate: recency.export.ro_crate.
 rule rocrate:
     input:
+        **exports.crate_corpora(study),
         results=products.of_run(study),
         report="<results>/report.html",
         summary="<results>/summary.txt",
-        **exports.crate_corpora(study),
     output:
         "<results>/rocrate.zip",
     log:
