@@ -119,7 +119,7 @@ def main(
     crate.add_file(io.StringIO(named(records)), lineage.EXPORTED)
     used = [crate.add_file(settings, "config.yaml")]
     pins = [*sorted(Path(project).glob("envs/*.yaml")), Path(project) / "requirements.lock"]
-    used += [crate.add_file(path, f"software/{path.name}") for path in pins]
+    used += [crate.add_file(path, f"software/{path.name}") for path in pins if path.exists()]
     used += [
         _input(crate, path, entry, named) for path, entry in inputs.items() if os.path.exists(path)
     ]

@@ -17,7 +17,8 @@ from statistics import mean
 
 from recency import config as configuration
 from recency.evaluations import registry
-from recency.workflow import batches, machine, snakemake_patches, stored_parts
+from recency.networks import hub
+from recency.workflow import batches, snakemake_patches, stored_parts
 from recency.workflow.targets import targets
 
 FLOPS = {"fp32": 1.5e11, "bf16": 3e11}
@@ -49,14 +50,14 @@ def kinds() -> dict[str, tuple[str, float]]:
     counted = {rule: (kind, SECONDS.get(kind, SECONDS["other"])) for rule, kind in KINDS.items()}
     for evaluation in registry.evaluations().values():
         counted |= evaluation.jobs
-    return counted | {"download": ("download", 0.0)}
+    return counted | dict.fromkeys(("download", "hub_checkpoint"), ("download", 0.0))
 
 
 @dataclass
 class Cost:
     """Cost of a target: all and remaining jobs by kind, core seconds, bytes to download.
 
-    `measured`: whether times of trainings and regressions are from benchmarks; `unknown`: number of
+    `unsized`: downloads whose server states no size; `measured`: whether times of trainings and regressions are from benchmarks; `unknown`: number of
     possibly long jobs without a benchmark; `unplanned`: the reason if the target cannot be planned.
     """
 
@@ -66,6 +67,7 @@ class Cost:
     measured: bool = True
     unknown: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
+    unsized: int = 0
     unplanned: str = ""
 
     def line(self, cores: int) -> str:
@@ -75,6 +77,10 @@ class Cost:
         if not self.left:
             return f"made ({_jobs(self.all)})"
         fetched = f", {self.bytes / 1e9:,.2g} GB to fetch" if self.bytes >= 5e6 else ""
+        if self.unsized:
+            fetched += (
+                f"{' and' if fetched else ','} {_counted(self.unsized, 'file')} of unknown size"
+            )
         return f"{_jobs(self.left, self.all)}{fetched}; {self._time(cores)}"
 
     def _time(self, cores: int) -> str:
@@ -252,9 +258,11 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
         return kind
     cost.left[kind] += 1
     if kind == "download":
-        cost.bytes += machine.size(
-            study.files.described[f"<resources>/downloads/{job.wildcards.file}"]
-        )
+        (name,) = job.wildcards
+        path = name if job.rule.name == "download" else f"hub/{name}{hub.SUFFIX}"
+        size = study.files.size(f"<resources>/downloads/{path}")
+        cost.bytes += size or 0
+        cost.unsized += size is None
         return kind
     seconds, measured = _of_job(kind, job, timing)
     if seconds is None:
