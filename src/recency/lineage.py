@@ -344,6 +344,11 @@ def _outside(path: str) -> str:
     return path if relative.startswith(os.pardir) else Path(relative).as_posix()
 
 
+def _is_elsewhere(name: str) -> bool:
+    """Return whether an input's path leads out of the folder of the run."""
+    return os.path.isabs(name) or name.startswith(os.pardir)
+
+
 # --- from results back to raw data ----------------------------------------------------------------
 
 
@@ -367,7 +372,7 @@ def exported(reached: Mapping[str, Record]) -> str:
     files = {}
     for file, record in sorted(reached.items()):
         outside = {
-            os.path.basename(name) if os.path.isabs(name) else name: value
+            os.path.basename(name) if _is_elsewhere(name) else name: value
             for name, value in record.outside.items()
         }
         files[file] = asdict(replace(record, outside=outside))

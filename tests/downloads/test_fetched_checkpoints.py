@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import job_server
 import pandas as pd
@@ -19,7 +21,7 @@ from recency.downloads import download, hub, stated
 from recency.errors import InputError
 from recency.networks import hub as names
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import batches, results_folder
+from recency.workflow import batches, results_folder, start
 from recency.workflow.study import Study
 
 COMMITS = {"main": "a" * 40, "step1": "b" * 40}
@@ -298,3 +300,14 @@ def test_jobs_need_no_network_after_the_downloads(study, tmp_path, monkeypatch):
         ).read_text()
     )
     assert record["identity"]["revision"] == f"owner/tiny@{'d' * 40}"
+
+
+@pytest.mark.parametrize("is_main", [True, False])
+def test_jobs_of_this_workflow_cannot_use_the_hub(tmp_path, monkeypatch, is_main):
+    for name in (names.FOLDER, "HF_HUB_OFFLINE"):
+        monkeypatch.setenv(name, "before")
+    workflow = SimpleNamespace(modifier=SimpleNamespace(is_main_snakefile=lambda: is_main))
+    study = SimpleNamespace(resolve=lambda path: path.replace("<resources>", "elsewhere"))
+    start.keep_jobs_offline(study, workflow)
+    assert os.environ[names.FOLDER] == "elsewhere/downloads/hub"
+    assert os.environ["HF_HUB_OFFLINE"] == ("1" if is_main else "before")

@@ -107,6 +107,25 @@ def packed_run(run, tmp_path, **settings):
     return "rocrate.zip"
 
 
+@pytest.mark.parametrize(
+    ("value", "stated"),
+    [
+        ("/home/jane.doe/times.csv", "times.csv"),
+        ("~/times.csv", "times.csv"),
+        ("../jane.doe/times.csv", "times.csv"),
+        ("C:\\Users\\jane.doe\\times.csv", "times.csv"),
+        ("data/supplied/times.csv", "data/supplied/times.csv"),
+        ("/", "/"),
+        ("EleutherAI/pythia-70m@main", "EleutherAI/pythia-70m@main"),
+        ({"mirror": ["/home/jane.doe/mirror"], "steps": 4}, {"mirror": ["mirror"], "steps": 4}),
+    ],
+)
+def test_folders_of_this_machine_are_left_out_of_settings(value, stated):
+    assert shareable.without_folders(value) == stated
+    text = f"see {Path.cwd()}/{'x'}"
+    assert shareable.without_folders(text) == "see x"
+
+
 PRIVATE = [*WORDS, *READERS, *TIMES, "jane"]
 
 

@@ -36,7 +36,10 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         settings="",
         sha256=lineage.digest("results/experiments/mine/figure.svg"),
         bytes=6,
-        outside={str(tmp_path / "data/supplied/text.txt"): "digest of the text"},
+        outside={
+            str(tmp_path / "data/supplied/text.txt"): "digest of the text",
+            "../jane/times.csv": "digest of the times",
+        },
     )
     lineage.store(figure, Path("results"))
     ro_crate.main(
@@ -65,7 +68,10 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         contained = set(archive.namelist())
     assert not [name for name in contained if "times" in name or "text.txt" in name]
     assert list(chain) == ["experiments/mine/figure.svg"]
-    assert chain["experiments/mine/figure.svg"]["outside"] == {"text.txt": "digest of the text"}
+    assert chain["experiments/mine/figure.svg"]["outside"] == {
+        "text.txt": "digest of the text",
+        "times.csv": "digest of the times",
+    }
     entities = {each["@id"]: each for each in graph}
     root = entities["./"]
     assert (root["name"], root["license"]) == ("mine", "cc-by-4.0")

@@ -188,10 +188,10 @@ def without_folders(value: Any) -> Any:
         return [without_folders(item) for item in value]
     if not isinstance(value, str):
         return value
-    if value.startswith("~"):
-        return PurePath(value).name
-    if PurePath(value).is_absolute() or PureWindowsPath(value).is_absolute():
-        return PureWindowsPath(value).name
+    for path in (PurePath(value), PureWindowsPath(value)):
+        leads_out = path.is_absolute() or value.startswith(("~", "../"))
+        if leads_out and len(path.parts) > 1 + path.is_absolute():  # not a mere "/"
+            return path.name
     return _without_home(value)
 
 
