@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ from recency.downloads import download, hub, stated
 from recency.errors import InputError
 from recency.networks import hub as names
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import batches, results_folder, start
+from recency.workflow import batches, costs, results_folder, start
 from recency.workflow.study import Study
 
 COMMITS = {"main": "a" * 40, "step1": "b" * 40}
@@ -311,3 +312,11 @@ def test_jobs_of_this_workflow_cannot_use_the_hub(tmp_path, monkeypatch, is_main
     start.keep_jobs_offline(study, workflow)
     assert os.environ[names.FOLDER] == "elsewhere/downloads/hub"
     assert os.environ["HF_HUB_OFFLINE"] == ("1" if is_main else "before")
+
+
+def test_a_plan_counts_the_files_of_unknown_size():
+    downloads = Counter(download=4)
+    cost = costs.Cost(all=downloads, left=downloads, bytes=28 * 10**9, unsized=1)
+    assert "28 GB to fetch and 1 file of unknown size" in cost.line(1)
+    cost = costs.Cost(all=downloads, left=downloads, unsized=2)
+    assert "4 downloads, 2 files of unknown size; " in cost.line(1)

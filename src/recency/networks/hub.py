@@ -66,8 +66,12 @@ def is_gguf(path: str | Path) -> bool:
 
 
 def is_of_hub(checkpoint: str) -> bool:
-    """Return whether a checkpoint is one of the Hub: no folder, file or embedded network."""
-    return not os.path.exists(checkpoint) and not embedded.is_embedded(checkpoint)
+    """Return whether a checkpoint is one of the Hub: no folder, file or embedded network.
+
+    A path below a folder that is here names a file that the user has yet to supply.
+    """
+    is_local = os.path.exists(checkpoint) or os.path.isdir(checkpoint.partition("/")[0] or "/")
+    return not is_local and not embedded.is_embedded(checkpoint)
 
 
 def key(checkpoint: str) -> str:
