@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any
 
-import pandas as pd
-
 OPTION = "`export: {texts_and_times: true}` in the config includes them"
 COLUMNS = frozenset(
     [
@@ -86,6 +84,8 @@ class Private:
     @classmethod
     def read(cls, words: Iterable[str | Path], responses: Iterable[str | Path]) -> Private:
         """Return those of contract 1 (`words`) and of responses."""
+        import pandas as pd  # which plans avoid
+
         listed = [pd.read_parquet(path, columns=["word"])["word"].astype(str) for path in words]
         rows = [_alphabetic(" ".join(column)) for column in listed]
         subjects = {
@@ -131,6 +131,8 @@ class Private:
 
     def column(self, table: Path) -> str:
         """Return the first column of a table with texts, readers or single responses; "" if none."""
+        import pandas as pd
+
         if table.suffix == ".csv":
             frame = pd.read_csv(table, dtype=str, keep_default_na=False)
         else:
