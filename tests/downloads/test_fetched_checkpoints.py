@@ -320,3 +320,11 @@ def test_a_plan_counts_the_files_of_unknown_size():
     assert "28 GB to fetch and 1 file of unknown size" in cost.line(1)
     cost = costs.Cost(all=downloads, left=downloads, unsized=2)
     assert "4 downloads, 2 files of unknown size; " in cost.line(1)
+
+
+def test_a_gguf_file_is_opened_by_its_path(server, tmp_path):
+    (server.folders["owner/name", COMMITS["main"]] / "small" / "x.gguf").write_text("GGUF")
+    manifest = fetch(tmp_path, "owner/name/small/x.gguf")
+    path = Path(names.fetched(manifest))
+    assert path.name == "x.gguf" and path.read_text() == "GGUF"
+    assert names.locate(path) == (str(path.parent), {"gguf_file": "x.gguf"})

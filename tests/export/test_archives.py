@@ -8,12 +8,15 @@ import pandas as pd
 import pytest
 import yaml
 from archives import holding
+from checkpoints import checkpoint
 from project import ROOT, TINY, load, snakemake
 from rocrate.rocrate import ROCrate
+from small_networks import TEXTS
 
 from recency import lineage
 from recency.evaluations.explore.packing import packed
-from recency.export import dataset, replica, ro_crate, shareable
+from recency.export import dataset, replica, ro_crate, shareable, write
+from recency.scoring.lm_spec import LMSpec
 from recency.workflow import exports, results_folder
 from recency.workflow.study import Study
 
@@ -216,6 +219,17 @@ def test_a_card_names_no_folder_of_the_user():
     config["lms"]["mine"] = {"checkpoint": "/home/jane.doe/nets/alibi", "label": "Mine"}
     about = exports.about(Study(config, ROOT), "mine")
     assert about["checkpoint"] == "alibi"
+
+
+def test_an_exported_lm_names_no_folder_of_the_user(tmp_path):
+    folder = tmp_path / "jane.doe" / "brambleton"
+    folder.mkdir(parents=True)
+    checkpoint(folder, TEXTS)
+    about = {"label": "Mine", "study": "mine", "applied": "inference", "checkpoint": "brambleton"}
+    lm = LMSpec("mine", str(folder), bias={"form": "linear", "slopes": "mix"})
+    write.main(lm, tmp_path / "exported", about=about)
+    found = holding(tmp_path / "exported", ["jane", "brambleton"])
+    assert found == {"brambleton": {"exported/README.md"}}
 
 
 @pytest.mark.merge

@@ -100,7 +100,8 @@ def fetched(manifest: str | Path) -> str:
         If a file of the list is missing or has another size: one line with the command that
         fetches it again.
     """
-    folder, listed = Path(str(manifest).removesuffix(SUFFIX)), files(manifest)["files"]
+    folder = Path(str(manifest).removesuffix(SUFFIX))
+    listed = files(manifest)["files"] if os.path.exists(manifest) else {}  # not yet, in a plan
     for name, about in listed.items():
         path = folder / name
         if not path.is_file() or path.stat().st_size != about["bytes"]:
@@ -108,5 +109,4 @@ def fetched(manifest: str | Path) -> str:
             raise InputError(
                 f"{path}: {wrong} {manifest}; to fetch it again: rm '{manifest}', and repeat the command"
             )
-    only = next(iter(listed))
-    return str(folder / only) if is_gguf(only) else str(folder)
+    return str(folder / folder.name) if is_gguf(folder) else str(folder)
