@@ -48,6 +48,7 @@ pathvars:
 
 
 study.resolve = workflow.pathvars.apply
+start.keep_jobs_offline(study, workflow)
 
 
 wildcard_constraints:

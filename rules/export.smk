@@ -66,6 +66,7 @@ rule export_dataset:
     params:
         **exports.parameters(study),
         dataset="{dataset}",
+        texts_and_times=exports.texts_and_times(study),
     script:
         "../workflow/scripts/datasets/export_dataset.py"
 
@@ -94,6 +95,7 @@ rule export_replica:
     params:
         lm="{lm}",
         datasets=lambda wildcards: exports.replica_datasets(study, wildcards.lm),
+        texts_and_times=exports.texts_and_times(study),
     script:
         "../workflow/scripts/lms/export_replica.py"
 
@@ -169,6 +171,7 @@ rule fitted_nested_data:
 # The run of `all` with its inputs, as an RO-Crate: recency.export.ro_crate.
 rule rocrate:
     input:
+        **exports.crate_corpora(study),
         results=products.of_run(study),
         report="<results>/report.html",
         summary="<results>/summary.txt",
@@ -183,5 +186,6 @@ rule rocrate:
         settings=lambda wildcards: exports.crate_settings(study),
         project=HERE,
         system_r=not workflow.deployment_settings.deployment_method,
+        texts_and_times=exports.texts_and_times(study),
     script:
         "../workflow/scripts/experiments/ro_crate.py"

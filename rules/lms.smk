@@ -1,9 +1,39 @@
 # Language models: training → surprisal of every word; or a table of surprisals. Checkpoints of a training
 # are LMs as well.
 
+from recency.networks.hub import SUFFIX
+from recency.workflow.files import HUB
+
+
+# A checkpoint of the Hub: the list of its files, which are next to it, is the input of jobs.
+rule hub_checkpoint:
+    output:
+        f"{HUB}/{{checkpoint}}{SUFFIX}",
+    log:
+        "<logs>/hub_checkpoint/{checkpoint}.log",
+    wildcard_constraints:
+        checkpoint=any_of(
+            path.removeprefix(f"{HUB}/").removesuffix(SUFFIX) for path in files.of_hub
+        ),
+    priority: 100
+    retries: 2
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        checkpoint=lambda wildcards: files.of_hub[f"{HUB}/{wildcards.checkpoint}{SUFFIX}"][
+            "checkpoint"
+        ],
+        allow_pickle=lambda wildcards: files.of_hub[f"{HUB}/{wildcards.checkpoint}{SUFFIX}"][
+            "allow_pickle"
+        ],
+    script:
+        "../workflow/scripts/lms/hub_checkpoint.py"
+
 
 rule train:
     input:
+        lambda wildcards: files.fetched(bias=study.lms[wildcards.lm]["bias"]),
         tokens=lambda wildcards: study.tokens(wildcards.lm)[0],
         info=lambda wildcards: study.tokens(wildcards.lm)[1],
         tokenizer=lambda wildcards: files.tokenizer(study.lms[wildcards.lm]["tokenizer"]),

@@ -89,3 +89,16 @@ def test_kenlm_source_is_pinned_by_checksum():
     script = (ROOT / "envs" / "kenlm.post-deploy.sh").read_text()
     assert re.search(r'^pin="kenlm==[\d.]+ --hash=sha256:[0-9a-f]{64}"$', script, re.MULTILINE)
     assert "--require-hashes" in script
+
+
+def test_every_entry_of_an_environment_is_pinned_and_was_compared_with_its_recipe():
+    table = (ROOT / "envs" / "README.md").read_text()
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| ([\w.]+) \| conda-forge/[\w-]+-feedstock", table, re.MULTILINE
+    )
+    assert len(rows) == len(dict(rows))
+    entries = set()
+    for path in (ROOT / "envs").glob("*.yaml"):
+        listed = yaml.safe_load(path.read_text())["dependencies"]
+        entries |= {entry for entry in listed if isinstance(entry, str)}
+    assert {f"{name}={version}" for name, version in rows} == entries

@@ -34,6 +34,8 @@ ROOT = "root.json"
 """File in the folder of records with their version, study and scale."""
 EXPORTED = "lineage.json"
 """File in exports with the records of everything that they were made from."""
+HUB = ".hub.json"
+"""Ending of the list of the files of a checkpoint of the Hub (recency.networks.hub)."""
 IDENTITY = ("lm", "second_lm", "dataset", "model", "seed", "draws", "step", "of")
 """Parameters of a rule that identify its outputs, in addition to its wildcards."""
 _FIT = r"(?P<design>[^/]+)/(?P<dataset>[^/]+)\.(?P<measure>\w+)/(?P<lm>[^/]+)\.(?P<model>\w+)\.\w+$"
@@ -253,6 +255,23 @@ def _present(
     return checked[root, name]
 
 
+def first(path: str | Path) -> Record | None:
+    """Return the record of a download that was here before; None for the first."""
+    root = root_of(path)
+    return read(root, inside_of(path, root)) if root else None
+
+
+def _revisions(paths: Iterable[str]) -> dict[str, str]:
+    """Return the checkpoint and commit of the Hub among the files of a job, as its identity."""
+    listed = [
+        json.loads(Path(path).read_text(encoding="utf-8"))
+        for path in paths
+        if path.endswith(HUB) and os.path.exists(path)
+    ]
+    named = (f"{found['checkpoint'].partition('@')[0]}@{found['commit']}" for found in listed)
+    return {"revision": ", ".join(named)} if listed else {}
+
+
 def write(job: Any, inputs: Mapping[str, str], adopted: bool = False) -> None:
     """Write the records of a job's outputs.
 
@@ -268,6 +287,7 @@ def write(job: Any, inputs: Mapping[str, str], adopted: bool = False) -> None:
     rule = str(getattr(job.rule, "name", job.rule))
     params = dict(job.params.items())
     scalars = {k: v for k, v in params.items() if k in IDENTITY and isinstance(v, str | int)}
+    scalars |= _revisions([*inputs, *map(str, job.output)])
     roles = {
         str(path): name
         for name, paths in job.output.items()
@@ -324,6 +344,11 @@ def _outside(path: str) -> str:
     return path if relative.startswith(os.pardir) else Path(relative).as_posix()
 
 
+def _is_elsewhere(name: str) -> bool:
+    """Return whether an input's path leads out of the folder of the run."""
+    return os.path.isabs(name) or name.startswith(os.pardir)
+
+
 # --- from results back to raw data ----------------------------------------------------------------
 
 
@@ -347,7 +372,7 @@ def exported(reached: Mapping[str, Record]) -> str:
     files = {}
     for file, record in sorted(reached.items()):
         outside = {
-            os.path.basename(name) if os.path.isabs(name) else name: value
+            os.path.basename(name) if _is_elsewhere(name) else name: value
             for name, value in record.outside.items()
         }
         files[file] = asdict(replace(record, outside=outside))

@@ -124,6 +124,7 @@ def export(made, **settings):
         surprisal=[made / "a-1.parquet"],
         scored=[],
         out=made / "out",
+        texts_and_times=True,
         **{"dataset": "made", "lms": ["a-1"], "measures": [MEASURE], "fit": None, "about": about}
         | settings,
     )
@@ -226,13 +227,14 @@ def asked_of_r(code, folder):
 @pytest.mark.apart
 def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
     where = "regression/spr/simulated_spr.SPR/Pythia.full"
+    (study / "asked.yaml").write_text("export: {texts_and_times: true}\n")
     run = snakemake(
         study,
         "--keep-going",
         "export_simulated_spr",
         "export_simulated_eye_tracking",
         f"{RESULTS}/{where}.data.parquet",
-        configs=TINY,
+        configs=[*TINY, "asked.yaml"],
     )
     assert run.returncode == 0, run.stdout[-3000:]
     assert f"In {RESULTS}/: report.html (open it in a browser), summary.txt" in run.stdout

@@ -309,7 +309,7 @@ def test_what_cannot_be_is_refused_when_the_config_is_read(overlay):
     assert_is_refused(overlay, REFUSED[overlay])
 
 
-# Export
+ASKED = {"texts_and_times": True}  # of exports
 
 
 def scored(tmp_path, words, missing=()):
@@ -324,7 +324,7 @@ def scored(tmp_path, words, missing=()):
 def test_an_exported_lm_has_the_stores_schema_and_comes_back(tmp_path, words):
     files = scored(tmp_path, words, missing=[0])
     entry = {"dataset": "mine", "name": "mills", "stimulus": "mill_{item}"}
-    exported.main(**files, out=tmp_path / "out", lm="study/dVM:2", datasets=[entry])
+    exported.main(**files, out=tmp_path / "out", lm="study/dVM:2", datasets=[entry], **ASKED)
     path = tmp_path / "out" / "mills.parquet"
     assert pq.read_schema(path).equals(WORD_SCHEMA)
     frame = pq.read_table(path).to_pandas()
@@ -357,7 +357,7 @@ def test_texts_and_words_are_those_of_the_store_word_by_word(tmp_path, words, ca
     own = words.assign(word=words.word.replace({"nobody": "Nobody"}))  # spelled otherwise
     files = scored(tmp_path, own)
     entry = {"dataset": "mine", "name": "mills", "like": True}
-    exported.main(**files, out=tmp_path / "out", lm="X", datasets=[entry], like=[like])
+    exported.main(**files, **ASKED, out=tmp_path / "out", lm="X", datasets=[entry], like=[like])
     theirs = pq.read_table(like).to_pandas().query("tag == 'gpt2_surprisal_mills'")
     frame = pq.read_table(tmp_path / "out" / "mills.parquet").to_pandas()
     keys = ["stimulus_id", "unit_index", "predictor"]

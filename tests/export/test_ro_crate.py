@@ -36,7 +36,10 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         settings="",
         sha256=lineage.digest("results/experiments/mine/figure.svg"),
         bytes=6,
-        outside={str(tmp_path / "data/supplied/text.txt"): "digest of the text"},
+        outside={
+            str(tmp_path / "data/supplied/text.txt"): "digest of the text",
+            "../jane/times.csv": "digest of the times",
+        },
     )
     lineage.store(figure, Path("results"))
     ro_crate.main(
@@ -54,6 +57,7 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         corpora=[{"label": "Times", "cite": "Reader (2020)", "licence": "CC BY 4.0"}],
         project=str(ROOT),
         system_r=True,
+        texts_and_times=True,
     )
     with zipfile.ZipFile("results/rocrate.zip") as archive:
         assert archive.read("experiments/mine/figure.svg") == b"<svg/>"
@@ -64,7 +68,10 @@ def test_a_crate_has_the_run(tmp_path, monkeypatch):
         contained = set(archive.namelist())
     assert not [name for name in contained if "times" in name or "text.txt" in name]
     assert list(chain) == ["experiments/mine/figure.svg"]
-    assert chain["experiments/mine/figure.svg"]["outside"] == {"text.txt": "digest of the text"}
+    assert chain["experiments/mine/figure.svg"]["outside"] == {
+        "text.txt": "digest of the text",
+        "times.csv": "digest of the times",
+    }
     entities = {each["@id"]: each for each in graph}
     root = entities["./"]
     assert (root["name"], root["license"]) == ("mine", "cc-by-4.0")

@@ -124,3 +124,16 @@ def test_environment_has_the_programs_that_its_scripts_start():
             lacks = {name for name in programs if PROGRAMS[name] not in installed(environment)}
             missing |= {f"{name} for {script.name} in {environment}" for name in lacks}
     assert not missing and found == set(PROGRAMS)
+
+
+def test_environments_that_compile_networks_have_a_compiler():
+    """`torch.compile` builds Triton's launchers with $CC on a GPU."""
+    compiling = set()
+    for environment, all_of in scripts().items():
+        for script in all_of:
+            modules = [path for path in closure(script).values() if path.suffix == ".py"]
+            if any("torch.compile(" in path.read_text(encoding="utf-8") for path in modules):
+                compiling.add(environment)
+    with_network = {name for name in compiling if "torch" in installed(name)}
+    assert with_network == {"lm", "search"}
+    assert all("cxx-compiler" in installed(name) for name in with_network)

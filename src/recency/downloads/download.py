@@ -5,10 +5,12 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
+from recency.downloads import stated
 from recency.downloads.internet import CHUNK, Expected, download
 from recency.errors import InputError
 from recency.files import atomic
@@ -31,6 +33,7 @@ def main(
     stand_in: Mapping[str, str] | None = None,
     local: str | Path | None = None,
     supplied: str | None = None,
+    first: str | None = None,
     tries: int = 6,
     wait: float = 1.0,
     timeout: float = 60.0,
@@ -58,6 +61,8 @@ def main(
         The user's copy.
     supplied : str, optional
         Description and source of a file without a URL.
+    first : str, optional
+        SHA-256 of the first download, for a file without a checksum of its publisher or ours.
     tries : int
         A download ends after so many attempts in a row without a new byte.
     wait : float
@@ -78,6 +83,8 @@ def main(
             raise InputError(f"{out.name}: byte_range [{first}, {last}] is not [first, last]")
         bytes = last - first + 1
     expected = Expected(sha256, git_blob, bytes, md5)
+    if url is not None and not (sha256 or git_blob or md5):
+        expected = _without_ours(url, expected, byte_range is None, first)
 
     # A stand-in may replace a missing `local` file.
     if local is not None and (stand_in is None or Path(local).expanduser().is_file()):
@@ -101,6 +108,32 @@ def main(
     if split_url(url).scheme not in ("http", "https"):
         raise InputError(f"{url}: only http and https are downloaded; {hint}")
     download(url, out, expected, byte_range, tries, wait, timeout, patience, hint)
+
+
+def _without_ours(url: str, expected: Expected, whole: bool, first: str | None) -> Expected:
+    """Return the checksum for a file whose entry has none, and log which one it is.
+
+    It is the publisher's, which the Hugging Face Hub states for whole files, or else that of the
+    first download.
+    """
+    if whole and "/resolve/" in url and split_url(url).scheme in ("http", "https"):
+        answer = stated.of(url)
+        if answer.sha256 or answer.git_blob:
+            print(f"{url}: compared with the checksum that the Hub states", file=sys.stderr)
+            return replace(
+                expected,
+                sha256=answer.sha256,
+                git_blob=answer.git_blob,
+                size=expected.size or answer.size,
+            )
+    if first:
+        print(f"{url}: compared with the first download; no checksum is published", file=sys.stderr)
+        return replace(expected, sha256=first, of_first=True)
+    print(
+        f"{url}: no checksum is published; this download's is recorded, and later ones are compared with it",
+        file=sys.stderr,
+    )
+    return expected
 
 
 # ---------------------------------------------------------------- copies

@@ -33,6 +33,18 @@ MOST = 4 * 10**9
 USER_AGENT = "recency-workflow (language models and reading times)"
 
 
+def endpoint() -> str:
+    """Return the address of the Hugging Face Hub, or of the mirror that HF_ENDPOINT names."""
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+def authorization(url: str) -> dict[str, str]:
+    """Return the header with the user's token (HF_TOKEN), for addresses of the Hub alone."""
+    token = os.environ.get("HF_TOKEN")
+    is_hub = url.startswith(f"{endpoint()}/")
+    return {"Authorization": f"Bearer {token}"} if token and is_hub else {}
+
+
 @dataclass(frozen=True)
 class Expected:
     """Expected checksums and size of the file or byte range; None where unknown."""
@@ -41,6 +53,8 @@ class Expected:
     git_blob: str | None = None
     size: int | None = None
     md5: str | None = None
+    of_first: bool = False
+    """whether sha256 is that of the first download, not of the publisher"""
 
     def mismatch(self, path: Path) -> str | None:
         """Return how the file differs from the expected one; None if it does not."""
@@ -60,7 +74,8 @@ class Expected:
                     digest.update(chunk)
         for name, expected, digest in digests:
             if digest.hexdigest() != expected.lower():
-                return f"expected {name} {expected.lower()}, got {digest.hexdigest()}"
+                of = ", that of the first download" if self.of_first else ""
+                return f"expected {name} {expected.lower()}{of}, got {digest.hexdigest()}"
         return None
 
 
@@ -250,6 +265,8 @@ def _fetch(
     request = urllib.request.Request(url)
     request.add_header("User-Agent", USER_AGENT)
     request.add_header("Accept-Encoding", "identity")
+    for header, value in authorization(url).items():
+        request.add_unredirected_header(header, value)
     if have or byte_range:
         request.add_header("Range", f"bytes={first + have}-{'' if last is None else last}")
         if have and record.get("validator"):

@@ -49,12 +49,12 @@ def described(
 ) -> pd.DataFrame:
     """Return a row per column of each table: table, name, unit, what, lm.
 
-    `origins` maps columns of words to their LM and their name in the LM's file.
+    `origins` maps columns of words (or measures) to their LM and their name in the LM's file.
     """
     rows = []
     for table, frame in tables.items():
         for name in frame:
-            lm, column = origins.get(name, ("", name)) if table == "words" else ("", name)
+            lm, column = origins.get(name, ("", name)) if table != "responses" else ("", name)
             unit, what = _of_lm(column) if lm else KNOWN.get(name, _of_dataset(name))
             rows.append((table, name, unit, what, lm))
     filters = {s["name"]: s["keep"] for measure in measures for s in measure["filters"]}

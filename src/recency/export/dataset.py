@@ -1,4 +1,8 @@
-"""Export a dataset of a study as a folder: two tables, column descriptions, R code, a README."""
+"""Export a dataset of a study as a folder: tables, column descriptions, R code, a README.
+
+Words, responses and R code, which needs them, are in it only if `texts_and_times` asks for them;
+otherwise its table has the measures of LMs by word_id.
+"""
 
 import os
 import shutil
@@ -7,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.export import columns, lme4
+from recency.export import columns, lme4, shareable
 from recency.export.dataset_tables import for_csv, response_table, word_table
 from recency.regression.prediction import read_fit
 
@@ -35,7 +39,30 @@ response; `dropped_by` names the filter. {partitions}
 
 {rights}
 """
+SHARED = """\
+# {label}
+
+Predictions of the language models of the study *{study}* for a reading-time corpus, exported by recency
+without the corpus: no texts, no responses, no readers ({option}).
+
+| file | contents |
+|---|---|
+| `measures.parquet`, `measures.csv` | {words:,} words by `word_id`, their number in the dataset from 0: all measures of {lms} language models |
+| `columns.csv` | name, unit, meaning and language model of each column |
+
+## Language models
+
+{models}
+
+## Rights
+
+{rights}
+"""
 PARTED = "The study fits `fit`, compares models on `exploratory`, and uses `held_out` only for its tests: please do the same."
+MEASURES = (
+    "Measures of language models belong to the study, or to the authors of the checkpoint or table; "
+    "keyed only by `word_id`, they contain nothing of the dataset."
+)
 WHOLE = "This dataset is not partitioned: all responses that pass the filters are in `fit`."
 
 
@@ -53,8 +80,9 @@ def main(
     surprisal: Sequence[str | Path] = (),
     scored: Sequence[str | Path] = (),
     record: str | Path | None = None,
+    texts_and_times: bool = False,
 ) -> None:
-    """Write the folder `out`.
+    """Write the folder `out`, with words and responses if `texts_and_times`.
 
     `surprisal` are the files of `lms`, in order; `responses` those of `measures` (see
     dataset_tables.response_table). Words without a surprisal of `scored` are known to the filters.
@@ -63,6 +91,20 @@ def main(
     partitioned, and `lms`: LM → description.
     """
     table, origins = word_table(words, unigram, dict(zip(lms, surprisal, strict=True)))
+    texts = {
+        "label": about["label"],
+        "study": about["study"],
+        "words": len(table),
+        "lms": len(lms),
+        "models": "\n".join(f"- {lm}: {what}" for lm, what in about["lms"].items()) or "None.",
+    }
+    if not texts_and_times:
+        origins = {name: of for name, of in origins.items() if of[1] not in shareable.COLUMNS}
+        measured = {"measures": table[["word_id", *origins]]}
+        shared = SHARED.format(**texts, rights=MEASURES, option=shareable.OPTION)
+        described = columns.described(measured, origins, [])
+        _write(out, measured, described, {"README.md": shared})
+        return
     dataset_words = pd.read_parquet(words)
     parts = [
         response_table(dataset_words, measure, path, scored)
@@ -70,20 +112,27 @@ def main(
     ]
     tables = {"words": table, "responses": pd.concat(parts, ignore_index=True)}
     text = README.format(
+        **texts,
         dataset=dataset,
-        label=about["label"],
-        study=about["study"],
-        words=len(table),
         responses=len(tables["responses"]),
-        lms=len(lms),
         measures=", ".join(measure["measure"] for measure in measures),
         partitions=PARTED if about["partitioned"] else WHOLE,
-        models="\n".join(f"- {lm}: {what}" for lm, what in about["lms"].items()) or "None.",
         rights=rights(about),
     )
     there = {name for frame in tables.values() for name in frame}
     fitted = read_fit(record) if record else None
     code = lme4.script(dataset, about["label"], about["study"], lms, there, fit, fitted)
+    listed = columns.described(tables, origins, measures)
+    _write(out, tables, listed, {f"{dataset}.R": code, "README.md": text})
+
+
+def _write(
+    out: str | Path,
+    tables: Mapping[str, pd.DataFrame],
+    listed: pd.DataFrame,
+    texts: Mapping[str, str],
+) -> None:
+    """Write tables, the list of their columns, and texts by file name, to the folder `out`."""
     out = Path(out)
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
     temporary.mkdir(parents=True)
@@ -91,10 +140,9 @@ def main(
         for name, frame in tables.items():
             frame.to_parquet(temporary / f"{name}.parquet", compression="zstd", index=False)
             for_csv(frame).to_csv(temporary / f"{name}.csv", index=False, lineterminator="\n")
-        listed = columns.described(tables, origins, measures)
         listed.to_csv(temporary / "columns.csv", index=False, lineterminator="\n")
-        (temporary / f"{dataset}.R").write_text(code, encoding="utf-8")
-        (temporary / "README.md").write_text(text, encoding="utf-8")
+        for name, text in texts.items():
+            (temporary / name).write_text(text, encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
         os.replace(temporary, out)
     finally:
@@ -117,8 +165,5 @@ def rights(about: Mapping) -> str:
     else:
         lines.append("Redistribute `words` and `responses` only under its terms.")
     lines.append(f"Cite {cite}." if cite else "")
-    lines.append(
-        "Measures of language models belong to the study, or to the authors of the checkpoint or "
-        "table; keyed only by `word_id`, they contain nothing of the dataset."
-    )
+    lines.append(MEASURES)
     return " ".join(filter(None, lines))

@@ -15,6 +15,7 @@ def main(folder: str | Path, out: str | Path, *, repository: str, private: bool 
 
     The token of the environment variable HF_TOKEN is used. `out` is JSON: repository, commit, url.
     """
+    os.environ.pop("HF_HUB_OFFLINE", None)  # read at the import; jobs other than this are offline
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 

@@ -25,11 +25,13 @@ def main(
     lm: str,
     datasets: Sequence[Mapping],
     like: Sequence[str | Path] = (),
+    texts_and_times: bool = False,
 ) -> None:
     """Write the folder `out`: `<dataset>.parquet` for each dataset, and `tags.parquet`.
 
     Each word has two rows: surprisal in bits and log_p_observed in nats. Words without surprisal
-    have no value.
+    have no value. The column `text_unit`, of the words, is empty unless `texts_and_times` asks for it:
+    stimulus_id and unit_index identify a word in the store.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def main(
         ("provo_{item}"), and `like`: whether the next file of `like` belongs to it.
     like : sequence of path
         Files of the store, whose texts and words are used and verified.
+    texts_and_times : bool
+        Whether the files hold the words of the texts.
 
     Raises
     ------
@@ -65,6 +69,7 @@ def main(
         else:
             grid = _own_grid(words_read, entry.get("stimulus", "{item}"))
         value = np.where(grid.row >= 0, bits[grid.row], np.nan)
+        grid = grid if texts_and_times else grid.drop(columns="text_unit")
         name, tag = entry["name"], f"{_slot(lm)}_{METHOD}_{entry['name']}"
         frames = [
             grid.assign(predictor=predictor, value=values, value_unit=unit)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recency import embedded
+from recency.networks import hub
 
 if TYPE_CHECKING:
     from recency.scoring.surprisal import Model
@@ -60,8 +61,8 @@ class LMSpec:
         """Remove the param `lm` (`Study.opening`) and the input `model` from a job's arguments.
 
         `model` is an n-gram model's file, or the files of a network that the workflow trained, with
-        the tokenizer in the same folder. The `checkpoint` of `lm`, if it has one, is opened by its
-        name: a folder, a file or a Hub name.
+        the tokenizer in the same folder. The `checkpoint` of `lm`, if it has one, is a folder, a file, or
+        a checkpoint of the Hub, of whose fetched files `model` is the list.
         """
         settings, files = dict(given.pop("lm")), given.pop("model", ())
         model, tokenizer = settings.pop("checkpoint", None), None
@@ -70,6 +71,8 @@ class LMSpec:
         elif files and model is None:
             model = Path(files[0]).parent
             tokenizer, settings["allow_pickle"] = model / "tokenizer.json", False
+        elif lists := [file for file in files if str(file).endswith(hub.SUFFIX)]:
+            model = hub.fetched(lists[0])
         else:
             model = embedded.folder(model)
         return cls(model=model, tokenizer=tokenizer, threads=threads, **settings)

@@ -218,16 +218,21 @@ def scoring(study: Study) -> dict[str, Callable]:
 
 
 def network(study: Study, lm: str) -> list[str]:
-    """Return the files of an LM's network: made by the workflow, or of a local checkpoint.
+    """Return the files of an LM's network: made by the workflow, fetched, or of a local checkpoint.
 
-    Those of a checkpoint on the Hub, or in the package, are no inputs.
+    The first are its own; that of another network, which its bias reads, is last.
     """
-    checkpoint = Path(study.lms[lm].get("checkpoint", ""))
+    others = study.files.fetched(bias=study.lms[lm].get("bias"))
     if study.weights(lm) or "checkpoint" not in study.lms[lm]:
-        return study.weights(lm)
-    if not checkpoint.is_dir():
-        return [str(checkpoint)] if checkpoint.is_file() else []
-    return [str(p) for p in sorted(checkpoint.iterdir()) if p.suffix in OF_A_CHECKPOINT]
+        return study.weights(lm) + others
+    name = study.lms[lm]["checkpoint"]
+    checkpoint = Path(name)
+    if checkpoint.is_dir():
+        own = [str(p) for p in sorted(checkpoint.iterdir()) if p.suffix in OF_A_CHECKPOINT]
+    else:
+        fetched = [] if "supplied" in study.lms[lm] else study.files.fetched(name)
+        own = [str(checkpoint)] if checkpoint.is_file() else fetched
+    return own + others
 
 
 def scoring_files(study: Study) -> dict[str, Callable]:

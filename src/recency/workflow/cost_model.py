@@ -137,6 +137,7 @@ TEXT = _costs({
     "download": Cost(
         "byte", amount.bytes_to_fetch, 1e-7, disk=amount.space(1e-6, amount.bytes_to_fetch), kind="download"
     ),
+    "hub_checkpoint": _job(30.0, kind="download"),
     "prepare_text": Cost(
         "word", amount.corpus_words, 2e-6, memory=8_000, disk=amount.space(4e-6, amount.corpus_words)
     ),

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from statistics import mean
 
-from recency.workflow import batches, cost_model, machine, snakemake_patches, stored_parts
+from recency.networks import hub
+from recency.workflow import batches, cost_model, snakemake_patches, stored_parts
 from recency.workflow.cost_model import Time
 from recency.workflow.targets import targets
 
@@ -32,8 +33,8 @@ def kinds() -> dict[str, str]:
 class Cost:
     """Cost of a target: all and remaining jobs by kind, seconds of cores and GPUs, bytes to download.
 
-    `measured`: whether times of trainings and regressions are from benchmarks; `unplanned`: the
-    reason if the target cannot be planned.
+    `unsized`: downloads whose server states no size; `measured`: whether times of trainings and
+    regressions are from benchmarks; `unplanned`: the reason if the target cannot be planned.
     """
 
     all: Counter[str] = field(default_factory=Counter)
@@ -42,6 +43,7 @@ class Cost:
     gpu_seconds: float = 0.0
     measured: bool = True
     bytes: int = 0
+    unsized: int = 0
     unplanned: str = ""
 
     def line(self, cores: int) -> str:
@@ -51,6 +53,8 @@ class Cost:
         if not self.left:
             return f"made ({_jobs(self.all)})"
         fetched = f", {self.bytes / 1e9:,.2g} GB to fetch" if self.bytes >= 5e6 else ""
+        if self.unsized:
+            fetched += f"{' and' if fetched else ','} {_counted(self.unsized, 'file')} of unknown size"
         about = "" if self.measured else "estimated "
         time = f"{about}{duration(self.seconds / cores)}"
         if self.gpu_seconds:
@@ -215,9 +219,11 @@ def _add(cost: Cost, dag, job, study, timing: Timing) -> str:
         return kind
     cost.left[kind] += 1
     if kind == "download":
-        cost.bytes += machine.size(
-            study.files.described[f"<resources>/downloads/{job.wildcards.file}"]
-        )
+        (name,) = job.wildcards
+        path = name if job.rule.name == "download" else f"hub/{name}{hub.SUFFIX}"
+        size = study.files.size(f"<resources>/downloads/{path}")
+        cost.bytes += size or 0
+        cost.unsized += size is None
         return kind
     time = timing.job(job)
     cost.seconds += time.core

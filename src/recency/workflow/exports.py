@@ -5,7 +5,7 @@ from snakemake.exceptions import WorkflowError
 from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
-from recency.export import lme4
+from recency.export import lme4, shareable
 from recency.workflow import batches, products, regressions, reporting, targets
 from recency.workflow.study import Study
 
@@ -56,7 +56,7 @@ def about(study: Study, lm: str) -> dict:
     terms = {k: v for k, v in config.get("export", {}).items() if k in ("licence", "cite")}
     labels = {name: dataset["label"] for name, dataset in config["datasets"].items()}
     return (
-        origin
+        shareable.without_folders(origin)
         | terms
         | {
             "label": entry["label"],
@@ -210,11 +210,27 @@ def _what(lm: dict) -> str:
         also = {"ngram": "n-grams", "mix": "LMs mixed", "by_language": "an LM for each language"}
         return ({"table": "surprisals from a table"} | also)[kind]
     origin = (
-        f"checkpoint {lm['checkpoint']}" if "checkpoint" in lm else f"trained on {lm['corpus']}"
+        f"checkpoint {shareable.without_folders(lm['checkpoint'])}"
+        if "checkpoint" in lm
+        else f"trained on {lm['corpus']}"
     )
     bias = ", ".join(f"{key} {value}" for key, value in lm["bias"].items())
     phase = ", applied at inference" if lm["applied"] == "inference" else ""
     return origin if lm["applied"] == "none" else f"{origin}; bias: {bias}{phase}"
+
+
+def texts_and_times(study: Study) -> bool:
+    """Return whether exports and crates hold texts, responses and readers' ids: `export:` asks for them."""
+    return study.config.get("export", {}).get("texts_and_times", False)
+
+
+def crate_corpora(study: Study) -> dict[str, list[str]]:
+    """Return the words and responses of the run's datasets, which a crate must not hold."""
+    names = {name for experiment in study.config["run"] for name in study.datasets_of(experiment)}
+    return {
+        "words": [f"<results>/datasets/{name}/words.parquet" for name in sorted(names)],
+        "responses": [path for name in sorted(names) for path in study.responses_files(name)],
+    }
 
 
 def crate_settings(study: Study) -> dict:

@@ -1,12 +1,20 @@
 """Paths of a study's input files: generated, local, downloaded or from a mirror."""
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from recency import config as configuration
 from recency import sources
+from recency.errors import InputError
 from recency.evaluations import registry
+from recency.networks import hub
+from recency.workflow import machine
+
+#: Folder of the checkpoints of the Hub.
+HUB = "<resources>/downloads/hub"
 
 
 class Files:
@@ -14,6 +22,7 @@ class Files:
 
     def __init__(self, config: dict, root: Path):
         self.config, self.root = config, Path(root)
+        self._asked: dict[str, int | None] = {}
 
     def downloaded(self, url: str, byte_range: list[int] | None = None) -> str:
         """Return the path of a downloaded file, shared by all studies."""
@@ -90,6 +99,64 @@ class Files:
         entry = self.config["lms"][lm]["surprisals"]
         file = entry["table"] if "table" in entry else entry["tables"][dataset]
         return self.dataset_file(f"lms-{lm}", "table" if "table" in entry else dataset, file)
+
+    def fetched(
+        self, checkpoint: str | None = None, bias: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """Return the list of the files of a checkpoint of the Hub, or of that of a bias; [] for others."""
+        name = (bias or {}).get("checkpoint") if checkpoint is None else checkpoint
+        if not name or not hub.is_of_hub(name):
+            return []
+        return [f"{HUB}/{hub.key(name)}{hub.SUFFIX}"]
+
+    @cached_property
+    def of_hub(self) -> dict[str, dict[str, Any]]:
+        """Path of a list → checkpoint and allow_pickle, for every checkpoint of the Hub."""
+        by_path: dict[str, dict[str, Any]] = {}
+        for name in self.config["lms"]:
+            lm = configuration.language_model(self.config, name)
+            bias = lm["bias"] if isinstance(lm.get("bias"), Mapping) else {}
+            own = None if "supplied" in lm else lm.get("checkpoint")
+            for checkpoint in filter(None, (own, bias.get("checkpoint"))):
+                for path in self.fetched(checkpoint):
+                    entry = by_path.setdefault(path, {"checkpoint": checkpoint})
+                    entry["allow_pickle"] = bool(
+                        entry.get("allow_pickle") or lm.get("allow_pickle", False)
+                    )
+        return by_path
+
+    def size(self, path: str) -> int | None:
+        """Return the bytes to download for a file or checkpoint; None if its server states none.
+
+        Sizes that the config lacks are asked for, with those of all files of the same folder.
+        """
+        entry = self.of_hub.get(path) or self.described[path]
+        if known := machine.size(entry):
+            return known
+        if path not in self._asked:
+            self._asked |= self._ask(path, entry)
+        return self._asked[path]
+
+    def _ask(self, path: str, entry: Mapping[str, Any]) -> dict[str, int | None]:
+        """Return path → bytes as servers state them, for a file and others of its folder."""
+        from recency.downloads import hub as fetching
+        from recency.downloads import stated
+
+        if path in self.of_hub:
+            try:
+                listed = fetching.listed(**entry)["files"].values()
+            except InputError:  # the job says why
+                return {path: None}
+            return {path: sum(file["bytes"] for file in listed)}
+        alike = {
+            other: about["url"]
+            for other, about in self.described.items()
+            if os.path.dirname(other) == os.path.dirname(path)
+            and "url" in about
+            and not machine.size(about)
+        }
+        sizes = stated.sizes(alike.values())
+        return {path: None} | {other: sizes[url] for other, url in alike.items()}
 
     def word_list(self, lm: str) -> list[str]:
         """Return the file of words for an LM's word entropy, if any."""

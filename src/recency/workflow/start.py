@@ -13,6 +13,7 @@ from snakemake.logging import logger
 from recency import plugins
 from recency.errors import InputError, with_page
 from recency.evaluations import registry
+from recency.networks import hub
 from recency.workflow import (
     checks,
     cluster,
@@ -37,6 +38,7 @@ from recency.workflow import (
 )
 from recency.workflow.constraints import any_of
 from recency.workflow.faults import ConfigError
+from recency.workflow.files import HUB
 from recency.workflow.study import Study
 
 #: Signal → the most likely reason that a job was killed.
@@ -185,6 +187,17 @@ def named_files(study: Study) -> str:
     """Return a wildcard constraint for files that are downloaded or supplied by the user."""
     paths = (path.removeprefix("<resources>/downloads/") for path in study.files.described)
     return any_of(paths)
+
+
+def keep_jobs_offline(study: Study, workflow) -> None:
+    """Let jobs open fetched checkpoints, and any attempt to use the Hub fail at once.
+
+    Jobs have these variables from the environment of this process. Those of a workflow that uses
+    the project as a module may use the Hub.
+    """
+    os.environ[hub.FOLDER] = study.resolve(HUB)
+    if not is_module(workflow):
+        os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def require_free_names(study: Study, workflow) -> None:
@@ -380,17 +393,16 @@ def require_machine(study: Study, workflow) -> None:
         return [job.wildcards[wildcard] for job in jobs if job.rule.name == rule]
 
     results = study.resolve("<results>")
-    by_path = study.files.described
+    fetched = [f"<resources>/downloads/{file}" for file in planned("download", "file")]
+    fetched += [f"{HUB}/{name}{hub.SUFFIX}" for name in planned("hub_checkpoint", "checkpoint")]
     trained = planned("train", "lm")
     needed = machine.needs(
         config,
         trained={lm: study.lms[lm]["recipe"] for lm in study.lms if lm in trained},
         unigrams=planned("estimate_ngrams", "unigram"),
         ngram_lms=planned("estimate_ngram_lm", "lm"),
-        downloads=[
-            by_path[f"<resources>/downloads/{file}"] for file in planned("download", "file")
-        ],
-        present=machine.used([results, *map(study.resolve, by_path)]),
+        downloads=[{"bytes": study.files.size(path) or 0} for path in fetched],
+        present=machine.used([results, *map(study.resolve, study.files.described)]),
     )
     try:
         machine.check(config, needed, machine.here(results), study.root)

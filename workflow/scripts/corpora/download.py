@@ -2,6 +2,7 @@
 
 import os
 
+from recency import lineage
 from recency.downloads.download import main
 from recency.workflow.job import logged
 
@@ -10,4 +11,6 @@ if __name__ == "__main__":
         # Where a copy may lie is no part of what is computed, so no parameter of the rule.
         folders = os.environ.get("RECENCY_MIRROR", "").split(":")
         file = {"url": None, **snakemake.params.file}
-        main(out=snakemake.output[0], mirrors=filter(None, folders), **file)
+        before = lineage.first(snakemake.output[0])
+        first = None if before is None else before.sha256
+        main(out=snakemake.output[0], mirrors=filter(None, folders), first=first, **file)

@@ -8,6 +8,7 @@ s_j is the token's surprisal from the states that enter a layer of the same netw
 lens), or under another language model with the same tokens. No gradient flows through it.
 """
 
+import os
 from pathlib import Path
 
 import torch
@@ -140,11 +141,17 @@ class Form(ContentBias):
             check_lens(model)
 
 
+def _fetched(checkpoint: str) -> str:
+    """Return the folder into which the workflow fetched a checkpoint of the Hub, else the name."""
+    folder = Path(os.environ.get("RECENCY_HUB", ""), f"{checkpoint}@main")
+    return str(folder) if folder.is_dir() and not Path(checkpoint).is_dir() else checkpoint
+
+
 def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
     """Open the other model in float32; raise InputError unless it has the same tokens."""
     try:
         given, report = AutoModelForCausalLM.from_pretrained(
-            checkpoint,
+            _fetched(checkpoint),
             dtype=torch.float32,
             use_safetensors=True,
             trust_remote_code=False,
@@ -166,7 +173,7 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
             f"surprisal_gated: checkpoint {checkpoint!r} has {sizes[0]:,} tokens and the network "
             f"{sizes[1]:,}; the two need one tokenizer"
         )
-    weights = Path(checkpoint) / "model.safetensors"
+    weights = Path(_fetched(checkpoint)) / "model.safetensors"
     digest = sha256(weights) if weights.is_file() else None
     before = getattr(model.config, "surprisal_gated_by", None)
     if before is not None and digest != before:

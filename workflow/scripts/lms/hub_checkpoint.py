@@ -1,0 +1,13 @@
+"""Fetch a checkpoint of the Hub: the commit of the first download, for a branch."""
+
+import os
+
+from recency import lineage
+from recency.downloads.hub import main
+from recency.workflow.script import run
+
+if __name__ == "__main__":
+    folders = os.environ.get("RECENCY_MIRROR", "").split(":")
+    before = lineage.first(snakemake.output[0])
+    commit = before.identity.get("revision", "").rpartition("@")[2] if before else ""
+    run(main, snakemake, before=commit or None, mirrors=list(filter(None, folders)))
