@@ -34,7 +34,7 @@ def job(rule, inputs, outputs, params=(), wildcards=()):
         output=Named(**files),
         params=Named(**dict(params)),
         wildcards=Named(**dict(wildcards)),
-        resources=Named(gpu=0),
+        resources={},
     )
 
 
