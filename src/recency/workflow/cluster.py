@@ -92,3 +92,10 @@ def _alive(jobs) -> list[str]:
     except FileNotFoundError:
         return []
     return sorted(set(listed.split()) & {str(job_id) for job_id in jobs})
+
+
+def limit_gpus(workflow, count: int) -> None:
+    """Limit a run's parallel jobs to the GPUs of this machine, unless `--resources gpu=N` does."""
+    if count and "gpu" not in workflow.global_resources:
+        workflow.register_resource("gpu", count)
+        workflow.scheduler.global_resources["gpu"] = count

@@ -54,7 +54,9 @@ class Cost:
             return f"made ({_jobs(self.all)})"
         fetched = f", {self.bytes / 1e9:,.2g} GB to fetch" if self.bytes >= 5e6 else ""
         if self.unsized:
-            fetched += f"{' and' if fetched else ','} {_counted(self.unsized, 'file')} of unknown size"
+            fetched += (
+                f"{' and' if fetched else ','} {_counted(self.unsized, 'file')} of unknown size"
+            )
         about = "" if self.measured else "estimated "
         time = f"{about}{duration(self.seconds / cores)}"
         if self.gpu_seconds:

@@ -176,13 +176,6 @@ def complete_rules(study: Study, workflow, root: str) -> None:
     say_doubts(study, workflow, require_targets(study, workflow))
 
 
-def limit_gpus(workflow, count: int) -> None:
-    """Limit a run's parallel jobs to the GPUs of this machine, unless `--resources gpu=N` does."""
-    if count and "gpu" not in workflow.global_resources:
-        workflow.register_resource("gpu", count)
-        workflow.scheduler.global_resources["gpu"] = count
-
-
 def named_files(study: Study) -> str:
     """Return a wildcard constraint for files that are downloaded or supplied by the user."""
     paths = (path.removeprefix("<resources>/downloads/") for path in study.files.described)
@@ -275,7 +268,7 @@ def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     if workflow.local_exec:
         # The limit is for a cluster's queue; locally its waiting loop takes 40 % of a core.
         workflow.scheduler.job_rate_limiter = None
-        limit_gpus(workflow, cost_model.gpus_here())
+        cluster.limit_gpus(workflow, cost_model.gpus_here())
     results_folder.open_records(study, workflow)
     tidy(study, workflow)
     say_what(study, workflow, logs)
