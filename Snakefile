@@ -16,6 +16,7 @@ from recency.workflow import (
     batches,
     explored,
     exports,
+    failed,
     mixes,
     ngrams,
     products,
@@ -82,7 +83,7 @@ onsuccess:
 
 
 onerror:
-    start.fail(workflow, log)
+    failed.say(workflow, log)
 
 
 # Without a target, make what `run` selects; rules/targets.smk has experiments and numbered figures.

@@ -5,12 +5,24 @@ if all failed there is no result.
 """
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
+
+from snakemake.logging import logger
 
 from recency.workflow import regressions
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
 
+#: Signal → the most likely reason that a job was killed.
+SIGNALS = {
+    "SIGKILL": "memory ran out, or a user killed it; use fewer --cores to run fewer jobs in parallel",
+    "SIGABRT": "a library aborted, most often for lack of memory; see its last message above",
+    "SIGBUS": "the disk is full, or a file was changed while it was read",
+    "": "a user or the system killed it, or a library crashed; see its log, named above",
+}
+GO_ON = "Completed jobs are kept; repeat the command to continue"
 MOST = 10  # maximum number of failed jobs that a line names
 
 
@@ -37,6 +49,20 @@ def reason_of(study: Study, experiment: str) -> str:
             return ""
         first = first or fit["note"] or "unknown reason"
     return first
+
+
+def say(workflow, logs: Iterable[str]) -> None:
+    """Log what a failed run has not made, why, and how to continue; `logs` are Snakemake's."""
+    say_why(logs)
+    for line in lines(workflow):
+        logger.error(line)
+
+
+def say_why(logs: Iterable[str]) -> None:
+    """Log why jobs were probably killed, which they cannot log, and how to continue."""
+    text = "".join(Path(log).read_text(errors="replace") for log in logs if Path(log).exists())
+    for name in sorted(set(re.findall(r"died with <Signals\.(\w+)", text))):
+        logger.error(f"A job was killed by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
 
 
 def lines(workflow) -> list[str]:

@@ -41,15 +41,6 @@ from recency.workflow.faults import ConfigError
 from recency.workflow.files import HUB
 from recency.workflow.study import Study
 
-#: Signal → the most likely reason that a job was killed.
-SIGNALS = {
-    "SIGKILL": "memory ran out, or a user killed it; use fewer --cores to run fewer jobs in parallel",
-    "SIGABRT": "a library aborted, most often for lack of memory; see its last message above",
-    "SIGBUS": "the disk is full, or a file was changed while it was read",
-    "": "a user or the system killed it, or a library crashed; see its log, named above",
-}
-GO_ON = "Completed jobs are kept; repeat the command to continue"
-
 
 def is_module(workflow) -> bool:
     """Return whether another workflow uses this one as a module, with its own config."""
@@ -281,7 +272,7 @@ def keep_handlers(study: Study, workflow) -> None:
             workflow,
             lambda log: begin(study, workflow, log),
             lambda log: end(study, workflow),
-            lambda log: fail(workflow, log),
+            lambda log: failed.say(workflow, log),
         )
 
 
@@ -312,20 +303,6 @@ def tidy(study: Study, workflow) -> None:
     if gone:
         more = f" and {len(gone) - 3:,} more" if len(gone) > 3 else ""
         logger.info(f"Removed partial files of killed jobs: {', '.join(map(str, gone[:3]))}{more}")
-
-
-def fail(workflow, logs: Iterable[str]) -> None:
-    """Log what a failed run has not made, why, and how to continue; `logs` are Snakemake's."""
-    say_why(logs)
-    for line in failed.lines(workflow):
-        logger.error(line)
-
-
-def say_why(logs: Iterable[str]) -> None:
-    """Log why jobs were probably killed, which they cannot log, and how to continue."""
-    text = "".join(Path(log).read_text(errors="replace") for log in logs if Path(log).exists())
-    for name in sorted(set(re.findall(r"died with <Signals\.(\w+)", text))):
-        logger.error(f"A job was killed by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
 
 
 def end(study: Study, workflow) -> None:
