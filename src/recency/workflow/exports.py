@@ -150,10 +150,13 @@ def dataset_settings(study: Study, dataset: str) -> dict:
 def replica_datasets(study: Study, lm: str) -> list[dict]:
     """Return dataset, name, like and stimulus in REPLICA's store, for the datasets of an LM's experiments.
 
-    `export: {replica: …}` selects among them; default all.
+    Those are the run's, or all if none of the run's has the LM; `export: {replica: …}` selects among them.
     """
     entries = study.config.get("export", {}).get("replica", {})
-    read = [name for name in study.config["datasets"] if lm in lms_for(study, name)]
+    of_lm = [name for name, entry in study.config["experiments"].items() if lm in entry["lms"]]
+    chosen = [name for name in study.config["run"] if name in of_lm] or of_lm
+    asked = {response["dataset"] for name in chosen for response in study.all_responses(name)}
+    read = [name for name in study.config["datasets"] if name in asked - study.not_run.keys()]
     if not read:
         raise WorkflowError(f"export_replica_{lm}: the LM is in no experiment with reading times")
     if entries and not (read := [name for name in read if name in entries]):

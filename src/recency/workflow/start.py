@@ -3,7 +3,6 @@
 import csv
 import gc
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
