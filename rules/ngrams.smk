@@ -5,6 +5,7 @@
 rule estimate_ngrams:
     input:
         text=lambda wildcards: study.unigram_text(wildcards.unigram),
+        passages=lambda wildcards: files.passages(config["unigrams"][wildcards.unigram]["corpus"]),
     output:
         "<results>/unigrams/{unigram}.arpa",
     log:
@@ -68,6 +69,7 @@ rule frequency_surprisal:
 rule estimate_ngram_lm:
     input:
         text=lambda wildcards: study.ngram_text(wildcards.lm),
+        passages=lambda wildcards: files.passages(study.lms[wildcards.lm]["ngram"]["corpus"]),
     output:
         "<results>/lms/{lm}/ngrams.arpa",
     log:

@@ -17,6 +17,7 @@ def cdlm_files(study, lm: str) -> dict[str, str | list[str]]:
     entry = study.lms[lm]["ngram"]["cdlm"]
     files = {
         "text": study.ngram_text(entry["of"]),
+        "passages": study.files.passages(study.lms[entry["of"]]["ngram"]["corpus"]),
         "validation": f"<results>/corpora/{entry['validation']}/text.parquet",
         "arpa": study.ngram_file(entry["of"]),
     }
