@@ -5,7 +5,9 @@
 rule estimate_ngrams:
     input:
         text=lambda wildcards: study.unigram_text(wildcards.unigram),
-        passages=lambda wildcards: files.passages(config["unigrams"][wildcards.unigram]["corpus"]),
+        passages=lambda wildcards: ancient(
+            files.passages(config["unigrams"][wildcards.unigram]["corpus"])
+        ),
     output:
         "<results>/unigrams/{unigram}.arpa",
     log:
@@ -69,7 +71,9 @@ rule frequency_surprisal:
 rule estimate_ngram_lm:
     input:
         text=lambda wildcards: study.ngram_text(wildcards.lm),
-        passages=lambda wildcards: files.passages(study.lms[wildcards.lm]["ngram"]["corpus"]),
+        passages=lambda wildcards: ancient(
+            files.passages(study.lms[wildcards.lm]["ngram"]["corpus"])
+        ),
     output:
         "<results>/lms/{lm}/ngrams.arpa",
     log:
@@ -112,6 +116,7 @@ rule ngram_lm_surprisal:
 rule train_cdlm:
     input:
         unpack(lambda wildcards: ngrams.cdlm_files(study, wildcards.lm)),
+        passages=lambda wildcards: ancient(ngrams.cdlm_passages(study, wildcards.lm)),
     output:
         "<results>/lms/{lm}/cdlm.npz",
     log:

@@ -17,9 +17,14 @@ def cdlm_files(study, lm: str) -> dict[str, str | list[str]]:
     entry = study.lms[lm]["ngram"]["cdlm"]
     files = {
         "text": study.ngram_text(entry["of"]),
-        "passages": study.files.passages(study.lms[entry["of"]]["ngram"]["corpus"]),
         "validation": f"<results>/corpora/{entry['validation']}/text.parquet",
         "arpa": study.ngram_file(entry["of"]),
     }
     smaller = entry.get("grown_from")
     return files | ({"grown_from": [study.ngram_file(smaller)]} if smaller else {})
+
+
+def cdlm_passages(study, lm: str) -> str | list[str]:
+    """Return the passages of a CDLM's training text."""
+    of = study.lms[lm]["ngram"]["cdlm"]["of"]
+    return study.files.passages(study.lms[of]["ngram"]["corpus"])
