@@ -78,9 +78,10 @@ def _words(block: bytes, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is_word = lower != 0
     edges = np.flatnonzero(is_word[1:] != is_word[:-1]) + 1
     starts, ends = edges[::2], edges[1::2]
-    joined = np.unique(cuts) + _PAD
+    joined = cuts + _PAD
     joined = joined[is_word[joined - 1] & is_word[joined]]
     if len(joined):  # no character between the last word of a document and the first of the next
+        joined = np.unique(joined)
         starts, ends = np.sort(np.append(starts, joined)), np.sort(np.append(ends, joined))
     eight = np.ndarray((len(lower) - 7,), "<u8", lower.data, strides=(1,))
     length = ends - starts
@@ -100,11 +101,10 @@ def _roll(words: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     numbers = words[:-1] * _F1 + words[1:]
     numbers = numbers[:-2] * _F2 + numbers[2:]
     numbers = numbers[:-4] * _F4 + numbers[4:]
-    numbers ^= numbers >> np.uint64(32)
     numbers *= np.uint64(_MIX)
     if not len(cuts):
         return numbers
-    across = (np.unique(cuts)[:, None] - np.arange(1, LENGTH)).ravel()
+    across = (cuts[:, None] - np.arange(1, LENGTH)).ravel()
     within = np.ones(places, bool)
     within[across[(across >= 0) & (across < places)]] = False
     return numbers[within]

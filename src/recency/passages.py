@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ from recency.progress import progress
 MOST = 1 << 20
 #: Hashes that are held before those above the bound are removed, in multiples of `MOST`.
 HELD = 8
+#: Numbers of the last bits of hashes that are counted.
+LAST_BITS = 1 << 22
 #: Minimum number of compared passages.
 LEAST = 8
 #: Characters of a batch of documents.
@@ -103,7 +106,7 @@ def main(text: str | Path, out: str | Path) -> None:
     """
     text, out = Path(text), Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    state = _State(out.with_name(f".{out.name}.state"), f"{VERSION} {MOST} {digests.sha256(text)}")
+    state = _State(out.with_name(f".{out.name}.state"), text)
     passages = _of_documents(text, VERSION, state)
     facts = np.array([passages.bits, VERSION, LENGTH])
     write_whole(out, lambda part: np.savez(part, numbers=passages.numbers, facts=facts))
@@ -150,11 +153,16 @@ def of_training_text(text: str | Path, made: str | Path | None = None) -> Passag
 
 @dataclass
 class _State:
-    """The state of an unfinished job; `identity` is of its text and the definition of its result."""
+    """The state of an unfinished job."""
 
     path: Path
-    identity: str
+    text: Path
     saved: float = field(default_factory=time.monotonic)
+
+    @cached_property
+    def identity(self) -> str:
+        """The text, and the definition of the result."""
+        return f"{VERSION} {MOST} {digests.sha256(self.text)}"
 
     def save(self, sample: _Sample, done: int) -> None:
         """Write the sample of the first row groups, unless the last state is recent."""
@@ -232,7 +240,7 @@ def _least_bits(file) -> int:
         metadata.row_group(group).column(column).total_uncompressed_size
         for group in range(metadata.num_row_groups)
     )
-    return max(0, (sum(sizes) // (10 * MOST)).bit_length() - 1)
+    return max(0, (sum(sizes) // (8 * MOST)).bit_length() - 1)
 
 
 def _documents(file, group: int) -> Iterator:
@@ -317,16 +325,14 @@ def _distinct(numbers: np.ndarray) -> np.ndarray:
 
 def _shell(parts: list[np.ndarray], bits: int, most: int) -> np.ndarray | None:
     """Return the distinct numbers in [2^(64 - bits), 2^(65 - bits)), None if more than `most`."""
-    first = 1 << (64 - bits)
-    numbers = np.concatenate([part[part >= np.uint64(first)] for part in parts])
-    shell, count, step = [], 0, first // 8
-    for start in range(first, 2 * first, step):  # often the first ones are too many
-        is_in = (numbers >= np.uint64(start)) & (numbers <= np.uint64(start + step - 1))
-        shell.append(_distinct(numbers[is_in]))
-        count += len(shell[-1])
-        if count > most:
-            return None
-    return np.concatenate(shell)
+    numbers = np.concatenate([part[part >= np.uint64(1 << (64 - bits))] for part in parts])
+    # Faster than sorting, and often enough: different last bits are of different numbers.
+    is_taken = np.zeros(LAST_BITS, bool)
+    is_taken[(numbers & np.uint64(LAST_BITS - 1)).astype(np.intp)] = True
+    if np.count_nonzero(is_taken) > most:
+        return None
+    numbers = _distinct(numbers)
+    return numbers if len(numbers) <= most else None
 
 
 def _below(numbers: np.ndarray, bits: int) -> np.ndarray:
