@@ -337,4 +337,5 @@ def _shell(parts: list[np.ndarray], bits: int, most: int) -> np.ndarray | None:
 
 def _below(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Return the hashes whose first bits are 0."""
-    return numbers[numbers < np.uint64(1 << (64 - bits))] if bits else numbers
+    # compress is three times as fast as an index
+    return numbers.compress(numbers < np.uint64(1 << (64 - bits))) if bits else numbers
