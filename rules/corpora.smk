@@ -41,6 +41,22 @@ rule prepare_text:
         "../workflow/scripts/corpora/prepare_text.py"
 
 
+# Hashes that tell whether a text was trained on, once per text (recency.passages).
+rule passages:
+    input:
+        text="<results>/corpora/{corpus}/text.parquet",
+    output:
+        "<results>/corpora/{corpus}/passages.npz",
+    log:
+        "<logs>/passages/{corpus}.log",
+    conda:
+        "../envs/lm.yaml"
+    resources:
+        **cluster.growing(mem_mb=2_000, runtime=4 * 60),
+    script:
+        "../workflow/scripts/corpora/passages.py"
+
+
 rule train_tokenizer:
     input:
         text=lambda wildcards: f"<results>/corpora/{config['tokenizers'][wildcards.tokenizer]['corpus']}/text.parquet",

@@ -39,6 +39,11 @@ rule train:
         tokenizer=lambda wildcards: files.tokenizer(study.lms[wildcards.lm]["tokenizer"]),
         held_out=lambda wildcards: files.held_out(study.lms[wildcards.lm]),
         vectors=lambda wildcards: files.vectors(study.lms[wildcards.lm]),
+        # They change no weight, so that new ones train no finished LM again.
+        passages=lambda wildcards: ancient(files.passages(study.lms[wildcards.lm]["corpus"])),
+        held_out_passages=lambda wildcards: ancient(
+            files.passages(files.held_out_corpus(study.lms[wildcards.lm]))
+        ),
     output:
         config="<results>/lms/{lm}/config.json",
         weights="<results>/lms/{lm}/model.safetensors",

@@ -5,6 +5,9 @@
 rule estimate_ngrams:
     input:
         text=lambda wildcards: study.unigram_text(wildcards.unigram),
+        passages=lambda wildcards: ancient(
+            files.passages(config["unigrams"][wildcards.unigram]["corpus"])
+        ),
     output:
         "<results>/unigrams/{unigram}.arpa",
     log:
@@ -66,6 +69,9 @@ rule frequency_surprisal:
 rule estimate_ngram_lm:
     input:
         text=lambda wildcards: study.ngram_text(wildcards.lm),
+        passages=lambda wildcards: ancient(
+            files.passages(study.lms[wildcards.lm]["ngram"]["corpus"])
+        ),
     output:
         "<results>/lms/{lm}/ngrams.arpa",
     log:
@@ -106,6 +112,7 @@ rule ngram_lm_surprisal:
 rule train_cdlm:
     input:
         unpack(lambda wildcards: ngrams.cdlm_files(study, wildcards.lm)),
+        passages=lambda wildcards: ancient(ngrams.cdlm_passages(study, wildcards.lm)),
     output:
         "<results>/lms/{lm}/cdlm.npz",
     log:

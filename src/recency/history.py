@@ -5,10 +5,11 @@ from it inherit it; that of an n-gram model is a file next to it. Passages of th
 (recency.passages) are files in the same folder. The history does not affect computations.
 """
 
+import functools
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from recency import passages
@@ -37,6 +38,7 @@ def of_training(
     changes: Mapping,
     held_out: Path | None = None,
     vectors: Path | None = None,
+    made: Mapping[str, Path | None] | None = None,
 ) -> dict:
     """Return the history of a network before training, and write its passages to `folder`.
 
@@ -54,6 +56,9 @@ def of_training(
         Validation tokens.
     vectors : Path, optional
         Weights that provide the initial vectors.
+    made : Mapping, optional
+        Files of the passages of both texts, `tokens` and `held_out` (rule passages). Without them the
+        passages are computed, once per text.
 
     Raises
     ------
@@ -71,28 +76,34 @@ def of_training(
     }
     for old in folder.glob("passages-*.npy"):
         old.unlink()
+    made = made or {}
     if text := text_of(info):
-        record["passages"] = passages.of_file(text).save(_made(folder))
+        training_passages = passages.of_training_text(text, made.get("tokens"))
+        record["passages"] = training_passages.save(_made(folder))
     if vectors:
         source = read(vectors)
         history["starting_weights"] = {"sha256": specification["vectors"], "history": source}
         _copy_passages(vectors.parent, folder, source)
     if held_out and (text := text_of(held_out)):
         named = f"the validation text {text.parent.name}"
-        _require_unseen(named, passages.of_file(text), folder.name, history, folder)
+        held_out_passages = passages.of_training_text(text, made.get("held_out"))
+        _require_unseen(named, lambda version: held_out_passages, folder.name, history, folder)
     return history
 
 
-def of_ngrams(text: str | Path, out: str | Path, starting: Iterable[str | Path] = ()) -> dict:
+def of_ngrams(
+    text: str | Path,
+    out: str | Path,
+    starting: Iterable[str | Path] = (),
+    made: str | Path | None = None,
+) -> dict:
     """Write the history of an n-gram model next to its file, and return it.
 
-    `starting` are n-gram models that it extends.
+    `starting` are n-gram models that it extends, and `made` the file of the text's passages.
     """
     text, out = Path(text), Path(out)
-    record = {
-        "corpus": text.parent.name,
-        "passages": passages.of_file(text).save(_made(out.parent)),
-    }
+    training_passages = passages.of_training_text(text, made)
+    record = {"corpus": text.parent.name, "passages": training_passages.save(_made(out.parent))}
     before = [read(path) for path in starting]
     for path, history in zip(starting, before):
         _copy_passages(Path(path).parent, out.parent, history)
@@ -146,7 +157,7 @@ def require_unseen(text: str | Path, name: str, models: Mapping[str, str | Path]
         print(f"{', '.join(unknown)}: unknown training text", file=sys.stderr)
     if not any(histories.values()):
         return
-    text_passages = passages.of_file(text)
+    text_passages = _passages_of(text)
     for lm, history in histories.items():
         _require_unseen(name, text_passages, lm, history, _folder(models[lm]))
 
@@ -170,7 +181,16 @@ def seen(words: str | Path, dataset: str, lm: str, model: str | Path) -> str:
     """
     if not (history := read(model)):
         return ""
-    return next(_most_seen(dataset, passages.of_file(words), lm, history, _folder(model)), "")
+    return next(_most_seen(dataset, _passages_of(words), lm, history, _folder(model)), "")
+
+
+#: Version of the hashes → passages of a text.
+_Versions = Callable[[int], passages.Passages]
+
+
+def _passages_of(text: str | Path) -> _Versions:
+    """Return a function that hashes a text once for each version."""
+    return functools.cache(functools.partial(passages.of_file, text))
 
 
 def _folder(model: str | Path) -> Path:
@@ -179,14 +199,14 @@ def _folder(model: str | Path) -> Path:
 
 
 def _require_unseen(
-    name: str, text: passages.Passages, lm: str, history: Mapping | None, folder: Path
+    name: str, text: _Versions, lm: str, history: Mapping | None, folder: Path
 ) -> None:
     for seen in _most_seen(name, text, lm, history, folder):
         raise InputError(f"{lm} {seen}; use a text that it was not trained on")
 
 
 def _most_seen(
-    name: str, text: passages.Passages, lm: str, history: Mapping | None, folder: Path
+    name: str, text: _Versions, lm: str, history: Mapping | None, folder: Path
 ) -> Iterator[str]:
     """Yield training texts that contain most of a text's passages; note smaller shares on stderr."""
     for record in texts(history):
@@ -195,7 +215,8 @@ def _most_seen(
                 f"{lm}: {record['corpus']} has no passages to compare {name} with", file=sys.stderr
             )
             continue
-        share = text.share_in(passages.load(folder, record["passages"]))
+        seen = passages.load(folder, record["passages"])
+        share = text(seen.version).share_in(seen)
         if share is None:
             print(f"{lm}: {name} is too short to compare with {record['corpus']}", file=sys.stderr)
         elif share > MOST_SEEN:

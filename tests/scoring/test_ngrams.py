@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from recency import history
 from recency.errors import InputError
 from recency.scoring import estimate_ngrams, frequency, ngram, ngram_surprisal
+from recency.workflow import estimated, stored_parts
 
 BUILT = Path(__file__).resolve().parents[2] / ".tools" / "kenlm" / "bin"
 TEXT = [
@@ -243,3 +246,40 @@ def test_what_lmplz_died_of_is_said(tmp_path, capsys, words, said):
     told = capsys.readouterr().err
     assert "counting" in told and words in told
     assert not list(tmp_path.glob("*.arpa*"))
+
+
+def test_an_estimated_model_is_stored_before_anything_else_can_fail(tmp_path, monkeypatch):
+    """It is estimated once, though its job fails and Snakemake deletes its outputs."""
+    text, out = tmp_path / "corpus" / "text.parquet", tmp_path / "n.arpa"
+    text.parent.mkdir()
+    pd.DataFrame({"text": TEXT}).to_parquet(text)
+    record, calls = history.of_ngrams, []
+
+    def failing(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(history, "of_ngrams", failing)
+    settings = {"memory": "100M", "order": 2}
+    with pytest.raises(MemoryError):
+        estimate_ngrams.main(text, out, **settings, lmplz=program("lmplz"))
+    model = out.read_bytes()
+    out.unlink()
+    monkeypatch.setenv("PATH", f"{Path(program('lmplz')).parent}:{os.environ['PATH']}")
+    with pytest.raises(MemoryError):
+        estimated.main(text, out, code={"a": "1"}, **settings)
+    assert out.read_bytes() == model
+    out.unlink()
+    monkeypatch.setattr(history, "of_ngrams", record)
+    estimate = estimate_ngrams.estimate
+    monkeypatch.setattr(
+        estimate_ngrams, "estimate", lambda *a, **k: (calls.append(k), estimate(*a, **k))
+    )
+    estimated.main(text, out, code={"a": "1"}, **settings)
+    assert out.read_bytes() == model and calls == [] and history.read(out)
+    # Not with other settings, code or text.
+    estimated.main(text, out, code={"a": "2"}, **settings)
+    estimated.main(text, out, code={"a": "2"}, **settings | {"order": 1})
+    pd.DataFrame({"text": [*TEXT, "more text"]}).to_parquet(text)
+    stored_parts.content.cache_clear()
+    estimated.main(text, out, code={"a": "2"}, **settings | {"order": 1})
+    assert len(calls) == 3

@@ -261,6 +261,38 @@ def test_worker_s_end_is_told(trained, tmp_path):
         list(tokenize_text._in_order(text, trained, None, 3, 2))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_killed_job_resumes_from_its_last_whole_row_group(
+    trained, tmp_path, monkeypatch, threads
+):
+    """With the tokens of an uninterrupted job; the state of another one is not used."""
+    monkeypatch.setattr(tokenize_text, "SAVE_EVERY", 0)
+    text = stored(tmp_path / "text.parquet", TEXTS * 3)
+    whole = stream(tmp_path, text, trained)
+    paths = text, trained, tmp_path / "out.bin", tmp_path / "out.json"
+    in_order, begun = tokenize_text._in_order, []
+
+    def killed(*arguments):
+        begun.append(arguments[5])
+        for number, part in enumerate(in_order(*arguments)):
+            if number == 4:
+                with (tmp_path / ".out.bin.part").open("ab") as file:
+                    file.write(b"cut")  # what is behind the last whole row group
+                raise KeyboardInterrupt
+            yield part
+
+    monkeypatch.setattr(tokenize_text, "_in_order", killed)
+    for code in ({"a": "1"}, {"a": "2"}, {"a": "2"}):  # code has changed after the first
+        with pytest.raises(KeyboardInterrupt):
+            tokenize_text.main(*paths, threads=threads, code=code)
+    assert begun == [0, 0, 4] and not any(path.exists() for path in paths[2:])
+    tokenize_text.main(*paths, threads=threads, code={"a": "2"})
+    assert begun[3:] == [8]
+    assert (tmp_path / "out.bin").read_bytes() == (tmp_path / "tokens.bin").read_bytes()
+    assert json.loads((tmp_path / "out.json").read_text()) == whole[1]
+    assert not list(tmp_path.glob(".*"))
+
+
 # ---------------------------------------------------------------- tokens as they come
 
 

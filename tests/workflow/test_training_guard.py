@@ -80,6 +80,19 @@ def test_a_change_of_earlier_code_stops_a_run_too(study):
 
 
 @pytest.mark.merge
+def test_lms_trained_without_passages_are_not_trained_again_for_them(study):
+    """The set of inputs differs from that of an earlier release, by nothing that changes a weight."""
+    before = state(study)
+    rules = (study / "rules" / "lms.smk").read_text()
+    lines = re.search(r" +passages=.*?\n( +held_out_passages=.*?\n        \),\n)", rules, re.DOTALL)
+    edit(study, "rules/lms.smk", lines[0], "")
+    edit(study, LOSS)
+    run = snakemake(study, "--nocolor", configs=TINY)
+    assert run.returncode != 0 and "3 finished LMs would be trained again only" in run.stdout
+    assert state(study) == before
+
+
+@pytest.mark.merge
 def test_lms_are_trained_again_when_asked_and_only_if_something_changed(study):
     losses = study / LMS / "Pythia" / "training.csv"
     config = f"{LMS}/Pythia/config.json"

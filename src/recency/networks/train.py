@@ -45,6 +45,7 @@ class Job:
     tensorboard: bool
     held_out: Path | None
     vectors: Path | None
+    passages: dict[str, Path | None]
 
 
 def main(
@@ -63,6 +64,8 @@ def main(
     tensorboard: bool = False,
     held_out: Path | None = None,
     vectors: Path | None = None,
+    passages: Path | None = None,
+    held_out_passages: Path | None = None,
 ) -> None:
     """Train `lm` and write a folder that `recency.load` opens, with the losses in `training.csv`.
 
@@ -74,7 +77,8 @@ def main(
     specification. The losses are written during training, with `tensorboard` also into the folder's
     `tensorboard/`. `held_out` are the tokens of the corpus that the recipe's `validation` names,
     and `vectors` the weights that its `vectors` names, for initial word vectors
-    (recency.networks.start).
+    (recency.networks.start). `passages` and `held_out_passages` are the files of both texts' passages
+    (recency.passages); without them they are computed, once per text.
     """
     import torch
 
@@ -83,6 +87,7 @@ def main(
     job = Job(
         *paths, lm, architecture, bias, recipe, seed, threads, device, dict(code or {}), tensorboard,
         held_out and Path(held_out), vectors and Path(vectors),
+        {"tokens": passages, "held_out": held_out_passages},
     )  # fmt: skip
     if gpus == 1:
         _train(0, 1, job)
@@ -246,7 +251,9 @@ def _specification(job: Job, recipe: dict) -> dict:
 def _history(job: Job, specification: dict, changes: dict) -> dict:
     """Return the provenance of the network."""
     files = job.out.parent, job.tokens, job.info
-    return history.of_training(*files, specification, changes, job.held_out, job.vectors)
+    return history.of_training(
+        *files, specification, changes, job.held_out, job.vectors, job.passages
+    )
 
 
 def _tokens(job: Job):

@@ -1,14 +1,14 @@
 """Rule estimate_ngrams: estimate an n-gram model with KenLM's lmplz (modified Kneser-Ney)."""
 
-import contextlib
 import errno
 import os
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -21,6 +21,22 @@ from recency.scoring.word_pieces import rewrite
 
 
 def main(
+    text: Path,
+    out: Path,
+    *settings: Any,
+    passages: str | Path | None = None,
+    **more: Any,
+) -> None:
+    """Estimate an n-gram model (see `estimate` for the settings), and write its history next to it.
+
+    `passages` is the file of the text's passages (recency.passages); without it they are computed,
+    once per text.
+    """
+    estimate(text, out, *settings, **more)
+    history.of_ngrams(text, out, made=passages)
+
+
+def estimate(
     text: Path,
     out: Path,
     memory: str = "1G",
@@ -38,14 +54,10 @@ def main(
     memory. Raises InputError if lmplz is missing or fails.
     """
     if distance > 1:
-        documents = pq.read_table(text, columns=["text"])["text"].to_pylist()
-        lines = (line for text in documents for line in rewrite(text, text_rule).split("\n"))
+        lines = (line for text in _documents(text, text_rule) for line in text.split("\n"))
         distance_bigrams.write((line.split() for line in lines if line.strip()), out, distance)
-        history.of_ngrams(text, out)
         return
-    table = pq.ParquetFile(text)
     what = "count unigrams" if order == 1 else f"count {order}-grams"
-    shown = progress(table.num_row_groups, what, "row groups")
     with atomic(out) as arpa:
         # Discounts cannot be estimated from small corpora, hence the fallback. lmplz would stop at
         # <s>, </s> and <unk> in the text, hence skip_symbols; no reading-time corpus has them.
@@ -62,19 +74,32 @@ def main(
         last_lines = deque(maxlen=20)
         listener = threading.Thread(target=_forward, args=(job.stderr, last_lines), daemon=True)
         listener.start()
-        with contextlib.suppress(BrokenPipeError):  # if lmplz dies, its status says so below
-            for group in range(table.num_row_groups):
-                for document in table.read_row_group(group, ["text"])["text"].to_pylist():
-                    job.stdin.write(rewrite(document, text_rule).encode() + b"\n")
-                shown.update(group + 1)
+        try:
+            for document in _documents(text, text_rule, what):
+                job.stdin.write(document.encode() + b"\n")
             job.stdin.close()
+        except BrokenPipeError:  # lmplz has died, and its status says so below
+            pass
+        except BaseException:
+            job.kill()
+            raise
         status = job.wait()
         listener.join()
         if status != 0 and os.strerror(errno.ENOSPC) in "".join(last_lines):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out))
         if status != 0:
             raise InputError(f"lmplz failed on {text} (status {status}); its output is above")
-        history.of_ngrams(text, out)
+
+
+def _documents(text: Path, text_rule: str, what: str | None = None) -> Iterator[str]:
+    """Yield the documents of a corpus, one row group in memory; show the progress of `what`."""
+    table = pq.ParquetFile(text)
+    shown = progress(table.num_row_groups, what, "row groups") if what else None
+    for group in range(table.num_row_groups):
+        for document in table.read_row_group(group, ["text"])["text"].to_pylist():
+            yield rewrite(document, text_rule)
+        if shown:
+            shown.update(group + 1)
 
 
 def _forward(output: Iterable[bytes], last: deque[str]) -> None:

@@ -50,19 +50,20 @@ def main(
     seed: int = 1,
     threads: int = 1,
     text_rule: str = "displayed",
+    passages: str | Path | None = None,
 ) -> None:
     """Train with AdaGrad until the validation perplexity stops falling; write the best epoch.
 
     `span` is M. If `grown_from` a CDLM of M - 1, its E and v are fixed and only T is trained; the
     new matrix starts at 0, so that the initial model equals the old one. Otherwise E and v are
-    drawn from N(0, 0.1²) by `seed`.
+    drawn from N(0, 0.1²) by `seed`. `passages` is the file of the text's passages.
     """
     import torch
 
     from recency import processor
 
     processor.use(threads)
-    history.of_ngrams(text, out, [arpa, *grown_from])
+    history.of_ngrams(text, out, [arpa, *grown_from], passages)
     history.require_unseen(
         validation,
         f"the validation text {Path(validation).parent.name}",

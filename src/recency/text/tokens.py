@@ -2,19 +2,25 @@
 
 import json
 import multiprocessing
+import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from recency.errors import InputError
-from recency.files import atomic
+from recency.files import atomic, sha256
 from recency.progress import progress
 
 END_OF_DOCUMENT = "<|endoftext|>"
+#: Seconds between two states of an unfinished job.
+SAVE_EVERY = 30.0
 # Characters that `PRETOKEN` classifies: ASCII, Latin-1 and Latin Extended, general punctuation, euro and
 # trade mark, all unchanged by NFC.
 LETTERS = "A-Za-zªµºÀ-ÖØ-öø-ɏ"
@@ -137,12 +143,16 @@ def main(
     separators: bool = True,
     threads: int = 1,
     end_of_document: str | None = None,
+    code: Mapping[str, str] | None = None,
 ) -> None:
     """Write the tokens of all documents in order, and their description as JSON next to them.
 
     Tokens are uint16, little-endian (uint32 above 65,535 entries). With `separators`, the token
     `end_of_document` (default the tokenizer's, `end_of`) follows each document. `threads` is the number
     of processes, each with one row group of the text in memory.
+
+    A killed job resumes: the tokens are in a hidden file next to `out_tokens` until all are there, and
+    are used for the same text, tokenizer, settings and `code` (module → fingerprint).
     """
     text = Path(text)
     encoder = Encoder(tokenizer)
@@ -156,18 +166,22 @@ def main(
     separator = np.array([end] if separators else [], encoder.dtype).tobytes()
     groups = _row_groups(text)
     line = progress(max(groups, 1), f"tokens of {text.parent.name}", "row groups")
-    size = documents = 0
+    identity = [sha256(text), sha256(tokenizer), metadata.version("tokenizers"), dict(code or {})]
+    part = Part(Path(out_tokens), [*identity, separator.hex()])
     with atomic(out_tokens) as temporary, atomic(out_info) as info:
-        with open(temporary, "wb") as sink:
-            parts = _in_order(text, tokenizer, separator, groups, min(threads, groups))
-            for done, (tokens, number) in enumerate(parts, start=1):
+        with part.open() as sink:
+            parts = _in_order(text, tokenizer, separator, groups, threads, part.groups)
+            for tokens, number in parts:
                 sink.write(tokens)
-                size += len(tokens)
-                documents += number
-                line.update(done, f"{size / encoder.dtype.itemsize / 1e6:,.1f} M tokens")
+                part.add(sink, len(tokens), number)
+                line.update(
+                    part.groups, f"{part.size / encoder.dtype.itemsize / 1e6:,.1f} M tokens"
+                )
+        size, documents = part.size, part.documents
         count = documents if separators else 0
         tokens = size // encoder.dtype.itemsize
         if tokens == count:
+            part.path.unlink()
             raise InputError(f"{text} has no text: nothing to train on")
         facts = {
             "tokens": tokens,
@@ -178,7 +192,50 @@ def main(
             "separators": count,
         }
         info.write_text(json.dumps(facts, indent=1) + "\n")
+        part.path.replace(temporary)
+    part.state.unlink(missing_ok=True)
     print(facts, file=sys.stderr)
+
+
+class Part:
+    """The tokens of an unfinished job in a hidden file, and a file that says how many are whole."""
+
+    def __init__(self, out: Path, identity: list):
+        self.path = out.with_name(f".{out.name}.part")
+        self.state = out.with_name(f".{out.name}.state.json")
+        self.identity = json.loads(json.dumps(identity))
+        self.groups = self.size = self.documents = 0
+        self.saved = time.monotonic()
+
+    def open(self) -> BinaryIO:
+        """Open the file behind its last whole row group, at the start if it is of another job."""
+        try:
+            state = json.loads(self.state.read_text())
+            is_whole = self.path.stat().st_size >= state["size"]
+            if is_whole and state["identity"] == self.identity:
+                self.groups, self.size, self.documents = (
+                    state[key] for key in ("groups", "size", "documents")
+                )
+                print(f"{self.groups} row groups were already done", file=sys.stderr)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        sink = open(self.path, "r+b" if self.size else "wb")  # noqa: SIM115, closed by the caller
+        sink.truncate(self.size)
+        sink.seek(self.size)
+        return sink
+
+    def add(self, sink: BinaryIO, size: int, documents: int) -> None:
+        """Count a row group that was written, and note from time to time that all are on disk."""
+        self.groups += 1
+        self.size += size
+        self.documents += documents
+        if time.monotonic() - self.saved >= SAVE_EVERY:
+            sink.flush()
+            os.fsync(sink.fileno())
+            keys = ("identity", "groups", "size", "documents")
+            with atomic(self.state) as path:
+                path.write_text(json.dumps({key: getattr(self, key) for key in keys}))
+            self.saved = time.monotonic()
 
 
 def end_of(tokenizer) -> str:
@@ -222,19 +279,20 @@ def _encoded(
 
 
 def _in_order(
-    text: Path, tokenizer: str | Path, separator: bytes, groups: int, processes: int
+    text: Path, tokenizer: str | Path, separator: bytes, groups: int, processes: int, first: int = 0
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield each row group's tokens in order; process k of n encodes groups k, k + n, k + 2n and so on.
+    """Yield each row group's tokens in order from the `first`; process k of n encodes every n-th.
 
     A process waits until its last result is taken, which bounds memory.
     """
+    processes = min(processes, groups - first)
     if processes <= 1:
-        yield from _encoded(text, tokenizer, separator, range(groups))
+        yield from _encoded(text, tokenizer, separator, range(first, groups))
         return
     workers = []
     for k in range(processes):
         ours, theirs = multiprocessing.Pipe(duplex=False)
-        mine = range(k, groups, processes)
+        mine = range(first + k, groups, processes)
         worker = multiprocessing.Process(
             target=_serve, args=(theirs, text, tokenizer, separator, mine), daemon=True
         )
@@ -242,8 +300,8 @@ def _in_order(
         theirs.close()
         workers.append((worker, ours))
     try:
-        for group in range(groups):
-            worker, ours = workers[group % processes]
+        for group in range(first, groups):
+            worker, ours = workers[(group - first) % processes]
             try:
                 number = ours.recv()
                 yield ours.recv_bytes(), number

@@ -202,8 +202,18 @@ class Files:
 
     def held_out(self, lm: dict) -> list[str]:
         """Return the tokens of the validation corpus of an LM's training, if it has one."""
-        corpus = self.config["recipes"][lm["recipe"]].get("validation", {}).get("corpus")
+        corpus = self.held_out_corpus(lm)
         return [self.token_stream(corpus, lm["tokenizer"])[0]] if corpus else []
+
+    def held_out_corpus(self, lm: dict) -> str | None:
+        """Return the validation corpus of an LM's training, if it has one."""
+        return self.config["recipes"][lm["recipe"]].get("validation", {}).get("corpus")
+
+    def passages(self, corpus: str | None) -> str | list[str]:
+        """Return the passages of a corpus's text; none without a text."""
+        if corpus is None or "pretokenized" in self.config["corpora"][corpus]:
+            return []
+        return f"<results>/corpora/{corpus}/passages.npz"
 
     def vectors(self, lm: dict) -> list[str]:
         """Return the weights that provide an LM's initial word vectors, if any."""

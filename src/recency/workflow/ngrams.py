@@ -22,3 +22,9 @@ def cdlm_files(study, lm: str) -> dict[str, str | list[str]]:
     }
     smaller = entry.get("grown_from")
     return files | ({"grown_from": [study.ngram_file(smaller)]} if smaller else {})
+
+
+def cdlm_passages(study, lm: str) -> str | list[str]:
+    """Return the passages of a CDLM's training text."""
+    of = study.lms[lm]["ngram"]["cdlm"]["of"]
+    return study.files.passages(study.lms[of]["ngram"]["corpus"])

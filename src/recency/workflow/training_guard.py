@@ -20,6 +20,8 @@ from recency.networks import states
 from recency.workflow.job import code_of
 
 TRAINING = "train"
+#: Name of the files of passages (recency.passages).
+PASSAGES = "passages.npz"
 #: Module and fingerprint as written by recency.workflow.code.
 LINE = re.compile(r"\S+ [0-9a-f]{12}")
 #: Options that are given once, and that suggested commands omit.
@@ -189,11 +191,22 @@ def _own_code(workflow, job) -> set[str] | None:
     """Return the changed modules of a job's own code, None if it is planned for another reason."""
     reason = workflow.dag.reason(job)
     updated = reason.updated_input - reason.updated_input_run
-    if updated or reason.forced or reason.input_changed or reason.software_stack_changed:
+    other_files = reason.input_changed and not _only_passages(workflow, job)
+    if updated or reason.forced or other_files or reason.software_stack_changed:
         return None
     # Computed here, because Snakemake skips it for jobs whose input is made again.
     changed = workflow.persistence.params_changed(job)
     return changed_modules(changed.only_old, changed.only_new) if changed else set()
+
+
+def _only_passages(workflow, job) -> bool:
+    """Whether a job's inputs differ from its last ones by passages of texts, which change no result.
+
+    LMs of earlier releases were trained without them.
+    """
+    now = set(map(str, job.input))
+    recorded = filter(None, map(workflow.persistence.input, job.output))
+    return all(Path(file).name == PASSAGES for before in recorded for file in now ^ set(before))
 
 
 def _keep(workflow, refused: Mapping[str, tuple[str, list[str]]]) -> str:
