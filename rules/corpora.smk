@@ -51,8 +51,6 @@ rule passages:
         "<logs>/passages/{corpus}.log",
     conda:
         "../envs/lm.yaml"
-    resources:
-        **cluster.growing(mem_mb=2_000, runtime=4 * 60),
     script:
         "../workflow/scripts/corpora/passages.py"
 
