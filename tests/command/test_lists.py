@@ -54,7 +54,7 @@ def test_models(checkout, capsys):
     assert of["Pythia"] == "pythia-2-4-256 trained on pile"
     assert of["dVM-I"] == "Pythia with exponential (decay=82.86, weight=0.37) at inference only"
     assert of["ALiBi-mix-TI"] == "pythia-2-4-256 trained on pile with linear (slopes=mix)"
-    assert of["gpt2"] == "checkpoint gpt2"
+    assert of["gpt2"] == f"checkpoint {load()['lms']['gpt2']['checkpoint']}"
     lines = printed(capsys, "models", "--configfile", "config.demo.yaml", "tests/config.tiny.yaml")
     assert first_words(lines) == list(load("config.demo.yaml", "tests/config.tiny.yaml")["lms"])
 

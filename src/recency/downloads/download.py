@@ -78,10 +78,10 @@ def main(
             raise InputError(f"{out.name}: {path} leads out of its folder; correct the path")
     mirrors = [Path(mirror).expanduser() for mirror in mirrors]
     if byte_range is not None:
-        first, last = byte_range
-        if not 0 <= first <= last:
-            raise InputError(f"{out.name}: byte_range [{first}, {last}] is not [first, last]")
-        bytes = last - first + 1
+        start, last = byte_range
+        if not 0 <= start <= last:
+            raise InputError(f"{out.name}: byte_range [{start}, {last}] is not [first, last]")
+        bytes = last - start + 1
     expected = Expected(sha256, git_blob, bytes, md5)
     if url is not None and not (sha256 or git_blob or md5):
         expected = _without_ours(url, expected, byte_range is None, first)
