@@ -265,7 +265,8 @@ def _by_structure(
         return *ids[0], "ids"
     if len(fits) == 1:
         return *fits[0], "sizes"
-    counted = [pair for pair in pool if pair[1].is_complete]  # k-th row, k-th word: sizes are given
+    # The k-th row of a text is its k-th word: sizes are given, and correlations decide if none is missing.
+    counted = [pair for pair in pool if pair[1].fits]
     if kind is not None and counted:
         passed = evidence.decided(words, rows, [c for c, _ in counted], kind)
         if len(passed) == 1:

@@ -1,6 +1,6 @@
 """Align rows with words by characters in reading order, and texts by their words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -87,29 +87,43 @@ def ambiguous(spelled: Sequence[str], rows: Sequence[str], row: np.ndarray) -> l
     begins = [*at[first].tolist(), len(rows)]
     ends = [-1, *at[last].tolist()]
     placed = [-1, *there.tolist(), len(spelled)]
+    steps = range(len(placed) - 1)
+    lost = [list(spelled[placed[k] + 1 : placed[k + 1]]) for k in steps]
+    extra = [[labels.spelling(t) for t in rows[ends[k] + 1 : begins[k]]] for k in steps]
+    joined = [[*texts, "".join(texts)] if len(texts) > 1 else texts for texts in extra]
     doubtful: set[int] = set()
-    for k in range(len(placed) - 1):
-        lost = list(spelled[placed[k] + 1 : placed[k + 1]])
-        extra = [labels.spelling(text) for text in rows[ends[k] + 1 : begins[k]]]
-        if lost or extra:
-            after, before = placed[k + 1 : -1], placed[k:0:-1]
-            for gap in (lost, extra if len(extra) < 2 else [*extra, "".join(extra)]):
-                ends_of = gap if len(gap) <= 2 * _NEAREST else gap[:_NEAREST] + gap[-_NEAREST:]
-                doubtful |= _movable(spelled, after, ends_of)
-                doubtful |= _movable(spelled, before, ends_of[::-1])
+    for gaps in (lost, joined):
+        for k in filter(gaps.__getitem__, steps):
+            after, before = range(k, len(gaps)), range(k, -1, -1)
+            following = (placed[i + 1] for i in after[:-1])
+            doubtful |= _movable(spelled, following, (gaps[i] for i in after))
+            preceding = (placed[i] for i in before[:-1])
+            doubtful |= _movable(spelled, preceding, (gaps[i][::-1] for i in before))
     return sorted(doubtful)
 
 
-def _movable(spelled: Sequence[str], words: list[int], gap: list[str]) -> set[int]:
-    """Return the words after a gap that could be within it, in the same order."""
-    movable, position, gap = set(), 0, list(gap)
-    for word in words:
-        if spelled[word] not in gap[position:]:
+def _movable(
+    spelled: Sequence[str], words: Iterable[int], gaps: Iterator[Sequence[str]]
+) -> set[int]:
+    """Return the words after a gap that could be within it, in the same order.
+
+    `gaps` are what is missing before the first of the words, the second, and so on: a word that moves
+    over a gap leaves what is missing there to the next.
+    """
+    movable: set[int] = set()
+    position, free = 0, _ends(next(gaps))
+    for word, gap in zip(words, gaps, strict=True):
+        if spelled[word] not in free[position:]:
             break
-        position = gap.index(spelled[word], position) + 1
-        gap.append(spelled[word])  # free for the next word if this one moves
+        position = free.index(spelled[word], position) + 1
+        free += [spelled[word], *_ends(gap)]  # free for the next word if this one moves
         movable.add(word)
     return movable
+
+
+def _ends(gap: Sequence[str]) -> list[str]:
+    """Return a gap's words, of a long one those next to its ends."""
+    return [*gap] if len(gap) <= 2 * _NEAREST else [*gap[:_NEAREST], *gap[-_NEAREST:]]
 
 
 def reading_order(rows: pd.DataFrame) -> np.ndarray:
