@@ -386,15 +386,14 @@ def test_another_text_of_the_store_is_refused(tmp_path, words, change, name, mes
 
 
 def test_the_workflow_exports_the_datasets_of_an_lms_experiments():
-    config = load(*TINY)
-    study = Study(config, ROOT)
+    study = Study(config := load(*TINY), ROOT)
     name = next(iter(config["lms"]))
     found = exports.replica_datasets(study, name)
     asked = {each["dataset"] for run in config["run"] for each in study.all_responses(run)}
-    read_by = [each for each in config["datasets"] if each in asked]  # no other experiment's
-    assert [each["dataset"] for each in found] == read_by != []
-    files = exports.replica_files(study, name)
-    assert len(files["words"]) == len(files["surprisal"]) == len(found) and not files["like"]
+    read_by = [each["dataset"] for each in found]  # no other experiment's
+    assert read_by == [each for each in config["datasets"] if each in asked] != []
+    files = {key: len(paths) for key, paths in exports.replica_files(study, name).items()}
+    assert files == {"words": len(found), "surprisal": len(found), "like": 0}
     config["export"] = {"replica": {read_by[0]: {"name": "theirs", "stimulus": "s_{item}"}}}
     assert exports.replica_datasets(Study(config, ROOT), name) == [
         {"dataset": read_by[0], "name": "theirs", "stimulus": "s_{item}", "like": None}
