@@ -97,7 +97,8 @@ def test_the_run_killed_at_any_time(finished, tmp_path):
             os.killpg(process.pid, by)
             process.wait()
             kills += 1
-    assert code == 0 and kills > 1, faulty.printed(folder)[-4000:]  # a slow machine needs more
+    # How many it meets depends on the machine.
+    assert code == 0 and kills > 1, faulty.printed(folder)[-4000:]
     assert faulty.digests(folder) == faulty.digests(finished) and parts(folder) == []
 
 
