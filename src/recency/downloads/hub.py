@@ -25,7 +25,7 @@ SAFE, PICKLES = ("model*.safetensors",), ("pytorch_model*.bin",)
 _SECONDS = 20.0
 
 
-def listed(
+def list_files(
     checkpoint: str, allow_pickle: bool = False, commit: str | None = None
 ) -> dict[str, Any]:
     """Return the files of a checkpoint that are needed, as the Hub states them.
@@ -146,7 +146,7 @@ def main(
         Of `recency.downloads.download.main`.
     """
     folder = Path(str(out).removesuffix(SUFFIX))
-    found = listed(checkpoint, allow_pickle, before)
+    found = list_files(checkpoint, allow_pickle, before)
     for name, file in found["files"].items():
         path, checks = folder / name, {k: v for k, v in file.items() if k != "url"}
         if not path.is_file() or Expected(size=checks.pop("bytes"), **checks).mismatch(path):

@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from recency import embedded
+from recency import embedded, lineage
 from recency.errors import InputError
 
-SUFFIX = ".hub.json"
+SUFFIX = lineage.HUB
 """Ending of the list of a fetched checkpoint's files, next to their folder."""
 FOLDER = "RECENCY_HUB"
 """Environment variable of jobs: the folder of the fetched checkpoints."""

@@ -20,20 +20,10 @@ from recency.scoring import distance_bigrams
 from recency.scoring.word_pieces import rewrite
 
 
-def main(
-    text: Path,
-    out: Path,
-    *settings: Any,
-    passages: str | Path | None = None,
-    **more: Any,
-) -> None:
-    """Estimate an n-gram model (see `estimate` for the settings), and write its history next to it.
-
-    `passages` is the file of the text's passages (recency.passages); without it they are computed,
-    once per text.
-    """
+def main(text: Path, out: Path, *settings: Any, **more: Any) -> None:
+    """Estimate an n-gram model (see `estimate` for the settings), and write its history next to it."""
     estimate(text, out, *settings, **more)
-    history.of_ngrams(text, out, made=passages)
+    history.of_ngrams(text, out)
 
 
 def estimate(

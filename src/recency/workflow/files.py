@@ -144,7 +144,7 @@ class Files:
 
         if path in self.of_hub:
             try:
-                listed = fetching.listed(**entry)["files"].values()
+                listed = fetching.list_files(**entry)["files"].values()
             except InputError:  # the job says why
                 return {path: None}
             return {path: sum(file["bytes"] for file in listed)}

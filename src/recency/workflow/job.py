@@ -34,7 +34,8 @@ AGAIN = "then repeat the command, which continues from the completed jobs"
 def logged(log: str | os.PathLike) -> Iterator[None]:
     """Write stderr and tracebacks to the rule's log; for an InputError, only the message.
 
-    Inside, the process has as many GPUs as the rule asks for, each locked, and sees no others. The job's inputs are compared with their records before, and its outputs recorded after it.
+    Inside, the process has as many GPUs as the rule asks for, each locked, and sees no others. The
+    job's inputs are compared with their records before, and its outputs recorded after it.
     System errors (disk, memory, permissions) and damaged inputs are also explained in a line below the
     traceback, or on the terminal if the log cannot be written.
     """
