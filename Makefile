@@ -2,12 +2,13 @@
 # make test    the default tests: 3 minutes on two cores, after the set-up
 # make test-merge    further tests, required before a merge: 15 minutes on two cores
 # make test-peers    tests against minicons, pymovements and other packages, part of test-merge: 3 minutes
-# make test-long    the longest tests: test-faults, test-slurm, test-open and the documentation site
+# make test-long    the longest tests: test-faults, test-slurm, test-open, rehearsal and the documentation site
 # make open    real, openly available text and reading times: hours on a workstation
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
 # make test-rotation    one of the long targets, by the date, in about MINUTES=12: part of what CI runs
 # make test-open    every target of the open study, with networks of twelve steps: an hour on one core
+# make rehearsal    the five studies at their size, with stand-ins and small networks: an hour, 16 GB of disk
 # make fuzz-fits MINUTES=10    random mixed models, changed and compared with lme4, for as long; nightly
 # make docs    the documentation site, in build/site: two minutes, needs Python 3.11
 # make package    the source distribution and the wheel, checked, in build/dist; needs a package index
@@ -16,7 +17,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation fuzz-fits lint package newest docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation rehearsal fuzz-fits lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -38,7 +39,7 @@ demo: setup
 # Files in a neighbouring folder are not downloaded again.
 MIRROR := $(wildcard ../shared/mirror)$(if $(wildcard ../shared/mirror ../shared/data),:)$(wildcard ../shared/data)
 ifneq ($(MIRROR),)
-open test-open test-long: export RECENCY_MIRROR ?= $(MIRROR)
+open rehearsal test-open test-long: export RECENCY_MIRROR ?= $(MIRROR)
 endif
 open: setup
 	@setup/study.sh open
@@ -63,17 +64,17 @@ test-peers: setup .tools/peers/made
 	@.tools/peers/bin/python -m pip install --quiet --disable-pip-version-check -r setup/peers.txt
 	@touch $@
 
-# The three below in sequence, and the documentation site.
-test-long: test-slurm test-open test-faults .tools/docs/made
+# Those below in sequence, and the documentation site.
+test-long: test-slurm test-open test-faults rehearsal .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m long --ignore tests/faults --ignore tests/studies
 
 # A share of a long target that changes from day to day: `make test-faults MINUTES=12`.
 limited = $(if $(MINUTES),--minutes $(MINUTES))
-rotation = docs $(if $(filter 0,$(shell id -u)),test-slurm,docs) test-faults test-open
+rotation = docs $(if $(filter 0,$(shell id -u)),test-slurm,docs) test-faults test-open rehearsal
 
 test-rotation:
 	@$(MAKE) --no-print-directory MINUTES=$(or $(MINUTES),12) \
-		$(word $(shell echo $$((10#$$(date +%j) % 4 + 1))),$(rotation))
+		$(word $(shell echo $$((10#$$(date +%j) % $(words $(rotation)) + 1))),$(rotation))
 
 # All faults listed in docs/faults.md; `make test-merge` tests a sample.
 test-faults: setup
@@ -92,6 +93,10 @@ test-slurm: setup
 		{ echo "test-slurm needs Debian's packages; as root: apt-get install $(SLURM)" >&2; exit 1; }
 	@sed -n 's/^# *\(\.venv.* pip install\) /\1 --quiet --no-deps /p' profiles/generic/config.yaml | bash -e
 	@$(pytest) --require-tests tests/faults/test_slurm.py
+
+# In a folder of its own, which stays for a look; a repeated rehearsal begins where the last one ended.
+rehearsal: setup
+	@$(tools) python benchmarks/rehearsal.py $(if $(MINUTES),--quick) $(if $(OUT),--out $(OUT))
 
 # New random designs in each run; what fails is stored in build/fuzz-fits.
 fuzz-fits: setup

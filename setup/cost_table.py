@@ -1,8 +1,9 @@
-"""Print the largest job of each rule of a study: its work, cost, extrapolated time and request.
+"""Print the longest job of each rule of a study: its work, cost, extrapolated time and request.
 
-PYTHONPATH=src python setup/cost_table.py [--json] [CONFIGFILE …]
+PYTHONPATH=src python setup/cost_table.py [--json | --jobs] [CONFIGFILE …]
 
-Jobs are those of all targets, with all data there. docs/scaling.md has the paper's largest.
+Jobs are those of all targets, with all data there; `--jobs` prints each of them. `make rehearsal` adds what
+it measured; docs/scaling.md has its table.
 """
 
 import json
@@ -12,20 +13,19 @@ from pathlib import Path
 from recency.workflow import batches, cost_model, costs, listing, snakemake_patches
 
 
-def rows(configfiles: list[str]) -> list[dict]:
-    """Return a row for each rule with a script, of its longest job; the longest first."""
+def jobs(configfiles: list[str]) -> list[dict]:
+    """Return a row for each job of a rule with a script; the longest first."""
+    rows = []
     with listing.opened(Path(), configfiles, []) as workflow:
         study = workflow.globals["study"]
         snakemake_patches.build_dag(workflow, costs.listed(study.config, False))
-        model, longest = cost_model.Model(study), {}
+        model = cost_model.Model(study)
         for job in workflow.dag.jobs:
             if job.rule.norun or not job.rule.script:
                 continue
             kind, cost = batches.kind_of(job.rule.name), cost_model.of_rule(job.rule.name)
             time = model.time(job.rule, job.wildcards, job.threads)
-            if kind in longest and time.wall <= longest[kind]["seconds"]:
-                continue
-            longest[kind] = {
+            rows.append({
                 "rule": kind,
                 "job": " ".join(map(str, job.wildcards)),
                 "work": cost.work(model.loads, job.rule, job.wildcards),
@@ -33,12 +33,22 @@ def rows(configfiles: list[str]) -> list[dict]:
                 "measured": time.measured,
                 "seconds": time.wall,
                 "threads": job.threads,
+                "shared_by": job.threads if cost.parallel else 1,
                 "known": cost is not cost_model.OTHER,
+                "benchmark": job.benchmark and str(job.benchmark),
                 "asked": {
                     key: job.resources.get(key) for key in ("runtime", "mem_mb", "disk_mb", "gpu")
                 },
-            }
-    return sorted(longest.values(), key=lambda row: -row["seconds"])
+            })  # fmt: skip
+    return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def rows(configfiles: list[str]) -> list[dict]:
+    """Return the row of the longest job of each rule."""
+    longest: dict[str, dict] = {}
+    for row in jobs(configfiles):
+        longest.setdefault(row["rule"], row)
+    return list(longest.values())
 
 
 def markdown(row: dict) -> str:
@@ -57,10 +67,12 @@ def markdown(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    found = rows([word for word in sys.argv[1:] if word != "--json"])
-    if "--json" in sys.argv:
-        print(json.dumps(found))
+    files = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if "--jobs" in sys.argv:
+        print(json.dumps(jobs(files)))
+    elif "--json" in sys.argv:
+        print(json.dumps(rows(files)))
     else:
-        print("| rule | work of the largest job | on | extrapolation | request | margin |")
+        print("| rule | work of the longest job | on | extrapolation | request | margin |")
         print("|---|---|---|---|---|---|")
-        print("\n".join(markdown(row) for row in found if row["seconds"] > 600))
+        print("\n".join(markdown(row) for row in rows(files) if row["seconds"] > 600))

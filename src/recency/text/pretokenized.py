@@ -43,29 +43,31 @@ def main(
     entries = max(encoder.get_vocab(with_added_tokens=True).values()) + 1
     vocabulary = entries if vocabulary is None else vocabulary
     end = encoder.token_to_id(end_of_document)
-    ids = np.memmap(path, np.dtype("<u2"), "r")
-    line = progress(len(ids) / 1e6, f"check of {path.name}", "M tokens")
-    ends = 0
-    for start in range(0, len(ids), CHUNK):
-        chunk = np.array(ids[start : start + CHUNK])
-        if chunk.max() >= vocabulary:
-            at = start + int(np.argmax(chunk >= vocabulary))
-            raise InputError(
-                f"{path}: token {at:,} is {ids[at]}, but the vocabulary ends at {vocabulary - 1}; "
-                "the file belongs to another tokenizer, or is not little-endian uint16"
-            )
-        if end is not None:
-            ends += int(np.count_nonzero(chunk == end))
-        line.update((start + len(chunk)) / 1e6)
+    count, ends = size // 2, 0
+    line = progress(count / 1e6, f"check of {path.name}", "M tokens")
+    # Read, not mapped: all pages of a map count as memory of the job.
+    with path.open("rb") as file:
+        for start in range(0, count, CHUNK):
+            chunk = np.fromfile(file, np.dtype("<u2"), CHUNK)
+            if chunk.max() >= vocabulary:
+                at = int(np.argmax(chunk >= vocabulary))
+                raise InputError(
+                    f"{path}: token {start + at:,} is {chunk[at]}, but the vocabulary ends at "
+                    f"{vocabulary - 1}; the file belongs to another tokenizer, or is not "
+                    "little-endian uint16"
+                )
+            if end is not None:
+                ends += int(np.count_nonzero(chunk == end))
+            line.update((start + len(chunk)) / 1e6)
     facts = {
-        "tokens": len(ids),
+        "tokens": count,
         "documents": ends or None,
         "dtype": "uint16",
         "vocabulary": vocabulary,
         "end_of_document": end,
         "separators": ends,
-        "rows": len(ids) // ROW,
+        "rows": count // ROW,
     }
-    print(facts, f"{len(ids) % ROW} tokens after the last row of {ROW}", file=sys.stderr)
+    print(facts, f"{count % ROW} tokens after the last row of {ROW}", file=sys.stderr)
     with atomic(out) as temporary:
         temporary.write_text(json.dumps(facts, indent=1) + "\n")

@@ -1,0 +1,237 @@
+"""Stand-ins for what the papers' studies read and cannot be had here: true shapes, small networks.
+
+Files have the names, layouts and columns of their originals. The tokens of the Pile have their true size
+(4.2 GB) and reading times their true numbers of readers and words; texts are short, since costs of long
+ones are measured on their own (rehearsal.py). Words are drawn by Zipf's and Mandelbrot's law, so that
+new ones keep coming, as in real text.
+"""
+
+import hashlib
+import json
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+#: Mandelbrot's shift, and Zipf's exponent: the number of different words grows as N^(1/1.6).
+SHIFT, EXPONENT = 30.0, 1.6
+SYLLABLES = [c + v for c in "bdfghjklmnprstvwz" for v in "aeiou"]
+GPT2 = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+PILE = (
+    "huggingface.co/datasets/EleutherAI/pile-standard-pythia-preshuffled/resolve/"
+    "bac79b6820adb34e451f9a02cc1dc7cd920febf0/document-00000-of-00020.bin"
+)
+ROBERTA = (
+    "huggingface.co/FacebookAI/roberta-base/resolve/"
+    "e2da8e2f811d1448a5b465c236feacd80ffbac7b/tokenizer.json"
+)
+
+
+# Text
+
+
+def words(count: int, seed: int) -> list[str]:
+    """Return words drawn by Zipf's and Mandelbrot's law, the more frequent the shorter."""
+    uniform = np.random.default_rng(seed).random(count)
+    ranks = (SHIFT * (uniform ** (-1 / (EXPONENT - 1)) - 1)).astype(np.int64)
+    kinds, places = np.unique(ranks, return_inverse=True)
+    spelled = np.array([_spelled(int(rank)) for rank in kinds], dtype=object)
+    return list(spelled[places])
+
+
+def _spelled(rank: int) -> str:
+    syllables = []
+    while True:
+        syllables.append(SYLLABLES[rank % len(SYLLABLES)])
+        if (rank := rank // len(SYLLABLES)) == 0:
+            return "".join(syllables)
+
+
+def documents(count: int, seed: int) -> Iterator[str]:
+    """Yield documents of 800 words, in sentences of 20 and paragraphs of 100, `count` words in all."""
+    for start in range(0, count, 800_000):
+        drawn = words(min(800_000, count - start), seed + start)
+        sentences = [
+            f"{' '.join(drawn[at : at + 20]).capitalize()}." for at in range(0, len(drawn), 20)
+        ]
+        for at in range(0, len(sentences), 40):
+            lines = (" ".join(sentences[n : n + 5]) for n in range(at, min(at + 40, len(sentences)), 5))
+            yield "\n".join(lines)
+
+
+def parquet(path: Path, texts: Iterable[str]) -> Path:
+    """Write documents as a Parquet file with a column `text`, as those of the Hub are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = pa.schema({"text": pa.string()})
+    with pq.ParquetWriter(path, schema, compression="snappy") as sink:
+        held: list[str] = []
+        for text in texts:
+            held.append(text)
+            if len(held) == 1000:
+                sink.write_table(pa.table({"text": held}, schema=schema), row_group_size=1000)
+                held.clear()
+        if held:
+            sink.write_table(pa.table({"text": held}, schema=schema))
+    return path
+
+
+def token_file(path: Path, size: int, vocabulary: int = 50_277) -> Path:
+    """Write this many bytes of tokens of two bytes; id 0 ends documents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw = np.random.default_rng(1)
+    with path.open("wb") as file:
+        for start in range(0, size // 2, 1 << 24):
+            many = min(1 << 24, size // 2 - start)
+            ids = vocabulary * draw.random(many, dtype=np.float32) ** 4
+            file.write(np.minimum(ids, vocabulary - 1).astype("<u2").tobytes())
+    return path
+
+
+# Other files
+
+
+def babylm(path: Path) -> Path:
+    """Write the archive of 2023: a folder for each track, a file for each source."""
+    sources = "aochildes bnc_spoken cbt children_stories gutenberg open_subtitles qed simple_wikipedia switchboard wikipedia"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for track, each in (("10M", 10_000), ("100M", 20_000)):
+            for seed, source in enumerate(sources.split()):
+                name = f"babylm_data/babylm_{track}/{source}.train"
+                archive.writestr(name, "\n".join(documents(each, 1000 + seed)) + "\n")
+    return path
+
+
+def roberta_tokenizer(path: Path) -> Path:
+    """Write a byte-level BPE with RoBERTa's special tokens and template, of 8,000 entries."""
+    from tokenizers import ByteLevelBPETokenizer, processors
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(documents(200_000, 7), 8_000, special_tokens=special)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tokenizer.save(str(path))
+    return path
+
+
+def glue(folder: Path) -> None:
+    """Write the tasks that have no file here, in GLUE's layout."""
+    sentences = [text.split("\n")[0] for text in documents(160_000, 9)]
+    columns = {
+        "MNLI": ("sentence1", "sentence2", "gold_label", ["contradiction", "neutral", "entailment"]),
+        "QNLI": ("question", "sentence", "label", ["not_entailment", "entailment"]),
+        "QQP": ("question1", "question2", "is_duplicate", ["0", "1"]),
+    }
+    for task, (first, second, label, labels) in columns.items():
+        (folder / task).mkdir(parents=True, exist_ok=True)
+        for file, rows in (("train", 120), ("dev_matched" if task == "MNLI" else "dev", 40)):
+            lines = [f"index\t{first}\t{second}\t{label}"]
+            for row in range(rows):
+                pair = f"{sentences[row]}\t{sentences[(row * 7) % rows]}"
+                lines.append(f"{row}\t{pair}\t{labels[row % len(labels)]}")
+            (folder / task / f"{file}.tsv").write_text("\n".join(lines) + "\n")
+
+
+def gpt2(folder: Path, tokenizer: Path) -> Path:
+    """Write a checkpoint as `gpt2`'s is, with its vocabulary and context and a narrow network."""
+    import torch
+    from tokenizers import Tokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    torch.manual_seed(1)
+    end = "<|endoftext|>"
+    special = {"bos_token": end, "eos_token": end, "unk_token": end}
+    loaded = Tokenizer.from_file(str(tokenizer))
+    PreTrainedTokenizerFast(tokenizer_object=loaded, **special).save_pretrained(folder)
+    shape = {"n_layer": 4, "n_head": 12, "n_embd": 96, "n_positions": 1024}
+    config = GPT2Config(vocab_size=loaded.get_vocab_size(), **shape)
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+# The study
+
+
+def write(project: Path, mirror: Path) -> None:
+    """Write all stand-ins: to a folder by URL, to the project's `data/supplied`; and set their checksums."""
+    import corpora_as_published
+
+    supplied = project / "data" / "supplied"
+    supplied.mkdir(parents=True, exist_ok=True)
+    for corpus in (corpora_as_published.brown, corpora_as_published.geco, corpora_as_published.dundee):
+        corpus(supplied)
+    parquet(supplied / "pile" / "text.parquet", documents(200_000, 3))
+    glue(supplied / "glue")
+    sources = project / "data" / "sources"
+    for number, url in enumerate(_urls(sources / "openwebtext.tsv")):
+        made = parquet(mirror / url, documents(4_000, 100 + number))
+        _pin(sources / "openwebtext.tsv", url, made)
+    for url in _urls(sources / "babylm.tsv"):
+        _pin(sources / "babylm.tsv", url, babylm(mirror / url))
+    roberta_tokenizer(mirror / ROBERTA)
+    token_file(mirror / PILE, 1_024_000 * 2_049 * 2)
+
+
+def _urls(table: Path) -> list[str]:
+    rows = table.read_text().splitlines()[1:]
+    return [row.split("\t")[0].removeprefix("https://") for row in rows]
+
+
+def _pin(table: Path, url: str, path: Path) -> None:
+    """Replace a file's SHA-256 and size in a table of sources, where it has them."""
+    lines = table.read_text().splitlines()
+    for number, line in enumerate(lines):
+        address, digest, size, *rest = line.split("\t")
+        if address == f"https://{url}":
+            digest = digest and hashlib.sha256(path.read_bytes()).hexdigest()
+            size = size and str(path.stat().st_size)
+            lines[number] = "\t".join([address, digest, size, *rest])
+    table.write_text("\n".join(lines) + "\n")
+
+
+def overlay(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what is laid over the papers' studies: networks of width 8 per head, trained for two steps.
+
+    Contexts, vocabularies, biases, datasets, measures, designs and draws stay as they are.
+    """
+    small: dict[str, Any] = {"study": "rehearsal", "scales": {"paper": {"disk_gb": 20}}}
+    small["architectures"] = {
+        name: {"width": 8 * shape["heads"], "feed_forward": 16, "layers": min(shape["layers"], 4)}
+        for name, shape in config["architectures"].items()
+        if {"heads", "width"} <= shape.keys()
+    }
+    small["recipes"] = {
+        name: _recipe(recipe) for name, recipe in config["recipes"].items() if recipe["device"] == "cuda"
+    }
+    small["tokenizers"] = {
+        name: {"vocabulary": 8192} for name in config["tokenizers"] if name.startswith("babylm")
+    }
+    small["unigrams"] = {"openwebtext": {"memory": "1G"}}
+    small["fine_tuning"] = {"epochs": 1, "examples": 60, "seeds": [1]}
+    small["probe"] = {"rank": 8, "epochs": 1, "sentences": 400}
+    small["searches"] = {name: {"trials": 5} for name in config["searches"]}
+    small["experiments"] = {
+        "theories": {"measured_memory": {"replacements": 10, "reach": 8}},
+        "clark2025": {"measured_memory": {"dataset": "natural_stories", "replacements": 10, "reach": 8}},
+    }
+    return json.loads(json.dumps(small))
+
+
+def _recipe(recipe: dict[str, Any]) -> dict[str, Any]:
+    few = {"device": "cpu", "precision": "fp32", "micro_batch": 1, "gpus": 1}
+    if "validation" in recipe:
+        few["validation"] = {"tokens": 4_000, "every": 2}
+    if "steps" not in recipe:
+        return few | {"epochs": 1, "batch_sequences": 8}
+    kept = [1, 2] if recipe["checkpoints"] else []
+    return few | {"steps": 2, "warmup_steps": 1, "batch_sequences": 2, "checkpoints": kept}
