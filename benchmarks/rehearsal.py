@@ -95,7 +95,10 @@ def download(folder: Path, project: Path, targets: list[str], cores: int) -> int
     """Fetch all files of the targets, with a Hub of this machine that has the stand-in for gpt2."""
     tokenizer = next(
         path
-        for root in (project / "data" / "downloads", *map(Path, variables(folder)["RECENCY_MIRROR"].split(":")))
+        for root in (
+            project / "data" / "downloads",
+            *map(Path, variables(folder)["RECENCY_MIRROR"].split(":")),
+        )
         for path in root.rglob("gpt2*.json*")
     )
     plain = folder / "gpt2.json"
@@ -112,7 +115,9 @@ def download(folder: Path, project: Path, targets: list[str], cores: int) -> int
     with serving(revision, {("gpt2", stand_ins.GPT2): checkpoint}) as server:
         words = command(targets, cores, "--until", "download", "hub_checkpoint")
         hub = {"HF_ENDPOINT": server.url, "HF_HOME": str(folder / "no-cache")}
-        return subprocess.run(words, cwd=project, env=variables(folder) | hub, check=False).returncode
+        return subprocess.run(
+            words, cwd=project, env=variables(folder) | hub, check=False
+        ).returncode
 
 
 def walk(folder: Path, project: Path, targets: list[str], cores: int) -> int:
@@ -176,9 +181,7 @@ def first(text: Path, words: int) -> Iterator[str]:
                     return
 
 
-def growth(
-    folder: Path, text: Path, sizes: list[int]
-) -> dict[str, dict[int, dict[str, float]]]:
+def growth(folder: Path, text: Path, sizes: list[int]) -> dict[str, dict[int, dict[str, float]]]:
     """Return rule → words → seconds and memory of its job on so many words of a text."""
     found: dict[str, dict[int, dict[str, float]]] = {rule: {} for rule in TEXT}
     for size in sizes:
@@ -214,7 +217,9 @@ def planned(project: Path, *overlays: str) -> list[dict]:
     """Return all jobs of the studies' targets, as setup/cost_table.py has them."""
     words = [sys.executable, str(ROOT / "setup" / "cost_table.py"), "--jobs", *overlays]
     paths = environment() | {"PYTHONPATH": str(project / "src")}
-    done = subprocess.run(words, cwd=project, env=paths, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        words, cwd=project, env=paths, check=True, stdout=subprocess.PIPE, text=True
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -327,7 +332,9 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", help="walk these alone; default: all studies")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "rehearsal")
     parser.add_argument("--cores", type=int, default=os.cpu_count())
-    parser.add_argument("--quick", action="store_true", help="one study, in ten minutes; times are not judged")
+    parser.add_argument(
+        "--quick", action="store_true", help="one study, in ten minutes; times are not judged"
+    )
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     parser.add_argument("--job", choices=TEXT, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -61,7 +61,9 @@ def documents(count: int, seed: int) -> Iterator[str]:
             f"{' '.join(drawn[at : at + 20]).capitalize()}." for at in range(0, len(drawn), 20)
         ]
         for at in range(0, len(sentences), 40):
-            lines = (" ".join(sentences[n : n + 5]) for n in range(at, min(at + 40, len(sentences)), 5))
+            lines = (
+                " ".join(sentences[n : n + 5]) for n in range(at, min(at + 40, len(sentences)), 5)
+            )
             yield "\n".join(lines)
 
 
@@ -128,7 +130,12 @@ def glue(folder: Path) -> None:
     """Write the tasks that have no file here, in GLUE's layout."""
     sentences = [text.split("\n")[0] for text in documents(160_000, 9)]
     columns = {
-        "MNLI": ("sentence1", "sentence2", "gold_label", ["contradiction", "neutral", "entailment"]),
+        "MNLI": (
+            "sentence1",
+            "sentence2",
+            "gold_label",
+            ["contradiction", "neutral", "entailment"],
+        ),
         "QNLI": ("question", "sentence", "label", ["not_entailment", "entailment"]),
         "QQP": ("question1", "question2", "is_duplicate", ["0", "1"]),
     }
@@ -168,7 +175,11 @@ def write(project: Path, mirror: Path) -> None:
 
     supplied = project / "data" / "supplied"
     supplied.mkdir(parents=True, exist_ok=True)
-    for corpus in (corpora_as_published.brown, corpora_as_published.geco, corpora_as_published.dundee):
+    for corpus in (
+        corpora_as_published.brown,
+        corpora_as_published.geco,
+        corpora_as_published.dundee,
+    ):
         corpus(supplied)
     parquet(supplied / "pile" / "text.parquet", documents(200_000, 3))
     glue(supplied / "glue")
@@ -211,7 +222,9 @@ def overlay(config: dict[str, Any]) -> dict[str, Any]:
         if {"heads", "width"} <= shape.keys()
     }
     small["recipes"] = {
-        name: _recipe(recipe) for name, recipe in config["recipes"].items() if recipe["device"] == "cuda"
+        name: _recipe(recipe)
+        for name, recipe in config["recipes"].items()
+        if recipe["device"] == "cuda"
     }
     small["tokenizers"] = {
         name: {"vocabulary": 8192} for name in config["tokenizers"] if name.startswith("babylm")
@@ -222,7 +235,9 @@ def overlay(config: dict[str, Any]) -> dict[str, Any]:
     small["searches"] = {name: {"trials": 5} for name in config["searches"]}
     small["experiments"] = {
         "theories": {"measured_memory": {"replacements": 10, "reach": 8}},
-        "clark2025": {"measured_memory": {"dataset": "natural_stories", "replacements": 10, "reach": 8}},
+        "clark2025": {
+            "measured_memory": {"dataset": "natural_stories", "replacements": 10, "reach": 8}
+        },
     }
     return json.loads(json.dumps(small))
 

@@ -1,13 +1,17 @@
 """GLUE: tasks whose answer is known, files that are wrong, and tables that show a collapse."""
 
+import os
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from masked_networks import roberta
 from project import SCHEMA, load
 
 from recency.errors import InputError
-from recency.evaluations.glue import examples, figure, fine_tune, scores, table
+from recency.evaluations.glue import examples, figure, fine_tune, scores, seed_state, table
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load as open_model
 from recency.workflow import checks
@@ -83,6 +87,62 @@ def test_a_made_task_is_learned_to_its_known_matthews_and_a_killed_job_goes_on(f
         fine_tune.run = run
     assert seeds == [1, 2, 2] and not state.exists()
     assert list(pd.read_csv(tmp_path / "runs.csv").seed) == [1, 2]
+
+
+@pytest.mark.parametrize("how", ["signal", "kill"])
+def test_a_killed_job_continues_within_a_seed_to_the_same_scores(
+    folder, tmp_path, monkeypatch, how
+):
+    """In the second of three epochs; no update is done twice after a signal, whose state is that moment's."""
+    files = {
+        "train": written(tmp_path / "train.tsv", made(60, 1)),
+        "dev": written(tmp_path / "dev.tsv", made(20, 2)),
+    }
+    given = {"files": files, "lm": LMSpec("rob", folder), "name": "made", "task": TASK}
+    given["settings"] = SETTINGS | {"epochs": 3, "seeds": [7]}
+    fine_tune.main(**given, out=tmp_path / "whole.csv")
+
+    updates, padded = [], fine_tune.padded
+
+    def ended(data, batch, pad):
+        if len(data.ids) == 120:  # of train
+            updates.append(1)
+            if len(updates) == 12 and how == "signal":  # of 8 an epoch
+                os.kill(os.getpid(), signal.SIGTERM)
+            if len(updates) == 12 and how == "kill":
+                raise KeyboardInterrupt
+        return padded(data, batch, pad)
+
+    monkeypatch.setattr(fine_tune, "padded", ended)
+    state = tmp_path / ".runs.csv.state.pt"
+    if how == "kill":  # some updates after its last state
+        old = iter([False] * 9 + [True])
+        monkeypatch.setattr(seed_state.SeedState, "is_old", lambda self: next(old, False))
+        with pytest.raises(KeyboardInterrupt):
+            fine_tune.main(**given, out=tmp_path / "runs.csv")
+    else:
+        with pytest.raises(InputError, match="seed 7: ended by SIGTERM after 12 updates"):
+            fine_tune.main(**given, out=tmp_path / "runs.csv")
+    assert state.exists()
+    before = len(updates)
+    fine_tune.main(**given, out=tmp_path / "runs.csv")
+    assert len(updates) - before == 24 - {"signal": 12, "kill": 9}[how] and not state.exists()
+    assert (tmp_path / "runs.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_a_seed_s_state_of_another_task_or_a_damaged_one_is_not_used(folder, tmp_path, capsys):
+    classifier = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(classifier.parameters())
+    path, order = tmp_path / "state.pt", np.random.default_rng(1)
+    state = seed_state.SeedState(path, {"task": 1})
+    state.save(classifier, optimizer, order.bit_generator.state, seed_state.Position(update=9))
+    assert state.restore(classifier, optimizer, order).update == 9
+    other = seed_state.SeedState(path, {"task": 2})
+    assert other.restore(classifier, optimizer, order).update == 0
+    assert "another specification" in capsys.readouterr().err
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(InputError, match="cut or damaged"):
+        state.restore(classifier, optimizer, order)
 
 
 def test_scores_are_those_of_brute_force():

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from recency.files import atomic, sha256
+from recency.scoring.lm_spec import LMSpec
 
 
 def path_for(out: str | Path) -> Path:
@@ -31,6 +32,16 @@ def write(state: Path, specification: dict, done: dict[str, list]) -> None:
     """Store the finished parts."""
     with atomic(state) as path:
         path.write_text(json.dumps({"specification": specification, "done": done}))
+
+
+def lm_identity(lm: LMSpec) -> list:
+    """Return what an LM's scores depend on: its files, its bias and how it reads texts."""
+    model = Path(lm.model)
+    parts = ("config.json", "*.safetensors", "pytorch_model*.bin")
+    files = [file for part in parts for file in sorted(model.glob(part))] or [model]
+    digests = [digest(file) for file in [*files, *filter(None, [lm.tokenizer])]]
+    reading = [lm.bos, lm.stride, dict(lm.scoring), lm.lossy, dict(lm.weights)]
+    return [digests, lm.bias, *reading]
 
 
 def digest(path: str | Path) -> str:

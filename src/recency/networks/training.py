@@ -293,7 +293,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
     """
     if not path.exists():
         return 0, Curve()
-    state, made_for = _load(path, run.device)
+    state, made_for = read_state(path, run.device)
     if made_for != specification:
         if state["optimizer"] is None:
             return 0, Curve()
@@ -318,7 +318,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
         raise _damaged(path, error) from error
 
 
-def _load(path: Path, device) -> tuple[dict, dict]:
+def read_state(path: Path, device) -> tuple[dict, dict]:
     """Return a training's state and specification; raise InputError for a damaged file."""
     try:
         state = torch.load(path, weights_only=True, map_location=device)

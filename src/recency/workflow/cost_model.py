@@ -187,16 +187,16 @@ RUN = _costs({
     "text_perplexity": _network(amount.reads(amount.corpus_words, 2 * TOKENS_PER_WORD)),
     "length_perplexity": _network(amount.reads(amount.segments, 2.0)),
     "score_pairs": _network(
-        lambda loads, rule, wildcards: loads.scoring(wildcards.lm, PAIRS * SENTENCE)
+        lambda loads, rule, wildcards: loads.scoring(wildcards.lm, PAIRS * SENTENCE), resumes=True
     ),
     "babylm_scores": _network(amount.reads(BABYLM * SENTENCE)),
     "babylm_words": _network(amount.reads(BABYLM * SENTENCE / 4)),
     "structural_probe": _network(
         lambda loads, rule, wildcards: loads.probing(wildcards.lm),
-        memory=lambda loads, *_: max(16_000, 1_000 * loads.config["probe"]["memory_gb"]),
+        memory=lambda loads, *_: max(16_000, 1_000 * loads.config["probe"]["memory_gb"]), resumes=True,
     ),
     "bias_search": _network(
-        lambda loads, rule, wildcards: loads.search(wildcards.search), memory=16_000, kind="search"
+        lambda loads, rule, wildcards: loads.search(wildcards.search), memory=16_000, kind="search", resumes=True
     ),
     "attention_map": _network(amount.reads(SENTENCE)),
     "attention_by_distance attention_heads temporal_correlation": _network(

@@ -8,7 +8,7 @@ CLAP head".
 import copy
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,9 @@ from recency.errors import InputError
 from recency.evaluations import job_state
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
+from recency.evaluations.glue.seed_state import Position, SeedState
 from recency.files import atomic
+from recency.networks import stopping
 from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
@@ -65,8 +67,9 @@ def main(
 
     `files` are the task's files by role; `task` describes their format and training, `settings` is
     the config's `fine_tuning`. For labels, mse and pearson are empty; for scores, the others.
-    `majority` and `majority_f1` are the scores of a constant prediction. Finished runs are stored
-    next to `out` until all are done, so that a killed job resumes.
+    `majority` and `majority_f1` are the scores of a constant prediction. Finished runs, and every ten
+    minutes and at a signal the state of the one at work, are stored next to `out` until all are done, so
+    that a killed job resumes.
     """
     opened = lm.open()
     if not opened.masked:
@@ -77,7 +80,7 @@ def main(
     train, dev = parts(files, task, settings, opened, f"{name} under {lm.name}")
     state = job_state.path_for(out)
     specification = {
-        "lm": [lm.bias, job_state.digest(Path(lm.model) / "model.safetensors")],
+        "lm": job_state.lm_identity(lm),
         "files": {role: job_state.digest(path) for role, path in files.items()},
         "task": dict(task),
         "settings": {key: settings[key] for key in settings if key != "seeds"},
@@ -87,10 +90,12 @@ def main(
     shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm.name}", "epochs")
     for number, seed in enumerate(settings["seeds"]):
         if str(seed) not in done:
+            within = SeedState(state.with_suffix(".pt"), specification | {"seed": seed})
             done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm.name}, {name}",
-                                  lambda epoch, number=number: shown.update(
+                                  within, lambda epoch, number=number: shown.update(
                                       number * settings["epochs"] + epoch))  # fmt: skip
             job_state.write(state, specification, done)
+            within.path.unlink(missing_ok=True)
     table = pd.concat(
         [pd.DataFrame(done[str(seed)]).assign(seed=seed) for seed in settings["seeds"]]
     )
@@ -125,11 +130,13 @@ def run(
     seed: int,
     pad: int,
     what: str,
+    state: SeedState,
     report=lambda epoch: None,
 ) -> list[dict]:
     """Fine-tune a copy of the network from a seed; return one row per epoch.
 
-    Raises InputError if the loss is not finite.
+    It continues from `state`, where that has one. Raises InputError if the loss is not finite, or if a
+    signal ended the run.
     """
     torch.manual_seed(seed)
     outputs = len(task.get("labels", [0]))
@@ -141,31 +148,45 @@ def run(
         lr=task["learning_rate"], betas=tuple(settings["betas"]), eps=settings["epsilon"],
         weight_decay=settings["weight_decay"],
     )  # fmt: skip
-    each_epoch = math.ceil(len(train.ids) / task["batch"])
-    rate = Rate(task, settings, each_epoch)
-    order, update, rows = np.random.default_rng(seed), 0, []
-    for epoch in range(1, settings["epochs"] + 1):
-        total = 0.0
-        for batch in batches(train, task["batch"], order):
-            for group in optimizer.param_groups:
-                group["lr"] = rate(update)
-            outputs_ = classifier(*(tensor.to(device) for tensor in padded(train, batch, pad)))
-            value = loss(outputs_, torch.from_numpy(train.targets[batch]).to(device))
-            if not torch.isfinite(value):
-                raise InputError(
-                    f"{what}, seed {seed}: the loss is not finite after {update:,} updates; lower "
-                    "the task's `learning_rate`"
-                )
-            optimizer.zero_grad(set_to_none=True)
-            value.backward()
-            optimizer.step()
-            update += 1
-            total += value.item() * len(batch)
-        measured = measure(classifier, dev, pad)
-        rows.append({"epoch": epoch, "train_loss": total / len(train.ids), **measured})
-        print(f"{what}, seed {seed}: {_written(rows[-1])}", file=sys.stderr)
-        report(epoch)
-    return rows
+    rate = Rate(task, settings, math.ceil(len(train.ids) / task["batch"]))
+    order = np.random.default_rng(seed)
+    at = state.restore(classifier, optimizer, order)
+
+    def update(batch: np.ndarray) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = rate(at.update)
+        given = classifier(*(tensor.to(device) for tensor in padded(train, batch, pad)))
+        value = loss(given, torch.from_numpy(train.targets[batch]).to(device))
+        if not torch.isfinite(value):
+            raise InputError(
+                f"{what}, seed {seed}: the loss is not finite after {at.update:,} updates; lower "
+                "the task's `learning_rate`"
+            )
+        optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        optimizer.step()
+        at.update += 1
+        at.batch += 1
+        at.total += value.item() * len(batch)
+
+    with stopping.catch_signals() as stop:
+        while at.epoch <= settings["epochs"]:
+            begun = order.bit_generator.state
+            for batch in batches(train, task["batch"], order)[at.batch :]:
+                if stop.by or state.is_old():
+                    state.save(classifier, optimizer, begun, at)
+                if stop.by:
+                    raise InputError(
+                        f"{what}, seed {seed}: ended by {stop.by} after {at.update:,} updates; its state is "
+                        "saved, and the same command resumes from there (docs/faults.md)"
+                    )
+                update(batch)
+            measured = measure(classifier, dev, pad)
+            row = {"epoch": at.epoch, "train_loss": at.total / len(train.ids), **measured}
+            at = Position(at.epoch + 1, 0, at.update, 0.0, [*at.rows, row])
+            print(f"{what}, seed {seed}: {_written(row)}", file=sys.stderr)
+            report(row["epoch"])
+    return at.rows
 
 
 class Rate:
@@ -196,8 +217,8 @@ def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(outputs, targets)
 
 
-def batches(data: Encoded, size: int, order: np.random.Generator) -> Iterable[np.ndarray]:
-    """Yield random batches of example indices, grouped by length within each POOL batches."""
+def batches(data: Encoded, size: int, order: np.random.Generator) -> list[np.ndarray]:
+    """Return random batches of example indices, grouped by length within each POOL batches."""
     drawn, groups = order.permutation(len(data.ids)), []
     lengths = np.array([len(ids) for ids in data.ids])
     for begin in range(0, len(drawn), POOL * size):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
+from recency.evaluations import job_state
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import alignment, ngram
@@ -19,6 +20,8 @@ from recency.scoring.begin_token import begin_note
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
 
+#: Sentences that are scored between two states.
+AT_ONCE = 8192
 #: Settings of `scoring` for sums over words, which do not apply to sentences.
 OF_WORDS = ("correction", "first_word", "word_entropy")
 
@@ -30,11 +33,13 @@ def main(
     pairs: str | Path,
     lm: LMSpec,
     out: str | Path,
+    code: Mapping[str, str] | None = None,
 ) -> None:
     """Write pair, good_bits, bad_bits, good_rest_bits, bad_rest_bits, good_tokens, bad_tokens.
 
     `*_bits` is null if the LM has no begin token, `*_rest_bits` (without the first token) for a
-    masked LM, whose first token is predicted like any other.
+    masked LM, whose first token is predicted like any other. Sums of AT_ONCE sentences at a time are
+    stored next to `out` until all are done, so that a killed job resumes.
     """
     table = pd.read_parquet(pairs, columns=["pair", "good", "bad"])
     codes, sentences = pd.factorize(pd.concat([table["good"], table["bad"]]))
@@ -46,7 +51,10 @@ def main(
         opened = lm.open()
         if not opened.masked:
             print(f"{lm.name}: {begin_note(opened, lm.bos)}", file=sys.stderr)
-        sums = score(sentences, opened, lm.bos, lm.stride, lm.scoring, shown.update)
+        specification = {"lm": job_state.lm_identity(lm), "pairs": job_state.digest(pairs)}
+        sums = _resumed(
+            sentences, opened, lm, shown, out, specification | {"code": dict(code or {})}
+        )
     result = {"pair": table["pair"]}
     names = ("bits", "rest_bits", "tokens")
     for name, values in zip(names, sums, strict=True):
@@ -54,6 +62,36 @@ def main(
             result[f"{side}_{name}"] = values[chosen]
     with atomic(out) as path:
         pd.DataFrame(result).to_parquet(path, index=False, compression="zstd")
+    job_state.path_for(out).unlink(missing_ok=True)
+
+
+def _resumed(
+    sentences: list[str],
+    opened: Model,
+    lm: LMSpec,
+    shown: progress,
+    out: str | Path,
+    specification: dict,
+) -> Sums:
+    """Sum the surprisal of AT_ONCE sentences at a time, but for those that a killed job has done."""
+    state = job_state.path_for(out)
+    done = job_state.read(state, specification, f"parts of {AT_ONCE:,} sentences")
+    for start in range(0, len(sentences), AT_ONCE):
+        if str(start) not in done:
+            part = sentences[start : start + AT_ONCE]
+            sums = score(
+                part,
+                opened,
+                lm.bos,
+                lm.stride,
+                lm.scoring,
+                lambda n, start=start: shown.update(start + n),
+            )
+            done[str(start)] = [values.tolist() for values in sums]
+            job_state.write(state, specification, done)
+    parts = (done[str(start)] for start in range(0, len(sentences), AT_ONCE))
+    bits, rest, count = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return bits, rest, count.astype(np.int32)
 
 
 def score(

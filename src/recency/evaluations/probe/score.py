@@ -57,14 +57,7 @@ def main(
     state = job_state.path_for(out)
     specification = {
         "settings": settings,
-        "lm": [
-            architecture,
-            lm.bias,
-            lm.bos,
-            lm.stride,
-            seed,
-            job_state.digest(Path(lm.model) / "model.safetensors"),
-        ],
+        "lm": [architecture, seed, *job_state.lm_identity(lm)],
         "treebank": job_state.digest(treebank),
         "code": dict(code or {}),
     }
