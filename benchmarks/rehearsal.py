@@ -47,6 +47,7 @@ STUDIES = {
     "masked": ["mlm_pile"],
 }  # fmt: skip
 OVERLAY = "rehearsal.yaml"
+ENGLISH = "results/open/cores/corpora/open_english/text.parquet"
 #: A request has at least this multiple of the extrapolated time.
 MARGIN = 1.5
 SIZES = [650_000, 2_600_000, 10_400_000]
@@ -62,7 +63,7 @@ def prepare(folder: Path) -> Path:
     project = folder / "project"
     if not (folder / "ready").exists():
         copy_project(project)
-        stand_ins.write(project, folder / "mirror")
+        stand_ins.write(project, folder / "mirror", english(folder, project))
         (project / OVERLAY).write_text(json.dumps(stand_ins.overlay(load())))
         (folder / "ready").touch()
     return project
@@ -73,6 +74,14 @@ def variables(folder: Path) -> dict[str, str]:
     mirrors = [str(folder / "mirror"), os.environ.get("RECENCY_MIRROR", "")]
     absolute = [os.path.abspath(each) for part in mirrors for each in part.split(":") if each]
     return environment() | {"RECENCY_MIRROR": ":".join(absolute), "no_proxy": "127.0.0.1"}
+
+
+def english(folder: Path, project: Path) -> Path:
+    """Return the text of the open study, fetched and prepared by its jobs."""
+    words = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", ENGLISH]
+    words += ["--configfile", "config.open.yaml"]
+    subprocess.run(words, cwd=project, env=variables(folder), check=True)
+    return project / ENGLISH
 
 
 def command(targets: list[str], cores: int, *more: str) -> list[str]:
@@ -157,15 +166,6 @@ def spent(rule: str, folder: Path) -> dict[str, float]:
         words, env=environment() | single, check=True, stdout=subprocess.PIPE, text=True
     )
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def english(folder: Path, project: Path) -> Path:
-    """Return the text of the open study, fetched and prepared by its jobs."""
-    out = "results/open/cores/corpora/open_english/text.parquet"
-    words = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", out]
-    words += ["--configfile", "config.open.yaml"]
-    subprocess.run(words, cwd=project, env=variables(folder), check=True)
-    return project / out
 
 
 def first(text: Path, words: int) -> Iterator[str]:
@@ -312,7 +312,6 @@ def markdown(rows: list[dict]) -> str:
     for row in rows:
         if row["seconds"] > 600:
             on = f"{row['gpu']} × GPU" if row["gpu"] else f"{row['threads']} × core"
-            memory = f"{row['memory'] / 1000:.1f}, " if row["memory"] else ""
             cells = [
                 f"`{row['rule']}`",
                 f"{row['work']:.1e} {row['unit']}",
@@ -356,7 +355,7 @@ def main() -> int:
     project = prepare(folder)
     failed = download(folder, project, targets, arguments.cores)
     failed = failed or walk(folder, project, targets, arguments.cores)
-    walked, grown = measured(project), growth(folder, english(folder, project), sizes)
+    walked, grown = measured(project), growth(folder, project / ENGLISH, sizes)
     rows = table(project, walked, grown)
     wrong = faults([] if arguments.quick else rows, walked)
     print(markdown(rows), *wrong, sep="\n")

@@ -1,9 +1,8 @@
 """Stand-ins for what the papers' studies read and cannot be had here: true shapes, small networks.
 
-Files have the names, layouts and columns of their originals. The tokens of the Pile have their true size
-(4.2 GB) and reading times their true numbers of readers and words; texts are short, since costs of long
-ones are measured on their own (rehearsal.py). Words are drawn by Zipf's and Mandelbrot's law, so that
-new ones keep coming, as in real text.
+Files have the names, layouts and columns of their originals, and the open study's English as their text. The
+tokens of the Pile have their true size (4.2 GB) and reading times their true numbers of readers and words;
+texts are shorter, since costs of long ones are measured on their own (rehearsal.py).
 """
 
 import hashlib
@@ -11,6 +10,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-#: Mandelbrot's shift, and Zipf's exponent: the number of different words grows as N^(1/1.6).
-SHIFT, EXPONENT = 30.0, 1.6
-SYLLABLES = [c + v for c in "bdfghjklmnprstvwz" for v in "aeiou"]
 GPT2 = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 PILE = (
     "huggingface.co/datasets/EleutherAI/pile-standard-pythia-preshuffled/resolve/"
@@ -36,35 +33,17 @@ ROBERTA = (
 # Text
 
 
-def words(count: int, seed: int) -> list[str]:
-    """Return words drawn by Zipf's and Mandelbrot's law, the more frequent the shorter."""
-    uniform = np.random.default_rng(seed).random(count)
-    ranks = (SHIFT * (uniform ** (-1 / (EXPONENT - 1)) - 1)).astype(np.int64)
-    kinds, places = np.unique(ranks, return_inverse=True)
-    spelled = np.array([_spelled(int(rank)) for rank in kinds], dtype=object)
-    return list(spelled[places])
+def pieces(text: Path, words: int = 800) -> Iterator[str]:
+    """Yield the documents of a prepared text in pieces of so many words, over and over."""
+    import pyarrow.parquet as pq
 
-
-def _spelled(rank: int) -> str:
-    syllables = []
     while True:
-        syllables.append(SYLLABLES[rank % len(SYLLABLES)])
-        if (rank := rank // len(SYLLABLES)) == 0:
-            return "".join(syllables)
-
-
-def documents(count: int, seed: int) -> Iterator[str]:
-    """Yield documents of 800 words, in sentences of 20 and paragraphs of 100, `count` words in all."""
-    for start in range(0, count, 800_000):
-        drawn = words(min(800_000, count - start), seed + start)
-        sentences = [
-            f"{' '.join(drawn[at : at + 20]).capitalize()}." for at in range(0, len(drawn), 20)
-        ]
-        for at in range(0, len(sentences), 40):
-            lines = (
-                " ".join(sentences[n : n + 5]) for n in range(at, min(at + 40, len(sentences)), 5)
-            )
-            yield "\n".join(lines)
+        with pq.ParquetFile(text) as file:
+            for batch in file.iter_batches(columns=["text"], batch_size=100):
+                for document in batch.column("text").to_pylist():
+                    split = document.split()
+                    for at in range(0, len(split), words):
+                        yield " ".join(split[at : at + words])
 
 
 def parquet(path: Path, texts: Iterable[str]) -> Path:
@@ -101,34 +80,34 @@ def token_file(path: Path, size: int, vocabulary: int = 50_277) -> Path:
 # Other files
 
 
-def babylm(path: Path) -> Path:
+def babylm(path: Path, texts: Iterator[str]) -> Path:
     """Write the archive of 2023: a folder for each track, a file for each source."""
     sources = "aochildes bnc_spoken cbt children_stories gutenberg open_subtitles qed simple_wikipedia switchboard wikipedia"
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for track, each in (("10M", 10_000), ("100M", 20_000)):
-            for seed, source in enumerate(sources.split()):
+        for track, many in (("10M", 12), ("100M", 24)):
+            for source in sources.split():
                 name = f"babylm_data/babylm_{track}/{source}.train"
-                archive.writestr(name, "\n".join(documents(each, 1000 + seed)) + "\n")
+                archive.writestr(name, "\n".join(islice(texts, many)) + "\n")
     return path
 
 
-def roberta_tokenizer(path: Path) -> Path:
+def roberta_tokenizer(path: Path, texts: Iterator[str]) -> Path:
     """Write a byte-level BPE with RoBERTa's special tokens and template, of 8,000 entries."""
     from tokenizers import ByteLevelBPETokenizer, processors
 
     path.parent.mkdir(parents=True, exist_ok=True)
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(documents(200_000, 7), 8_000, special_tokens=special)
+    tokenizer.train_from_iterator(islice(texts, 500), 8_000, special_tokens=special)
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     tokenizer.save(str(path))
     return path
 
 
-def glue(folder: Path) -> None:
+def glue(folder: Path, texts: Iterator[str]) -> None:
     """Write the tasks that have no file here, in GLUE's layout."""
-    sentences = [text.split("\n")[0] for text in documents(160_000, 9)]
+    sentences = [" ".join(text.split()[:20]) for text in islice(texts, 120)]
     columns = {
         "MNLI": (
             "sentence1",
@@ -169,10 +148,11 @@ def gpt2(folder: Path, tokenizer: Path) -> Path:
 # The study
 
 
-def write(project: Path, mirror: Path) -> None:
+def write(project: Path, mirror: Path, text: Path) -> None:
     """Write all stand-ins: to a folder by URL, to the project's `data/supplied`; and set their checksums."""
     import corpora_as_published
 
+    texts = pieces(text)
     supplied = project / "data" / "supplied"
     supplied.mkdir(parents=True, exist_ok=True)
     for corpus in (
@@ -181,15 +161,15 @@ def write(project: Path, mirror: Path) -> None:
         corpora_as_published.dundee,
     ):
         corpus(supplied)
-    parquet(supplied / "pile" / "text.parquet", documents(200_000, 3))
-    glue(supplied / "glue")
+    parquet(supplied / "pile" / "text.parquet", islice(texts, 250))
+    glue(supplied / "glue", texts)
     sources = project / "data" / "sources"
-    for number, url in enumerate(_urls(sources / "openwebtext.tsv")):
-        made = parquet(mirror / url, documents(4_000, 100 + number))
+    for url in _urls(sources / "openwebtext.tsv"):
+        made = parquet(mirror / url, islice(texts, 150))
         _pin(sources / "openwebtext.tsv", url, made)
     for url in _urls(sources / "babylm.tsv"):
-        _pin(sources / "babylm.tsv", url, babylm(mirror / url))
-    roberta_tokenizer(mirror / ROBERTA)
+        _pin(sources / "babylm.tsv", url, babylm(mirror / url, texts))
+    roberta_tokenizer(mirror / ROBERTA, texts)
     token_file(mirror / PILE, 1_024_000 * 2_049 * 2)
 
 

@@ -4,7 +4,6 @@ import importlib
 import json
 import sys
 
-import numpy as np
 import pytest
 from project import ROOT, load
 
@@ -35,14 +34,6 @@ def test_growth_is_extrapolated_by_its_power(benchmark, power, least, taken):
 
 def test_what_does_not_grow_stays(benchmark):
     assert benchmark("rehearsal").extrapolated([1, 4, 16], [240, 242, 241], 1e9) == 242
-
-
-def test_words_of_stand_ins_go_on_to_be_new(benchmark):
-    """As N^(1/1.6): Heaps' law of Zipf's and Mandelbrot's."""
-    words = benchmark("stand_ins").words(200_000, 1)
-    few, many = (len(set(words[:count])) for count in (25_000, 200_000))
-    assert 0.55 < np.log(many / few) / np.log(8) < 0.75
-    assert 0.01 < words.count("ba") / len(words) < 0.03
 
 
 def test_only_networks_are_made_small(benchmark):

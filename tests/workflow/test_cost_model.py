@@ -82,6 +82,24 @@ def test_a_training_on_a_cpu_is_shared_by_its_threads():
     assert (time.gpu, time.measured) == (0, True)
 
 
+def test_costs_on_a_gpu_are_measured_once_a_gpu_rehearsal_is_stored():
+    """None is below what was measured; without a stored rehearsal all are estimates, and say so."""
+    stored = sorted((ROOT / "benchmarks" / "results").glob("gpu_rehearsal.*.json"))
+    assert bool(stored) == bool(cost_model.GPU)
+    for path in stored:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        per = {
+            key.removeprefix("seconds_per_operation."): value
+            for key, value in found["metrics"].items()
+            if key.startswith("seconds_per_operation.")
+        }
+        for precision, (narrow, wide) in cost_model.TRAINING_GPU.items():
+            assert narrow >= per[f"training.narrow.{precision}"]
+            assert wide >= per[f"training.wide.{precision}"]
+        assert cost_model.READING_GPU >= per["reading"]
+        assert cost_model.TRAINING_GPU["fp32"][True] >= per["fine_tuning"]
+
+
 #: Overlays of the shipped studies; the first is the paper's.
 STUDIES = [
     "",

@@ -34,11 +34,12 @@ from recency.workflow.workloads import (
 #: at the next attempt; and where it is an estimate. The shortest request, minutes.
 MARGIN, UNSURE, LEAST = 2.0, 4.0, 60
 #: Core seconds per operation of a network in training and scoring: measured on one core of an AMD
-#: EPYC (docs/scaling.md). GPU seconds are estimates, since nothing has been run on a GPU yet: for
-#: networks narrower than `WIDE`, and for others from "three days of eight A100" for RoBERTa-base.
+#: EPYC (docs/scaling.md). GPU seconds are those of benchmarks/gpu_rehearsal.py on `GPU`; where that is
+#: empty, estimates: for networks narrower than `WIDE`, and for others from "three days of eight A100" for
+#: RoBERTa-base.
 TRAINING = {"fp32": 1 / 0.7e11, "bf16": 1 / 1.2e11}
 TRAINING_GPU = {"fp32": (1 / 1e13, 1 / 1e13), "bf16": (1 / 2e13, 1 / 5e13)}
-WIDE = 512
+WIDE, GPU = 512, ""
 READING, READING_GPU = 1 / 2.5e10, 1 / 5e12
 
 
@@ -57,7 +58,7 @@ class Cost:
     gpu
         Seconds of a GPU per unit, where the rule runs a network; None elsewhere.
     measured
-        Whether `core` was measured; else it is an estimate, as `gpu` always is.
+        Whether `core` was measured; else it is an estimate. `gpu` was where `GPU` has a name.
     start
         Seconds of a job without any work.
     memory, disk
@@ -84,7 +85,7 @@ class Cost:
 
     def margin(self, here: int) -> float:
         """Return the requested time of a job on `here` GPUs, as a multiple of the extrapolation."""
-        return MARGIN if self.resumes or (self.measured and not here) else UNSURE
+        return MARGIN if self.resumes or (self.measured and (not here or GPU)) else UNSURE
 
 
 @dataclass(frozen=True)
@@ -334,7 +335,7 @@ class Model:
             core=wall if here else cost.start + work,
             gpu=cost.start * here + work if here else 0.0,
             wall=wall,
-            measured=cost.measured and not here,
+            measured=cost.measured and (not here or bool(GPU)),
         )
 
     def minutes(self, rule, wildcards, threads: int = 1) -> int:

@@ -1,0 +1,277 @@
+"""What a GPU does in twelve minutes: tests, costs per operation, training against its peers, two LMs.
+
+python benchmarks/gpu_rehearsal.py [--minutes 12] [--device cuda|cpu] [--folder DIR]
+
+Each part is a process of its own, with a share of the time, after which it is told to end (a training saves
+its state then). A part that fails is reported, and the next begins. Results are written after each part, to
+`gpu_rehearsal.<GPU>.json` and `train.<GPU>.json` in the folder (default: benchmarks/results).
+
+costs  Seconds per operation of training in bf16 and fp32, narrow (the paper's network) and wide (GPT-2 small's
+       shape), of scoring words and of fine-tuning, counted as the cost model does: for its GPU column.
+tests  Those that need a GPU.
+train  benchmarks/train.py: transformers' Trainer and plain loops against ours.
+lms    Trainings without a bias and with mixed slopes at `scale=gpu` of the open study, as far as they get. Their
+       text is read from $RECENCY_MIRROR (default: what is beside the project) or the internet.
+
+With `--device cpu` everything is small and only the script itself is rehearsed. The last line is one JSON object.
+"""
+
+import argparse
+import contextlib
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "tests")]
+
+from result import keep, processor
+
+#: Part → its share of the time.
+SHARES = {"costs": 0.2, "tests": 0.15, "train": 0.25, "lms": 0.4}
+#: Seconds that a part has to end after it was told to.
+GRACE = 45
+LMS = ("Pythia", "ALiBi-mix-TI")
+WIDE = {
+    "family": "gpt_neox", "layers": 12, "heads": 12, "width": 768, "feed_forward": 3072,
+    "context": 2048, "rotary_fraction": 0.25,
+}  # fmt: skip
+
+
+# Costs
+
+
+def timed(work, device: str) -> float:
+    """Return the seconds of a call, the second one, which finds compiled kernels."""
+    import torch
+
+    for _ in range(2):
+        if device == "cuda":
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        if device == "cuda":
+            torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def training_cost(shape: dict, precision: str, device: str) -> float:
+    """Return seconds per operation of training steps: 6 per parameter and token."""
+    from contenders import MIX, RECIPE, VOCABULARY, Stream
+
+    from recency.networks import architectures, training
+
+    small = device == "cpu"
+    length, micro, steps = (64, 1, 1) if small else (2048, 16, 4)
+    recipe = RECIPE | {
+        "precision": precision, "sequence_length": length, "micro_batch": micro, "batch_sequences": 2 * micro,
+    }  # fmt: skip
+    model = architectures.new(shape, MIX, VOCABULARY, 1)
+    count = sum(weight.numel() for weight in model.parameters())
+    run = training.Training(model, Stream(length, VOCABULARY), recipe, device)
+    done = iter(range(1, 1000))
+
+    def work() -> None:
+        for _ in range(steps):
+            float(run.step(next(done)))
+
+    return timed(work, device) / (6.0 * count * steps * 2 * micro * length)
+
+
+def reading_cost(device: str) -> float:
+    """Return seconds per operation of scoring words: 2 per parameter and token, as `Workloads.scoring`."""
+    from surprisal import network_of, texts_of, tokenizer_of
+
+    from recency.scoring.surprisal import score_words
+    from recency.workflow.workloads import TOKENS_PER_WORD
+
+    texts, length = (2, 200) if device == "cpu" else (50, 1000)
+    network, (tokenizer, words) = network_of("small"), tokenizer_of(50_257)
+    given = texts_of(words, texts, length)
+    network.to(device)
+    count = sum(weight.numel() for weight in network.parameters())
+    seconds = timed(lambda: score_words(given, network, tokenizer), device)
+    return seconds / (2.0 * count * texts * length * 2 * TOKENS_PER_WORD)
+
+
+def fine_tuning_cost(device: str, folder: Path) -> float:
+    """Return seconds per operation of fine-tuning: 6 per parameter and token, of 64 tokens an example."""
+    import numpy as np
+    import torch
+    from masked_networks import roberta
+
+    from recency.evaluations.glue import fine_tune
+    from recency.evaluations.glue.examples import Encoded
+    from recency.evaluations.glue.seed_state import SeedState
+    from recency.scoring.surprisal import load
+    from recency.workflow.workloads import EXAMPLE
+
+    many, shape = (8, {}) if device == "cpu" else (2048, {"width": 768, "heads": 12, "layers": 12})
+    opened = load(
+        roberta(folder / "roberta", [f"w{n}" for n in range(50_000)], context=512, **shape)
+    )
+    draw = np.random.default_rng(1)
+    ids = [list(map(int, draw.integers(5, 50_000, EXAMPLE))) for _ in range(many)]
+    labels = draw.integers(0, 2, many)
+    data = Encoded(ids, [[0] * EXAMPLE] * many, labels, 0)
+    task = {
+        "labels": ["0", "1"],
+        "batch": 32,
+        "learning_rate": 1e-5,
+        "updates": 1000,
+        "warmup_updates": 10,
+    }
+    settings = {
+        "epochs": 1,
+        "examples": None,
+        "dropout": 0.1,
+        "betas": (0.9, 0.98),
+        "epsilon": 1e-6,
+        "weight_decay": 0.1,
+    }
+    dev = Encoded(ids[:8], [[0] * EXAMPLE] * 8, labels[:8], 0)
+    count = sum(weight.numel() for weight in opened.network.parameters())
+
+    def work() -> None:
+        state = SeedState(folder / "none.pt", {})
+        fine_tune.run(opened, data, dev, task, settings, 1, 1, "rehearsal", state)
+
+    torch.manual_seed(1)
+    return timed(work, device) / (6.0 * count * many * EXAMPLE)
+
+
+def costs(device: str, folder: Path) -> dict[str, float]:
+    """Return what the cost model needs, in seconds per operation."""
+    from contenders import PAPER
+
+    found = {}
+    for name, shape in (("narrow", PAPER), ("wide", WIDE)):
+        for precision in ("bf16", "fp32"):
+            if device == "cpu":
+                shape = shape | {"layers": 1, "width": 48, "heads": 12, "feed_forward": 64}
+            found[f"training.{name}.{precision}"] = training_cost(shape, precision, device)
+            print(found, flush=True)
+    found["reading"] = reading_cost(device)
+    found["fine_tuning"] = fine_tuning_cost(device, folder)
+    return found
+
+
+# Parts
+
+
+def command(part: str, device: str, folder: Path, name: str) -> list[str]:
+    """Return the command of a part."""
+    python = sys.executable
+    if part == "costs":
+        return [python, __file__, "--part", part, "--device", device, "--folder", str(folder)]
+    if part == "tests":
+        files = [
+            "tests/attention",
+            "tests/scoring/test_forward.py",
+            "tests/networks/test_training.py",
+        ]
+        chosen = ["-k", "gpu or cuda"] if device == "cuda" else ["-k", "test_what_does_not_exist"]
+        return [python, "-m", "pytest", "-q", "-p", "no:randomly", "-n", "0", *chosen, *files]
+    if part == "train":
+        out = ["--out", str(folder / f"train.{name}.json")]
+        return [python, "benchmarks/train.py", "--device", device, "--quick", *out]
+    targets = [f"results/open/gpu/lms/{lm}/model.safetensors" for lm in LMS]
+    words = [python, "-m", "snakemake", "--cores", "all", "--keep-going", "--nolock", *targets]
+    words += ["--configfile", "config.open.yaml", "--config", "scale=gpu"]
+    return [*words, "-n"] if device == "cpu" else words
+
+
+def run(words: list[str], seconds: float) -> str:
+    """Run a command for so many seconds at most; return how it ended: ok, cut, or what failed."""
+    from project import environment
+
+    mirrors = os.environ.get("RECENCY_MIRROR", f"{ROOT}/../shared/mirror:{ROOT}/../shared/data")
+    paths = {"PYTHONPATH": str(ROOT / "src"), "RECENCY_MIRROR": mirrors}
+    process = subprocess.Popen(words, cwd=ROOT, env=environment() | paths, start_new_session=True)
+    try:
+        code = process.wait(timeout=seconds)
+        return "ok" if code in (0, 5) else f"failed with {code}"  # 5: pytest has chosen no test
+    except subprocess.TimeoutExpired:
+        for number, wait in ((signal.SIGTERM, GRACE), (signal.SIGKILL, 10)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=wait)
+                break
+        return "cut"
+
+
+def trained() -> dict[str, dict[str, float]]:
+    """Return LM → steps done and last loss of the trainings at `scale=gpu`."""
+    found = {}
+    for lm in LMS:
+        folder = ROOT / "results" / "open" / "gpu" / "lms"
+        for path in (folder / lm / "training.csv", folder / f".{lm}" / "training.csv"):
+            if path.exists():
+                with path.open(newline="") as file:
+                    rows = list(csv.DictReader(file))
+                if rows:
+                    found[lm] = {"steps": len(rows), "loss_nats": float(rows[-1]["loss_nats"])}
+    return found
+
+
+def main() -> int:
+    """Run the parts, and write what they found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=12)
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--part", choices=["costs"], help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    folder, device = arguments.folder.absolute(), arguments.device
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / ".costs.json"
+    if arguments.part:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as scratch:
+            partial.write_text(json.dumps(costs(device, Path(scratch))))
+        return 0
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SystemExit("PyTorch finds no GPU here; --device cpu rehearses the script itself")
+    hardware = torch.cuda.get_device_name() if device == "cuda" else processor("a rehearsal")
+    name = re.sub(r"[^a-z0-9]+", "-", hardware.lower()).strip("-")
+    metrics: dict = {}
+    for part, share in SHARES.items():
+        start = time.monotonic()
+        metrics[f"{part}.ended"] = run(
+            command(part, device, folder, name), 60 * arguments.minutes * share
+        )
+        metrics[f"{part}.seconds"] = round(time.monotonic() - start)
+        if partial.exists():
+            metrics |= {
+                f"seconds_per_operation.{k}": v for k, v in json.loads(partial.read_text()).items()
+            }
+            partial.unlink()
+        if part == "lms":
+            metrics |= {
+                f"lms.{lm}.{k}": v for lm, each in trained().items() for k, v in each.items()
+            }
+        keep(
+            "gpu_rehearsal",
+            hardware,
+            metrics,
+            {},
+            folder / f"gpu_rehearsal.{name}.json",
+            device=device,
+        )
+    return int(
+        any(value.startswith("failed") for key, value in metrics.items() if key.endswith("ended"))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
