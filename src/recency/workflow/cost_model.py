@@ -124,7 +124,8 @@ def _job(core: float = 0.0, **more) -> Cost:
     return Cost("job", amount.one_job, core, **more)
 
 
-#: Core seconds per word of tokenizing and n-grams (one core of an AMD EPYC, English prose).
+#: Core seconds per word of tokenizing and n-grams: English prose, the slowest core that we measured, on which
+#: text takes eight times as long as on an idle Zen 5 (`make rehearsal`).
 TOKENIZE, NGRAMS = 4.3e-6, 4e-7
 DRAW = Cost("LM × response", amount.experiment_cells, 0.05, start=8.0)
 
@@ -140,12 +141,13 @@ TEXT = _costs({
     ),
     "hub_checkpoint": _job(30.0, kind="download"),
     "prepare_text": Cost(
-        "word", amount.corpus_words, 2e-6, memory=8_000, disk=amount.space(4e-6, amount.corpus_words)
+        "word", amount.corpus_words, 2e-6, measured=True, memory=8_000,
+        disk=amount.space(4e-6, amount.corpus_words),
     ),
-    "train_tokenizer": Cost("word", amount.tokenizer_words, 3e-6, memory=16_000),
+    "train_tokenizer": Cost("word", amount.tokenizer_words, 1e-5, measured=True, memory=16_000),
     "tokenize_text": Cost(
         "word", amount.corpus_words, TOKENIZE, measured=True, memory=8_000,
-        disk=amount.space(6e-6, amount.corpus_words),
+        disk=amount.space(6e-6, amount.corpus_words), parallel=True,
     ),
     "passages": Cost("word", amount.corpus_words, 5e-8, measured=True),
     "pretokenized": Cost("word", amount.corpus_words, 2e-8),
