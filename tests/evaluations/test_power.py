@@ -64,16 +64,22 @@ def test_units_agree(table):
         )
 
 
-def test_summary_is_half_of_the_interval_and_084_standard_errors():
-    shared = {"delta_loglik_b": 20.0, "n": 500}
+def test_four_of_five_studies_detect_the_lead_that_is_called_detectable():
+    """Raised by its distance from the mean, a simulated lead is above 0 in exactly so many."""
+    random = np.random.default_rng(1)
+    leads, halves = random.normal(10, 4, 41), random.uniform(5, 12, 41)
     found = [
-        {"lead": 10.0, "low": 2.0, "high": 18.0, "se": 4.0} | shared,
-        {"lead": 6.0, "low": -4.0, "high": 16.0, "se": 5.0} | shared,
+        {"lead": lead, "low": lead - half, "high": lead + half, "se": half / 2}
+        | {"delta_loglik_b": 20.0, "n": 500}
+        for lead, half in zip(leads, halves, strict=True)
     ]
     row = simulate_power.summary(found)
-    assert row["detectable"] == pytest.approx(9 + 0.8416 * 4.5, rel=1e-4)
-    assert row["lead"] == 8 and row["chance"] == 0.5 and row["lead_per_1000"] == 16
-    assert row["lead_relative"] == pytest.approx(0.4) and row["se"] == 4.5
+    raised = leads - leads.mean() + row["detectable"]
+    assert (raised - halves > -1e-9).sum() == 33  # the 33rd of 41 lies on the border
+    assert row["lead"] == pytest.approx(leads.mean())
+    assert row["chance"] == pytest.approx((leads > halves).mean())
+    assert row["lead_per_1000"] == pytest.approx(leads.mean() * 2)
+    assert row["lead_relative"] == pytest.approx(leads.mean() / 20)
 
 
 @pytest.mark.merge

@@ -35,8 +35,6 @@ from recency.stats.proportions import wilson
 
 LMS = ("a", "b")
 POWER = 0.8
-QUANTILE = 0.8416212335729143
-"""Standard normal quantile of POWER."""
 PER = 1000
 """Number of observations to which leads are scaled."""
 COLUMNS = [
@@ -181,13 +179,14 @@ def leads(
 def summary(studies: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the results of studies of one size, without the size.
 
-    The smallest lead that a study would detect with a probability of 80 % is half of its 95 %
-    interval plus 0.84 standard errors. Relative values are shares of b's mean ΔLogLik, NaN where it
-    is not positive.
+    The detectable lead is that by which the simulated ones have to be raised, or may be lowered, for
+    80 % of the studies to detect theirs: whose interval is above 0. Relative values are shares of b's
+    mean ΔLogLik, NaN where it is not positive.
     """
     frame = pd.DataFrame(studies)
     mean = frame.mean()
-    detectable = float(((frame.high - frame.low) / 2 + QUANTILE * frame.se).mean())
+    lacking = (frame.high - frame.low) / 2 - (frame.lead - mean.lead)
+    detectable = float(np.quantile(lacking, POWER))
     hits = [judge(low, high) == SUPPORTED for low, high in zip(frame.low, frame.high, strict=True)]
     chance = float(np.mean(hits))
     low, high = wilson(chance, len(hits))

@@ -10,12 +10,12 @@ from recency.evaluations.reading_times import table_significance
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, Intervals
 from recency.figures.paths import File
-from recency.stats import claims
+from recency.stats import claims, detection
 from recency.stats.crossed_samples import BY
 
 ALPHA = 0.05
-#: Standard normal quantiles of a two-sided test at .05, and of 80 % power.
-QUANTILE, POWER = 1.959963984540054, 0.8416212335729143
+#: Standard normal quantile of a two-sided test at .05.
+QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def detectable(difference: Interval, seeds: int) -> float:
     difference : Interval
         Difference of two LMs, with its interval and standard error.
     seeds : int
-        Number of training seeds. With several seeds, and by the crossed bootstrap, half the interval
-        replaces 1.96 standard errors, since Student's t is wider.
+        Number of training seeds. With several seeds, and by the crossed bootstrap, the interval is
+        Student's (recency.stats.detection); others count as known standard errors.
 
     Returns
     -------
@@ -134,4 +134,4 @@ def detectable(difference: Interval, seeds: int) -> float:
     """
     is_student = seeds > 1 or difference.by == BY
     half = (difference.high - difference.low) / 2 if is_student else QUANTILE * difference.se
-    return half + POWER * difference.se
+    return detection.detectable(difference.se, half)
