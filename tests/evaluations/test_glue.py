@@ -121,13 +121,39 @@ def test_a_killed_job_continues_within_a_seed_to_the_same_scores(
         with pytest.raises(KeyboardInterrupt):
             fine_tune.main(**given, out=tmp_path / "runs.csv")
     else:
-        with pytest.raises(InputError, match="seed 7: ended by SIGTERM after 12 updates"):
+        with pytest.raises(InputError, match="seed 7: ended by SIGTERM; its state is saved"):
             fine_tune.main(**given, out=tmp_path / "runs.csv")
     assert state.exists()
     before = len(updates)
     fine_tune.main(**given, out=tmp_path / "runs.csv")
     assert len(updates) - before == 24 - {"signal": 12, "kill": 9}[how] and not state.exists()
     assert (tmp_path / "runs.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_a_signal_in_a_seed_s_last_batch_ends_the_job_before_the_next_seed(
+    folder, tmp_path, monkeypatch
+):
+    files = {
+        "train": written(tmp_path / "train.tsv", made(20, 1)),
+        "dev": written(tmp_path / "dev.tsv", made(20, 2)),
+    }
+    given = {"files": files, "lm": LMSpec("rob", folder), "name": "made", "task": TASK}
+    given |= {"settings": SETTINGS | {"epochs": 1, "seeds": [7, 8]}, "out": tmp_path / "runs.csv"}
+    measure, seen = fine_tune.measure, []
+
+    def signalled(*arguments):
+        seen.append(1)
+        if len(seen) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return measure(*arguments)
+
+    monkeypatch.setattr(fine_tune, "measure", signalled)
+    with pytest.raises(InputError, match="seed 8: ended by SIGTERM"):
+        fine_tune.main(**given)
+    assert len(seen) == 1
+    fine_tune.main(**given)
+    assert len(seen) == 2 and list(pd.read_csv(tmp_path / "runs.csv").seed) == [7, 8]
+    assert [path.name for path in tmp_path.glob(".*state*")] == []
 
 
 def test_a_seed_s_state_of_another_task_or_a_damaged_one_is_not_used(folder, tmp_path, capsys):

@@ -28,7 +28,7 @@ class Stop:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.by = signal.Signals(number).name
-        print(f"{self.by}: the state is saved, then this training ends", file=sys.stderr)
+        print(f"{self.by}: the state is saved, then this job ends", file=sys.stderr)
 
 
 @contextmanager

@@ -147,9 +147,9 @@ TEXT = _costs({
     "train_tokenizer": Cost("word", amount.tokenizer_words, 1e-5, measured=True, memory=16_000),
     "tokenize_text": Cost(
         "word", amount.corpus_words, TOKENIZE, measured=True, memory=8_000,
-        disk=amount.space(6e-6, amount.corpus_words), parallel=True,
+        disk=amount.space(6e-6, amount.corpus_words), parallel=True, resumes=True,
     ),
-    "passages": Cost("word", amount.corpus_words, 5e-8, measured=True),
+    "passages": Cost("word", amount.corpus_words, 5e-8, measured=True, resumes=True),
     "pretokenized": Cost("word", amount.corpus_words, 2e-8),
     "corpus_words": Cost("word", amount.corpus_words, 2e-6),
     "simulate_text": Cost("word", amount.corpus_words, 2e-5),

@@ -16,7 +16,8 @@ import pandas as pd
 
 from recency import plugins
 from recency.errors import InputError
-from recency.files import atomic, sha256
+from recency.evaluations import job_state
+from recency.files import atomic
 from recency.progress import progress
 from recency.regression import fit as regression
 from recency.regression.inputs import Inputs
@@ -49,12 +50,10 @@ def main(
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     settings = {"bos": lm.bos, "stride": lm.stride, "scoring": dict(lm.scoring)}
-    files = [*words, *fit, *unigram, *_files(lm.model), *filter(None, [lm.tokenizer])]
-    specification = settings | {
-        "lm": lm.name,
+    specification = {
+        "lm": job_state.lm_identity(lm),
         "responses": [dict(response) for response in responses],
-        "files": {Path(path).name + sha256(path): None for path in map(Path, files)},
-        "model": "" if _files(lm.model) else str(lm.model),
+        "files": [job_state.digest(path) for path in (*words, *fit, *unigram)],
         "code": dict(code or {}),
     }
     opened = lm.open(biased=False)
@@ -215,10 +214,3 @@ def cache_results(
         return cache[key]
 
     return value
-
-
-def _files(model: str | Path) -> list[Path]:
-    """Return the files of a model's folder, or an empty list for a name on the Hub."""
-    folder = Path(model)
-    names = ("config.json", "model.safetensors", "pytorch_model.bin")
-    return [folder / name for name in names if (folder / name).is_file()]

@@ -88,14 +88,25 @@ def main(
     }
     done = job_state.read(state, specification, "runs")
     shown = progress(len(settings["seeds"]) * settings["epochs"], f"{name}: {lm.name}", "epochs")
-    for number, seed in enumerate(settings["seeds"]):
-        if str(seed) not in done:
-            within = SeedState(state.with_suffix(".pt"), specification | {"seed": seed})
-            done[str(seed)] = run(opened, train, dev, task, settings, seed, pad, f"{lm.name}, {name}",
-                                  within, lambda epoch, number=number: shown.update(
-                                      number * settings["epochs"] + epoch))  # fmt: skip
+    of_seed = state.with_suffix(".pt")
+    with stopping.catch_signals() as stop:
+        for number, seed in enumerate(settings["seeds"]):
+            if str(seed) in done:
+                continue
+            about = f"{lm.name}, {name}, seed {seed}"
+            within = SeedState(of_seed, specification | {"seed": seed})
+            try:
+                done[str(seed)] = run(
+                    opened, train, dev, task, settings, seed, pad, about, within, stop,
+                    lambda epoch, number=number: shown.update(number * settings["epochs"] + epoch),
+                )  # fmt: skip
+            except stopping.Stopped as by:
+                raise InputError(
+                    f"{about}: ended by {by}; its state is saved, and the same command resumes from there "
+                    "(docs/faults.md)"
+                ) from None
             job_state.write(state, specification, done)
-            within.path.unlink(missing_ok=True)
+            of_seed.unlink(missing_ok=True)
     table = pd.concat(
         [pd.DataFrame(done[str(seed)]).assign(seed=seed) for seed in settings["seeds"]]
     )
@@ -106,6 +117,7 @@ def main(
     with atomic(out) as path:
         table.reindex(columns=scores.RUN).to_csv(path, index=False, lineterminator="\n")
     state.unlink(missing_ok=True)
+    of_seed.unlink(missing_ok=True)
 
 
 def parts(
@@ -131,12 +143,13 @@ def run(
     pad: int,
     what: str,
     state: SeedState,
+    stop: stopping.Stop,
     report=lambda epoch: None,
 ) -> list[dict]:
     """Fine-tune a copy of the network from a seed; return one row per epoch.
 
-    It continues from `state`, where that has one. Raises InputError if the loss is not finite, or if a
-    signal ended the run.
+    It continues from `state`, where that has one. Raises Stopped after a signal, with the state saved,
+    and InputError if the loss is not finite.
     """
     torch.manual_seed(seed)
     outputs = len(task.get("labels", [0]))
@@ -159,7 +172,7 @@ def run(
         value = loss(given, torch.from_numpy(train.targets[batch]).to(device))
         if not torch.isfinite(value):
             raise InputError(
-                f"{what}, seed {seed}: the loss is not finite after {at.update:,} updates; lower "
+                f"{what}: the loss is not finite after {at.update:,} updates; lower "
                 "the task's `learning_rate`"
             )
         optimizer.zero_grad(set_to_none=True)
@@ -169,23 +182,18 @@ def run(
         at.batch += 1
         at.total += value.item() * len(batch)
 
-    with stopping.catch_signals() as stop:
-        while at.epoch <= settings["epochs"]:
-            begun = order.bit_generator.state
-            for batch in batches(train, task["batch"], order)[at.batch :]:
-                if stop.by or state.is_old():
-                    state.save(classifier, optimizer, begun, at)
-                if stop.by:
-                    raise InputError(
-                        f"{what}, seed {seed}: ended by {stop.by} after {at.update:,} updates; its state is "
-                        "saved, and the same command resumes from there (docs/faults.md)"
-                    )
-                update(batch)
-            measured = measure(classifier, dev, pad)
-            row = {"epoch": at.epoch, "train_loss": at.total / len(train.ids), **measured}
-            at = Position(at.epoch + 1, 0, at.update, 0.0, [*at.rows, row])
-            print(f"{what}, seed {seed}: {_written(row)}", file=sys.stderr)
-            report(row["epoch"])
+    while at.epoch <= settings["epochs"]:
+        begun = order.bit_generator.state
+        for batch in batches(train, task["batch"], order)[at.batch :]:
+            if stop.by or state.is_old():
+                state.save(classifier, optimizer, begun, at)
+            stop.check()
+            update(batch)
+        measured = measure(classifier, dev, pad)
+        row = {"epoch": at.epoch, "train_loss": at.total / len(train.ids), **measured}
+        at = Position(at.epoch + 1, 0, at.update, 0.0, [*at.rows, row])
+        print(f"{what}: {_written(row)}", file=sys.stderr)
+        report(row["epoch"])
     return at.rows
 
 
