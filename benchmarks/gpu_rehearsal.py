@@ -160,7 +160,7 @@ def costs(device: str, folder: Path) -> Iterator[tuple[str, Callable[[], float]]
     few = {"layers": 1, "width": 48, "heads": 12, "feed_forward": 64} if device == "cpu" else {}
     yield "training.narrow.bf16", partial(training_cost, PAPER | few, "bf16", device)
     yield "reading", partial(reading_cost, device)
-    yield "fine_tuning", fine_tuning_cost(device, folder)
+    yield "fine_tuning", partial(fine_tuning_cost, device, folder)
     for name, shape, precision in (
         ("wide", WIDE, "bf16"),
         ("narrow", PAPER, "fp32"),
