@@ -9,6 +9,7 @@
 # make test-rotation    one of the long targets, by the date, in about MINUTES=12: part of what CI runs
 # make test-open    every target of the open study, with networks of twelve steps: an hour on one core
 # make rehearsal    the five studies at their size, with stand-ins and small networks: an hour, 16 GB of disk
+# make rehearsal-gpu MINUTES=12    costs, tests and trainings on this machine's GPU, for the cost model
 # make fuzz-fits MINUTES=10    random mixed models, changed and compared with lme4, for as long; nightly
 # make docs    the documentation site, in build/site: two minutes, needs Python 3.11
 # make package    the source distribution and the wheel, checked, in build/dist; needs a package index
@@ -17,7 +18,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation rehearsal fuzz-fits lint package newest docs notebook lock clean
+.PHONY: help setup demo open test test-merge test-peers test-long test-faults test-open test-slurm test-rotation rehearsal rehearsal-gpu fuzz-fits lint package newest docs notebook lock clean
 
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 export CORES
@@ -97,6 +98,10 @@ test-slurm: setup
 # In a folder of its own, which stays for a look; a repeated rehearsal begins where the last one ended.
 rehearsal: setup
 	@$(tools) python benchmarks/rehearsal.py $(if $(MINUTES),--quick) $(if $(OUT),--out $(OUT))
+
+# Results are stored in benchmarks/results after each part.
+rehearsal-gpu: setup
+	@$(tools) python benchmarks/gpu_rehearsal.py --minutes $(or $(MINUTES),12)
 
 # New random designs in each run; what fails is stored in build/fuzz-fits.
 fuzz-fits: setup

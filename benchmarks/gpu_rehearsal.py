@@ -1,6 +1,7 @@
 """What a GPU does in twelve minutes: tests, costs per operation, training against its peers, two LMs.
 
 python benchmarks/gpu_rehearsal.py [--minutes 12] [--device cuda|cpu] [--folder DIR]
+python benchmarks/gpu_rehearsal.py --update FILE
 
 Each part is a process of its own, with a share of the time, after which it is told to end (a training saves
 its state then). A part that fails is reported, and the next begins. Results are written after each part, to
@@ -10,22 +11,27 @@ costs  Seconds per operation of training in bf16 and fp32, narrow (the paper's n
        shape), of scoring words and of fine-tuning, counted as the cost model does: for its GPU column.
 tests  Those that need a GPU.
 train  benchmarks/train.py: transformers' Trainer and plain loops against ours.
-lms    Trainings without a bias and with mixed slopes at `scale=gpu` of the open study, as far as they get. Their
-       text is read from $RECENCY_MIRROR (default: what is beside the project) or the internet.
+no_bias, mixed_slopes  The open study's trainings at `scale=gpu`, as far as they get. Their text is read from
+       $RECENCY_MIRROR (default: what is beside the project) or the internet.
 
+`--update` rewrites the cost model's GPU column from a stored result, all of whose costs were measured.
 With `--device cpu` everything is small and only the script itself is rehearsed. The last line is one JSON object.
 """
 
 import argparse
 import contextlib
-import csv
 import json
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,10 +40,12 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "tests")
 from result import keep, processor
 
 #: Part → its share of the time.
-SHARES = {"costs": 0.2, "tests": 0.15, "train": 0.25, "lms": 0.4}
+SHARES = {"costs": 0.3, "tests": 0.15, "train": 0.2, "no_bias": 0.2, "mixed_slopes": 0.15}
 #: Seconds that a part has to end after it was told to.
 GRACE = 45
-LMS = ("Pythia", "ALiBi-mix-TI")
+LMS = {"no_bias": "Pythia", "mixed_slopes": "ALiBi-mix-TI"}
+MODEL = ROOT / "src" / "recency" / "workflow" / "cost_model.py"
+COST = "seconds_per_operation."
 WIDE = {
     "family": "gpt_neox", "layers": 12, "heads": 12, "width": 768, "feed_forward": 3072,
     "context": 2048, "rotary_fraction": 0.25,
@@ -67,8 +75,7 @@ def training_cost(shape: dict, precision: str, device: str) -> float:
 
     from recency.networks import architectures, training
 
-    small = device == "cpu"
-    length, micro, steps = (64, 1, 1) if small else (2048, 16, 4)
+    length, micro, steps = (64, 1, 1) if device == "cpu" else (2048, 8, 4)
     recipe = RECIPE | {
         "precision": precision, "sequence_length": length, "micro_batch": micro, "batch_sequences": 2 * micro,
     }  # fmt: skip
@@ -146,20 +153,73 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
     return timed(work, device) / (6.0 * count * many * EXAMPLE)
 
 
-def costs(device: str, folder: Path) -> dict[str, float]:
-    """Return what the cost model needs, in seconds per operation."""
+def costs(device: str, folder: Path) -> Iterator[tuple[str, Callable[[], float]]]:
+    """Yield the name of each cost and the function that measures it, the most important first."""
     from contenders import PAPER
 
-    found = {}
-    for name, shape in (("narrow", PAPER), ("wide", WIDE)):
-        for precision in ("bf16", "fp32"):
-            if device == "cpu":
-                shape = shape | {"layers": 1, "width": 48, "heads": 12, "feed_forward": 64}
-            found[f"training.{name}.{precision}"] = training_cost(shape, precision, device)
+    few = {"layers": 1, "width": 48, "heads": 12, "feed_forward": 64} if device == "cpu" else {}
+    yield "training.narrow.bf16", partial(training_cost, PAPER | few, "bf16", device)
+    yield "reading", partial(reading_cost, device)
+    yield "fine_tuning", partial(fine_tuning_cost, device, folder)
+    for name, shape, precision in (
+        ("wide", WIDE, "bf16"),
+        ("narrow", PAPER, "fp32"),
+        ("wide", WIDE, "fp32"),
+    ):
+        yield f"training.{name}.{precision}", partial(training_cost, shape | few, precision, device)
+
+
+def store_costs(device: str, out: Path) -> bool:
+    """Write each cost as soon as it is measured; report those that fail, and return whether any did."""
+    found, failed = {}, False
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, measure in costs(device, Path(scratch)):
+            try:
+                found[name] = measure()
+            except Exception:  # noqa: BLE001 - one failed cost leaves the others
+                traceback.print_exc()
+                failed = True
+            out.write_text(json.dumps(found))
             print(found, flush=True)
-    found["reading"] = reading_cost(device)
-    found["fine_tuning"] = fine_tuning_cost(device, folder)
-    return found
+    return failed
+
+
+def update(model: str, result: dict) -> str:
+    """Return the source of the cost model with its GPU column from a stored result.
+
+    Costs are rounded up, to two digits of operations per second.
+    """
+    if result["device"] != "cuda":
+        raise SystemExit("this result is of a CPU: it says nothing about a GPU")
+    found = result["metrics"]
+    names = [f"training.{s}.{p}" for s in ("narrow", "wide") for p in ("fp32", "bf16")]
+    names += ["reading", "fine_tuning"]
+    if missing := [name for name in names if f"{COST}{name}" not in found]:
+        raise SystemExit(f"not measured: {', '.join(missing)}; repeat with more --minutes")
+    cost = {name: found[f"{COST}{name}"] for name in names}
+    wide = max(cost["training.wide.fp32"], cost["fine_tuning"])
+
+    def written(seconds: float) -> str:
+        rate = 1 / seconds
+        unit = 10.0 ** (math.floor(math.log10(rate)) - 1)
+        return f"1 / {math.floor(rate / unit) * unit:.1e}".replace("e+", "e")
+
+    columns = {
+        "fp32": (cost["training.narrow.fp32"], wide),
+        "bf16": (cost["training.narrow.bf16"], cost["training.wide.bf16"]),
+    }
+    pairs = (f'"{name}": ({", ".join(map(written, pair))})' for name, pair in columns.items())
+    lines = {
+        "TRAINING_GPU": "{" + ", ".join(pairs) + "}",
+        "READING_GPU": written(cost["reading"]),
+        "GPU": json.dumps(result["hardware"]),
+    }
+    for name, value in lines.items():
+        model, times = re.subn(
+            rf"(?m)^{name} = .*$", lambda _, n=name, v=value: f"{n} = {v}", model
+        )
+        assert times == 1, name
+    return model
 
 
 # Parts
@@ -176,13 +236,24 @@ def command(part: str, device: str, folder: Path, name: str) -> list[str]:
             "tests/scoring/test_forward.py",
             "tests/networks/test_training.py",
         ]
-        chosen = ["-k", "gpu or cuda"] if device == "cuda" else ["-k", "test_what_does_not_exist"]
-        return [python, "-m", "pytest", "-q", "-p", "no:randomly", "-n", "0", *chosen, *files]
+        return [
+            python,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:randomly",
+            "-n",
+            "0",
+            "-k",
+            "gpu or cuda",
+            *files,
+        ]
     if part == "train":
         out = ["--out", str(folder / f"train.{name}.json")]
         return [python, "benchmarks/train.py", "--device", device, "--quick", *out]
-    targets = [f"results/open/gpu/lms/{lm}/model.safetensors" for lm in LMS]
-    words = [python, "-m", "snakemake", "--cores", "all", "--keep-going", "--nolock", *targets]
+    target = f"results/open/gpu/lms/{LMS[part]}/model.safetensors"
+    words = [python, "-m", "snakemake", "--cores", "all", "--nolock", target]
     words += ["--configfile", "config.open.yaml", "--config", "scale=gpu"]
     return [*words, "-n"] if device == "cpu" else words
 
@@ -196,7 +267,7 @@ def run(words: list[str], seconds: float) -> str:
     process = subprocess.Popen(words, cwd=ROOT, env=environment() | paths, start_new_session=True)
     try:
         code = process.wait(timeout=seconds)
-        return "ok" if code in (0, 5) else f"failed with {code}"  # 5: pytest has chosen no test
+        return f"failed with {code}" if code else "ok"
     except subprocess.TimeoutExpired:
         for number, wait in ((signal.SIGTERM, GRACE), (signal.SIGKILL, 10)):
             with contextlib.suppress(ProcessLookupError):
@@ -207,18 +278,17 @@ def run(words: list[str], seconds: float) -> str:
         return "cut"
 
 
-def trained() -> dict[str, dict[str, float]]:
-    """Return LM → steps done and last loss of the trainings at `scale=gpu`."""
-    found = {}
-    for lm in LMS:
-        folder = ROOT / "results" / "open" / "gpu" / "lms"
-        for path in (folder / lm / "training.csv", folder / f".{lm}" / "training.csv"):
-            if path.exists():
-                with path.open(newline="") as file:
-                    rows = list(csv.DictReader(file))
-                if rows:
-                    found[lm] = {"steps": len(rows), "loss_nats": float(rows[-1]["loss_nats"])}
-    return found
+def trained(lm: str, lms: Path = ROOT / "results" / "open" / "gpu" / "lms") -> dict[str, float]:
+    """Return the steps done and the last loss in nats, by the state that a training keeps when it is cut."""
+    import torch
+
+    from recency.networks import states
+
+    path = states.state_path(lms / lm)
+    if not path.exists():
+        return {}
+    state = torch.load(path, weights_only=True, map_location="cpu")
+    return {"steps": state["done"], "loss_nats": state["losses"][state["done"] - 1]}
 
 
 def main() -> int:
@@ -227,50 +297,38 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=12)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--update", type=Path, help="a stored result, for the cost model")
     parser.add_argument("--part", choices=["costs"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.update:
+        result = json.loads(arguments.update.read_text())
+        MODEL.write_text(update(MODEL.read_text(encoding="utf-8"), result), encoding="utf-8")
+        return 0
     folder, device = arguments.folder.absolute(), arguments.device
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / ".costs.json"
+    partial_costs = folder / ".costs.json"
     if arguments.part:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as scratch:
-            partial.write_text(json.dumps(costs(device, Path(scratch))))
-        return 0
+        return int(store_costs(device, partial_costs))
     import torch
 
     if device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("PyTorch finds no GPU here; --device cpu rehearses the script itself")
     hardware = torch.cuda.get_device_name() if device == "cuda" else processor("a rehearsal")
     name = re.sub(r"[^a-z0-9]+", "-", hardware.lower()).strip("-")
-    metrics: dict = {}
+    out, metrics = folder / f"gpu_rehearsal.{name}.json", {}
     for part, share in SHARES.items():
         start = time.monotonic()
-        metrics[f"{part}.ended"] = run(
-            command(part, device, folder, name), 60 * arguments.minutes * share
-        )
+        seconds = 60 * arguments.minutes * share
+        metrics[f"{part}.ended"] = run(command(part, device, folder, name), seconds)
         metrics[f"{part}.seconds"] = round(time.monotonic() - start)
-        if partial.exists():
-            metrics |= {
-                f"seconds_per_operation.{k}": v for k, v in json.loads(partial.read_text()).items()
-            }
-            partial.unlink()
-        if part == "lms":
-            metrics |= {
-                f"lms.{lm}.{k}": v for lm, each in trained().items() for k, v in each.items()
-            }
-        keep(
-            "gpu_rehearsal",
-            hardware,
-            metrics,
-            {},
-            folder / f"gpu_rehearsal.{name}.json",
-            device=device,
-        )
-    return int(
-        any(value.startswith("failed") for key, value in metrics.items() if key.endswith("ended"))
-    )
+        if partial_costs.exists():
+            found = json.loads(partial_costs.read_text())
+            metrics |= {f"{COST}{key}": value for key, value in found.items()}
+            partial_costs.unlink()
+        if part in LMS:
+            metrics |= {f"{part}.{key}": value for key, value in trained(LMS[part]).items()}
+        keep("gpu_rehearsal", hardware, metrics, {}, out, device=device)
+    return int(any(str(value).startswith("failed") for value in metrics.values()))
 
 
 if __name__ == "__main__":

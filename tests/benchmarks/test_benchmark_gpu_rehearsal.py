@@ -1,26 +1,79 @@
 """The rehearsal on a GPU, itself rehearsed on the CPU: every part runs, and is cut off at its time."""
 
+import importlib
 import json
 import sys
 
 import pytest
+import torch
 from project import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
 
 import gpu_rehearsal
 
+COSTS = {
+    "training.narrow.fp32": 2.31e-14,
+    "training.narrow.bf16": 1.5e-14,
+    "training.wide.fp32": 1.9e-14,
+    "training.wide.bf16": 4.1e-15,
+    "reading": 9.7e-14,
+    "fine_tuning": 2.6e-14,
+}
+
 
 @pytest.mark.merge
 def test_every_cost_is_measured(tmp_path):
-    found = gpu_rehearsal.costs("cpu", tmp_path)
-    sizes = {
-        f"training.{size}.{precision}"
-        for size in ("narrow", "wide")
-        for precision in ("bf16", "fp32")
-    }
-    assert found.keys() == sizes | {"reading", "fine_tuning"}
+    assert not gpu_rehearsal.store_costs("cpu", tmp_path / "costs.json")
+    found = json.loads((tmp_path / "costs.json").read_text())
+    assert found.keys() == COSTS.keys()
     assert all(1e-14 < value < 1e-7 for value in found.values())
+
+
+def test_a_cost_is_stored_before_the_next_is_measured(tmp_path, monkeypatch):
+    """So that costs that were cut off, or one of which failed, keep the others."""
+    out = tmp_path / "costs.json"
+    before = []
+
+    def second():
+        before.append(json.loads(out.read_text()))
+        raise RuntimeError("out of memory")
+
+    costs = [("one", lambda: 1e-13), ("two", second), ("three", lambda: 3e-13)]
+    monkeypatch.setattr(gpu_rehearsal, "costs", lambda device, folder: iter(costs))
+    assert gpu_rehearsal.store_costs("cpu", out)
+    assert before == [{"one": 1e-13}]
+    assert json.loads(out.read_text()) == {"one": 1e-13, "three": 3e-13}
+
+
+def stored(costs, device="cuda"):
+    """Return a stored result with these costs."""
+    metrics = {f"seconds_per_operation.{name}": value for name, value in costs.items()}
+    return {"hardware": "NVIDIA X", "device": device, "metrics": metrics}
+
+
+def test_the_cost_model_gets_its_column_from_a_stored_result(tmp_path, monkeypatch):
+    """Rounded up; fine-tuning, in fp32 and wide, has the slower of both costs."""
+    source = gpu_rehearsal.update(gpu_rehearsal.MODEL.read_text(encoding="utf-8"), stored(COSTS))
+    path = tmp_path / "updated_cost_model.py"
+    path.write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = vars(importlib.import_module("updated_cost_model"))
+    assert model["GPU"] == "NVIDIA X"
+    assert model["TRAINING_GPU"] == {
+        "fp32": (1 / 4.3e13, 1 / 3.8e13),
+        "bf16": (1 / 6.6e13, 1 / 2.4e14),
+    }
+    assert model["READING_GPU"] == 1 / 1.0e13
+    assert model["COSTS"]["surprisal"].margin(1) == model["MARGIN"]
+
+
+def test_a_column_is_refused_without_all_costs_and_from_a_cpu():
+    few = {name: value for name, value in COSTS.items() if name != "reading"}
+    with pytest.raises(SystemExit, match="not measured: reading"):
+        gpu_rehearsal.update("", stored(few))
+    with pytest.raises(SystemExit, match="a CPU"):
+        gpu_rehearsal.update("", stored(COSTS, "cpu"))
 
 
 def test_a_part_that_takes_too_long_is_cut_and_one_that_fails_is_named():
@@ -33,20 +86,20 @@ def test_a_part_that_takes_too_long_is_cut_and_one_that_fails_is_named():
 
 def test_results_are_there_after_each_part(tmp_path, monkeypatch, capsys):
     """The second part fails here; what the first found is stored, and the third runs."""
-    ended = iter(["ok", "failed with 1", "cut", "ok"])
-    stored = []
+    ended = iter(["ok", "failed with 1", "cut", "ok", "ok"])
+    seen = []
 
     def run(words, seconds):
-        assert seconds == pytest.approx(60 * 12 * list(gpu_rehearsal.SHARES.values())[len(stored)])
-        stored.append([json.loads(path.read_text()) for path in tmp_path.glob("gpu_rehearsal.*")])
-        if len(stored) == 1:
+        assert seconds == pytest.approx(60 * 12 * list(gpu_rehearsal.SHARES.values())[len(seen)])
+        seen.append([json.loads(path.read_text()) for path in tmp_path.glob("gpu_rehearsal.*")])
+        if len(seen) == 1:
             (tmp_path / ".costs.json").write_text(json.dumps({"reading": 2e-13}))
         return next(ended)
 
     monkeypatch.setattr(gpu_rehearsal, "run", run)
     monkeypatch.setattr(sys, "argv", ["x", "--device", "cpu", "--folder", str(tmp_path)])
     assert gpu_rehearsal.main() == 1
-    assert [len(each) for each in stored] == [0, 1, 1, 1]
+    assert [len(each) for each in seen] == [0, 1, 1, 1, 1]
     metrics = json.loads(capsys.readouterr().out.splitlines()[-1])["metrics"]
     assert metrics["seconds_per_operation.reading"] == 2e-13
     assert [metrics[f"{part}.ended"] for part in gpu_rehearsal.SHARES] == [
@@ -54,4 +107,12 @@ def test_results_are_there_after_each_part(tmp_path, monkeypatch, capsys):
         "failed with 1",
         "cut",
         "ok",
+        "ok",
     ]
+
+
+def test_a_training_that_was_cut_is_read_from_its_state(tmp_path):
+    """Snakemake deletes its table of losses, an output of the job."""
+    assert gpu_rehearsal.trained("LM", tmp_path) == {}
+    torch.save({"done": 2, "losses": [9.0, 8.5]}, tmp_path / ".LM.state.pt")
+    assert gpu_rehearsal.trained("LM", tmp_path) == {"steps": 2, "loss_nats": 8.5}

@@ -52,3 +52,12 @@ def test_each_row_names_the_peer_that_took_least(maker, tmp_path):
     assert maker.put(readme, maker.table(tmp_path)) == (
         f"before\n\n{maker.table(tmp_path)}\n\nafter"
     )
+
+
+def test_a_run_on_a_gpu_has_a_row_of_its_own(maker, tmp_path):
+    """In bf16 alone, and without Trainer where accelerate is not installed."""
+    metrics = {"bf16.ratio_vs_loop": 3.5, "bf16.ratio_at_peak": 6.0, "bf16.peak_mib": 900}
+    kept = {"hardware": "NVIDIA X", "metrics": metrics}
+    (tmp_path / "train.x.json").write_text(json.dumps(kept))
+    row = "| training step, the paper's network, ALiBi-mix, bf16 on a GPU | 3.5 × | 6 × "
+    assert maker.table(tmp_path).splitlines()[2:] == [f"{row}| a plain PyTorch loop | NVIDIA X |"]

@@ -34,13 +34,15 @@ from recency.workflow.workloads import (
 #: at the next attempt; and where it is an estimate. The shortest request, minutes.
 MARGIN, UNSURE, LEAST = 2.0, 4.0, 60
 #: Core seconds per operation of a network in training and scoring: measured on one core of an AMD
-#: EPYC (docs/scaling.md). GPU seconds are those of benchmarks/gpu_rehearsal.py on `GPU`; where that is
+#: EPYC (docs/scaling.md). GPU seconds are those of benchmarks/gpu_rehearsal.py on `GPU` (`--update`); where that is
 #: empty, estimates: for networks narrower than `WIDE`, and for others from "three days of eight A100" for
 #: RoBERTa-base.
 TRAINING = {"fp32": 1 / 0.7e11, "bf16": 1 / 1.2e11}
 TRAINING_GPU = {"fp32": (1 / 1e13, 1 / 1e13), "bf16": (1 / 2e13, 1 / 5e13)}
-WIDE, GPU = 512, ""
-READING, READING_GPU = 1 / 2.5e10, 1 / 5e12
+WIDE = 512
+READING = 1 / 2.5e10
+READING_GPU = 1 / 5e12
+GPU = ""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations.registry import products
-from recency.workflow import costs, snakemake_patches
+from recency.workflow import cost_model, costs, snakemake_patches
 from recency.workflow.costs import Cost
 from recency.workflow.targets import KINDS, Target, targets
 
@@ -70,9 +70,10 @@ def _notes(estimates: Iterable[Cost], everything: bool) -> list[str]:
     """Return notes on the times and on further listings."""
     notes = []
     if any(cost.left and not cost.measured for cost in estimates):
+        on_gpu = f"those of {cost_model.GPU}" if cost_model.GPU else "estimated ones"
         notes.append(
-            "estimated: from the jobs' work and measured costs (docs/scaling.md), on GPUs from estimated "
-            "ones; after the first finished jobs, from their times"
+            "estimated: from the jobs' work and measured costs (docs/scaling.md), on GPUs from "
+            f"{on_gpu}; after the first finished jobs, from their times"
         )
     if not everything:
         notes.append("each check, export and internal rule: ./run --list all")
