@@ -2,9 +2,10 @@
 
 python benchmarks/gpu_rehearsal.py [--minutes 12] [--device cuda|cpu] [--folder DIR]
 python benchmarks/gpu_rehearsal.py --update FILE
+python benchmarks/gpu_rehearsal.py --check
 
-Each part is a process of its own, with a share of the time, after which it is told to end (a training saves
-its state then). A part that fails is reported, and the next begins. Results are written after each part, to
+Each part is a process of its own, with a share of the time; it is told to end shortly before that is over, and a
+training saves its state then. A part that fails is reported, and the next begins. Results are written after each part, to
 `gpu_rehearsal.<GPU>.json` and `train.<GPU>.json` in the folder (default: benchmarks/results).
 
 costs  Seconds per operation of training in bf16 and fp32, narrow (the paper's network) and wide (GPT-2 small's
@@ -14,6 +15,9 @@ train  benchmarks/train.py: transformers' Trainer and plain loops against ours.
 no_bias, mixed_slopes  The open study's trainings at `scale=gpu`, as far as they get. Their text is read from
        $RECENCY_MIRROR (default: what is beside the project) or the internet.
 
+`--check` needs no GPU but a CUDA build of PyTorch: forward passes and losses of both LMs in both precisions run on
+a GPU that PyTorch only pretends (FakeTensorMode, graphs traced and not compiled), which shows wrong shapes, types
+and devices. Backward passes and kernels can't be checked so: autograd's engine and Triton's compiler ask the driver.
 `--update` rewrites the cost model's GPU column from a stored result, all of whose costs were measured.
 With `--device cpu` everything is small and only the script itself is rehearsed. The last line is one JSON object.
 """
@@ -42,7 +46,15 @@ from result import keep, processor
 #: Part → its share of the time.
 SHARES = {"costs": 0.3, "tests": 0.15, "train": 0.2, "no_bias": 0.2, "mixed_slopes": 0.15}
 #: Seconds that a part has to end after it was told to.
-GRACE = 45
+GRACE = 20
+#: Files with tests that are skipped without a GPU.
+TESTS = (
+    "tests/attention/test_biases.py",
+    "tests/attention/test_content.py",
+    "tests/scoring/test_forward.py",
+    "tests/networks/test_training.py",
+    "tests/networks/test_loss.py",
+)
 LMS = {"no_bias": "Pythia", "mixed_slopes": "ALiBi-mix-TI"}
 MODEL = ROOT / "src" / "recency" / "workflow" / "cost_model.py"
 COST = "seconds_per_operation."
@@ -116,6 +128,7 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
     from recency.evaluations.glue import fine_tune
     from recency.evaluations.glue.examples import Encoded
     from recency.evaluations.glue.seed_state import SeedState
+    from recency.networks.stopping import Stop
     from recency.scoring.surprisal import load
     from recency.workflow.workloads import EXAMPLE
 
@@ -147,7 +160,7 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
 
     def work() -> None:
         state = SeedState(folder / "none.pt", {})
-        fine_tune.run(opened, data, dev, task, settings, 1, 1, "rehearsal", state)
+        fine_tune.run(opened, data, dev, task, settings, 1, 1, "rehearsal", state, Stop())
 
     torch.manual_seed(1)
     return timed(work, device) / (6.0 * count * many * EXAMPLE)
@@ -222,6 +235,59 @@ def update(model: str, result: dict) -> str:
     return model
 
 
+def check() -> None:
+    """Run forward passes and losses on a GPU that is not there.
+
+    PyTorch is told that it has one with bf16, graphs are traced by `aot_eager`, and weights and texts are
+    made on the pretended device, since fake tensors can't be moved or pinned.
+    """
+    import functools
+
+    import torch
+    from contenders import MIX, PAPER, RECIPE, VOCABULARY, Stream
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    if torch.version.cuda is None:
+        raise SystemExit("--check needs a CUDA build of PyTorch; a GPU is not needed")
+    torch.compile = functools.partial(torch.compile, backend="aot_eager")
+    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+    torch.cuda.is_bf16_supported = lambda *_, **__: True
+
+    from recency.attention import biased
+    from recency.networks import architectures, training
+
+    for bias in ({"form": "none"}, MIX):
+        for precision in ("bf16", "fp32"):
+            recipe = RECIPE | {"precision": precision, "sequence_length": 2048}
+            recipe |= {"batch_sequences": 8, "micro_batch": 4}
+            model = architectures.new(PAPER, bias, VOCABULARY, 1)
+            if bias["form"] == "none":
+                biased.attach(model, bias)  # as a training does, which verifies it by real numbers
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                for module in model.modules():
+                    for kept, kind in (
+                        (module._parameters, torch.nn.Parameter),
+                        (module._buffers, torch.Tensor),
+                    ):
+                        for name, tensor in kept.items():
+                            if tensor is not None:
+                                there = torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
+                                kept[name] = kind(there) if kind is torch.nn.Parameter else there
+                model.to = lambda *_, model=model, **__: model
+                run = training.Training(
+                    model, Stream(2048, VOCABULARY), recipe, "cuda", compiled=False
+                )
+                shape = (recipe["micro_batch"], recipe["sequence_length"])
+                rows = [torch.zeros(shape, dtype=torch.int64, device="cuda") for _ in range(2)]
+                loss = run.loss_sum(*rows)
+                assert (
+                    loss.device.type == "cuda" and loss.shape == () and loss.dtype == torch.float32
+                )
+                print(
+                    f"{bias['form']}, {precision}: loss {loss.dtype} on {loss.device}", flush=True
+                )
+
+
 # Parts
 
 
@@ -231,24 +297,7 @@ def command(part: str, device: str, folder: Path, name: str) -> list[str]:
     if part == "costs":
         return [python, __file__, "--part", part, "--device", device, "--folder", str(folder)]
     if part == "tests":
-        files = [
-            "tests/attention",
-            "tests/scoring/test_forward.py",
-            "tests/networks/test_training.py",
-        ]
-        return [
-            python,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:randomly",
-            "-n",
-            "0",
-            "-k",
-            "gpu or cuda",
-            *files,
-        ]
+        return [python, "-m", "pytest", "-q", "-n", "0", "-k", "gpu or cuda or compile", *TESTS]
     if part == "train":
         out = ["--out", str(folder / f"train.{name}.json")]
         return [python, "benchmarks/train.py", "--device", device, "--quick", *out]
@@ -266,7 +315,7 @@ def run(words: list[str], seconds: float) -> str:
     paths = {"PYTHONPATH": str(ROOT / "src"), "RECENCY_MIRROR": mirrors}
     process = subprocess.Popen(words, cwd=ROOT, env=environment() | paths, start_new_session=True)
     try:
-        code = process.wait(timeout=seconds)
+        code = process.wait(timeout=max(seconds - GRACE, seconds / 2))
         return f"failed with {code}" if code else "ok"
     except subprocess.TimeoutExpired:
         for number, wait in ((signal.SIGTERM, GRACE), (signal.SIGKILL, 10)):
@@ -296,7 +345,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=12)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--folder", type=Path, help="on a CPU a temporary one")
+    parser.add_argument("--check", action="store_true", help="on a pretended GPU")
     parser.add_argument("--update", type=Path, help="a stored result, for the cost model")
     parser.add_argument("--part", choices=["costs"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -304,7 +354,12 @@ def main() -> int:
         result = json.loads(arguments.update.read_text())
         MODEL.write_text(update(MODEL.read_text(encoding="utf-8"), result), encoding="utf-8")
         return 0
-    folder, device = arguments.folder.absolute(), arguments.device
+    if arguments.check:
+        check()
+        return 0
+    device = arguments.device
+    usual = ROOT / "benchmarks" / "results" if device == "cuda" else Path(tempfile.mkdtemp())
+    folder = (arguments.folder or usual).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     partial_costs = folder / ".costs.json"
     if arguments.part:

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 import sys
 
 import pytest
@@ -76,12 +77,34 @@ def test_a_column_is_refused_without_all_costs_and_from_a_cpu():
         gpu_rehearsal.update("", stored(COSTS, "cpu"))
 
 
+@pytest.mark.merge
+def test_the_code_for_a_gpu_runs_on_a_pretended_one():
+    if torch.version.cuda is None:
+        pytest.skip("this PyTorch was built without CUDA")
+    words = [sys.executable, ROOT / "benchmarks" / "gpu_rehearsal.py", "--check"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.count("torch.float32 on cuda:0") == 4
+
+
+@pytest.mark.long
+def test_every_part_runs_on_a_cpu(tmp_path):
+    """With the processes that a GPU's parts have; the trainings are planned."""
+    words = [sys.executable, ROOT / "benchmarks" / "gpu_rehearsal.py", "--device", "cpu"]
+    words += ["--minutes", "60", "--folder", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (kept,) = tmp_path.glob("gpu_rehearsal.*.json")
+    metrics = json.loads(kept.read_text())["metrics"]
+    assert {metrics[f"{part}.ended"] for part in gpu_rehearsal.SHARES} == {"ok"}
+    assert len(list(tmp_path.glob("train.*.json"))) == 1
+
+
 def test_a_part_that_takes_too_long_is_cut_and_one_that_fails_is_named():
     """The first ends at the signal, as a training does, which saves its state."""
     waits = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(60)"
-    assert gpu_rehearsal.run([sys.executable, "-c", waits], 1.0) == "cut"
-    assert gpu_rehearsal.run([sys.executable, "-c", "raise SystemExit(3)"], 30) == "failed with 3"
-    assert gpu_rehearsal.run([sys.executable, "-c", ""], 30) == "ok"
+    assert gpu_rehearsal.run([sys.executable, "-c", waits], 2.0) == "cut"
+    assert gpu_rehearsal.run([sys.executable, "-c", "raise SystemExit(5)"], 60) == "failed with 5"
+    assert gpu_rehearsal.run([sys.executable, "-c", ""], 60) == "ok"
 
 
 def test_results_are_there_after_each_part(tmp_path, monkeypatch, capsys):
