@@ -9,9 +9,17 @@ import pytest
 import torch
 from project import ROOT
 
-sys.path.append(str(ROOT / "benchmarks"))
 
-import gpu_rehearsal
+@pytest.fixture
+def gpu_rehearsal(monkeypatch):
+    """Import it for one test: benchmarks have modules named as packages that other tests compare with."""
+    folder = str(ROOT / "benchmarks")
+    monkeypatch.syspath_prepend(folder)
+    yield importlib.import_module("gpu_rehearsal")
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(folder):
+            del sys.modules[name]
+
 
 COSTS = {
     "training.narrow.fp32": 2.31e-14,
@@ -24,14 +32,14 @@ COSTS = {
 
 
 @pytest.mark.merge
-def test_every_cost_is_measured(tmp_path):
+def test_every_cost_is_measured(gpu_rehearsal, tmp_path):
     assert not gpu_rehearsal.store_costs("cpu", tmp_path / "costs.json")
     found = json.loads((tmp_path / "costs.json").read_text())
     assert found.keys() == COSTS.keys()
     assert all(1e-14 < value < 1e-7 for value in found.values())
 
 
-def test_a_cost_is_stored_before_the_next_is_measured(tmp_path, monkeypatch):
+def test_a_cost_is_stored_before_the_next_is_measured(gpu_rehearsal, tmp_path, monkeypatch):
     """So that costs that were cut off, or one of which failed, keep the others."""
     out = tmp_path / "costs.json"
     before = []
@@ -53,7 +61,7 @@ def stored(costs, device="cuda"):
     return {"hardware": "NVIDIA X", "device": device, "metrics": metrics}
 
 
-def test_the_cost_model_gets_its_column_from_a_stored_result(tmp_path, monkeypatch):
+def test_the_cost_model_gets_its_column_from_a_stored_result(gpu_rehearsal, tmp_path, monkeypatch):
     """Rounded up; fine-tuning, in fp32 and wide, has the slower of both costs."""
     source = gpu_rehearsal.update(gpu_rehearsal.MODEL.read_text(encoding="utf-8"), stored(COSTS))
     path = tmp_path / "updated_cost_model.py"
@@ -69,7 +77,7 @@ def test_the_cost_model_gets_its_column_from_a_stored_result(tmp_path, monkeypat
     assert model["COSTS"]["surprisal"].margin(1) == model["MARGIN"]
 
 
-def test_a_column_is_refused_without_all_costs_and_from_a_cpu():
+def test_a_column_is_refused_without_all_costs_and_from_a_cpu(gpu_rehearsal):
     few = {name: value for name, value in COSTS.items() if name != "reading"}
     with pytest.raises(SystemExit, match="not measured: reading"):
         gpu_rehearsal.update("", stored(few))
@@ -87,7 +95,7 @@ def test_the_code_for_a_gpu_runs_on_a_pretended_one():
 
 
 @pytest.mark.long
-def test_every_part_runs_on_a_cpu(tmp_path):
+def test_every_part_runs_on_a_cpu(gpu_rehearsal, tmp_path):
     """With the processes that a GPU's parts have; the trainings are planned."""
     words = [sys.executable, ROOT / "benchmarks" / "gpu_rehearsal.py", "--device", "cpu"]
     words += ["--minutes", "60", "--folder", tmp_path]
@@ -99,7 +107,7 @@ def test_every_part_runs_on_a_cpu(tmp_path):
     assert len(list(tmp_path.glob("train.*.json"))) == 1
 
 
-def test_a_part_that_takes_too_long_is_cut_and_one_that_fails_is_named():
+def test_a_part_that_takes_too_long_is_cut_and_one_that_fails_is_named(gpu_rehearsal):
     """The first ends at the signal, as a training does, which saves its state."""
     waits = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(60)"
     assert gpu_rehearsal.run([sys.executable, "-c", waits], 2.0) == "cut"
@@ -107,7 +115,7 @@ def test_a_part_that_takes_too_long_is_cut_and_one_that_fails_is_named():
     assert gpu_rehearsal.run([sys.executable, "-c", ""], 60) == "ok"
 
 
-def test_results_are_there_after_each_part(tmp_path, monkeypatch, capsys):
+def test_results_are_there_after_each_part(gpu_rehearsal, tmp_path, monkeypatch, capsys):
     """The second part fails here; what the first found is stored, and the third runs."""
     ended = iter(["ok", "failed with 1", "cut", "ok", "ok"])
     seen = []
@@ -134,7 +142,7 @@ def test_results_are_there_after_each_part(tmp_path, monkeypatch, capsys):
     ]
 
 
-def test_a_training_that_was_cut_is_read_from_its_state(tmp_path):
+def test_a_training_that_was_cut_is_read_from_its_state(gpu_rehearsal, tmp_path):
     """Snakemake deletes its table of losses, an output of the job."""
     assert gpu_rehearsal.trained("LM", tmp_path) == {}
     torch.save({"done": 2, "losses": [9.0, 8.5]}, tmp_path / ".LM.state.pt")

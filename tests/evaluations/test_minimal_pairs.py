@@ -252,33 +252,6 @@ def test_each_sentence_is_scored_once_and_batches_do_not_matter(tokenizer, tmp_p
             assert made[f"{side}_tokens"][row] == count
 
 
-def test_a_killed_job_scores_only_the_sentences_that_are_left(tokenizer, tmp_path, monkeypatch):
-    model, seen = Model(causal(tokenizer, {"form": "none"}), tokenizer), []
-
-    def dying(sentences, *rest):
-        if len(seen) == 4:
-            raise KeyboardInterrupt
-        seen.extend(sentences)
-        return score(sentences, *rest)
-
-    monkeypatch.setattr(score_pairs, "AT_ONCE", 2)
-    monkeypatch.setattr(LMSpec, "open", lambda self: model)
-    good, bad = zip(*itertools.combinations(SENTENCES, 2))
-    pairs = pd.DataFrame({"pair": range(len(good)), "good": good, "bad": bad})
-    pairs.to_parquet(tmp_path / "p.parquet")
-    given, out = (tmp_path / "p.parquet", LMSpec("Pythia", "x")), tmp_path / "out.parquet"
-    score_pairs.main(*given, tmp_path / "whole.parquet")
-    monkeypatch.setattr(score_pairs, "score", dying)
-    with pytest.raises(KeyboardInterrupt):
-        score_pairs.main(*given, out)
-    assert len(seen) == 4
-    seen.append("another run")
-    score_pairs.main(*given, out)
-    assert sorted(seen) == sorted([*set(SENTENCES), "another run"])
-    assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-    assert [path.name for path in tmp_path.glob(".*state*")] == []
-
-
 def test_masked_models_give_pseudo_log_likelihood():
     """One forward pass a token in float64, the token (and what follows of its word) masked."""
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "sat", "on", "mat"]
