@@ -2,7 +2,7 @@
 # make test    the default tests: 3 minutes on two cores, after the set-up
 # make test-merge    further tests, required before a merge: 15 minutes on two cores
 # make test-peers    tests against minicons, pymovements and other packages, part of test-merge: 3 minutes
-# make test-long    the longest tests: test-faults, test-slurm, test-open, rehearsal and the documentation site
+# make test-long    the longest tests: test-faults, test-slurm, test-open and the documentation site
 # make open    real, openly available text and reading times: hours on a workstation
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
@@ -65,13 +65,13 @@ test-peers: setup .tools/peers/made
 	@.tools/peers/bin/python -m pip install --quiet --disable-pip-version-check -r setup/peers.txt
 	@touch $@
 
-# Those below in sequence, and the documentation site.
-test-long: test-slurm test-open test-faults rehearsal .tools/docs/made
+# The three below in sequence, and the documentation site.
+test-long: test-slurm test-open test-faults .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m long --ignore tests/faults --ignore tests/studies
 
 # A share of a long target that changes from day to day: `make test-faults MINUTES=12`.
 limited = $(if $(MINUTES),--minutes $(MINUTES))
-rotation = docs $(if $(filter 0,$(shell id -u)),test-slurm,docs) test-faults test-open rehearsal
+rotation = docs $(if $(filter 0,$(shell id -u)),test-slurm,docs) test-faults test-open
 
 test-rotation:
 	@$(MAKE) --no-print-directory MINUTES=$(or $(MINUTES),12) \
