@@ -91,7 +91,9 @@ def ranked_files(study: Study, experiment: str, secondary: bool) -> dict[str, li
     full, base = fits(study, experiment), bases(study, experiment, secondary)
     files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, secondary)
     if endpoint == CROSSED:
-        return files | crossed_files(study, experiment)
+        datasets = dict.fromkeys(cell["dataset"] for cell in study.ranked_cells(experiment))
+        words = [f"<results>/datasets/{dataset}/words.parquet" for dataset in datasets]
+        return files | crossed_files(study, experiment) | {"words": words}
     files["full_observations"] = [loglik_file(path) for path in full]
     files["base_observations"] = [loglik_file(path) for path in base]
     return files
