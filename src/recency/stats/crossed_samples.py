@@ -90,6 +90,11 @@ class Scores:
         spread = sum(v**2 / df for _, *ways in parts for v, df in ways if v)
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
+    def p(self) -> float:
+        """Return the two-sided p value of a total of 0, by the distribution of the interval; NaN without one."""
+        se, df = self.sampling()
+        return tail(abs(self.value), se, df, float(np.linalg.norm(self.seeds)), self.freedom)
+
     def ends(
         self, critical_value: float | Mapping[str, float] | None = None
     ) -> dict[str, float | str]:
@@ -147,6 +152,24 @@ def two_way(values: np.ndarray) -> Variance:
         return math.nan, (by_row, 1), (by_column, 1)
     variance = max(by_row + by_column - by_cell, by_row, by_column)
     return variance, (by_row, R - 1), (by_column, S - 1)
+
+
+def tail(distance: float, se: float, df: float, by_seeds: float = 0.0, freedom: int = 0) -> float:
+    """Return the probability that |se·T(df) + by_seeds·T(freedom)| is `distance` or more, T Student's."""
+    from scipy import special
+
+    if not math.isfinite(se + by_seeds):
+        return math.nan
+    parts = [(se, min(df, 1e9))] + ([(by_seeds, float(freedom))] if freedom else [])
+    parts = sorted(part for part in parts if part[0] > 0)
+    if not parts:
+        return float(distance == 0)
+    values = np.zeros(1)
+    if len(parts) == 2:  # averages over equally probable values of the narrower part
+        share = (np.arange(POINTS) + 0.5) / POINTS
+        values = parts[0][0] * special.stdtrit(parts[0][1], share)
+    wide, df_wide = parts[-1]
+    return float(2 * special.stdtr(df_wide, (values - distance) / wide).mean())
 
 
 def _seen(values: np.ndarray, axis: int) -> int:
