@@ -91,9 +91,7 @@ def ranked_files(study: Study, experiment: str, secondary: bool) -> dict[str, li
     full, base = fits(study, experiment), bases(study, experiment, secondary)
     files, endpoint = {"full": full, "base": base}, study.endpoint(experiment, secondary)
     if endpoint == CROSSED:
-        datasets = dict.fromkeys(cell["dataset"] for cell in study.ranked_cells(experiment))
-        words = [f"<results>/datasets/{dataset}/words.parquet" for dataset in datasets]
-        return files | crossed_files(study, experiment) | {"words": words}
+        return files | crossed_files(study, experiment)
     files["full_observations"] = [loglik_file(path) for path in full]
     files["base_observations"] = [loglik_file(path) for path in base]
     return files
@@ -104,6 +102,12 @@ def scored_files(study: Study, experiment: str) -> dict[str, list[str]]:
     files = ranked_files(study, experiment, secondary=False)
     kind = "crossed" if "full_crossed" in files else "observations"
     return {name: files.get(f"{name}_{kind}", []) for name in ("full", "base")}
+
+
+def words_files(study: Study, experiment: str) -> list[str]:
+    """Return the words of an experiment's datasets, of which some may share texts."""
+    datasets = dict.fromkeys(cell["dataset"] for cell in study.ranked_cells(experiment))
+    return [f"<results>/datasets/{dataset}/words.parquet" for dataset in datasets]
 
 
 def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:

@@ -82,8 +82,8 @@ def main(
     full_crossed, base_crossed
         The scores of both models by the crossed bootstrap, for the endpoint `crossed`.
     words
-        The words of each dataset, in the order in which `cells` name them first: sentences that datasets
-        share are the same sample. Without them no two datasets share any.
+        The words of each dataset, in a folder of its name: sentences that datasets share are the same
+        sample. Without these files no two datasets share any.
     out_subjects
         Parquet file of each subject's part of delta_loglik: lm, dataset, measure, design, subject, n,
         delta_loglik.
@@ -110,8 +110,7 @@ def main(
         groups.setdefault(_key(cell), []).append(row)
     rows = {row_key: over_seeds(group) for row_key, group in groups.items()}
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
-    datasets = dict.fromkeys(cell["dataset"] for cell in cells)
-    places = shared_texts.find(dict(zip(datasets, words, strict=True))) if words else {}
+    places = shared_texts.of_files(words)
     drawn = totals(cells, parts, is_crossed, replicates, seed, places)
     for row_key, estimate in drawn.items():
         rows[row_key] |= _text(estimate.ends())

@@ -8,8 +8,9 @@ shorter sentence is the same only within a text. Datasets with a text in common 
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -72,6 +73,11 @@ class _Groups:
     def join(self, one: Hashable, other: Hashable) -> None:
         """Put two members into the group of the first."""
         self._of[self.find(other)] = self.find(one)
+
+
+def of_files(words: Sequence[File]) -> dict[str, Places]:
+    """Return dataset → the places of its sentences, from the workflow's files, in folders named as datasets."""
+    return find({Path(path).parent.name: path for path in words})
 
 
 def find(words: Mapping[str, File]) -> dict[str, Places]:
