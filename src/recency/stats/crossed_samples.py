@@ -3,7 +3,7 @@
 A total is the sum of the scores of cells: pairs of a subject and a sentence, both of which are
 samples. Its variance is the two-way clustered one (Cameron, Gelbach & Miller 2011): the variance
 between subjects, plus that between sentences, minus that between cells, and at least the larger of
-the first two. Sentences of a text may be alike; the variance is therefore computed with texts in place
+the first two. Sentences of a text may be similar; the variance is therefore computed with texts in place
 of sentences as well, and the larger one counts. Scores are centred by their mean per observation, so that
 subjects who read more do not vary for that reason. The interval is Student's, with Satterthwaite's
 degrees of freedom. Responses that share sentences are one sample, in which these are the same
