@@ -4,6 +4,7 @@
 rule linearity:
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
+        words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
         additive_linear=lambda wildcards: products.inputs(
             study, "linearity", "additive_linear", wildcards
         ),

@@ -4,6 +4,7 @@
 rule pooled_effects:
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
+        words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
     output:
         effects="<results>/experiments/{experiment}/pooled_effects.csv",
         pooled="<results>/experiments/{experiment}/pooled.csv",

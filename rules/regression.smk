@@ -156,6 +156,7 @@ rule delta_loglik:
                 study, wildcards.experiment, bool(wildcards.secondary)
             )
         ),
+        words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
     output:
         "<results>/experiments/{experiment}/delta_loglik{secondary}.csv",
         subjects="<results>/experiments/{experiment}/delta_loglik{secondary}_by_subject.parquet",

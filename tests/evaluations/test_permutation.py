@@ -3,15 +3,18 @@
 import csv
 import json
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from recency.evaluations.reading_times import permutation
 from recency.evaluations.reading_times.permutation import Errors, compare, holm, permutation_p
 from recency.mixed.levels import Levels
+from recency.stats.crossed_samples import two_way
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 12])
@@ -85,15 +88,39 @@ def crossed(random, subjects=12, sentences=12, words=2.0):
     return Errors(by_sentence + random.normal(0, 1, n), groups), Errors(np.zeros(n), groups)
 
 
-def test_p_is_the_larger_of_the_two_clustered_ones_and_keeps_its_level():
-    """With word effects the observation-level p rejects far too often, and is labelled so."""
-    random, repeats, clustered, by_observation = np.random.default_rng(8), 300, 0, 0
+@pytest.mark.merge
+@pytest.mark.parametrize(("by_subject", "by_sentence"), [(0.0, 0.5), (0.5, 0.5), (0.5, 0.0)])
+def test_p_keeps_its_level_where_subjects_sentences_or_both_vary(by_subject, by_sentence):
+    """Where both do neither p by subject nor p by sentence does, and by observation none ever."""
+    random, repeats = np.random.default_rng(8), 300
+    found = {"p": 0, "p_subject": 0, "p_sentence": 0, "p_observation_anticonservative": 0}
     for repeat in range(repeats):
-        row = compare([("d", *crossed(random))], 199, repeat)
-        assert row["p"] == max(row["p_subject"], row["p_sentence"])
-        clustered += row["p"] < 0.05
-        by_observation += row["p_observation_anticonservative"] < 0.05
-    assert clustered / repeats < 0.08 and by_observation / repeats > 0.1
+        a, b = crossed(random, 20, 20, words=by_sentence)
+        a.squared += random.normal(0, by_subject, len(a.groups["subject"].names))[
+            a.groups["subject"].codes
+        ]
+        row = compare([("d", a, b)], 199, repeat)
+        found = {name: count + (row[name] < 0.05) for name, count in found.items()}
+    assert found["p"] / repeats < 0.08
+    assert found["p_observation_anticonservative"] / repeats > 0.1
+    if by_subject and by_sentence:
+        assert min(found["p_subject"], found["p_sentence"]) / repeats > 0.08
+
+
+def test_p_is_that_of_two_way_clustered_t():
+    """By hand, for equal numbers of observations; seeds add their own variance."""
+    random = np.random.default_rng(5)
+    a, b = crossed(random, subjects=9, sentences=7)
+    values = (a.squared - b.squared).reshape(9, 7)
+    variance, (rows, df_rows), (columns, df_columns) = two_way(values - values.mean())
+    df = variance**2 / (rows**2 / df_rows + columns**2 / df_columns)
+    expected = 2 * stats.t.sf(abs(values.sum()) / math.sqrt(variance), df)
+    assert compare([("d", a, b)], 99, 0)["p"] == pytest.approx(expected)
+    seeds = [
+        replace(a, squared=a.squared + shift, seed=str(k)) for k, shift in enumerate((-0.4, 0.4))
+    ]
+    two = compare([("d", seed, replace(b, seed=seed.seed)) for seed in seeds], 99, 0)
+    assert two["p"] > expected
 
 
 def test_with_a_single_cluster_p_is_the_other_clustered_one():
@@ -185,7 +212,7 @@ def test_table(tmp_path):
     assert table[0]["p_observation_anticonservative"] == "0.001"
     assert float(table[0]["p_subject"]) > 0.2  # two subjects cannot show more
     for row in (table[0], table[1], table[3]):
-        assert float(row["p"]) == max(float(row["p_subject"]), float(row["p_sentence"]))
+        assert 0 < float(row["p"]) < 1
     family = [float(row["p"]) for row in table[:2]]
     assert [float(row["p_holm"]) for row in table[:2]] == pytest.approx(holm(family))
     assert table[3]["p_holm"] == table[3]["p"]
@@ -206,6 +233,7 @@ def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):
         return Errors(squared[surprisal, held_out], dict.fromkeys(permutation.CLUSTERS, levels))
 
     monkeypatch.setattr(permutation, "squared_errors", errors)
+    monkeypatch.setattr(permutation.shared_texts, "find", lambda words: {})
     pairs = [(lm, measure) for lm in names[:3] for measure in "xy"]
     permutation.main(
         held_out=[measure for _, measure in pairs],
@@ -242,13 +270,14 @@ def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatc
     monkeypatch.setattr(
         permutation,
         "compare",
-        lambda pairs, permutations, seed, statistic: {"p": pairs[0][2].squared},
+        lambda pairs, permutations, seed, statistic, places: {"p": pairs[0][2].squared},
     )
 
     def errors(held_out, words, unigram, surprisal, fit, others, onsets):
         return Errors(0.03 if fit == "a-b" else p.get(fit.split("-")[0], 1.0), {})
 
     monkeypatch.setattr(permutation, "squared_errors", errors)
+    monkeypatch.setattr(permutation.shared_texts, "find", lambda words: {})
     files = {
         key: ["x"] * 4 for key in ("held_out", "words", "unigram", "surprisal_a", "surprisal_b")
     }

@@ -192,3 +192,25 @@ def test_a_language_of_one_corpus_has_no_diamond(files):
     drawn = figure.lines(effects, pooled, "bias")
     assert [*drawn.kind].count("language") == 1
     assert pooled.set_index("language").k.to_dict() == {"en": 2, "de": 1, "fi": 1, ALL: 4}
+
+
+def test_corpora_that_share_texts_are_one_study(files, tmp_path):
+    """A and b of the same sentences: one row for both, one study fewer, no smaller a standard error."""
+    words = []
+    for about in DATASETS:
+        name = about["dataset"]
+        text = "shared" if name in "ab" else name
+        path = tmp_path / name / "words.parquet"
+        path.parent.mkdir()
+        rows = [(f"t{n}", n, f"{text} sentence of this story, number {n}") for n in range(15)]
+        pd.DataFrame(rows, columns=["item", "sentence", "word"]).to_parquet(path)
+        words.append(path)
+    apart, pooled_apart = computed(files)
+    effects, pooled = computed(files, words=words)
+    whole = effects[effects.measure == ALL].set_index("dataset")
+    assert list(whole.index) == ["a+b", "c", "d"] and whole.label["a+b"] == "A and B"
+    before = apart[apart.measure == ALL].set_index("dataset")
+    assert whole.total["a+b"] == pytest.approx(before.total["a"] + before.total["b"])
+    assert whole.n["a+b"] == before.n["a"] + before.n["b"]
+    k = [table.set_index("language").k for table in (pooled_apart, pooled)]
+    assert (k[0]["en"], k[1]["en"], k[0][ALL], k[1][ALL]) == (2, 1, 4, 3)

@@ -3,8 +3,11 @@
 A total is the sum of the scores of cells: pairs of a subject and a sentence, both of which are
 samples. Its variance is the two-way clustered one (Cameron, Gelbach & Miller 2011): the variance
 between subjects, plus that between sentences, minus that between cells, and at least the larger of
-the first two. Scores are centred by their mean per observation, so that subjects who read more do
-not vary for that reason. The interval is Student's, with Satterthwaite's degrees of freedom.
+the first two. Sentences of a text may be similar; the variance is therefore computed with texts in place
+of sentences as well, and the larger one counts. Scores are centred by their mean per observation, so that
+subjects who read more do not vary for that reason. The interval is Student's, with Satterthwaite's
+degrees of freedom. Responses that share sentences are one sample, in which these are the same
+(recency.evaluations.reading_times.shared_texts).
 
 Variation between training seeds is added: Student's t with S - 1 degrees of freedom times the
 standard error of the seeds' mean.
@@ -52,6 +55,8 @@ class Scores:
         is the standard error of the mean over the seeds.
     freedom
         S - 1; for a difference of two LMs that both have several seeds, the smaller S - 1.
+    texts
+        By sample: the text of each sentence, as a number from 0 (sentences,).
     """
 
     value: float
@@ -59,6 +64,7 @@ class Scores:
     cells: Mapping[str, np.ndarray]
     seeds: np.ndarray | float = 0.0
     freedom: int = 0
+    texts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __add__(self, other: Scores) -> Scores:
         return self._with(other, 1, self.n + other.n)
@@ -72,16 +78,22 @@ class Scores:
             cells[name] = cells[name] + sign * values if name in cells else sign * values
         freedom = min(filter(None, (self.freedom, other.freedom)), default=0)
         seeds = self.seeds + sign * other.seeds
-        return Scores(self.value + sign * other.value, n, cells, seeds, freedom)
+        texts = {**self.texts, **other.texts}
+        return Scores(self.value + sign * other.value, n, cells, seeds, freedom, texts)
 
     def sampling(self) -> tuple[float, float]:
         """Return the standard error by subjects and sentences, and its degrees of freedom."""
-        parts = [two_way(values) for values in self.cells.values()]
+        parts = [clustered(values, self.texts.get(sample)) for sample, values in self.cells.items()]
         variance = sum(part[0] for part in parts)
         if not variance > 0:
             return math.sqrt(variance), math.inf
         spread = sum(v**2 / df for _, *ways in parts for v, df in ways if v)
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
+
+    def p(self) -> float:
+        """Return the two-sided p value of a total of 0, by the distribution of the interval; NaN without one."""
+        se, df = self.sampling()
+        return tail(abs(self.value), se, df, float(np.linalg.norm(self.seeds)), self.freedom)
 
     def ends(
         self, critical_value: float | Mapping[str, float] | None = None
@@ -101,14 +113,38 @@ class Scores:
         return row | {"low_all": self.value - reach_all, "high_all": self.value + reach_all}
 
 
-def two_way(values: np.ndarray) -> tuple[float, tuple[float, int], tuple[float, int]]:
+Variance = tuple[float, tuple[float, int], tuple[float, int]]
+"""Variance of a sum, and the one-way variances with their degrees of freedom."""
+
+
+def clustered(values: np.ndarray, texts: np.ndarray | None = None) -> Variance:
+    """Return the larger of the variances by subjects and sentences, and by subjects and texts.
+
+    `values` are (subjects, sentences), `texts` the text of each sentence. With one text, whose
+    differences from others can't be seen, it is that by sentences.
+    """
+    by_sentence = two_way(values)
+    if texts is None or len(np.unique(texts)) in (1, values.shape[1]):
+        return by_sentence
+    return max(by_sentence, two_way(of_texts(values, texts)), key=lambda found: found[0])
+
+
+def of_texts(values: np.ndarray, texts: np.ndarray) -> np.ndarray:
+    """Return the sums of columns (sentences) by text."""
+    sums = np.zeros((values.shape[0], texts.max() + 1))
+    np.add.at(sums.T, texts, values.T)
+    return sums
+
+
+def two_way(values: np.ndarray) -> Variance:
     """Return the two-way clustered variance of the sum of values (subjects, sentences).
 
-    The values sum to about 0. Also return the one-way variance and its degrees of freedom, for
+    The values sum to about 0; subjects and sentences without any, of other datasets in the sample, don't
+    count. Also return the one-way variance and its degrees of freedom, for
     subjects and for sentences.
     """
-    R, S = values.shape
     rows, columns = values.sum(1), values.sum(0)
+    R, S = _seen(values, 1), _seen(values, 0)
     by_row = float(rows @ rows) * R / max(R - 1, 1)
     by_column = float(columns @ columns) * S / max(S - 1, 1)
     by_cell = float((values**2).sum())
@@ -116,6 +152,29 @@ def two_way(values: np.ndarray) -> tuple[float, tuple[float, int], tuple[float, 
         return math.nan, (by_row, 1), (by_column, 1)
     variance = max(by_row + by_column - by_cell, by_row, by_column)
     return variance, (by_row, R - 1), (by_column, S - 1)
+
+
+def tail(distance: float, se: float, df: float, by_seeds: float = 0.0, freedom: int = 0) -> float:
+    """Return the probability that |se·T(df) + by_seeds·T(freedom)| is `distance` or more, T Student's."""
+    from scipy import special
+
+    if not math.isfinite(se + by_seeds):
+        return math.nan
+    parts = [(se, min(df, 1e9))] + ([(by_seeds, float(freedom))] if freedom else [])
+    parts = sorted(part for part in parts if part[0] > 0)
+    if not parts:
+        return float(distance == 0)
+    values = np.zeros(1)
+    if len(parts) == 2:  # averages over equally probable values of the narrower part
+        share = (np.arange(POINTS) + 0.5) / POINTS
+        values = parts[0][0] * special.stdtrit(parts[0][1], share)
+    wide, df_wide = parts[-1]
+    return float(2 * special.stdtr(df_wide, (values - distance) / wide).mean())
+
+
+def _seen(values: np.ndarray, axis: int) -> int:
+    """Return how many rows (axis 1) or columns (axis 0) have values, all of them where none has."""
+    return int(np.count_nonzero(values.any(axis))) or values.shape[1 - axis]
 
 
 def half_width(se: float, df: float, by_seeds: float = 0.0, freedom: int = 0) -> float:
@@ -161,14 +220,19 @@ def simultaneous_critical_value(
     random = np.random.default_rng(zlib.crc32(b"crossed"))
     names = dict.fromkeys(name for total in totals for name in total.cells)
     drawn = np.zeros((DRAWN, len(totals)))
+    units: dict[str, np.ndarray | None] = {}
     for name in names:
         tables = [total.cells[name] for total in totals]
-        R, S = tables[0].shape
+        units[name] = _deciding(
+            [tables[a] - tables[b] for a, b in pairs], totals[0].texts.get(name)
+        )
+        tables = [_by_unit(table, units[name]) for table in tables]
         rows, columns = (np.array([t.sum(axis) for t in tables]).T for axis in (1, 0))
         # With few subjects or sentences the spread is uncertain: t, not the normal distribution.
-        wide = np.sqrt((min(R, S) - 1) / random.chisquare(min(R, S) - 1, (DRAWN, 1)))
-        drawn += wide * (random.standard_normal((DRAWN, R)) @ rows)
-        drawn += wide * (random.standard_normal((DRAWN, S)) @ columns)
+        few = min(_seen(tables[0], axis) for axis in (1, 0)) - 1
+        wide = np.sqrt(few / random.chisquare(few, (DRAWN, 1)))
+        for sums in (rows, columns):
+            drawn += wide * (random.standard_normal((DRAWN, len(sums))) @ sums)
     seeds = np.array([np.broadcast_to(t.seeds, np.shape(totals[0].seeds)) for t in totals])
     freedom = max(total.freedom for total in totals)
     if freedom and seeds.ndim == 2:
@@ -177,11 +241,25 @@ def simultaneous_critical_value(
     spreads = []
     for a, b in pairs:
         difference = totals[a] - totals[b]
-        rows = [t.sum(1) for t in difference.cells.values()]
-        columns = [t.sum(0) for t in difference.cells.values()]
+        tables = [_by_unit(t, units[name]) for name, t in difference.cells.items()]
+        rows, columns = ([t.sum(axis) for t in tables] for axis in (1, 0))
         both = sum(float(v @ v) for v in (*rows, *columns))
         spreads.append(math.sqrt(both + float(np.linalg.norm(difference.seeds)) ** 2))
     return largest_t(drawn, pairs, spreads=spreads)
+
+
+def _deciding(differences: Sequence[np.ndarray], texts: np.ndarray | None) -> np.ndarray | None:
+    """Return the texts of a sample's sentences, if texts are what most of the pairs' variance is by."""
+    if texts is None:
+        return None
+    by_sentence = sum(two_way(values)[0] for values in differences)
+    return (
+        None if sum(clustered(values, texts)[0] for values in differences) <= by_sentence else texts
+    )
+
+
+def _by_unit(values: np.ndarray, texts: np.ndarray | None) -> np.ndarray:
+    return values if texts is None else of_texts(values, texts)
 
 
 @dataclass
@@ -195,7 +273,7 @@ class Tables:
     samples: dict[tuple, str] = field(default_factory=dict)
 
     def add(self, key: tuple, sample: str, frame: pd.DataFrame, seed: str = "") -> None:
-        """Add the cells of one training: columns subject, sentence, n and delta_loglik."""
+        """Add the cells of one training: columns subject, sentence, n, delta_loglik, perhaps text."""
         self.samples[key] = sample
         self.frames.setdefault(key, {})[seed] = frame
 
@@ -210,6 +288,7 @@ class Tables:
                 ]
                 before = axes.setdefault(self.samples[key], names)
                 axes[self.samples[key]] = [k.union(f) for k, f in zip(before, names, strict=True)]
+        texts = self._texts({sample: names[1] for sample, names in axes.items()})
         result = {}
         for key, seeds in self.frames.items():
             rows, columns = axes[self.samples[key]]
@@ -229,7 +308,23 @@ class Tables:
                 places = [every.index(seed) for seed in totals]
                 apart[places] = (values - values.mean()) / math.sqrt(S * (S - 1))
             observations = int(next(iter(seeds.values()))["n"].sum())
+            sample = self.samples[key]
+            of_sample = {sample: texts[sample]} if sample in texts else {}
             result[key] = Scores(
-                math.fsum(values) / S, observations, {self.samples[key]: cells}, apart, S - 1
+                math.fsum(values) / S, observations, {sample: cells}, apart, S - 1, of_sample
             )
         return result
+
+    def _texts(self, sentences: Mapping[str, pd.Index]) -> dict[str, np.ndarray]:
+        """Return the text of each sentence of each sample whose frames have texts."""
+        named: dict[str, dict[str, str]] = {}
+        for key, seeds in self.frames.items():
+            for frame in seeds.values():
+                if "text" in frame:
+                    pairs = frame[["sentence", "text"]].astype(str).drop_duplicates()
+                    named.setdefault(self.samples[key], {}).update(
+                        pairs.itertuples(index=False, name=None)
+                    )
+        return {
+            sample: pd.factorize(sentences[sample].map(names))[0] for sample, names in named.items()
+        }

@@ -104,6 +104,12 @@ def scored_files(study: Study, experiment: str) -> dict[str, list[str]]:
     return {name: files.get(f"{name}_{kind}", []) for name in ("full", "base")}
 
 
+def words_files(study: Study, experiment: str) -> list[str]:
+    """Return the words of an experiment's datasets, of which some may share texts."""
+    datasets = dict.fromkeys(cell["dataset"] for cell in study.ranked_cells(experiment))
+    return [f"<results>/datasets/{dataset}/words.parquet" for dataset in datasets]
+
+
 def predictors(study: Study, dataset: str, lm: str = "none") -> dict[str, str]:
     """Return the tables of a regression's predictors."""
     files = {

@@ -11,6 +11,7 @@ import pandas as pd
 
 from recency.endpoints import CROSSED
 from recency.evaluations.linearity.functions import LINEAR, SMOOTH
+from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.delta_loglik import read_parts, totals
 from recency.figures import comparison
 from recency.figures.comparison import LM, Described, Response
@@ -27,6 +28,7 @@ def main(
     additive_linear: Sequence[File] = (),
     *,
     cells: Sequence[Mapping[str, str]],
+    words: Sequence[File] = (),
     endpoint: str,
     bootstrap: str | None = None,
     replicates: int = 10_000,
@@ -43,7 +45,7 @@ def main(
         a smooth is compared with a line fitted by the same program.
     cells
         Each has MODEL, linking and seed; cells that differ only in their seeds are one LM.
-    endpoint, bootstrap, replicates, seed
+    words, endpoint, bootstrap, replicates, seed
         As in `delta_loglik`.
 
     `delta_loglik` is relative to the function's baseline model, `difference` (with its 95 %
@@ -69,8 +71,9 @@ def main(
     of_base = read_parts(endpoint, full, base)
     of_linear = read_parts(endpoint, full, references)
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
-    gains = totals(functions, of_base, is_crossed, 1, seed)
-    differences = totals(functions, of_linear, is_crossed, replicates, seed)
+    places = shared_texts.of_files(words)
+    gains = totals(functions, of_base, is_crossed, 1, seed, places)
+    differences = totals(functions, of_linear, is_crossed, replicates, seed, places)
     rows = []
     for (function, response), difference in differences.items():
         ends = difference.ends() if function[-1] != LINEAR else {}

@@ -33,10 +33,10 @@ PRODUCT = {
 
 ORDER = ["window of words", "fading", "rewritten", "gated", "attention", "biased attention"]
 TESTS = [
-    "two-sided permutation tests of squared errors on the held-out partition; errors of a kind are means over its LMs and their seeds",
+    "two-sided tests of squared errors on the held-out partition; errors of a kind are means over its LMs and their seeds",
     (
-        "p: the larger of the two clustered ones, with all errors of a subject or of a sentence "
-        "swapped together"
+        "p: Student's t, with the standard error by subjects and sentences at once; by subject, by sentence: "
+        "permutation tests, all errors of a subject, or of a sentence, swapped together"
     ),
     "Holm: p corrected for the pairs of kinds, separately for all responses together and by response; bold below 0.05, with the kind that has less error",
 ]

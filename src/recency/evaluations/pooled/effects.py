@@ -3,7 +3,8 @@
 An effect is ΔLogLik of the LM minus that of the baseline, by the experiment's endpoint, per 1,000
 scored observations, since totals grow with a corpus's size. Its standard error is that of the
 experiment's intervals. Measures of one corpus share readers and sentences: they are summed with
-their covariance, and the corpus is one study of the meta-analysis.
+their covariance, and the corpus is one study of the meta-analysis. So are corpora that share texts
+(recency.evaluations.reading_times.shared_texts).
 """
 
 import math
@@ -14,7 +15,8 @@ import pandas as pd
 
 from recency.endpoints import CROSSED
 from recency.errors import InputError
-from recency.evaluations.reading_times import delta_loglik
+from recency.evaluations.reading_times import delta_loglik, shared_texts
+from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
 from recency.stats.meta_analysis import MetaAnalysis, between_groups, combine
 
@@ -39,6 +41,7 @@ def main(
     datasets: Sequence[Mapping[str, str]],
     lms: Sequence[str],
     baseline: str,
+    words: Sequence[File] = (),
     endpoint: str = CROSSED,
     bootstrap: str | None = None,
     seed: int = 0,
@@ -57,13 +60,14 @@ def main(
         dataset, label and language.
     lms, baseline : sequence of str, str
         The LMs to pool, and the LM that they are compared with.
-    endpoint, bootstrap, seed
+    words, endpoint, bootstrap, seed
         As for `delta_loglik`.
     """
     parts = delta_loglik.read_parts(endpoint, full, base)
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
-    totals = delta_loglik.totals(cells, parts, is_crossed, seed=seed)
-    rows = effects(totals, lms, baseline, datasets)
+    places = shared_texts.of_files(words)
+    totals = delta_loglik.totals(cells, parts, is_crossed, seed=seed, places=places)
+    rows = effects(totals, lms, baseline, datasets, places)
     write_csv(out_effects, rows)
     write_csv(out_pooled, pooled(rows))
 
@@ -73,8 +77,9 @@ def effects(
     lms: Sequence[str],
     baseline: str,
     datasets: Sequence[Mapping[str, str]],
+    places: Mapping[str, Places] | None = None,
 ) -> pd.DataFrame:
-    """Return a row (EFFECTS) per LM, corpus and measure, and per LM and corpus.
+    """Return a row (EFFECTS) per LM, corpus and measure, and per LM and corpus, or corpora that share texts.
 
     Parameters
     ----------
@@ -82,32 +87,48 @@ def effects(
         (LM, (dataset, measure, design)) → ΔLogLik, as `delta_loglik.totals` returns it.
     lms, baseline, datasets
         As for `main`.
+    places : mapping, optional
+        Dataset → the places of its sentences.
 
     Raises
     ------
     InputError
         If a corpus has no ΔLogLik of an LM, because a fit failed.
     """
+    studies: dict[str, list[Mapping[str, str]]] = {}
+    for about in datasets:
+        name = about["dataset"]
+        studies.setdefault(places[name].sample if places else name, []).append(about)
     rows = []
     for lm in lms:
-        for about in datasets:
-            name = about["dataset"]
-            here = [response for of, response in totals if of == lm and response[0] == name]
-            if not here:
-                continue
-            differences = {r: totals[lm, r] - totals[baseline, r] for r in here}
-            if lost := [r for r, lead in differences.items() if not math.isfinite(lead.value)]:
-                raise InputError(
-                    f"pooled: {name}.{lost[0][1]} has no ΔLogLik of {lm!r} or {baseline!r}; remove it "
-                    "from the experiment's `responses`"
-                )
-            for response, lead in differences.items():
-                rows.append(_row(lm, baseline, about, response[1], lead))
-            whole, *rest = differences.values()
-            for lead in rest:
-                whole = whole + lead
-            rows.append(_row(lm, baseline, about, ALL, whole))
+        for corpora in studies.values():
+            leads = []
+            scored = {response[0] for of, response in totals if of == lm}
+            present = [about for about in corpora if about["dataset"] in scored]
+            for about in present:
+                name = about["dataset"]
+                for response in [r for of, r in totals if of == lm and r[0] == name]:
+                    lead = totals[lm, response] - totals[baseline, response]
+                    if not math.isfinite(lead.value):
+                        raise InputError(
+                            f"pooled: {name}.{response[1]} has no ΔLogLik of {lm!r} or {baseline!r}; remove it "
+                            "from the experiment's `responses`"
+                        )
+                    leads.append(lead)
+                    rows.append(_row(lm, baseline, about, response[1], lead))
+            if leads:
+                whole, *rest = leads
+                for lead in rest:
+                    whole = whole + lead
+                rows.append(_row(lm, baseline, _joined(present), ALL, whole))
     return pd.DataFrame(rows, columns=EFFECTS)
+
+
+def _joined(corpora: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the names of corpora that are one study."""
+    names = {key: [about[key] for about in corpora] for key in ("dataset", "label")}
+    joined = {"dataset": "+".join(names["dataset"]), "label": " and ".join(names["label"])}
+    return {"language": corpora[0]["language"]} | joined
 
 
 def _row(lm: str, baseline: str, about: Mapping, measure: str, difference: Any) -> dict:

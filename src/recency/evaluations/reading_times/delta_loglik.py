@@ -19,7 +19,9 @@ import pandas as pd
 
 from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE
 from recency.errors import InputError
+from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
+from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
 from recency.files import atomic
 from recency.regression.designs import FEWEST_LEVELS
@@ -53,6 +55,7 @@ def main(
     base_observations: Sequence[File] = (),
     full_crossed: Sequence[File] = (),
     base_crossed: Sequence[File] = (),
+    words: Sequence[File] = (),
     out_subjects: File | None = None,
     out_intervals: File | None = None,
     out_seeds: File | None = None,
@@ -78,6 +81,9 @@ def main(
         The fits' Parquet files of observations, for intervals conditional on the fits.
     full_crossed, base_crossed
         The scores of both models by the crossed bootstrap, for the endpoint `crossed`.
+    words
+        The words of each dataset, in a folder of its name: sentences that datasets share are the same
+        sample. Without these files no two datasets share any.
     out_subjects
         Parquet file of each subject's part of delta_loglik: lm, dataset, measure, design, subject, n,
         delta_loglik.
@@ -104,7 +110,8 @@ def main(
         groups.setdefault(_key(cell), []).append(row)
     rows = {row_key: over_seeds(group) for row_key, group in groups.items()}
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
-    drawn = totals(cells, parts, is_crossed, replicates, seed)
+    places = shared_texts.of_files(words)
+    drawn = totals(cells, parts, is_crossed, replicates, seed, places)
     for row_key, estimate in drawn.items():
         rows[row_key] |= _text(estimate.ends())
     by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
@@ -129,6 +136,7 @@ def totals(
     is_crossed: bool,
     replicates: int = 10_000,
     seed: int = 0,
+    places: Mapping[str, Places] | None = None,
 ) -> Mapping[tuple, Draws | Scores]:
     """Return (LM, response) → ΔLogLik with the sums for its intervals.
 
@@ -142,6 +150,8 @@ def totals(
         Whether intervals are by the crossed bootstrap; otherwise conditional on the fits.
     replicates, seed : int
         Of the bootstrap conditional on the fits.
+    places : mapping, optional
+        Dataset → the places of its sentences, for crossed intervals.
     """
     if not parts:
         return {}
@@ -150,7 +160,11 @@ def totals(
         lm, response = _key(cell)
         training = str(cell.get("seed", ""))
         if isinstance(collected, Tables):
-            collected.add((lm, response), cell["dataset"], part, training)
+            dataset = cell["dataset"]
+            sample, frame = dataset, part
+            if places:
+                sample, frame = places[dataset].sample, places[dataset].placed(part, dataset)
+            collected.add((lm, response), sample, frame, training)
         else:
             collected.add(lm, response, part, training)
     if isinstance(collected, Tables):

@@ -54,8 +54,7 @@ def main(
     `comparisons` have lm_a, lm_b, dataset, measure and design; all files are in their order.
     `fit_both` are fitted as LM a's, with b as the second LM. Log-likelihoods are in nats;
     `difference` is the mean squared error of both minus that of one, negative if the added LM
-    helps. p is the larger of p_subject and p_sentence, p_holm is corrected by Holm's method over
-    all rows. `others`, `onsets` and `named` are as in permutation.main().
+    helps. p is two-way (permutation.compare), p_holm is corrected by Holm's method over all rows. `others`, `onsets` and `named` are as in permutation.main().
     """
     rows = []
     for index, names in enumerate(comparisons):

@@ -1,11 +1,13 @@
-"""Paired permutation tests between LMs on the held-out partition (Clark et al. 2025, Section 4).
+"""Paired tests between LMs on the held-out partition (Clark et al. 2025, Section 4).
 
-Two models' squared errors are swapped at random, together for all observations of a subject
-(p_subject) or of a sentence (p_sentence); the statistic is the difference of their means unless the
-experiment sets another (`test_statistic`), two-sided. p, which is printed and corrected, is the
-larger of the two. Swapping single observations ignores the dependence within subjects and
-sentences: p_observation_anticonservative has this value, for comparison with published ones (10 %
-false positives at a nominal 5 % with word effects).
+p, which is printed and corrected, is that of Student's t of the difference of two models' squared errors,
+with the standard error of the primary endpoint: by subjects and sentences (or texts) at once
+(recency.stats.crossed_samples). Permutation tests follow: errors are swapped at random, together for all
+observations of a subject (p_subject) or of a sentence (p_sentence); the statistic is the difference of
+their means unless the experiment sets another (`test_statistic`), two-sided. Where both subjects and
+sentences vary neither is a test, nor is the larger of the two (11 to 15 % false positives at a nominal
+5 %). Swapping single observations ignores all dependence: p_observation_anticonservative has this value,
+for comparison with published ones.
 
 The errors of an LM with several seeds are means over the seeds, and p includes the variation
 between new seeds (recency.stats.permutation). Kinds of memory are tested in the same way; the
@@ -24,13 +26,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from recency.evaluations.reading_times import shared_texts
+from recency.evaluations.reading_times.shared_texts import Places
 from recency.files import atomic
 from recency.mixed.levels import Levels
 from recency.progress import progress
 from recency.reading.response_names import SCORE
 from recency.regression.inputs import Inputs
 from recency.regression.prediction import observed, predict, read_fit, rows_for
+from recency.stats.crossed_samples import Tables
 from recency.stats.multiple_tests import holm
 from recency.stats.permutation import MEAN, permutation_p, statistic_of
 
@@ -90,8 +96,7 @@ def main(
     pair of LMs (dataset and measure "all") tests all its observations together; observations in
     different units, such as times and amplitudes, cannot be pooled: n = 0 and empty values. The
     same holds for a response without a fit of one LM, which is excluded from the pooled row. p is
-    the larger of p_subject and p_sentence, or the only one with a single sentence or subject.
-    p_holm is corrected by Holm's method in four families: LMs against their baseline (`baselines`,
+    two-way (`compare`), p_holm corrected by Holm's method in four families: LMs against their baseline (`baselines`,
     lm → lm) over all responses, the same by response, and other pairs likewise. `out_kinds` has the
     same for each pair of `kinds` (lm → kind), in two families: over all responses, and by response.
     `others` are surprisal files of LMs named in formulas, one per lm and dataset of `named`.
@@ -108,6 +113,9 @@ def main(
             done[key] = squared_errors(*files, of_other_lms, find_onsets(files[0], onsets))
         return done[key]
 
+    places = shared_texts.find(
+        {names["dataset"]: path for names, path in zip(comparisons, words, strict=True)}
+    )
     by_response: dict[tuple[str, ...], list[Pair]] = {}
     of_lm: dict[tuple[str, ...], dict[str, Errors | None]] = {}
     for index, names in enumerate(comparisons):
@@ -125,7 +133,7 @@ def main(
     baseline_of = baselines or {}
 
     def tested(tests: Mapping[tuple[str, ...], Sequence[Pair]], *first: Callable) -> list[dict]:
-        return _tested(tests, permutations, seed, *first, statistic=statistic)
+        return _tested(tests, permutations, seed, *first, statistic=statistic, places=places)
 
     _write(out, tested(by_response, lambda a, b: baseline_of.get(a) == b))
     if out_kinds is not None:
@@ -161,6 +169,7 @@ def _tested(
     seed: int,
     first: Callable[[str, str], bool] = lambda a, b: True,
     statistic: str = MEAN,
+    places: Mapping[str, Places] | None = None,
 ) -> list[dict[str, Any]]:
     """Return a row per response and pair, then one per pair; `first` select separate families."""
     single, pooled = [], {}
@@ -168,7 +177,7 @@ def _tested(
         pairs = pairs if all(a and b for _, a, b in pairs) else []  # an LM needs all of its seeds
         pooled.setdefault(key[:2], []).extend(pairs)
         row = dict(zip(COLUMNS, key))
-        single.append(row | compare(pairs, permutations, _seed(row, seed), statistic))
+        single.append(row | compare(pairs, permutations, _seed(row, seed), statistic, places))
     together = []
     for (lm_a, lm_b), pairs in pooled.items():
         row = {"lm_a": lm_a, "lm_b": lm_b, "dataset": ALL, "measure": ALL}
@@ -176,7 +185,7 @@ def _tested(
             listed = " and ".join(units)
             print(f"{lm_a}, {lm_b}: errors of {listed} are not tested together", file=sys.stderr)
             pairs = []
-        together.append(row | compare(pairs, permutations, _seed(row, seed), statistic))
+        together.append(row | compare(pairs, permutations, _seed(row, seed), statistic, places))
     for tests in (single, together):
         for asked in (True, False):
             family = [row for row in tests if first(row["lm_a"], row["lm_b"]) == asked]
@@ -233,11 +242,16 @@ def squared_errors(
 
 
 def compare(
-    pairs: Sequence[Pair], permutations: int, seed: int, statistic: str = MEAN
+    pairs: Sequence[Pair],
+    permutations: int,
+    seed: int,
+    statistic: str = MEAN,
+    places: Mapping[str, Places] | None = None,
 ) -> dict[str, Any]:
     """Test LM a against b on all observations of `pairs` together; NaN without pairs.
 
-    p is the larger of the clustered p_subject and p_sentence; see `clustered_p`.
+    p is that of the two-way clustered t test; with a single subject or sentence, the permutation test's by
+    the other. `places` are the datasets' sentences, where these share texts.
     """
     if not pairs:
         figures = ("mse_a", "mse_b", "difference", "p", "p_subject", "p_sentence", OBSERVATION)
@@ -261,16 +275,41 @@ def compare(
         codes = _pooled(pairs, name)
         is_single = codes.max() == codes.min()  # one cluster allows no test
         by_cluster[f"p_{name}"] = math.nan if is_single else p_value(seed + index, codes)
+    p = two_way_p(of_seed, places or {})
     return {
         "n": len(differences),
         "mse_a": float(error_a.mean()),
         "mse_b": float(error_b.mean()),
         "difference": float(differences.mean()),
-        "p": clustered_p(by_cluster.values()),
+        "p": clustered_p(by_cluster.values()) if math.isnan(p) else p,
         "permutations": permutations,
         **by_cluster,
         OBSERVATION: p_value(seed),
     }
+
+
+def two_way_p(of_seed: Sequence[Sequence[Pair]], places: Mapping[str, Places]) -> float:
+    """Return the p value of the difference of squared errors, by subjects, sentences and seeds.
+
+    `of_seed` has the pairs of each training seed, in the same order. NaN with a single subject or sentence.
+    """
+    tables = Tables()
+    for pairs in of_seed:
+        for number, (dataset, a, b) in enumerate(pairs):
+            named = {
+                name: np.asarray(a.groups[name].names, dtype=object)[a.groups[name].codes]
+                for name in CLUSTERS
+            }
+            errors = pd.DataFrame(named | {"delta_loglik": a.squared - b.squared, "n": 1})
+            cells = errors.groupby([*CLUSTERS], sort=False, as_index=False).sum()
+            sample = dataset
+            if dataset in places:
+                sample, cells = places[dataset].sample, places[dataset].placed(cells, dataset)
+            tables.add((number,), sample, cells, a.seed)
+    first, *others = tables.scores().values()
+    for other in others:
+        first = first + other
+    return first.p()
 
 
 def clustered_p(by_cluster: Iterable[float]) -> float:

@@ -58,9 +58,9 @@ def main(
         ),
         (
             "ΔMSE: difference of mean squared errors on the held-out partition; below 0, the added LM "
-            f"helps. p: the larger of two two-sided permutation p values ({times or 'no'} "
-            "permutations), with all errors of a subject or of a sentence swapped together; Holm's "
-            "correction is over the table's rows"
+            "helps. p: two-sided, Student's t, with the standard error by subjects and sentences at once; by "
+            f"subject, by sentence: permutation tests ({times or 'no'} permutations), all errors of a subject, "
+            "or of a sentence, swapped together; Holm's correction is over the table's rows"
         ),
     ]
     odd = rows[~rows.converged.astype(str).eq("True")]

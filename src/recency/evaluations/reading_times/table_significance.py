@@ -71,13 +71,13 @@ def main(
     times = ", ".join(f"{int(n):,}" for n in sorted(rows.permutations.dropna().unique()))
     notes = [
         (
-            f"two-sided permutation tests of squared errors on the held-out partition ({times or 'no'} "
-            "permutations): ms² for times, µV² for amplitudes, which are not pooled; no unit for "
+            "two-sided tests of squared errors on the held-out partition: ms² for times, µV² for amplitudes, which are not pooled; no unit for "
             "logarithms"
         ),
         (
-            "by subject, by sentence: all errors of a subject, or of a sentence, are swapped together; "
-            "p: the larger of the two"
+            "p: Student's t, with the standard error by subjects and sentences at once; by subject, by "
+            f"sentence: permutation tests ({times or 'no'} permutations), all errors of a subject, or of a "
+            "sentence, swapped together; neither is a test where both vary"
         ),
         (
             f"Holm: p corrected among LMs against the baseline, over all responses ({pooled} tests with "

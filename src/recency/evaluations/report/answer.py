@@ -34,8 +34,8 @@ def notes(verdict: Mapping) -> list[str]:
         )
     if any(pair["p"] is not None for pair in pairs):
         texts.append(
-            f"held-out p: permutation test against {baseline} on the held-out partition, all "
-            "responses together, the larger of p by subject and p by sentence; Holm: corrected "
+            f"held-out p: t test against {baseline} of squared errors on the held-out partition, all "
+            "responses together, with the standard error by subjects and sentences at once; Holm: corrected "
             "among the LMs"
         )
     if verdict["rule"]:

@@ -1,0 +1,137 @@
+"""Responses that share texts, and sentences of texts: identity, and intervals that hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recency.evaluations.reading_times import delta_loglik, shared_texts
+from recency.stats.crossed_samples import Scores, Tables, clustered, of_texts, two_way
+
+LONG = ["The old clock stopped at noon today.", "Nobody in the village had noticed it."]
+
+
+def words(path, texts):
+    """Write words of texts (item → sentences); sentences are numbered from 0."""
+    rows, number = [], 0
+    for item, sentences in texts.items():
+        for sentence in sentences:
+            rows += [(item, number, word) for word in sentence.split()]
+            number += 1
+    pd.DataFrame(rows, columns=["item", "sentence", "word"]).to_parquet(path)
+    return path
+
+
+@pytest.fixture
+def found(tmp_path):
+    return shared_texts.find({
+        "spr": words(tmp_path / "spr", {"a": [LONG[0], "He left.", "He left."], "b": ["Quite another story was told."]}),
+        "eyes": words(tmp_path / "eyes", {"7": ["Not read elsewhere, this long one."], "8": ["he left", LONG[0].upper()]}),
+        "other": words(tmp_path / "other", {"a": [LONG[1], "He left."]}),
+    })  # fmt: skip
+
+
+def test_sentences_are_the_same_by_their_letters_within_the_same_text(found):
+    spr, eyes, other = found["spr"], found["eyes"], found["other"]
+    assert spr.sentence["0"] == eyes.sentence["2"]  # punctuation and case aside
+    assert (
+        spr.sentence["1"] == eyes.sentence["1"] != spr.sentence["2"]
+    )  # the second of two is another
+    assert eyes.text["1"] == spr.text["0"] and eyes.text["0"] != spr.text["3"]
+    assert other.sentence["1"] != spr.sentence["1"]  # short, and of another text
+    assert spr.sample == eyes.sample != other.sample
+
+
+def test_cells_of_larger_units_have_the_text_s_key(found):
+    cells = pd.DataFrame({"subject": ["s1"], "sentence": ["a"], "n": [3], "delta_loglik": [1.0]})
+    placed = found["spr"].placed(cells, "spr")
+    assert placed.text[0] == placed.sentence[0] == found["eyes"].text["2"]
+    odd = found["spr"].placed(cells.assign(sentence="level 3"), "spr")
+    assert odd.sentence[0] == "spr\tlevel 3" and odd.subject[0] == "spr\ts1"
+
+
+def response(random, effects, readers, noise=1.0):
+    """Return cells of readers who differ, of sentences that have effects of their own."""
+    R, S = readers, len(effects)
+    values = effects + random.normal(0, 0.3, (R, 1)) + random.normal(0, noise, (R, S))
+    subject, sentence = (index.ravel() for index in np.indices((R, S)))
+    return pd.DataFrame(
+        {"subject": subject, "sentence": sentence, "n": 1, "delta_loglik": values.ravel()}
+    )
+
+
+@pytest.mark.merge
+def test_responses_that_share_sentences_reject_five_in_a_hundred(tmp_path):
+    """Two responses whose words have the same effects, no lead: 11 % if the sentences were taken for others."""
+    sentences = [f"{LONG[0]} {'x' * k}" for k in range(24)]
+    texts = {f"t{k}": [sentence] for k, sentence in enumerate(sentences)}
+    files = {name: words(tmp_path / name, texts) for name in ("spr", "eyes")}
+    places = shared_texts.find(files)
+    random, rejected, repeats = np.random.default_rng(1), {"shared": 0, "apart": 0}, 400
+    cells = [{"lm": "a", "dataset": name, "measure": "t", "design": "d"} for name in files]
+    for _ in range(repeats):
+        effects = random.normal(0, 0.4, len(sentences))
+        parts = [response(random, effects, readers) for readers in (16, 10)]
+        for name, known in (("shared", places), ("apart", None)):
+            one, two = delta_loglik.totals(cells, parts, True, places=known).values()
+            ends = (one + two).ends()
+            rejected[name] += not ends["low"] < 0 < ends["high"]
+    assert 0.02 < rejected["shared"] / repeats < 0.08 < rejected["apart"] / repeats
+
+
+@pytest.mark.parametrize(("texts", "each"), [(8, 4), (10, 20)])
+def test_sentences_of_a_text_that_are_alike_reject_five_in_a_hundred(texts, each):
+    """By texts where these vary, by sentences where they don't: the larger variance is right in both."""
+    random, repeats = np.random.default_rng(2), 600
+    of_sentence = np.repeat(np.arange(texts), each)
+
+    def share(by_text, by_sentence, variance):
+        rejected = 0
+        for _ in range(repeats):
+            values = random.normal(0, by_text, texts)[of_sentence] + random.normal(
+                0, by_sentence, texts * each
+            )
+            values = (
+                values + random.normal(0, 0.2, (30, 1)) + random.normal(0, 1, (30, texts * each))
+            )
+            total, centred = values.sum(), values - values.mean()
+            score = Scores(
+                total, values.size, {"d": centred}, texts={"d": of_sentence} if variance else {}
+            )
+            ends = score.ends()
+            rejected += not ends["low"] < 0 < ends["high"]
+        return rejected / repeats
+
+    assert share(0.3, 0.2, variance=False) > 0.12
+    assert 0.02 < share(0.3, 0.2, variance=True) < 0.08
+    assert 0.015 < share(0.0, 0.4, variance=True) < 0.08
+
+
+def test_the_larger_variance_counts():
+    random = np.random.default_rng(3)
+    texts = np.repeat(np.arange(6), 5)
+    alike = random.normal(0, 1, 6)[texts] + random.normal(0, 0.1, (12, 30))
+    alike -= alike.mean()
+    assert clustered(alike, texts) == two_way(of_texts(alike, texts)) > clustered(alike)
+    unlike = random.normal(0, 1, 30) + random.normal(0, 0.1, (12, 30))
+    unlike -= unlike.reshape(12, 6, 5).mean(2).repeat(5, 1)  # texts do not differ
+    assert clustered(unlike, texts) == two_way(unlike)
+    assert clustered(alike, np.zeros(30, int)) == two_way(alike)  # a single text
+
+
+def test_readers_and_sentences_of_another_dataset_in_the_sample_do_not_count():
+    """The few readers of one response are few, however many the other has."""
+    random, tables = np.random.default_rng(4), Tables()
+    few, many = response(random, np.zeros(9), 4), response(random, np.zeros(30), 80)
+    named = [
+        part.assign(subject=[f"{k}{s}" for s in part.subject])
+        for k, part in (("f", few), ("m", many))
+    ]
+    tables.add(("a", "few"), "both", named[0])
+    tables.add(("a", "many"), "both", named[1])
+    alone = Tables()
+    alone.add(("a", "few"), "few", few)
+    expected = alone.scores()["a", "few"].ends()
+    found = tables.scores()["a", "few"].ends()
+    assert {k: found[k] for k in ("low", "high", "se")} == pytest.approx(
+        {k: expected[k] for k in ("low", "high", "se")}
+    )
