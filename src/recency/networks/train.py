@@ -10,13 +10,14 @@ import sysconfig
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from recency import heap, history
 from recency.errors import InputError
 from recency.files import sha256
-from recency.networks import states, stopping, stored_steps
+from recency.networks import states, stopping, stored_steps, tensorboard
 from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between reads of the losses, which block a GPU
@@ -138,7 +139,9 @@ def _train(rank: int, world: int, job: Job) -> None:
     shown = progress(steps * tokens_per_step, f"train {job.lm}", "tokens")
     _expect(shown, recipe, curve, tokens_per_step)
     shown.update(done * tokens_per_step)
-    events = _events(folder, done) if job.tensorboard and rank == 0 else None
+    if rank == 0:
+        _date(job, f"resumes after step {done:,}" if done else "begins")
+    events = tensorboard.writer(folder, done) if job.tensorboard and rank == 0 else None
     saved = looked = time.monotonic()
     cost = 0.0  # seconds to save the last state
     unread = []  # losses on the device, since reading one blocks it
@@ -199,6 +202,13 @@ def _train(rank: int, world: int, job: Job) -> None:
     if rank == 0:
         curve.write(folder / "training.csv", tokens_per_step)
         _save_model(model, job, named, folder)
+        _date(job, f"ends after step {len(curve.losses):,}")
+
+
+def _date(job: Job, event: str) -> None:
+    """Write when a training begins and ends to the job's log; its other files are the same whenever made."""
+    now = datetime.now(UTC).isoformat(" ", "seconds").removesuffix("+00:00")
+    print(f"train {job.lm} {event}, {now} UTC", file=sys.stderr)
 
 
 def _expect(shown: progress, recipe: dict, curve, tokens_per_step: int) -> None:
@@ -261,30 +271,6 @@ def _tokens(job: Job):
     import numpy as np
 
     return np.memmap(job.tokens, json.loads(job.info.read_text())["dtype"], mode="r")
-
-
-def _events(folder: Path, done: int) -> Callable:
-    """Return a function that adds the losses after step `done` to TensorBoard's files."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise InputError(
-            "`tensorboard: true` needs the package tensorboard: pip install tensorboard, or leave it "
-            "out; training.csv has the same losses"
-        ) from None
-    writer = SummaryWriter(folder / "tensorboard", purge_step=done + 1)
-    written = done
-
-    def write(curve, tokens_per_step: int) -> None:
-        nonlocal written
-        for step in range(written + 1, len(curve.losses) + 1):
-            writer.add_scalar("loss/training", curve.losses[step - 1], step)
-            if step in curve.validation:
-                writer.add_scalar("loss/validation", curve.validation[step], step)
-        written = len(curve.losses)
-        writer.flush()
-
-    return write
 
 
 def _save_model(model, job: Job, named: Mapping[str, str], folder: Path) -> None:
