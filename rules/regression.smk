@@ -171,6 +171,7 @@ rule delta_loglik:
     params:
         cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
+        baseline=lambda wildcards: study.ranked_baseline(wildcards.experiment),
         apart=lambda wildcards: regressions.settings_apart(study, wildcards.experiment),
         endpoint=lambda wildcards: study.endpoint(wildcards.experiment, bool(wildcards.secondary)),
         bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),

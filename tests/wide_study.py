@@ -48,6 +48,7 @@ experiments:
     responses: {spr: [simulated_spr.SPR]}
     triggering: {corpus: other, pairs: [[the, the]], reach: 20}
     measured_memory: {dataset: simulated_spr, replacements: 3, reach: 8, before: 4}
+    context_information: {dataset: simulated_spr, words: 3, context: 8}
     temporal_correlation: {dataset: simulated_spr, reach: 20}
     probe: trees
     attention_maps: {sentence: dog, lms: [Pythia], layers: 1}

@@ -24,7 +24,7 @@ _PACKAGES = {
     "docs/lossy.md": "scoring.lossy networks.erasures",
     "docs/masked_evaluations.md": "evaluations.glue evaluations.length",
     "docs/masked_lms.md": "networks.roberta networks.masked_training",
-    "docs/measured_memory.md": "evaluations.measured_memory evaluations.temporal_correlation evaluations.triggering",
+    "docs/measured_memory.md": "evaluations.measured_memory evaluations.context_information evaluations.temporal_correlation evaluations.triggering",
     "docs/memories.md": "networks.memories evaluations.nearest_words",
     "docs/minimal_pairs.md": "evaluations.minimal_pairs",
     "docs/mixed_models.md": "mixed export",

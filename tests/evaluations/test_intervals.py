@@ -10,6 +10,8 @@ import pytest
 from recency.evaluations.reading_times import intervals
 from recency.evaluations.reading_times.intervals import Sums
 from recency.stats import bootstrap, interval
+from recency.stats.crossed_samples import Scores
+from recency.stats.totals import Draws
 
 
 def brute_force(parts, cluster, replicates, seed):
@@ -186,3 +188,59 @@ def test_one_subject_leaves_the_interval_by_sentence():
     assert (table.by == "sentence").all() and table.low_subject.isna().all()
     alone = intervals.table(summed(parts.assign(subject=0, sentence=0)).draw(300, 0), {"a": "b"})
     assert (alone.by == "").all() and alone.low.isna().all()
+
+
+def fieller(difference, whole, critical):
+    """Return the ends of Fieller's interval by its quadratic equation; the variances by polarisation."""
+
+    def covariance(a, b):
+        """Of the two-way variance, which is a quadratic form where all three parts are positive."""
+        (x,), (y,) = a.cells.values(), b.cells.values()
+        R, S = x.shape
+        rows = x.sum(1) @ y.sum(1) * R / (R - 1)
+        return rows + x.sum(0) @ y.sum(0) * S / (S - 1) - (x * y).sum() + a.seeds @ b.seeds
+
+    c = critical**2
+    terms = (
+        whole.value**2 - c * covariance(whole, whole),
+        -2 * (difference.value * whole.value - c * covariance(difference, whole)),
+        difference.value**2 - c * covariance(difference, difference),
+    )
+    return np.sort(np.roots(terms))
+
+
+def test_a_share_has_fieller_s_interval():
+    """Also where seeds vary; it excludes 0 where the difference's interval does."""
+    random = np.random.default_rng(2)
+    for lead in (0.0, 3.0, 6.0):
+        cells = [
+            random.normal(0, 1, (20, 1))
+            + random.normal(0, 1, (1, 60))
+            + random.normal(0, 0.3, (20, 60))
+            for _ in range(2)
+        ]
+        whole, difference = (
+            Scores(value, 1200, {"d": cell - cell.mean()}, random.normal(0, 2, 4), 3)
+            for value, cell in zip((3000.0, 200 * lead), cells, strict=True)
+        )
+        found = intervals.share(difference, whole, 2.5)
+        assert found["share"] == pytest.approx(lead / 15)
+        expected = fieller(difference, whole, 2.5)
+        assert [found["share_low"], found["share_high"]] == pytest.approx(expected, rel=1e-5)
+        low = difference.ends(2.5)["low_all"]
+        assert (found["share_low"] > 0) == (low > 0)
+    unsure = intervals.share(difference, Scores(1.0, 1200, whole.cells, whole.seeds, 3), 2.5)
+    assert all(math.isnan(value) for value in unsure.values())
+
+
+def test_a_share_of_draws_includes_0_where_the_difference_s_interval_does():
+    random = np.random.default_rng(3)
+    drawn = random.normal(0, 20, (2, 4000))
+    whole = Draws(500.0, 1, {"subject": 500 + drawn[0]})
+    for value in (10.0, 50.0, 130.0):
+        difference = Draws(value, 1, {"subject": value + drawn[1] + 0.2 * drawn[0]})
+        found, own = intervals.share(difference, whole), difference.ends()
+        assert (found["share_low"] > 0) == (own["low"] > 0)
+        # The quantiles of the drawn ratios are another way to the same interval.
+        ratios = np.quantile((value + drawn[1] + 0.2 * drawn[0]) / (500 + drawn[0]), [0.025, 0.975])
+        assert [found["share_low"], found["share_high"]] == pytest.approx(ratios, abs=0.004)

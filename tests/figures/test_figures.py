@@ -93,6 +93,10 @@ def write_intervals(path: Path, lms: list[str], responses: list[str], skip=()) -
             row |= {"delta_loglik": delta, "low": delta - reach, "high": delta + reach}
             row |= {"by": "sentence" if b else "subject", "se": reach / 2, "n": 1000}
             both = {"low_all": delta - 20, "high_all": delta + 20}
+            row |= dict.fromkeys(("share", "share_low", "share_high"), np.nan)
+            if b and label == "Total" and "Pythia" in here:
+                shares = np.array([delta, delta - 20, delta + 20]) / value["Pythia"]
+                row |= dict(zip(("share", "share_low", "share_high"), shares, strict=True))
             rows.append(row | (both if b and label == "Total" else dict.fromkeys(both, np.nan)))
     columns = None if rows else intervals.COLUMNS
     pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
@@ -247,7 +251,7 @@ def test_every_point_but_the_baseline_has_an_interval(drawn):
         assert set(found) == others, name
         low, high = found["ALiBi-mix-TI"][1]
         assert np.isclose((low + high) / 2, TABLE2.loc["ALiBi-mix-TI", responses].sum())
-        assert np.isclose(high - low, 20)
+        assert np.isclose(high - low, 40)  # simultaneous
 
 
 def test_slopes_are_lines_at_their_values(tmp_path):
@@ -336,7 +340,7 @@ def test_data_beside_the_figure_are_its_numbers(tmp_path):
     total = rows.loc[("ALiBi-mix-TI", "Total")]
     assert total.delta_loglik == pytest.approx(177.1) and total.over_baseline == pytest.approx(54.0)
     assert [total.low, total.high] == pytest.approx([147.1, 207.1]) and total.by == "subject"
-    assert total.low_over_baseline == pytest.approx(44.0) and total.by_over_baseline == "sentence"
+    assert total.low_over_baseline == pytest.approx(34.0) and total.by_over_baseline == "sentence"
     assert rows.low.notna().all() and rows.low_over_baseline.isna().sum() == 3  # the baseline's
 
 

@@ -122,7 +122,7 @@ def test_the_answer_comes_first_and_what_was_not_run_last(tmp_path):
     assert [row[0][0] for row in ranking[1:]] == list(totals.index)
     best = totals.index[0]
     row = [cell[0] for cell in ranking[1]]
-    assert row[2:5] == ["supported", "0.040", "0.400"]
+    assert row[2:5] == ["leads", "0.040", "0.400"]
     assert row[5] == f"+{totals[best] - totals['Pythia']:.1f}" and row[7] == f"{totals[best]:,.1f}"
     first = made.read_bytes()
     (tmp_path / "again").mkdir()

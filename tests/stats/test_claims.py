@@ -10,29 +10,28 @@ LARGE = 1e9
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "smallest", "claim", "reverse", "separated"),
+    ("low", "high", "smallest", "claim", "reverse"),
     [
-        (21, 89, 10, "supported", "excluded", True),
-        (2, 89, 10, "supported", "excluded", True),  # the interval may begin below 10
-        (2, 8, 10, "excluded", "excluded", False),  # a small but certain lead
-        (-8, 8, 10, "excluded", "excluded", False),  # equivalent
-        (-8, 12, 10, "open", "excluded", False),
-        (-20, 30, 10, "open", "open", False),
-        (-89, -21, 10, "excluded", "supported", True),
-        (10, 10, 10, "supported", "excluded", True),
-        (2, 8, 0, "supported", "excluded", True),
-        (0, 8, 0, "open", "open", False),
-        (-8, 8, 0, "open", "open", False),
-        (-8, -2, 0, "excluded", "supported", True),
-        (math.nan, math.nan, 10, "open", "open", False),
-        (-LARGE, LARGE, LARGE, "open", "open", False),
+        (21, 89, 10, "leads", "ruled out"),
+        (2, 89, 10, "leads", "ruled out"),  # the interval may begin below 10
+        (2, 8, 10, "leads by less", "ruled out"),  # a small but certain lead
+        (-8, 8, 10, "ruled out", "ruled out"),  # equivalent
+        (-8, 12, 10, "open", "ruled out"),
+        (-20, 30, 10, "open", "open"),
+        (-89, -21, 10, "ruled out", "leads"),
+        (10, 10, 10, "leads", "ruled out"),
+        (2, 8, 0, "leads", "ruled out"),
+        (0, 8, 0, "open", "open"),
+        (-8, 8, 0, "open", "open"),
+        (-8, -2, 0, "ruled out", "leads"),
+        (math.nan, math.nan, 10, "open", "open"),
+        (-LARGE, LARGE, LARGE, "open", "open"),
     ],
 )
-def test_both_directions_are_judged_by_one_rule(low, high, smallest, claim, reverse, separated):
+def test_both_directions_are_judged_by_one_rule(low, high, smallest, claim, reverse):
     assert claims.judge(low, high, smallest) == claim
     assert claims.judge(-high, -low, smallest) == reverse
-    assert claims.are_separated(low, high, smallest) is separated
-    assert claims.are_separated(-high, -low, smallest) is separated
+    assert claims.leads(low, high) is claim.startswith("leads")
 
 
 @pytest.mark.parametrize(

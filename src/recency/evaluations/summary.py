@@ -87,8 +87,8 @@ def by_response(result: Comparison, bounds: Intervals, baseline: str | None) -> 
     if paired:
         notes = [
             (
-                f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval"
-                f"{base and f' ({base})'}"
+                f"by response: the difference from {named} (of {named} ΔLogLik), with its 95 % interval, "
+                f"not corrected for the number of responses{base and f' ({base})'}"
             )
         ]
     return Table("", heads, rows, notes)

@@ -15,7 +15,7 @@ from recency.figures.paths import File
 TOTAL = "Total"
 COLUMNS = [
     *("lm", "against", "kind", "dataset", "measure", "n", "delta_loglik"),
-    *("low", "high", "by", "se", "low_all", "high_all"),
+    *("low", "high", "by", "se", "low_all", "high_all", "share", "share_low", "share_high"),
 ]
 
 
@@ -35,6 +35,9 @@ class Interval:
         Ends of the simultaneous interval for all pairs of LMs; NaN except for totals.
     n : float
         Number of scored observations.
+    share, share_low, share_high : float
+        The difference of totals as a share of the baseline LM's ΔLogLik, with the interval that `bounds`
+        has in nats; NaN without a baseline whose ΔLogLik is reliably above 0.
     """
 
     lm: str
@@ -47,6 +50,9 @@ class Interval:
     low_all: float = math.nan
     high_all: float = math.nan
     n: float = math.nan
+    share: float = math.nan
+    share_low: float = math.nan
+    share_high: float = math.nan
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -64,7 +70,8 @@ class Interval:
     def reversed(self) -> Interval:
         """Return the difference in the opposite direction."""
         ends = (-self.high, -self.low, self.by, self.se, -self.high_all, -self.low_all)
-        return Interval(self.against, self.lm, -self.value, *ends, self.n)
+        shares = (-self.share, -self.share_high, -self.share_low)
+        return Interval(self.against, self.lm, -self.value, *ends, self.n, *shares)
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ def read(path: File, result: Comparison) -> Intervals:
         if label is None or row.lm not in models or row.against not in models | {""}:
             continue
         ends = (row.low, row.high, str(row.by), row.se, row.low_all, row.high_all)
-        interval = Interval(row.lm, row.against, row.delta_loglik, *ends, row.n)
+        shares = (row.share, row.share_low, row.share_high)
+        interval = Interval(row.lm, row.against, row.delta_loglik, *ends, row.n, *shares)
         if row.kind == "own":
             intervals.own[row.lm, label] = interval
         else:
@@ -114,10 +122,11 @@ def nats(value: float) -> str:
 
 
 def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
-    """Format an interval: "21 to 89", or `unknown` if missing."""
+    """Format an interval (see `bounds`): "21 to 89", or `unknown` if missing."""
     if interval is None or math.isnan(interval.low):
         return unknown
-    return f"{nats(interval.low)} to {nats(interval.high)}"
+    low, high = interval.bounds
+    return f"{nats(low)} to {nats(high)}"
 
 
 def clusters(by: str) -> str:
@@ -139,7 +148,8 @@ def against(intervals: Intervals, result: Comparison, lm: str, label: str) -> tu
         interval = intervals.own.get((lm, label))
     if interval is None:
         return math.nan, math.nan
-    return value - interval.value + interval.low, value - interval.value + interval.high
+    low, high = interval.bounds
+    return value - interval.value + low, value - interval.value + high
 
 
 def columns(intervals: Intervals, lm: str, label: str) -> dict[str, float | str]:
@@ -149,8 +159,8 @@ def columns(intervals: Intervals, lm: str, label: str) -> dict[str, float | str]
     for interval, suffix in ((absolute, ""), (pair, "_over_baseline")):
         if suffix:
             row["over_baseline"] = interval.value if interval else math.nan
-        row["low" + suffix] = interval.low if interval else math.nan
-        row["high" + suffix] = interval.high if interval else math.nan
+        ends = interval.bounds if interval else (math.nan, math.nan)
+        row |= dict(zip(("low" + suffix, "high" + suffix), ends, strict=True))
         row["by" + suffix] = interval.by if interval else ""
     return row
 
@@ -166,6 +176,12 @@ def of_totals(
         for lm in lms
     ]
     return pd.DataFrame(rows, columns=[*first, *columns(intervals, "", "")])
+
+
+def simultaneous(intervals: Intervals) -> str:
+    """Return a note on the intervals of totals, "" where no more than one pair has one."""
+    pairs = len(intervals.pairs)
+    return f"those of totals simultaneous for all {pairs} pairs of LMs, " if pairs > 1 else ""
 
 
 def made_by(intervals: Intervals) -> str:
@@ -205,5 +221,6 @@ def explained(intervals: Intervals, baseline: str | None) -> str:
     """Return a note on the lines through the points."""
     how = made_by(intervals)
     if intervals.paired and baseline:
-        return f"lines: 95 % intervals of the difference from {baseline}, {how}"
+        totals = simultaneous(intervals)
+        return f"lines: 95 % intervals of the difference from {baseline}, {totals}{how}"
     return f"lines: 95 % intervals, {how}"

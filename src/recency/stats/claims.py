@@ -1,17 +1,20 @@
-"""Claims about a difference: supported, excluded or open, judged by its confidence interval.
+"""Claims about a difference, judged by its confidence interval.
 
-The interval is compared with a smallest effect of interest that is stated before the results are
-seen. That an effect is absent needs a bound just as that it is present does.
+The interval is compared with zero, and with a smallest effect of interest that is stated before the
+results are seen. That an effect is absent needs a bound just as that it is present does.
 """
 
 import math
 from collections.abc import Mapping
 
-SUPPORTED, EXCLUDED, OPEN = "supported", "excluded", "open"
+LEADS = "leads"
+LEADS_BY_LESS = "leads by less"
+RULED_OUT = "ruled out"
+OPEN = "open"
 
 
 def judge(low: float, high: float, smallest_effect: float = 0.0) -> str:
-    """Judge the claim that a difference is positive and large enough to matter.
+    """Judge the claim that A leads B, by the interval of A - B.
 
     Parameters
     ----------
@@ -23,9 +26,9 @@ def judge(low: float, high: float, smallest_effect: float = 0.0) -> str:
     Returns
     -------
     str
-        "excluded" if ``high < smallest_effect``: a difference as large as the smallest effect of
-        interest is ruled out, even where a smaller one is certain. Otherwise "supported" if
-        ``low > 0``. Otherwise "open", also without an interval.
+        "leads" if ``low > 0``; "leads by less" if moreover ``high < smallest_effect``, so that a lead
+        as large as the smallest effect is ruled out; "ruled out" if only that holds: A may lead or
+        not, but not by the smallest effect. Otherwise "open", also without an interval.
 
     References
     ----------
@@ -34,33 +37,19 @@ def judge(low: float, high: float, smallest_effect: float = 0.0) -> str:
 
     Examples
     --------
-    >>> judge(21, 89, 10), judge(-5, 89, 10), judge(-5, 8, 10), judge(2, 8, 10)
-    ('supported', 'open', 'excluded', 'excluded')
+    >>> judge(21, 89, 10), judge(2, 8, 10), judge(-5, 8, 10), judge(-5, 89, 10)
+    ('leads', 'leads by less', 'ruled out', 'open')
     """
     if math.isnan(low) or math.isnan(high):
         return OPEN
-    if high < smallest_effect:
-        return EXCLUDED
-    return SUPPORTED if low > 0 else OPEN
+    if low > 0:
+        return LEADS_BY_LESS if high < smallest_effect else LEADS
+    return RULED_OUT if high < smallest_effect else OPEN
 
 
-def are_separated(low: float, high: float, smallest_effect: float = 0.0) -> bool:
-    """Return whether the claim is supported that either of two quantities is the larger one.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends of the confidence interval of their difference.
-    smallest_effect : float
-        Smallest effect of interest, in the unit of the difference; 0 or more.
-
-    Examples
-    --------
-    >>> are_separated(-89, -21, 10), are_separated(2, 8, 10)
-    (True, False)
-    """
-    claims = (judge(low, high, smallest_effect), judge(-high, -low, smallest_effect))
-    return SUPPORTED in claims
+def leads(low: float, high: float) -> bool:
+    """Return whether A leads B, by however little: the interval lies above zero."""
+    return judge(low, high) == LEADS
 
 
 def in_nats(

@@ -72,6 +72,12 @@ class Scores:
     def __sub__(self, other: Scores) -> Scores:
         return self._with(other, -1, self.n)
 
+    def __mul__(self, factor: float) -> Scores:
+        cells = {name: factor * values for name, values in self.cells.items()}
+        return Scores(
+            factor * self.value, self.n, cells, factor * self.seeds, self.freedom, self.texts
+        )
+
     def _with(self, other: Scores, sign: int, n: int) -> Scores:
         cells = dict(self.cells)
         for name, values in other.cells.items():

@@ -43,6 +43,11 @@ class Draws:
     def __sub__(self, other: Draws) -> Draws:
         return self._with(other, -1, self.n)
 
+    def __mul__(self, factor: float) -> Draws:
+        drawn = {name: factor * values for name, values in self.drawn.items()}
+        scaled = (factor * self.value, self.n, drawn, factor * self.seeds, factor * self.noise)
+        return Draws(*scaled, self.freedom)
+
     def _with(self, other: Draws, sign: int, n: int) -> Draws:
         drawn = {name: self.drawn[name] + sign * other.drawn[name] for name in self.drawn}
         seeds, noise = self.seeds + sign * other.seeds, self.noise + sign * other.noise

@@ -210,6 +210,7 @@ RUN = _costs({
     "rank_metrics": _network(amount.reads(amount.dataset_words, CONTINUATION)),
     "remember_lists": _network(amount.reads(LISTS)),
     "measured_memory": _network(amount.reads(amount.replaced_words)),
+    "context_information": _network(amount.reads(amount.context_words)),
     "rare_words_by_lm abusive_vectors nearest_words": _network(amount.reads(LISTS / 10)),
 })  # fmt: skip
 FITS = _costs({

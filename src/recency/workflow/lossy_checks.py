@@ -8,8 +8,8 @@ from recency.evaluations import registry
 
 #: Keys of evaluations that open a network without declaring it.
 OTHERS = ("perplexity", "rank_metrics", "search")
-#: The evaluation that uses lossy contexts.
-MEASURED = "measured_memory"
+#: The evaluations that use lossy contexts.
+MEASURED = ("measured_memory", "context_information")
 #: Default tokens per segment.
 SEGMENT = 16
 
@@ -108,7 +108,7 @@ def _experiment(config: dict, name: str, lossy: Mapping[str, Mapping]) -> Iterat
         if key not in experiment or not (evaluation.network or key in OTHERS):
             continue
         where = f"experiments → {name} → {key}"
-        if key != MEASURED:
+        if key not in MEASURED:
             yield (
                 f"{where}: {lms[0]!r} has lossy contexts, but this evaluation uses whole ones; use a "
                 "separate experiment for the LMs without `lossy`"

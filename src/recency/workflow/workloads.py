@@ -322,6 +322,11 @@ def replaced_words(loads: Workloads, rule, wildcards) -> float:
     return 4.0 * TOKENS_PER_WORD * int(wildcards.replacements) * reach
 
 
+def context_words(loads: Workloads, rule, wildcards) -> float:
+    """Return the tokens of each word's contexts: of the whole one, and about as many of the shorter ones."""
+    return 2.0 * TOKENS_PER_WORD * int(wildcards.number) * int(wildcards.context)
+
+
 def simulated_studies(table: str):
     """Return the simulated studies of a simulation of power or of endpoints."""
 

@@ -20,7 +20,7 @@ from recency.figures.paths import File, write_csv
 from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings
-from recency.stats.claims import SUPPORTED, are_separated, judge
+from recency.stats.claims import leads
 from recency.stats.proportions import wilson
 
 DEFAULT = "default"
@@ -227,9 +227,9 @@ def summary(setting: Setting, studies: Sequence[Mapping[str, Any]]) -> list[dict
                     )
                 }
                 | {"coverage_lead": _share(low <= row["lead"] <= high for low, high in lead)}
-                | _chance("size", [are_separated(*ends) for ends in null])
-                | _chance("power", [judge(*ends) == SUPPORTED for ends in lead])
-                | {"reversed": _share(judge(-high, -low) == SUPPORTED for low, high in lead)}
+                | _chance("size", [low > 0 or high < 0 for low, high in null])
+                | _chance("power", [leads(*ends) for ends in lead])
+                | {"reversed": _share(leads(-high, -low) for low, high in lead)}
             )
     return [{name: _plain(row[name]) for name in COLUMNS} for row in rows]
 

@@ -156,7 +156,7 @@ def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES
     ):
         raise InputError("the seeds of an LM were not measured at the same words and distances")
     values, distance = np.stack(grids), grids[0].columns.to_numpy(float)
-    effect, resampled = _resample(values, seed, replicates)
+    effect, resampled = bootstrap.resample_means(values, seed, replicates)
     low, high = np.quantile(resampled, _ends(), axis=0)
     later = distance > NEXT
     far, mean, draws = distance[later], effect[later], resampled[:, later]
@@ -192,22 +192,6 @@ def _half_lives(distance: np.ndarray) -> np.ndarray:
 def _ends() -> tuple[float, float]:
     """Return the quantile levels of an interval's ends."""
     return (1 - LEVEL) / 2, (1 + LEVEL) / 2
-
-
-def _resample(values: np.ndarray, seed: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of `values` (seeds, replacements, distances) and its bootstrap replicates."""
-    measured_at = np.isfinite(values)
-    filled = np.where(measured_at, values, 0.0)
-    effect = filled.sum((0, 1)) / measured_at.sum((0, 1))
-    seeds, replacements, _ = values.shape
-    random = np.random.default_rng(seed)
-    counts = random.multinomial(replacements, np.full(replacements, 1 / replacements), replicates)
-    shares = bootstrap.resample_few(random, seeds, replicates)
-    total, sums = (
-        sum(shares[:, n, None] * (counts @ table) for n, table in enumerate(tables))
-        for tables in (measured_at, filled)
-    )
-    return effect, np.divide(sums, total, out=np.zeros(total.shape), where=total > 0)
 
 
 def _identify(

@@ -29,7 +29,7 @@ from recency.simulation.study_scores import (
     partition,
     total,
 )
-from recency.stats.claims import SUPPORTED, judge
+from recency.stats import claims
 from recency.stats.crossed_samples import Scores
 from recency.stats.proportions import wilson
 
@@ -187,7 +187,7 @@ def summary(studies: Sequence[Mapping[str, float]]) -> dict[str, float]:
     mean = frame.mean()
     lacking = (frame.high - frame.low) / 2 - (frame.lead - mean.lead)
     detectable = float(np.quantile(lacking, POWER))
-    hits = [judge(low, high) == SUPPORTED for low, high in zip(frame.low, frame.high, strict=True)]
+    hits = [claims.leads(low, high) for low, high in zip(frame.low, frame.high, strict=True)]
     chance = float(np.mean(hits))
     low, high = wilson(chance, len(hits))
     row = {"repeats": len(frame), "n": int(mean.n), "delta_loglik_b": mean.delta_loglik_b}

@@ -60,6 +60,7 @@ def main(
     out_intervals: File | None = None,
     out_seeds: File | None = None,
     baselines: Mapping[str, str] | None = None,
+    baseline: str | None = None,
     apart: Mapping[str, str] | None = None,
     replicates: int = 10_000,
     seed: int = 0,
@@ -89,7 +90,8 @@ def main(
         delta_loglik.
     out_intervals
         CSV of the intervals, including differences from each LM's baseline (`baselines`, lm → lm) and
-        totals over responses, or over the responses of the designs with the same name in `apart`.
+        totals over responses, or over the responses of the designs with the same name in `apart`;
+        differences of totals also as shares of the total of `baseline`.
     out_seeds
         CSV of BY_SEED, one row per cell.
     """
@@ -127,7 +129,7 @@ def main(
                 path, compression="zstd", index=False
             )
     if out_intervals is not None:
-        write_csv(out_intervals, table(drawn, baselines or {}, apart))
+        write_csv(out_intervals, table(drawn, baselines or {}, apart, baseline))
 
 
 def totals(

@@ -61,7 +61,15 @@ class Evidence:
             interval.n for (_, label), interval in self.intervals.own.items() if label == TOTAL
         )
         baseline = self.result.totals.get(self.baseline, math.nan)
+        pairs = self.intervals.pairs.values()
+        if self.relative and pairs and all(math.isnan(pair.share_low) for pair in pairs):
+            return math.nan
         return claims.in_nats(self.stated, next(observations, math.nan), baseline)
+
+    @property
+    def relative(self) -> float:
+        """The smallest effect of interest as a share of the baseline LM's ΔLogLik, 0 if not so stated."""
+        return (self.stated or {}).get("relative") or 0.0
 
     @property
     def threshold(self) -> float:
@@ -95,13 +103,27 @@ class Evidence:
         return reverse and Test(reverse.p, reverse.p_holm, not reverse.better)
 
     def claim(self, lm: str, other: str) -> str:
-        """Judge the claim that an LM predicts better than another: supported, excluded or open."""
+        """Judge the claim that an LM predicts better than another (recency.stats.claims).
+
+        A smallest effect that is a share of an LM's ΔLogLik is compared with the interval of the
+        difference as such a share, because that ΔLogLik is estimated as well.
+        """
         difference = self.intervals.pair(lm, other)
-        return claims.judge(*difference.bounds, self.threshold) if difference else claims.OPEN
+        if difference is None:
+            return claims.OPEN
+        if self.relative and self.threshold:
+            return claims.judge(difference.share_low, difference.share_high, self.relative)
+        return claims.judge(*difference.bounds, self.threshold)
+
+    def bounds(self, lm: str, other: str) -> tuple[float, float]:
+        """Return the ends of the deciding interval of two LMs' difference, NaN without one."""
+        difference = self.intervals.pair(lm, other)
+        return difference.bounds if difference else (math.nan, math.nan)
 
     def separated(self, lm: str, other: str) -> bool:
-        """Return whether the claim is supported that either of two LMs predicts better."""
-        return claims.SUPPORTED in (self.claim(lm, other), self.claim(other, lm))
+        """Return whether either of two LMs predicts better than the other."""
+        low, high = self.bounds(lm, other)
+        return low > 0 or high < 0
 
 
 def tests(permutation: File | None) -> dict[tuple[str, str], Test]:

@@ -123,7 +123,7 @@ def bars(
             rows[lm.lm], totals[lm.lm], height=0.8, color=look.bar, edgecolor=look.colour, lw=1
         )
         if total := bounds.own.get((lm.lm, TOTAL)):
-            interval_line(axes, total.low, total.high, rows[lm.lm], "black", f"interval {lm.lm}")
+            interval_line(axes, *total.bounds, rows[lm.lm], "black", f"interval {lm.lm}")
         if seeds is not None and lm.lm in seeds.index:
             _marks(axes, seeds.loc[lm.lm, TOTAL], rows[lm.lm], looks[lm.lm].colour, lm.lm)
     axes.axvline(0, color=style.GREY, lw=0.7)
@@ -185,7 +185,7 @@ def _differences(
     for lm in result.lms:
         if interval := bounds.paired.get((lm.lm, TOTAL)):
             look, y = looks[lm.lm], rows[lm.lm]
-            interval_line(axes, interval.low, interval.high, y, look.colour, f"paired {lm.lm}")
+            interval_line(axes, *interval.bounds, y, look.colour, f"paired {lm.lm}")
             axes.plot(interval.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"difference {lm.lm}", zorder=5)  # fmt: skip
     axes.margins(x=0.06)

@@ -27,7 +27,7 @@ CLUSTERS = ("subject", "sentence")
 ALL = "all"
 COLUMNS = [
     *("lm", "against", "kind", "dataset", "measure", "design", "n", "delta_loglik"),
-    *("low", "high", "by", "se", "low_all", "high_all"),
+    *("low", "high", "by", "se", "low_all", "high_all", "share", "share_low", "share_high"),
     *(f"{name}_{cluster}" for cluster in CLUSTERS for name in ("low", "high", "se")),
 ]
 Response = tuple[str, str, str]
@@ -86,6 +86,7 @@ def table(
     cells: Mapping[tuple[str, Response], Draws | Scores],
     baselines: Mapping[str, str],
     apart: Mapping[str, str] | None = None,
+    baseline: str | None = None,
 ) -> pd.DataFrame:
     """Return one row (COLUMNS) per interval of an experiment with these cells.
 
@@ -93,7 +94,8 @@ def table(
     `baselines` ("baseline"), and the same over all responses that every LM has (dataset and measure
     "all"). Designs with another name in `apart` (design → name) have separate totals, with the name
     as their design. Without `apart`, all other pairs follow ("pair"). low_all and high_all are
-    simultaneous for all pairs of a total. `by` names the clusters of low, high and se.
+    simultaneous for all pairs of a total. `by` names the clusters of low, high and se. `share` is a
+    difference of totals as a share of the total of `baseline`, with the interval of the same pairs.
     """
     lms = list(dict.fromkeys(lm for lm, _ in cells))
     responses = list(dict.fromkeys(response for _, response in cells))
@@ -108,7 +110,7 @@ def table(
     for response in responses:
         together.setdefault((apart or {}).get(response[2], ""), []).append(response)
     for name, listed in together.items():
-        rows += _totals(cells, lms, listed, baselines, name, every_pair=not apart)
+        rows += _totals(cells, lms, listed, baselines, name, not apart, baseline)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -119,6 +121,7 @@ def _totals(
     baselines: Mapping[str, str],
     name: str = "",
     every_pair: bool = True,
+    baseline: str | None = None,
 ) -> list[dict]:
     """Return the rows over all responses for which every LM has a ΔLogLik."""
     # An LM without any fit is not ranked, and does not exclude responses of the others.
@@ -153,12 +156,50 @@ def _totals(
     indices = [(places[a], places[b]) for a, b in pairs + others]
     every = list(totals.values())
     module = crossed_samples if isinstance(every[0], Scores) else drawn_totals
-    together = module.simultaneous_critical_value(every, indices) if indices else None
+    # A single pair is not simultaneous.
+    together = module.simultaneous_critical_value(every, indices) if len(indices) > 1 else None
     for kind, listed in (("baseline", pairs), ("pair", others)):
-        rows += [_row(a, b, kind, everything, totals[a] - totals[b], together) for a, b in listed]
-    if len(indices) == 1:  # a single pair is not simultaneous
-        rows[-1] |= {"low_all": rows[-1]["low"], "high_all": rows[-1]["high"]}
+        for a, b in listed:
+            difference = totals[a] - totals[b]
+            row = _row(a, b, kind, everything, difference, together)
+            if together is None:
+                row |= {"low_all": row["low"], "high_all": row["high"]}
+            rows.append(row | share(difference, totals.get(baseline), together))
     return rows
+
+
+def share(
+    difference: Draws | Scores,
+    whole: Draws | Scores | None,
+    together: Mapping[str, float] | float | None = None,
+) -> dict[str, float]:
+    """Return a difference as a share of a total, with its interval by Fieller's method.
+
+    The interval has the shares ρ for which the interval of difference − ρ·whole includes 0, so that it
+    includes 0 where the difference's does. It is empty where the total's interval reaches 0, when every
+    share is compatible with the data. `together` is the critical value of simultaneous intervals.
+    """
+    from scipy.optimize import brentq
+
+    columns = dict.fromkeys(("share", "share_low", "share_high"), math.nan)
+    ends = ("low", "high") if together is None else ("low_all", "high_all")
+    if whole is None or not whole.ends(together)[ends[0]] > 0:
+        return columns
+    columns["share"] = difference.value / whole.value
+    for end, direction in zip(ends, (-1, 1), strict=True):
+
+        def beyond(ratio: float, end: str = end) -> float:
+            return float((difference - whole * ratio).ends(together)[end])
+
+        inner, step = columns["share"], 0.1
+        if not math.isfinite(beyond(inner)):
+            return columns
+        while direction * beyond(inner + direction * step) > 0:
+            step *= 2
+        outer = inner + direction * step
+        found = brentq(beyond, inner, outer, xtol=1e-9) if beyond(inner) else inner
+        columns["share_low" if direction < 0 else "share_high"] = float(found)
+    return columns
 
 
 def _row(

@@ -22,12 +22,16 @@ def notes(verdict: Mapping) -> list[str]:
     verdict : mapping
         The content of verdict.json.
     """
-    pairs = [row["over_baseline"] for row in verdict["ranking"] if row["over_baseline"]]
+    rows = verdict["ranking"]
+    pairs = [row["over_baseline"] for row in rows if row["over_baseline"]]
     baseline = verdict["baseline"] or "the baseline"
     texts = [f"ΔLogLik in nats{verdict['described']}: the higher, the better"]
     if pairs:
         by = dict.fromkeys(clusters(pair["by"]) for pair in pairs if pair["by"])
-        interval = f" (95 % interval by {' or by '.join(by)})" if by else ""
+        simultaneous = (
+            f", simultaneous for all {len(verdict['pairs'])} pairs" if len(rows) > 2 else ""
+        )
+        interval = f" (95 % interval by {' or by '.join(by)}{simultaneous})" if by else ""
         texts[0] += (
             f"; \N{MINUS SIGN} {baseline}: the difference from it{interval}, bold where the two "
             "LMs are separated"
@@ -39,7 +43,7 @@ def notes(verdict: Mapping) -> list[str]:
             "among the LMs"
         )
     if verdict["rule"]:
-        claim = f"claim (better than {baseline}) and group" if pairs else "group"
+        claim = f"claim (A: the LM, B: {baseline}) and group" if pairs else "group"
         texts.append(f"{claim}: {verdict['rule']}")
     return texts
 
@@ -81,7 +85,8 @@ def ranking(verdict: Mapping) -> Table:
 
 
 def _ends(interval: Mapping) -> str:
-    """Format an interval whose ends may be missing."""
-    if interval["low"] is None:
-        return "\N{EN DASH}"
-    return f"{nats(interval['low'])} to {nats(interval['high'])}"
+    """Format the interval that decides, whose ends may be missing."""
+    low, high = (interval[f"{end}_all"] for end in ("low", "high"))
+    if low is None:
+        low, high = interval["low"], interval["high"]
+    return "\N{EN DASH}" if low is None else f"{nats(low)} to {nats(high)}"

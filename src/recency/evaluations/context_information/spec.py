@@ -1,0 +1,32 @@
+"""Information of the context: what words more than k words back contribute to predicting the next word."""
+
+from functools import partial
+
+from recency.evaluations.registry import Evaluation, settings
+
+settings_of = partial(settings, "context_information")
+
+
+def stem(settings: dict) -> str:
+    """Return the settings as a file name, shared by experiments with the same settings."""
+    return "{dataset}.{words}-context-{context}-seed-{seed}".format(**settings)
+
+
+def _files(study, experiment: str) -> list[str]:
+    name = stem(settings_of(study.config, experiment))
+    return [
+        f"<results>/context_information/{lm['variant']}/{name}.parquet"
+        for lm in study.variants(experiment)
+    ]
+
+
+EVALUATION = Evaluation(
+    key="context_information",
+    network=True,
+    applies=lambda study, experiment: (
+        study.experiment(experiment).get("context_information", {}).get("dataset")
+        not in (None, *study.not_run)
+    ),
+    inputs={"predictions": _files},
+    settings={"variants": lambda study, experiment: study.variants(experiment)},
+)

@@ -1,0 +1,284 @@
+"""The verdict of an experiment in sentences (recency.evaluations.reading_times.verdict)."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from recency.evaluations.reading_times.evidence import ALPHA, Evidence, Test, detectable
+from recency.figures import comparison, style
+from recency.figures.comparison import Comparison
+from recency.figures.intervals import TOTAL, Interval, clusters, ends, nats
+from recency.stats import claims
+
+_SMALLEST = "the smallest effect of interest"
+
+
+def write_p(p: float) -> str:
+    """Format p for text: "< .001", "= .033", "= .40", "= 1"."""
+    if p < 0.001:
+        return "< .001"
+    text = f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
+    return "= 1" if text == "1.00" else f"= {text.removeprefix('0')}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names for text: "A", "A and B", "A, B and C"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def write_interval(interval: Interval, baseline: str = "") -> str:
+    """Format the 95 % interval that decides, also as a share of the ΔLogLik of `baseline`, and the clusters."""
+    if not interval.by:
+        return "no interval"
+    text = f"95 % interval {ends(interval)}"
+    if baseline and not math.isnan(interval.share_low):
+        shares = (percent(interval.share_low), percent(interval.share_high))
+        text += f" nats, {' to '.join(shares)} % of the ΔLogLik of {baseline}"
+    if interval.bounds != (interval.low, interval.high):
+        text += ", simultaneous for all pairs"
+    return f"{text}, by {clusters(interval.by)}"
+
+
+def percent(share: float) -> str:
+    """Format a share in percent."""
+    return style.number(100 * share, 1 if abs(share) < 0.0995 else 0)
+
+
+def write_test(difference: Interval, test: Test | None) -> str:
+    """Format the held-out test of a difference, and whether it agrees with it if significant."""
+    if test is None:
+        return "not tested on held-out data"
+    values = f"p {write_p(test.p)}, Holm {write_p(test.p_holm).removeprefix('= ')}"
+    if test.p_holm >= ALPHA:
+        return f"held-out {values}"
+    agrees = test.better == (difference.value > 0)
+    return f"held-out test {'agrees' if agrees else 'contradicts'}: {values}"
+
+
+def sentences(
+    evidence: Evidence, simulated: Sequence[str] = (), labels: Mapping[str, str] | None = None
+) -> list[str]:
+    """Write the verdict.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Results of the experiment.
+    simulated : sequence of str
+        Datasets whose readers are simulated.
+    labels : mapping, optional
+        LM → label, also of LMs that were not run.
+
+    Returns
+    -------
+    list of str
+        If no pair of LMs could have been separated, this comes first. Then the best LM against
+        its baseline, the claims of all LMs, and the difference that was detectable.
+    """
+    order = evidence.order
+    if not order:
+        if any(text.startswith(comparison.FAILED) for text in evidence.result.not_run):
+            return ["This experiment failed: no response has a regression of all its LMs."]
+        return ["Nothing of this experiment was run for all its LMs."]
+    texts = [_best(evidence)]
+    if len(order) == 1:
+        texts.append("There is no other LM to compare it with.")
+        return texts + _unknown(evidence) + _simulated(simulated, evidence.result)
+    limit = _limit(evidence)
+    if limit:
+        texts.insert(0, limit)
+    baseline = evidence.baseline
+    if baseline is not None and baseline not in order:
+        label = (dict(labels or {}) | evidence.labels).get(baseline, baseline)
+        texts.append(f"The baseline, {label}, was not run.")
+    if not limit:
+        texts += _separation(evidence)
+    texts += _against_baseline(evidence)
+    if not limit:
+        texts += _power(evidence)
+    return texts + _unknown(evidence) + _simulated(simulated, evidence.result)
+
+
+def _compared(evidence: Evidence) -> tuple[str, str]:
+    """Return the best LM and its baseline, or the second-best LM if the best is the baseline."""
+    best, second = evidence.order[:2]
+    reference = evidence.reference(best)
+    return best, reference if reference in evidence.order and reference != best else second
+
+
+def _responses(result: Comparison) -> str:
+    return f"in {len(result.summed)} response{'s' * (len(result.summed) != 1)}"
+
+
+def _limit(evidence: Evidence) -> str | None:
+    """Return a sentence if the study could not have separated any pair of LMs."""
+    differences = [evidence.intervals.pair(*pair) for pair in evidence.pairs]
+    reaches = [detectable(interval, evidence.result.seeds) for interval in differences if interval]
+    reaches = [reach for reach in reaches if math.isfinite(reach)]
+    if not reaches or any(evidence.separated(*pair) for pair in evidence.pairs):
+        return None
+    largest = max(abs(difference.value) for difference in differences if difference)
+    threshold = evidence.threshold
+    if min(reaches) <= (threshold or largest):
+        return None
+    limit = _SMALLEST if threshold else "the largest observed lead"
+    return (
+        "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
+        f"studies would detect is {nats(min(reaches))} nats, and {limit} is "
+        f"{nats(threshold or largest)} nats."
+    )
+
+
+def _best(evidence: Evidence) -> str:
+    """Write the lead of the best LM, its interval, held-out test and claim."""
+    order, labels, where = evidence.order, evidence.labels, _responses(evidence.result)
+    if len(order) == 1:
+        interval = evidence.intervals.own[order[0], TOTAL]
+        claim = _judged("its surprisal helps", *interval.bounds, evidence)
+        lead = f"{labels[interval.lm]}: ΔLogLik {nats(interval.value)} nats"
+        return f"{lead} {where} ({write_interval(interval)}): {claim}."
+    best, other = _compared(evidence)
+    difference = evidence.intervals.pair(best, other)
+    name, against = labels[best], labels[other]
+    if best == evidence.reference(best):
+        name, against = f"{name}, the baseline,", f"{against}, the next,"
+    elif other != evidence.reference(best):
+        against = f"{against}, the next,"
+    lead = f"{name} is ahead of {against} by {nats(difference.value)} nats"
+    if all(evidence.separated(best, lm) for lm in order[1:]):
+        lead = f"{name} predicts best, {nats(difference.value)} nats ahead of {against}"
+    test = write_test(difference, evidence.test(best, other))
+    claim = _written(evidence.claim(best, other), "it predicts better", evidence)
+    whole = labels.get(evidence.baseline, "") if evidence.relative else ""
+    return f"{lead} {where} ({write_interval(difference, whole)}; {test}): {claim}."
+
+
+def _judged(claim: str, low: float, high: float, evidence: Evidence) -> str:
+    """Write what follows for a claim from its interval in nats."""
+    return _written(claims.judge(low, high, evidence.threshold), claim, evidence)
+
+
+def _written(judgement: str, claim: str, evidence: Evidence) -> str:
+    """Write a judgement of a claim."""
+    limit = f"{nats(evidence.threshold)} nats"
+    return {
+        claims.LEADS: claim,
+        claims.LEADS_BY_LESS: f"{claim}, by less than {limit}, {_SMALLEST}",
+        claims.RULED_OUT: f"{_ruled_out(evidence)} is ruled out",
+        claims.OPEN: f"whether {claim} is open",
+    }[judgement]
+
+
+def _ruled_out(evidence: Evidence) -> str:
+    """Name the lead that a claim's interval may rule out."""
+    if not evidence.threshold:
+        return "a lead"
+    return f"a lead of {nats(evidence.threshold)} nats or more"
+
+
+def _separation(evidence: Evidence) -> list[str]:
+    """Return a sentence on the LMs from which the best one is not separated."""
+    (best, *others), labels = evidence.order, evidence.labels
+    if len(others) == 1:
+        return []
+    if not any(evidence.separated(*pair) for pair in evidence.pairs):
+        return [f"No two of the {len(evidence.order)} LMs are separated."]
+    tied = [labels[lm] for lm in others if not evidence.separated(best, lm)]
+    if not tied:
+        return []
+    names = listed(tied) if len(tied) < len(others) else "any other LM"
+    return [f"{labels[best]} is not separated from {names}."]
+
+
+def _against_baseline(evidence: Evidence) -> list[str]:
+    """Return the judgement of each LM's claim to be better than the baseline."""
+    order, labels = evidence.order, evidence.labels
+    reference = evidence.reference(order[0])
+    others = [lm for lm in order if lm != reference]
+    if reference not in order or (len(others) == 1 and order[0] != reference):
+        return []
+    judged = {lm: evidence.claim(lm, reference) for lm in others}
+    texts = {
+        claims.LEADS: "{} predict{} better",
+        claims.LEADS_BY_LESS: f"{{}} predict{{}} better, by less than {nats(evidence.threshold)} nats",
+        claims.RULED_OUT: f"{_ruled_out(evidence)} is ruled out for {{}}",
+        claims.OPEN: "open for {}",
+    }
+    parts = []
+    for claim, text in texts.items():
+        names = [labels[lm] for lm in others if judged[lm] == claim]
+        whole = len(names) == len(others) > 2
+        if names:
+            named = f"all {len(names)} other LMs" if whole else listed(names)
+            parts.append(text.format(named, "s" * (len(names) == 1)))
+    worse = [labels[lm] for lm in others if claims.leads(*evidence.bounds(reference, lm))]
+    if worse:
+        parts.append(f"{listed(worse)} predict{'s' * (len(worse) == 1)} worse")
+    return [f"Against {labels[reference]}: {'; '.join(parts)}."]
+
+
+def _power(evidence: Evidence) -> list[str]:
+    """Return the detectable difference between the best LM and its baseline."""
+    difference = evidence.intervals.pair(*_compared(evidence))
+    reach = detectable(difference, evidence.result.seeds)
+    if not math.isfinite(reach):
+        return []
+    text = (
+        f"80 % of such studies would detect a difference of {nats(reach)} nats between the two "
+        f"(two-sided test of this pair alone at .05, standard error {nats(difference.se)} by "
+        f"{clusters(difference.by)})"
+    )
+    if evidence.threshold:
+        text += f"; {_SMALLEST} is {nats(evidence.threshold)} nats ({_stated(evidence)})"
+    return [f"{text}."]
+
+
+def stated(evidence: Evidence) -> dict[str, float]:
+    """Return the unit and value of the smallest effect of interest in the config."""
+    return {unit: value for unit, value in (evidence.stated or {}).items() if value is not None}
+
+
+def _stated(evidence: Evidence) -> str:
+    """Return the smallest effect of interest in the unit used in the config."""
+    ((unit, value),) = stated(evidence).items()
+    if unit == "relative":
+        name = evidence.labels.get(evidence.baseline, "the baseline")
+        return f"{100 * value:g} % of the ΔLogLik of {name}"
+    return f"{value:g} nats per 1,000 observations"
+
+
+def _unknown(evidence: Evidence) -> list[str]:
+    """Return a sentence with the reason if no smallest effect of interest can be computed."""
+    if not math.isnan(evidence.smallest_effect):
+        return []
+    run = evidence.baseline in evidence.order
+    reason = "which is not reliably positive" if run else "which was not run"
+    effect = f"The smallest effect of interest, {_stated(evidence)}, {reason},"
+    return [f"{effect} is unknown; claims are judged with 0 nats."]
+
+
+def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
+    """Return a sentence on simulated readers."""
+    simulated = [r.label for r in result.responses if r.dataset in set(datasets)]
+    if not simulated:
+        return []
+    if len(simulated) == len(result.responses):
+        return ["All of these readers are simulated."]
+    return [f"The readers of {listed(simulated)} are simulated."]
+
+
+def rule(evidence: Evidence) -> str:
+    """Return the rule for judging claims."""
+    pairs = len(evidence.pairs)
+    simultaneous = f", simultaneous for all {pairs} pairs of LMs," if pairs > 1 else ""
+    threshold = evidence.threshold
+    if threshold:
+        lead = f"a lead of {nats(threshold)} nats, the smallest effect of interest, or more"
+        below = "that" + " (both in percent of the baseline's ΔLogLik)" * bool(evidence.relative)
+        below += "; it leads by less if that is ruled out as well"
+    else:
+        lead, below = "a lead", "zero"
+    return (
+        f"A leads B if the 95 % interval of their difference{simultaneous} lies above zero; {lead} is "
+        f"ruled out if the interval ends below {below}; otherwise the claim is open; two LMs are "
+        "separated if either leads; LMs that share a letter are not separated"
+    )
