@@ -9,6 +9,7 @@ from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels
 from recency.regression import crossed
 from recency.regression.predictors import Rows
+from recency.stats.crossed_samples import WITHOUT, deviations
 from tests.mixed.test_mixed_model import simulate
 
 FIXED = "time_ms ~ length + surprisal"
@@ -266,3 +267,28 @@ def test_samples_with_the_same_names_have_different_draws():
     assert not np.array_equal(first, second)
     other = crossed._Axis(sentence.factor, codes, codes, [*names[:-1], "last"])
     assert crossed._seeds((subject, other), (1, "d")) == [(1, "d")] * 2
+
+
+@pytest.mark.merge
+def test_the_error_of_a_finite_number_of_draws_is_estimated():
+    """As much as totals by other draws differ, and less for a difference of models with the same draws."""
+    rows = readings()
+    by_seed = [
+        [scores(formula, rows, seed=seed) for formula in (BOTH, f"{FIXED} + (1 | subject)")]
+        for seed in range(14)
+    ]
+    for choose in (
+        lambda full, base: full,
+        lambda full, base: full.assign(loglik=full.loglik - base.loglik),
+    ):
+        totals, errors = [], []
+        for full, base in by_seed:
+            frame = choose(full, base)
+            if frame is not full:
+                pairs = zip(full.attrs[WITHOUT], base.attrs[WITHOUT], strict=True)
+                frame.attrs = {WITHOUT: [a - b for a, b in pairs]}
+            totals.append(frame.loglik.sum())
+            errors.append(np.linalg.norm(deviations([frame])))
+        spread = np.std(totals, ddof=1)
+        assert 0.6 * spread < np.sqrt(np.mean(np.square(errors))) < 1.7 * spread
+    assert len(by_seed[0][0].attrs[WITHOUT]) == crossed.GROUPS

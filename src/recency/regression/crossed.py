@@ -37,6 +37,7 @@ from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared
 from recency.regression.inputs import Inputs, read_data
 from recency.regression.predictors import Rows, concatenate_rows
+from recency.stats.crossed_samples import WITHOUT
 
 FEWEST = 8
 """Smallest number of subjects or sentences that is resampled."""
@@ -45,6 +46,8 @@ ENOUGH = 1e-4
 FAILED = 0.1
 """Largest share of draws that may lack a finite likelihood."""
 COLUMNS = ("subject", "unit", "n", "loglik")
+GROUPS = 10
+"""Groups of draws, each of which is left out to estimate the error of a finite number of draws."""
 
 
 def main(
@@ -121,7 +124,8 @@ def scores(
     -------
     pandas.DataFrame
         A row per cell: subject, unit (a sentence's id, or the level of the formula's larger
-        factor), n (observations) and loglik (their log-likelihood, natural logarithm).
+        factor), n (observations) and loglik (their log-likelihood, natural logarithm). The
+        attribute `without_group` has the total of loglik without each group of draws.
 
     Raises
     ------
@@ -150,8 +154,10 @@ def scores(
     total, seen = _scored(cells, (a, b), draws, (seed, name), label)
     n = _by_unit(cells.n, a, b)
     where_a, where_b = np.nonzero(n)
+    total, seen = total[:, where_a, where_b], seen[:, where_a, where_b]
     with np.errstate(invalid="ignore"):
-        mean = (total / seen)[where_a, where_b]
+        mean = total.sum(0) / seen.sum(0)
+        without = (total.sum(0) - total) / (seen.sum(0) - seen)
     by_column = {
         "n": n[where_a, where_b].astype(np.int32),
         "loglik": mean,
@@ -164,19 +170,21 @@ def scores(
             f"{label or formula}: some subject's sentence was left out by none of {draws} draws; ask "
             "for more draws"
         )
-    return frame.sort_values(["subject", "unit"], ignore_index=True)
+    frame = frame.sort_values(["subject", "unit"], ignore_index=True)
+    frame.attrs[WITHOUT] = np.where(np.isfinite(without), without, mean).sum(1).tolist()
+    return frame
 
 
 def _scored(
     cells: Cells, axes: tuple[_Axis, _Axis], draws: int, seed: tuple[int, str], label: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return each pair of units' sum of scores over the draws, and its number of draws."""
+    """Return each pair of units' sum of scores over each group of draws, and its number of draws."""
     (a, b), seeds = axes, _seeds(axes, seed)
     try:
         start = cells.warm_start()
     except np.linalg.LinAlgError as reason:
         raise NotCrossed(f"{label}: the model has no finite likelihood: {reason}") from None
-    total, seen = np.zeros((2, len(a.names), len(b.names)))
+    total, seen = np.zeros((2, min(GROUPS, draws), len(a.names), len(b.names)))
     shown, failed = progress(draws, label, "draws"), 0
     for number in range(draws):
         times = [
@@ -189,11 +197,11 @@ def _scored(
             continue
         try:
             fit = cells.fit(*inside, start, ENOUGH)
-            total += _by_unit(score(cells, fit, outside), a, b)
+            total[number % GROUPS] += _by_unit(score(cells, fit, outside), a, b)
         except np.linalg.LinAlgError:
             failed += 1
             continue
-        seen += np.outer(times[0] == 0, times[1] == 0)
+        seen[number % GROUPS] += np.outer(times[0] == 0, times[1] == 0)
         shown.update(number + 1)
     if failed > FAILED * draws:
         raise NotCrossed(

@@ -36,6 +36,8 @@ BY = "crossed"
 """Value of `by` for these intervals; others are by subject or by sentence."""
 DRAWN = 20_000
 """Simulated values, where a quantile has no closed form."""
+WITHOUT = "without_group"
+"""Attribute of a table of cells: its total without each of some groups of draws."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ class Scores:
         S - 1; for a difference of two LMs that both have several seeds, the smaller S - 1.
     texts
         By sample: the text of each sentence, as a number from 0 (sentences,).
+    draws
+        By dataset, whose models share their draws: deviations (groups of draws,) whose norm is the
+        standard error that is due to the number of draws.
     """
 
     value: float
@@ -65,6 +70,7 @@ class Scores:
     seeds: np.ndarray | float = 0.0
     freedom: int = 0
     texts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    draws: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __add__(self, other: Scores) -> Scores:
         return self._with(other, 1, self.n + other.n)
@@ -73,27 +79,32 @@ class Scores:
         return self._with(other, -1, self.n)
 
     def __mul__(self, factor: float) -> Scores:
-        cells = {name: factor * values for name, values in self.cells.items()}
-        return Scores(
-            factor * self.value, self.n, cells, factor * self.seeds, self.freedom, self.texts
+        cells, draws = (
+            {name: factor * values for name, values in parts.items()}
+            for parts in (self.cells, self.draws)
         )
+        seeds = factor * self.seeds
+        return Scores(factor * self.value, self.n, cells, seeds, self.freedom, self.texts, draws)
 
     def _with(self, other: Scores, sign: int, n: int) -> Scores:
-        cells = dict(self.cells)
-        for name, values in other.cells.items():
-            cells[name] = cells[name] + sign * values if name in cells else sign * values
+        cells, draws = dict(self.cells), dict(self.draws)
+        for mine, theirs in ((cells, other.cells), (draws, other.draws)):
+            for name, values in theirs.items():
+                mine[name] = mine[name] + sign * values if name in mine else sign * values
         freedom = min(filter(None, (self.freedom, other.freedom)), default=0)
         seeds = self.seeds + sign * other.seeds
         texts = {**self.texts, **other.texts}
-        return Scores(self.value + sign * other.value, n, cells, seeds, freedom, texts)
+        return Scores(self.value + sign * other.value, n, cells, seeds, freedom, texts, draws)
 
     def sampling(self) -> tuple[float, float]:
-        """Return the standard error by subjects and sentences, and its degrees of freedom."""
+        """Return the standard error by subjects, sentences and draws, and its degrees of freedom."""
         parts = [clustered(values, self.texts.get(sample)) for sample, values in self.cells.items()]
-        variance = sum(part[0] for part in parts)
+        drawn = [(float(d @ d), len(d) - 1) for d in self.draws.values()]
+        variance = sum(part[0] for part in parts) + sum(v for v, _ in drawn)
         if not variance > 0:
             return math.sqrt(variance), math.inf
-        spread = sum(v**2 / df for _, *ways in parts for v, df in ways if v)
+        ways = [way for _, *both in parts for way in both] + drawn
+        spread = sum(v**2 / df for v, df in ways if v)
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
     def p(self) -> float:
@@ -268,6 +279,19 @@ def _by_unit(values: np.ndarray, texts: np.ndarray | None) -> np.ndarray:
     return values if texts is None else of_texts(values, texts)
 
 
+def deviations(frames: Sequence[pd.DataFrame]) -> np.ndarray:
+    """Return the jackknife's deviations (groups of draws,) of the mean total of a dataset's tables.
+
+    Their norm is the standard error due to the number of draws (Efron & Tibshirani 1997), of tables
+    that share their draws; empty if these are unknown.
+    """
+    without = [frame.attrs.get(WITHOUT, ()) for frame in frames]
+    if any(len(totals) != len(without[0]) for totals in without) or len(without[0]) < 2:
+        return np.zeros(0)
+    mean = np.mean(without, axis=0)
+    return (mean - mean.mean()) * math.sqrt(1 - 1 / len(mean))
+
+
 @dataclass
 class Tables:
     """Scored cells of several LMs and responses, collected into `Scores`.
@@ -316,8 +340,10 @@ class Tables:
             observations = int(next(iter(seeds.values()))["n"].sum())
             sample = self.samples[key]
             of_sample = {sample: texts[sample]} if sample in texts else {}
+            drawn = deviations(list(seeds.values()))
+            draws = {key[1][0]: drawn} if len(drawn) else {}
             result[key] = Scores(
-                math.fsum(values) / S, observations, {sample: cells}, apart, S - 1, of_sample
+                math.fsum(values) / S, observations, {sample: cells}, apart, S - 1, of_sample, draws
             )
         return result
 

@@ -25,7 +25,7 @@ from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
 from recency.files import atomic
 from recency.regression.designs import FEWEST_LEVELS
-from recency.stats.crossed_samples import Scores, Tables
+from recency.stats.crossed_samples import WITHOUT, Scores, Tables
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
 RESCALED = [f"{name}_rescaled" for name, endpoint in ENDPOINTS.items() if endpoint.rescaled]
@@ -249,7 +249,10 @@ def crossed_parts(full: File, base: File) -> pd.DataFrame:
     names = ["subject", "unit", "n"]
     _check_same(with_lm, without_lm, names, full, base)
     parts = with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
-    return parts.rename(columns={"unit": "sentence"})
+    parts = parts.rename(columns={"unit": "sentence"})
+    without = [np.array(table.attrs.get(WITHOUT, ())) for table in (with_lm, without_lm)]
+    parts.attrs = {WITHOUT: (without[0] - without[1]).tolist()} if all(map(len, without)) else {}
+    return parts
 
 
 def _check_same(

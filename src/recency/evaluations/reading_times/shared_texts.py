@@ -51,7 +51,9 @@ class Places:
         if sentence.isna().any():
             sentence, text = by_item, by_item
         subject = f"{dataset}\t" + cells["subject"].astype(str)
-        return cells.assign(subject=subject, sentence=sentence, text=text)
+        placed = cells.assign(subject=subject, sentence=sentence, text=text)
+        placed.attrs = dict(cells.attrs)
+        return placed
 
 
 class _Groups:
