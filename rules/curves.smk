@@ -8,6 +8,7 @@ rule learning_curves:
         surprisal=lambda wildcards: regressions.surprisals(study, wildcards.experiment),
     output:
         "<results>/experiments/{experiment}/curves.csv",
+        matched="<results>/experiments/{experiment}/curves_matched.csv",
     log:
         "<logs>/learning_curves/{experiment}.log",
     conda:

@@ -170,6 +170,24 @@ def test_perplexity_is_per_word_where_an_lm_has_tokens_of_its_own(tmp_path):
             assert values == pytest.approx([bits] * len(some))
 
 
+def test_equal_perplexities_compare_the_last_steps(three, tmp_path):
+    """These LMs have the same perplexity after each step, so that the row is that of the last one."""
+    arguments, path = three
+    points.main(tmp_path / "c.csv", **arguments, matched=tmp_path / "m.csv", replicates=500, seed=3)
+    rows, found = pd.read_csv(tmp_path / "m.csv"), read(path)
+    assert list(rows.lm) == ["mix", "dVM"] and set(rows.against) == {"Pythia"}
+    last = found[
+        (found.quantity == "delta_loglik") & (found.step == 500) & (found.dataset == "all")
+    ]
+    for row in rows.itertuples():
+        mine = last[last.lm == row.lm].iloc[0]
+        assert [row.step, row.step_against, row.seeds] == [500, 500, 3]
+        assert row.difference == pytest.approx(mine.over_baseline)
+        assert [row.low, row.high] == pytest.approx(
+            [mine.low_over_baseline, mine.high_over_baseline]
+        )
+
+
 def test_the_sum_and_what_did_not_converge(one):
     found = read(one[1])
     fits = found[found.quantity == "delta_loglik"]

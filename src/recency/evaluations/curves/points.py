@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from recency.evaluations.curves.matched import matched as compare
 from recency.evaluations.minimal_pairs import accuracy
 from recency.evaluations.reading_times import delta_loglik
 from recency.evaluations.reading_times.intervals import ALL, Sums
@@ -49,6 +50,7 @@ def main(
     pairs: File | None = None,
     scores: Sequence[File] = (),
     attention: Sequence[File] = (),
+    matched: File | None = None,
     replicates: int = 10_000,
     seed: int = 0,
 ) -> None:
@@ -64,7 +66,8 @@ def main(
     "all": over all words), accuracy (percent of minimal pairs), mean_distance (tokens, mean over
     heads; measure "layer n" or "all"). over_baseline is the difference from the baseline at the
     same step and seed, over_last the difference from the LM's last step, with an interval that
-    holds simultaneously for all steps.
+    holds simultaneously for all steps. `matched` gets the comparisons at the same perplexity
+    (recency.evaluations.curves.matched).
     """
     about = {point["lm"]: point for point in points}
     baseline = about[points[0]["baseline"]]["of"] if points else ""
@@ -79,10 +82,12 @@ def main(
         rows.extend(_rows(quantity, response, curves, tokens, baseline, **more))
 
     failed = _unconverged(cells, full, base, about)
+    whole: Curves = {}
     for response, curves in _fits(
         cells, full_observations, base_observations, about, replicates, seed
     ):
         add("delta_loglik", response, curves, failed=failed)
+        whole = curves if response[0] == ALL else whole
     unit, perplexities = _perplexities(surprisal, about, further)
     for dataset, curves in perplexities.items():
         add("perplexity", (dataset, unit, ""), curves, power=2.0)
@@ -91,6 +96,9 @@ def main(
     for layer, curves in _distances(attention, points, further).items():
         add("mean_distance", ("", layer, ""), curves)
     write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
+    if matched is not None:
+        baselines = {point["of"]: about[point["baseline"]]["of"] for point in points}
+        write_csv(matched, compare(whole, perplexities.get(ALL, {}), baselines, unit))
 
 
 def _rows(

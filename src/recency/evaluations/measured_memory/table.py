@@ -1,4 +1,4 @@
-"""Measured half-life of each LM's memory."""
+"""Half-life of the decline of each LM's measured memory."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from recency.figures.paths import Files
 from recency.figures.tables import Table
 
 PRODUCT = {
-    "makes": {"out": ("table_measured_memory", "Half-lives of the LMs' memories")},
+    "makes": {"out": ("table_measured_memory", "Slope of decline: half-lives")},
     "reads": ["memories"],
     "settings": ["lms=variants"],
 }
@@ -67,7 +67,7 @@ def layout(memories: dict[str, Memory], lms: list[LM]) -> Table:
         floor = "–" if np.isnan(memory.floor) else f"{memory.floor:.3f}"
         row = [lm.label, f"{memory.effect[0]:.2f}", interval(memory), floor]
         rows.append([*row, half_within(memory), f"{memory.replacements:,}"])
-    return Table("Measured memory", header, rows, NOTES)
+    return Table("Slope of decline", header, rows, NOTES)
 
 
 def main(*, memories: Files, out: Files, lms: Described) -> None:
