@@ -29,7 +29,7 @@ FINDINGS = {
     "mixed-inference": (("mixed-inference", "no-bias"), ("ALiBi-mix-I", "Pythia")),
     "slope-1-inference": (("slope-1-inference", "no-bias"), ("ALiBi-1-I", "Pythia")),
 }
-#: What the paper says of each.
+#: Statements of the paper on each.
 SAID = {
     "mixed": '"attains a better ΔLogLik than the baseline LM" (mixed slopes in training, 5.2)',
     "slope-1": 'slope 1 in training "performed better than the baseline LM" (6.2)',

@@ -1,5 +1,7 @@
 """Information beyond the last words: texts whose dependence is known, and networks whose memory is limited."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,7 +84,7 @@ def test_the_information_of_a_known_dependence():
 def test_less_context_is_less_memory():
     """Readers of the last 3, 6 and 50 words are in this order at each k, though the last decline alike."""
     by_memory = [beyond(knowing(memory)).bits[[1, 2, 3, 5, 10]] for memory in (3, 6, 50)]
-    for shorter, longer in zip(by_memory, by_memory[1:]):
+    for shorter, longer in itertools.pairwise(by_memory):
         assert (shorter <= longer).all()
     assert by_memory[0].sum() < by_memory[1].sum()
 

@@ -135,8 +135,10 @@ def test_a_small_lead_that_is_certain():
             "tested on held-out data): it predicts better, by less than 10 nats, the smallest effect of "
             "interest."
         ),
-        "Against no bias: ALiBi-1-TI predicts better, by less than 10 nats; a lead of 10 nats or more is "
-        "ruled out for ALiBi-4-TI; ALiBi-4-TI predicts worse.",
+        (
+            "Against no bias: ALiBi-1-TI predicts better, by less than 10 nats; a lead of 10 nats or more is "
+            "ruled out for ALiBi-4-TI; ALiBi-4-TI predicts worse."
+        ),
     ]
     assert known.claim("one", "base") == "leads by less"
     assert known.claim("base", "one") == "ruled out"
@@ -163,8 +165,10 @@ def test_better_than_the_baseline_and_tied():
             "held-out data): it predicts better."
         ),
         "ALiBi-1-TI is not separated from ALiBi-4-TI.",
-        "Against no bias: ALiBi-1-TI and ALiBi-4-TI predict better; a lead of 10 nats or more is ruled out "
-        "for dVM-TI; dVM-TI predicts worse.",
+        (
+            "Against no bias: ALiBi-1-TI and ALiBi-4-TI predict better; a lead of 10 nats or more is ruled out "
+            "for dVM-TI; dVM-TI predicts worse."
+        ),
         POWER + SMALLEST,
         "The readers of UCL FP are simulated.",
     ]

@@ -1,4 +1,4 @@
-"""The losses of a training for TensorBoard, beside its training.csv."""
+"""Writer of a training's losses for TensorBoard, in addition to training.csv."""
 
 from collections.abc import Callable
 from pathlib import Path
