@@ -93,10 +93,12 @@ def write_intervals(path: Path, lms: list[str], responses: list[str], skip=()) -
             row |= {"delta_loglik": delta, "low": delta - reach, "high": delta + reach}
             row |= {"by": "sentence" if b else "subject", "se": reach / 2, "n": 1000}
             both = {"low_all": delta - 20, "high_all": delta + 20}
-            row |= dict.fromkeys(("share", "share_low", "share_high"), np.nan)
-            if b and label == "Total" and "Pythia" in here:
-                shares = np.array([delta, delta - 20, delta + 20]) / value["Pythia"]
-                row |= dict(zip(("share", "share_low", "share_high"), shares, strict=True))
+            whole = value.get("Pythia", np.nan)
+            both |= {
+                "share": delta / whole,
+                "share_low": (delta - 20) / whole,
+                "share_high": (delta + 20) / whole,
+            }
             rows.append(row | (both if b and label == "Total" else dict.fromkeys(both, np.nan)))
     columns = None if rows else intervals.COLUMNS
     pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
