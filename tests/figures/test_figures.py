@@ -57,18 +57,8 @@ def write_delta(path: Path, lms: list[str], responses: list[str], skip=(), uncon
         }
         for a in lms for r in responses if (a, r) not in skip
     ]  # fmt: skip
-    columns = [
-        "lm",
-        "label",
-        "dataset",
-        "measure",
-        "design",
-        "base",
-        "endpoint",
-        "delta_loglik",
-        "n",
-        "converged",
-    ]
+    columns = ["lm", "label", "dataset", "measure", "design", "base", "endpoint", "delta_loglik"]
+    columns += ["n", "converged"]
     pd.DataFrame(rows, columns=None if rows else columns).to_csv(path, index=False)
     return path
 

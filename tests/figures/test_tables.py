@@ -390,13 +390,7 @@ def test_captions_render(caption):
         page = docutils.publish_parts(text, writer="html", settings_overrides=strict)["html_body"]
         assert "{" not in page and "undefined" not in page.lower()
     if caption.stem == "workflow":
-        said = [
-            "Made up",
-            "are simulated",
-            "UCL is not in the mirror",
-            "BLiMP is not here",
-            "1,000",
-        ]
-        for text in (*said, "Networks are small.", "2 language models, baseline no bias"):
+        said = ("Made up", "are simulated", "UCL is not in the mirror", "BLiMP is not here")
+        for text in (*said, "1,000", "Networks are small.", "2 language models, baseline no bias"):
             assert text in page
         assert "Experiment 3" not in page  # which the run did not select
