@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from recency.endpoints import WITHOUT_GROUP
 from recency.mixed.fitting import fit_model
 from recency.mixed.formula import column, parse
 from recency.mixed.levels import Levels
@@ -285,10 +286,10 @@ def test_the_error_of_a_finite_number_of_draws_is_estimated():
         for full, base in by_seed:
             frame = choose(full, base)
             if frame is not full:
-                pairs = zip(full.attrs[WITHOUT], base.attrs[WITHOUT], strict=True)
+                pairs = zip(full.attrs[WITHOUT_GROUP], base.attrs[WITHOUT_GROUP], strict=True)
                 frame.attrs = {WITHOUT: [a - b for a, b in pairs]}
             totals.append(frame.loglik.sum())
             errors.append(np.linalg.norm(deviations([frame])))
         spread = np.std(totals, ddof=1)
         assert 0.6 * spread < np.sqrt(np.mean(np.square(errors))) < 1.7 * spread
-    assert len(by_seed[0][0].attrs[WITHOUT]) == crossed.GROUPS
+    assert len(by_seed[0][0].attrs[WITHOUT_GROUP]) == crossed.GROUPS

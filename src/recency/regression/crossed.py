@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recency.endpoints import DRAWS
+from recency.endpoints import DRAWS, WITHOUT_GROUP
 from recency.files import atomic
 from recency.mixed.cells import Cells, Fit
 from recency.mixed.factors import Factor
@@ -37,7 +37,6 @@ from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared
 from recency.regression.inputs import Inputs, read_data
 from recency.regression.predictors import Rows, concatenate_rows
-from recency.stats.crossed_samples import WITHOUT
 
 FEWEST = 8
 """Smallest number of subjects or sentences that is resampled."""
@@ -171,7 +170,7 @@ def scores(
             "for more draws"
         )
     frame = frame.sort_values(["subject", "unit"], ignore_index=True)
-    frame.attrs[WITHOUT] = np.where(np.isfinite(without), without, mean).sum(1).tolist()
+    frame.attrs[WITHOUT_GROUP] = np.where(np.isfinite(without), without, mean).sum(1).tolist()
     return frame
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE
+from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, WITHOUT_GROUP
 from recency.errors import InputError
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
@@ -250,7 +250,7 @@ def crossed_parts(full: File, base: File) -> pd.DataFrame:
     _check_same(with_lm, without_lm, names, full, base)
     parts = with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
     parts = parts.rename(columns={"unit": "sentence"})
-    without = [np.array(table.attrs.get(WITHOUT, ())) for table in (with_lm, without_lm)]
+    without = [np.array(table.attrs.get(WITHOUT_GROUP, ())) for table in (with_lm, without_lm)]
     parts.attrs = {WITHOUT: (without[0] - without[1]).tolist()} if all(map(len, without)) else {}
     return parts
 
