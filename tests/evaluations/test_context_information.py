@@ -91,7 +91,7 @@ def test_less_context_is_less_memory():
 
 @pytest.mark.parametrize("width", [4, 14])
 def test_a_network_with_a_window_takes_nothing_from_beyond_it(width):
-    """Two layers of a window of w tokens see 2 (w - 1) tokens back: what is before is worth nothing."""
+    """Two layers of a window of w tokens see 2 (w - 1) tokens back: earlier words are worth nothing."""
     bias = {"form": "window", "width": width, "layers": "all"}
     model = Model(architectures.new(TINY, bias, 512, 0).eval(), byte_tokenizer())
     texts = score.contexts(repeating(items=2, length=60), 12, 20, 1)

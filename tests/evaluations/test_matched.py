@@ -78,10 +78,11 @@ def test_a_curve_that_begins_below_that_perplexity_has_no_value():
 
 def test_several_lms_have_simultaneous_intervals_and_a_table(tmp_path):
     bits = BITS | {"third": (8.0, 6.5, 5.5), "fourth": (5.9, 5.5, 5.0)}
+    bits["fifth"] = bits["fourth"]
     fits, texts = curves(bits=bits)
     baselines = dict.fromkeys(bits, "base")
     rows = matched.matched(fits, texts, baselines).set_index("lm")
-    assert list(rows.index) == ["better", "third", "fourth"]
+    assert list(rows.index) == ["better", "third", "fourth", "fifth"]
     for lm in ("better", "third"):
         assert rows.low_all[lm] < rows.low[lm] and rows.high[lm] < rows.high_all[lm]
     rows.reset_index().to_csv(tmp_path / "m.csv", index=False)
@@ -92,9 +93,12 @@ def test_several_lms_have_simultaneous_intervals_and_a_table(tmp_path):
         matched=tmp_path / "m.csv", out=[tmp_path / "t.csv", tmp_path / "t.html"], lms=lms
     )
     written = pd.read_csv(tmp_path / "t.csv")
-    assert list(written.label) == ["BETTER", "THIRD", "FOURTH"] and set(written.against_label) == {
-        "BASE"
-    }
+    assert list(written.label) == ["BETTER", "THIRD", "FOURTH", "FIFTH"] and set(
+        written.against_label
+    ) == {"BASE"}
+    rows_of = table_matched.layout(written, "token").rows
+    assert {len(row) for row in rows_of} == {8}
+    assert [row[3].text for row in rows_of[2:]] == ["\N{EN DASH}"] * 2
     html = (tmp_path / "t.html").read_text()
     assert "FOURTH" in html and "begins below" in html
     assert isinstance(fits["base", 8], Draws)

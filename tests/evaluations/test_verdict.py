@@ -10,7 +10,7 @@ import pytest
 
 from recency.evaluations.reading_times import evidence as evidences
 from recency.evaluations.reading_times import verdict
-from recency.evaluations.reading_times.verdict_sentences import listed, sentences, write_p
+from recency.evaluations.reading_times.verdict_sentences import join_names, sentences, write_p
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.intervals import Interval, Intervals
 from recency.stats import detection
@@ -300,7 +300,7 @@ def test_p_is_written_as_in_text(p, text):
 
 
 def test_names_are_listed():
-    assert [listed(list("abc"[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [join_names(list("abc"[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
 
 
 def test_the_answer_as_data():

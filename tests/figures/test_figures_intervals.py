@@ -24,6 +24,7 @@ def test_differences_stand_about_the_baseline_at_zero(tmp_path):
     result = read(tmp_path, SIX, TWO)
     with style.use():
         figure = figure_delta_loglik.bars(result, known(tmp_path, result), "Pythia")
+        said = words(texts(figure)).replace("\n", " ")
     totals, differences = figure.axes
     (dashed,) = (line for line in differences.lines if line.is_dashed())
     assert list(dashed.get_xdata()) == [0, 0] and dashed.get_color() == encoding.BASELINE
@@ -31,6 +32,7 @@ def test_differences_stand_about_the_baseline_at_zero(tmp_path):
     assert np.allclose(own["Pythia"][0], [93.1, 153.1]) and "Pythia" not in paired
     assert np.allclose(paired["ALiBi-mix-TI"][0], [34.0, 74.0])
     assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
+    assert "of differences simultaneous for all 15 pairs" in said
 
 
 def test_names_stand_at_their_own_bars_when_groups_change_the_order(tmp_path):

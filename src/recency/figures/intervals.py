@@ -179,9 +179,9 @@ def of_totals(
 
 
 def simultaneous(intervals: Intervals) -> str:
-    """Return a note on the intervals of totals, "" where no more than one pair has one."""
+    """Return a note on the intervals of totals' differences, "" where no more than one pair has one."""
     pairs = len(intervals.pairs)
-    return f"those of totals simultaneous for all {pairs} pairs of LMs, " if pairs > 1 else ""
+    return f"simultaneous for all {pairs} pairs of LMs, " if pairs > 1 else ""
 
 
 def made_by(intervals: Intervals) -> str:
@@ -217,10 +217,10 @@ def over_baseline(seeds: pd.DataFrame, lm: str, baseline: str, label: str) -> li
     return (values - other).dropna().tolist()
 
 
-def explained(intervals: Intervals, baseline: str | None) -> str:
-    """Return a note on the lines through the points."""
+def explained(intervals: Intervals, baseline: str | None, of_totals: bool = True) -> str:
+    """Return a note on the lines through the points, which are totals or responses."""
     how = made_by(intervals)
     if intervals.paired and baseline:
-        totals = simultaneous(intervals)
-        return f"lines: 95 % intervals of the difference from {baseline}, {totals}{how}"
+        many = simultaneous(intervals) if of_totals else "each by itself, "
+        return f"lines: 95 % intervals of the difference from {baseline}, {many}{how}"
     return f"lines: 95 % intervals, {how}"

@@ -17,16 +17,8 @@ Point = tuple[str, int]
 """LM and step."""
 COLUMNS = [
     *("lm", "against", "perplexity", "unit", "step", "step_against", "seeds"),
-    *(
-        "delta_loglik",
-        "delta_loglik_against",
-        "difference",
-        "low",
-        "high",
-        "low_all",
-        "high_all",
-        "by",
-    ),
+    *("delta_loglik", "delta_loglik_against", "difference"),
+    *("low", "high", "low_all", "high_all", "by"),
 ]
 
 
@@ -103,15 +95,9 @@ def _at(
         return None
     first, second = steps[place - 1], steps[place]
     share = (target - values[place - 1]) / (values[place] - values[place - 1])
-    at = _mixed(fits[lm, first], fits[lm, second], share)
+    at, text = (of[lm, first] * (1 - share) + of[lm, second] * share for of in (fits, bits))
     slope = (fits[lm, second].value - fits[lm, first].value) / (values[place] - values[place - 1])
-    text = _mixed(bits[lm, first], bits[lm, second], share)
     # The seeds' perplexities differ from their mean there, each by its own; so does ΔLogLik, by the slope.
     same = dict.fromkeys(at.drawn, 0.0)
     moved = Draws(0.0, 0, same, -slope * text.seeds, -slope * text.noise, text.freedom)
     return first + share * (second - first), at + moved
-
-
-def _mixed(first: Draws, second: Draws, share: float) -> Draws:
-    mixed = first * (1 - share) + second * share
-    return Draws(mixed.value, first.n, mixed.drawn, mixed.seeds, mixed.noise, mixed.freedom)

@@ -24,31 +24,15 @@ def layout(rows, unit: str) -> Table:
         known = math.isfinite(row.difference)
         below = (style.interval(row.low_all, row.high_all, nats),)
         sure = row.low_all > 0 or row.high_all < 0
-        steps = [
-            f"{step:,.0f}" if known else "\N{EN DASH}" for step in (row.step, row.step_against)
-        ]
-        values = [style.number(value) if known else "\N{EN DASH}" for value in (row.delta_loglik, row.delta_loglik_against)]  # fmt: skip
+        cells = ["\N{EN DASH}"] * 4
+        if known:
+            cells = [f"{step:,.0f}" for step in (row.step, row.step_against)]
+            cells += [style.number(v) for v in (row.delta_loglik, row.delta_loglik_against)]
         difference = Cell(style.signed(row.difference), below if known else (), bold=bool(sure))
-        grid.append(
-            [
-                row.label,
-                row.against_label,
-                style.number(row.perplexity),
-                *steps,
-                *values,
-                difference,
-            ]
-        )
-    heads = [
-        "LM",
-        "Baseline",
-        f"Perplexity per {unit}",
-        "Step",
-        "Baseline's",
-        "ΔLogLik",
-        "Baseline's",
-        "Difference",
-    ]
+        first = [row.label, row.against_label, style.number(row.perplexity)]
+        grid.append([*first, *cells, difference])
+    heads = ["LM", "Baseline", f"Perplexity per {unit}", "Step", "Baseline's"]
+    heads += ["ΔLogLik", "Baseline's", "Difference"]
     simultaneous = f", simultaneous for {len(rows)} LMs" if len(rows) > 1 else ""
     notes = [
         (

@@ -26,6 +26,7 @@ from recency.figures.intervals import (
     explained,
     made_by,
     over_baseline,
+    simultaneous,
 )
 from recency.figures.paths import File, Files
 
@@ -149,7 +150,8 @@ def bars(
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if compared else []
     key(figure, result.lms, "bars", dashed)
     size = result.observations[result.summed].sum()
-    how = f"lines: 95 % intervals, {made_by(bounds)}"
+    together = simultaneous(bounds) if compared else ""
+    how = f"lines: 95 % intervals, {together and f'of differences {together}'}{made_by(bounds)}"
     if seeds is not None and len(seeds):
         how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
     explanation = f"{result.summed_over} ({size:,} observations); {result.note(how)}"
@@ -265,7 +267,7 @@ def panels(
         axes.set_xlabel("ΔLogLik (nats)")
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else []
     key(figure, result.lms, "dots", dashed)
-    how = explained(bounds, baseline_lm and baseline_lm.label)
+    how = explained(bounds, baseline_lm and baseline_lm.label, of_totals=False)
     style.notes(figure, [result.note(how), *sentences(result, lost, totals=False)])
     return figure
 

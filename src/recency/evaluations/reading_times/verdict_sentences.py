@@ -20,7 +20,7 @@ def write_p(p: float) -> str:
     return "= 1" if text == "1.00" else f"= {text.removeprefix('0')}"
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names for text: "A", "A and B", "A, B and C"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
@@ -185,7 +185,7 @@ def _separation(evidence: Evidence) -> list[str]:
     tied = [labels[lm] for lm in others if not evidence.separated(best, lm)]
     if not tied:
         return []
-    names = listed(tied) if len(tied) < len(others) else "any other LM"
+    names = join_names(tied) if len(tied) < len(others) else "any other LM"
     return [f"{labels[best]} is not separated from {names}."]
 
 
@@ -208,11 +208,11 @@ def _against_baseline(evidence: Evidence) -> list[str]:
         names = [labels[lm] for lm in others if judged[lm] == claim]
         whole = len(names) == len(others) > 2
         if names:
-            named = f"all {len(names)} other LMs" if whole else listed(names)
+            named = f"all {len(names)} other LMs" if whole else join_names(names)
             parts.append(text.format(named, "s" * (len(names) == 1)))
     worse = [labels[lm] for lm in others if claims.leads(*evidence.bounds(reference, lm))]
     if worse:
-        parts.append(f"{listed(worse)} predict{'s' * (len(worse) == 1)} worse")
+        parts.append(f"{join_names(worse)} predict{'s' * (len(worse) == 1)} worse")
     return [f"Against {labels[reference]}: {'; '.join(parts)}."]
 
 
@@ -263,7 +263,7 @@ def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
         return []
     if len(simulated) == len(result.responses):
         return ["All of these readers are simulated."]
-    return [f"The readers of {listed(simulated)} are simulated."]
+    return [f"The readers of {join_names(simulated)} are simulated."]
 
 
 def rule(evidence: Evidence) -> str:
