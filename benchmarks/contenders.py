@@ -261,8 +261,18 @@ def contenders(precision: str, device: str, sizes: tuple) -> dict:
         "lce": lambda: Loop(recipe, device, torch_loss=True),
         "trainer": lambda: ByTrainer(recipe, device),
     }
-    try:
-        import accelerate  # noqa: F401
-    except ImportError:
-        del made["trainer"]
-    return made
+    return {name: make for name, make in made.items() if name not in absent()}
+
+
+def absent() -> dict[str, str]:
+    """Return the contenders that can't run here → why."""
+    import importlib.util
+
+    from torch import nn
+
+    reasons = {}
+    if importlib.util.find_spec("accelerate") is None:
+        reasons["trainer"] = "accelerate is not installed"
+    if not hasattr(nn, "LinearCrossEntropyOptions"):
+        reasons["lce"] = "this PyTorch has no linear_cross_entropy"
+    return reasons

@@ -1,23 +1,21 @@
 """What a GPU does in twelve minutes: tests, costs per operation, training against its peers, two LMs.
 
-python benchmarks/gpu_rehearsal.py [--minutes 12] [--device cuda|cpu] [--folder DIR]
+python benchmarks/gpu_rehearsal.py [--minutes 12] [--device cuda|cpu] [--folder DIR] [--only PART …]
 python benchmarks/gpu_rehearsal.py --update FILE
-python benchmarks/gpu_rehearsal.py --check
 
 Each part is a process of its own, with a share of the time; it is told to end shortly before that is over, and a
 training saves its state then. A part that fails is reported, and the next begins. Results are written after each part, to
-`gpu_rehearsal.<GPU>.json` and `train.<GPU>.json` in the folder (default: benchmarks/results).
+`gpu_rehearsal.<GPU>.json` and `train.<GPU>.json` in the folder (default: benchmarks/results). `--only` divides the
+time among some parts, and keeps what is stored of the others, and costs that were measured.
 
-costs  Seconds per operation of training in bf16 and fp32, narrow (the paper's network) and wide (GPT-2 small's
-       shape), of scoring words and of fine-tuning, counted as the cost model does: for its GPU column.
+costs  Seconds per operation of training, narrow (the paper's network) in bf16 and fp32, and wide (GPT-2 small's
+       shape) in bf16; of scoring words; and of fine-tuning, which is wide and in fp32: counted as the cost model
+       does, for its GPU column.
 tests  Those that need a GPU.
 train  benchmarks/train.py: transformers' Trainer and plain loops against ours.
 no_bias, mixed_slopes  The open study's trainings at `scale=gpu`, as far as they get. Their text is read from
        $RECENCY_MIRROR (default: what is beside the project) or the internet.
 
-`--check` needs no GPU but a CUDA build of PyTorch: forward passes and losses of both LMs in both precisions run on
-a GPU that PyTorch only pretends (FakeTensorMode, graphs traced and not compiled), which shows wrong shapes, types
-and devices. Backward passes and kernels can't be checked so: autograd's engine and Triton's compiler ask the driver.
 `--update` rewrites the cost model's GPU column from a stored result, all of whose costs were measured.
 With `--device cpu` everything is small and only the script itself is rehearsed. The last line is one JSON object.
 """
@@ -44,7 +42,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "tests")
 from result import keep, processor
 
 #: Part → its share of the time.
-SHARES = {"costs": 0.3, "tests": 0.15, "train": 0.2, "no_bias": 0.2, "mixed_slopes": 0.15}
+SHARES = {"costs": 0.25, "tests": 0.2, "train": 0.25, "no_bias": 0.15, "mixed_slopes": 0.15}
 #: Seconds that a part has to end after it was told to.
 GRACE = 20
 #: Files with tests that are skipped without a GPU.
@@ -174,19 +172,23 @@ def costs(device: str, folder: Path) -> Iterator[tuple[str, Callable[[], float]]
     yield "training.narrow.bf16", partial(training_cost, PAPER | few, "bf16", device)
     yield "reading", partial(reading_cost, device)
     yield "fine_tuning", partial(fine_tuning_cost, device, folder)
-    for name, shape, precision in (
-        ("wide", WIDE, "bf16"),
-        ("narrow", PAPER, "fp32"),
-        ("wide", WIDE, "fp32"),
-    ):
+    for name, shape, precision in (("wide", WIDE, "bf16"), ("narrow", PAPER, "fp32")):
         yield f"training.{name}.{precision}", partial(training_cost, shape | few, precision, device)
 
 
 def store_costs(device: str, out: Path) -> bool:
-    """Write each cost as soon as it is measured; report those that fail, and return whether any did."""
-    found, failed = {}, False
+    """Write each cost that `out` lacks as soon as it is measured; report those that fail.
+
+    Returns
+    -------
+    bool
+        Whether any failed.
+    """
+    found, failed = json.loads(out.read_text()) if out.exists() else {}, False
     with tempfile.TemporaryDirectory() as scratch:
         for name, measure in costs(device, Path(scratch)):
+            if name in found:
+                continue
             try:
                 found[name] = measure()
             except Exception:  # noqa: BLE001 - one failed cost leaves the others
@@ -205,12 +207,14 @@ def update(model: str, result: dict) -> str:
     if result["device"] != "cuda":
         raise SystemExit("this result is of a CPU: it says nothing about a GPU")
     found = result["metrics"]
-    names = [f"training.{s}.{p}" for s in ("narrow", "wide") for p in ("fp32", "bf16")]
+    names = [f"training.{kind}" for kind in ("narrow.fp32", "narrow.bf16", "wide.bf16")]
     names += ["reading", "fine_tuning"]
     if missing := [name for name in names if f"{COST}{name}" not in found]:
         raise SystemExit(f"not measured: {', '.join(missing)}; repeat with more --minutes")
     cost = {name: found[f"{COST}{name}"] for name in names}
-    wide = max(cost["training.wide.fp32"], cost["fine_tuning"])
+    # A whole training is slower than its steps: kernels are compiled, and losses validated.
+    whole = [found[key] for part in LMS if (key := f"{COST}training.{part}") in found]
+    narrow = max(cost["training.narrow.bf16"], *whole)
 
     def written(seconds: float) -> str:
         rate = 1 / seconds
@@ -218,8 +222,8 @@ def update(model: str, result: dict) -> str:
         return f"1 / {math.floor(rate / unit) * unit:.1e}".replace("e+", "e")
 
     columns = {
-        "fp32": (cost["training.narrow.fp32"], wide),
-        "bf16": (cost["training.narrow.bf16"], cost["training.wide.bf16"]),
+        "fp32": (cost["training.narrow.fp32"], cost["fine_tuning"]),
+        "bf16": (narrow, cost["training.wide.bf16"]),
     }
     pairs = (f'"{name}": ({", ".join(map(written, pair))})' for name, pair in columns.items())
     lines = {
@@ -235,59 +239,6 @@ def update(model: str, result: dict) -> str:
     return model
 
 
-def check() -> None:
-    """Run forward passes and losses on a GPU that is not there.
-
-    PyTorch is told that it has one with bf16, graphs are traced by `aot_eager`, and weights and texts are
-    made on the pretended device, since fake tensors can't be moved or pinned.
-    """
-    import functools
-
-    import torch
-    from contenders import MIX, PAPER, RECIPE, VOCABULARY, Stream
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    if torch.version.cuda is None:
-        raise SystemExit("--check needs a CUDA build of PyTorch; a GPU is not needed")
-    torch.compile = functools.partial(torch.compile, backend="aot_eager")
-    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
-    torch.cuda.is_bf16_supported = lambda *_, **__: True
-
-    from recency.attention import biased
-    from recency.networks import architectures, training
-
-    for bias in ({"form": "none"}, MIX):
-        for precision in ("bf16", "fp32"):
-            recipe = RECIPE | {"precision": precision, "sequence_length": 2048}
-            recipe |= {"batch_sequences": 8, "micro_batch": 4}
-            model = architectures.new(PAPER, bias, VOCABULARY, 1)
-            if bias["form"] == "none":
-                biased.attach(model, bias)  # as a training does, which verifies it by real numbers
-            with FakeTensorMode(allow_non_fake_inputs=True):
-                for module in model.modules():
-                    for kept, kind in (
-                        (module._parameters, torch.nn.Parameter),
-                        (module._buffers, torch.Tensor),
-                    ):
-                        for name, tensor in kept.items():
-                            if tensor is not None:
-                                there = torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
-                                kept[name] = kind(there) if kind is torch.nn.Parameter else there
-                model.to = lambda *_, model=model, **__: model
-                run = training.Training(
-                    model, Stream(2048, VOCABULARY), recipe, "cuda", compiled=False
-                )
-                shape = (recipe["micro_batch"], recipe["sequence_length"])
-                rows = [torch.zeros(shape, dtype=torch.int64, device="cuda") for _ in range(2)]
-                loss = run.loss_sum(*rows)
-                assert (
-                    loss.device.type == "cuda" and loss.shape == () and loss.dtype == torch.float32
-                )
-                print(
-                    f"{bias['form']}, {precision}: loss {loss.dtype} on {loss.device}", flush=True
-                )
-
-
 # Parts
 
 
@@ -296,8 +247,9 @@ def command(part: str, device: str, folder: Path, name: str) -> list[str]:
     python = sys.executable
     if part == "costs":
         return [python, __file__, "--part", part, "--device", device, "--folder", str(folder)]
-    if part == "tests":
-        return [python, "-m", "pytest", "-q", "-n", "0", "-k", "gpu or cuda or compile", *TESTS]
+    if part == "tests":  # each compiles its own kernels, which takes a core
+        workers = str(min(8, len(os.sched_getaffinity(0)))) if device == "cuda" else "0"
+        return [python, "-m", "pytest", "-q", "-n", workers, "-k", "gpu or cuda or compile", *TESTS]
     if part == "train":
         out = ["--out", str(folder / f"train.{name}.json")]
         return [python, "benchmarks/train.py", "--device", device, "--quick", *out]
@@ -312,7 +264,9 @@ def run(words: list[str], seconds: float) -> str:
     from project import environment
 
     mirrors = os.environ.get("RECENCY_MIRROR", f"{ROOT}/../shared/mirror:{ROOT}/../shared/data")
-    paths = {"PYTHONPATH": str(ROOT / "src"), "RECENCY_MIRROR": mirrors}
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sources = os.pathsep.join(filter(None, [str(ROOT / "src"), *given]))
+    paths = {"PYTHONPATH": sources, "RECENCY_MIRROR": mirrors}
     process = subprocess.Popen(words, cwd=ROOT, env=environment() | paths, start_new_session=True)
     try:
         code = process.wait(timeout=max(seconds - GRACE, seconds / 2))
@@ -327,17 +281,31 @@ def run(words: list[str], seconds: float) -> str:
         return "cut"
 
 
-def trained(lm: str, lms: Path = ROOT / "results" / "open" / "gpu" / "lms") -> dict[str, float]:
-    """Return the steps done and the last loss in nats, by the state that a training keeps when it is cut."""
+def trained(part: str, results: Path = ROOT / "results" / "open" / "gpu") -> dict[str, float]:
+    """Return the steps done, the last loss in nats, and tokens per second, of a training that was cut.
+
+    The first two are of its state, the last of its log: since the end of its first step.
+    """
     import torch
 
     from recency.networks import states
 
-    path = states.state_path(lms / lm)
+    path = states.state_path(results / "lms" / LMS[part])
     if not path.exists():
         return {}
     state = torch.load(path, weights_only=True, map_location="cpu")
-    return {"steps": state["done"], "loss_nats": state["losses"][state["done"] - 1]}
+    found = {
+        f"{part}.steps": state["done"],
+        f"{part}.loss_nats": state["losses"][state["done"] - 1],
+    }
+    log = results / "logs" / "train" / f"{LMS[part]}.log"
+    rates = re.findall(r"([\d,]+) tokens/s", log.read_text(encoding="utf-8"))
+    if len(rates) > 1:
+        rate = float(rates[-1].replace(",", ""))
+        weights = sum(weight.numel() for weight in state["model"].values())
+        found[f"{part}.tokens_per_second"] = rate
+        found[f"{COST}training.{part}"] = 1 / (6.0 * weights * rate)
+    return found
 
 
 def main() -> int:
@@ -346,16 +314,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=12)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--folder", type=Path, help="on a CPU a temporary one")
-    parser.add_argument("--check", action="store_true", help="on a pretended GPU")
     parser.add_argument("--update", type=Path, help="a stored result, for the cost model")
+    parser.add_argument("--only", nargs="+", choices=list(SHARES), default=list(SHARES))
     parser.add_argument("--part", choices=["costs"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.update:
         result = json.loads(arguments.update.read_text())
         MODEL.write_text(update(MODEL.read_text(encoding="utf-8"), result), encoding="utf-8")
-        return 0
-    if arguments.check:
-        check()
         return 0
     device = arguments.device
     usual = ROOT / "benchmarks" / "results" if device == "cuda" else Path(tempfile.mkdtemp())
@@ -371,17 +336,22 @@ def main() -> int:
     hardware = torch.cuda.get_device_name() if device == "cuda" else processor("a rehearsal")
     name = re.sub(r"[^a-z0-9]+", "-", hardware.lower()).strip("-")
     out, metrics = folder / f"gpu_rehearsal.{name}.json", {}
-    for part, share in SHARES.items():
+    if out.exists() and len(arguments.only) < len(SHARES):
+        metrics = json.loads(out.read_text())["metrics"]
+        before = {key.removeprefix(COST): v for key, v in metrics.items() if key.startswith(COST)}
+        partial_costs.write_text(json.dumps(before))
+    whole = sum(SHARES[part] for part in arguments.only)
+    for part in arguments.only:
         start = time.monotonic()
-        seconds = 60 * arguments.minutes * share
+        seconds = 60 * arguments.minutes * SHARES[part] / whole
         metrics[f"{part}.ended"] = run(command(part, device, folder, name), seconds)
         metrics[f"{part}.seconds"] = round(time.monotonic() - start)
-        if partial_costs.exists():
+        if part == "costs" and partial_costs.exists():
             found = json.loads(partial_costs.read_text())
             metrics |= {f"{COST}{key}": value for key, value in found.items()}
             partial_costs.unlink()
         if part in LMS:
-            metrics |= {f"{part}.{key}": value for key, value in trained(LMS[part]).items()}
+            metrics |= trained(part)
         keep("gpu_rehearsal", hardware, metrics, {}, out, device=device)
     return int(any(str(value).startswith("failed") for value in metrics.values()))
 

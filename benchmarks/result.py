@@ -2,6 +2,7 @@
 
 import json
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -25,7 +26,9 @@ def processor(used: str) -> str:
 
 
 def commit() -> str | None:
-    """Return the commit that is checked out, with a mark where files differ from it."""
+    """Return the commit that is checked out, with a mark where files differ from it; None without git."""
+    if shutil.which("git") is None:
+        return None
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=ROOT,

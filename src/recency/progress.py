@@ -15,17 +15,24 @@ class progress:
         self.total, self.what, self.unit, self.every = total, what, unit, every
         self.started = self.last = time.monotonic()
         self.first: float | None = None
+        self.begun = False  # whether the rate counts from the end of the first unit
         self.at_most = False  # whether it may end before `total`
 
     def update(self, done: float, note: str = "") -> None:
-        """Report `done` of `total`; the rate counts from the first call (after a resume, too)."""
+        """Report `done` of `total`.
+
+        The rate counts from the first call (after a resume, too), and once more than one unit is done, from the
+        end of the first, in which a GPU's kernels are compiled.
+        """
         now = time.monotonic()
         if self.first is None:
             self.first = done
+        rate = (done - self.first) / (now - self.started) if now > self.started else 0.0
+        if not self.begun and done > self.first:
+            self.begun, self.first, self.started = True, done, now
         if now - self.last < self.every:
             return
         self.last = now
-        rate = (done - self.first) / (now - self.started)
         most = "at most " if self.at_most else ""
         left = f", {most}{_clock((self.total - done) / rate)} left" if rate > 0 else ""
         note = f", {note}" if note else ""

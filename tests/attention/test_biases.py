@@ -170,19 +170,6 @@ def test_gpu_equals_cpu(case):
         torch.testing.assert_close(cuda, cpu, atol=2e-3, rtol=2e-3)
 
 
-def test_a_gpu_compiles_for_training_alone():
-    """Each length of a text would be compiled by itself."""
-    shape = (2, 4, 300, 64)
-    assert biased._fastest("cuda", shape, True, False, True) == "flex"
-    with torch.inference_mode():
-        assert biased._fastest("cuda", shape, True, False, True) is None
-        assert biased._fastest("cpu", shape, True, True, False) == "blocks"
-    assert biased._fastest("cuda", shape, True, True, True) is None
-    assert biased._fastest("cuda", shape, True, False, False) is None
-    assert biased._fastest("cpu", (2, 4, 100, 64), True, False, True) is None
-    assert biased._fastest("cpu", shape, False, False, True) is None  # both directions
-
-
 def test_blocks_that_a_window_hides_are_skipped():
     whole = biased.visible_blocks(None, 1024, 1024, torch.device("cpu"))
     window = biased.visible_blocks(9, 1024, 1024, torch.device("cpu"))

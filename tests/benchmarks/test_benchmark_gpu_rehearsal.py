@@ -24,7 +24,6 @@ def gpu_rehearsal(monkeypatch):
 COSTS = {
     "training.narrow.fp32": 2.31e-14,
     "training.narrow.bf16": 1.5e-14,
-    "training.wide.fp32": 1.9e-14,
     "training.wide.bf16": 4.1e-15,
     "reading": 9.7e-14,
     "fine_tuning": 2.6e-14,
@@ -62,8 +61,9 @@ def stored(costs, device="cuda"):
 
 
 def test_the_cost_model_gets_its_column_from_a_stored_result(gpu_rehearsal, tmp_path, monkeypatch):
-    """Rounded up; fine-tuning, in fp32 and wide, has the slower of both costs."""
-    source = gpu_rehearsal.update(gpu_rehearsal.MODEL.read_text(encoding="utf-8"), stored(COSTS))
+    """Rounded up; a whole training may be slower than its steps."""
+    costs = COSTS | {"training.mixed_slopes": 1.7e-14}
+    source = gpu_rehearsal.update(gpu_rehearsal.MODEL.read_text(encoding="utf-8"), stored(costs))
     path = tmp_path / "updated_cost_model.py"
     path.write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -71,7 +71,7 @@ def test_the_cost_model_gets_its_column_from_a_stored_result(gpu_rehearsal, tmp_
     assert model["GPU"] == "NVIDIA X"
     assert model["TRAINING_GPU"] == {
         "fp32": (1 / 4.3e13, 1 / 3.8e13),
-        "bf16": (1 / 6.6e13, 1 / 2.4e14),
+        "bf16": (1 / 5.8e13, 1 / 2.4e14),
     }
     assert model["READING_GPU"] == 1 / 1.0e13
     assert model["COSTS"]["surprisal"].margin(1) == model["MARGIN"]
@@ -89,7 +89,7 @@ def test_a_column_is_refused_without_all_costs_and_from_a_cpu(gpu_rehearsal):
 def test_the_code_for_a_gpu_runs_on_a_pretended_one():
     if torch.version.cuda is None:
         pytest.skip("this PyTorch was built without CUDA")
-    words = [sys.executable, ROOT / "benchmarks" / "gpu_rehearsal.py", "--check"]
+    words = [sys.executable, ROOT / "benchmarks" / "pretended_gpu.py"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.count("torch.float32 on cuda:0") == 4
 
@@ -142,8 +142,24 @@ def test_results_are_there_after_each_part(gpu_rehearsal, tmp_path, monkeypatch,
     ]
 
 
-def test_a_training_that_was_cut_is_read_from_its_state(gpu_rehearsal, tmp_path):
-    """Snakemake deletes its table of losses, an output of the job."""
-    assert gpu_rehearsal.trained("LM", tmp_path) == {}
-    torch.save({"done": 2, "losses": [9.0, 8.5]}, tmp_path / ".LM.state.pt")
-    assert gpu_rehearsal.trained("LM", tmp_path) == {"steps": 2, "loss_nats": 8.5}
+def test_a_training_that_was_cut_is_read_from_its_state_and_log(gpu_rehearsal, tmp_path):
+    """Snakemake deletes its table of losses, an output of the job; the first rate is of a compilation."""
+    assert gpu_rehearsal.trained("no_bias", tmp_path) == {}
+    for folder in ("lms", "logs/train"):
+        (tmp_path / folder).mkdir(parents=True)
+    state = {
+        "done": 2,
+        "losses": [9.0, 8.5],
+        "model": {"a": torch.zeros(3, 4), "b": torch.zeros(5)},
+    }
+    torch.save(state, tmp_path / "lms" / ".Pythia.state.pt")
+    log = tmp_path / "logs" / "train" / "Pythia.log"
+    log.write_text("train Pythia:   0%, 700 tokens/s, 9:27:36 left\n")
+    expected = {"no_bias.steps": 2, "no_bias.loss_nats": 8.5}
+    assert gpu_rehearsal.trained("no_bias", tmp_path) == expected
+    log.write_text(log.read_text() + "train Pythia:   4%, 981,150 tokens/s, 4:17 left\n")
+    expected |= {
+        "no_bias.tokens_per_second": 981_150,
+        "seconds_per_operation.training.no_bias": 1 / (6 * 17 * 981_150),
+    }
+    assert gpu_rehearsal.trained("no_bias", tmp_path) == expected

@@ -214,3 +214,4 @@ def test_corpora_that_share_texts_are_one_study(files, tmp_path):
     assert whole.n["a+b"] == before.n["a"] + before.n["b"]
     k = [table.set_index("language").k for table in (pooled_apart, pooled)]
     assert (k[0]["en"], k[1]["en"], k[0][ALL], k[1][ALL]) == (2, 1, 4, 3)
+    assert figure.lines(effects, pooled, "bias").text[0] == "A and B FP, GP, SPR"

@@ -138,6 +138,21 @@ def test_a_killed_job_ends_with_the_same_bits(job, tmp_path, monkeypatch, clock,
     assert_same_after_a_kill(job, expected, last_step, tmp_path, monkeypatch)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+@pytest.mark.parametrize("bias", [{"form": "none"}, MIX])
+def test_a_killed_job_on_a_gpu_ends_with_the_same_bits(
+    job, tmp_path, monkeypatch, clock, bias, precision
+):
+    """As on a CPU; heads and sequences are wide enough for the kernels of a real training."""
+    job["bias"] = bias
+    job["architecture"] = ARCHITECTURE | {"width": 128, "feed_forward": 256, "context": 256}
+    job["recipe"] = RECIPE | {"device": "cuda", "precision": precision, "sequence_length": 256}
+    train.main(**job)
+    expected = load_file(job["out"].parent / "model.safetensors"), losses(job)
+    assert_same_after_a_kill(job, expected, 33, tmp_path, monkeypatch)
+
+
 def test_a_state_of_another_specification_is_refused(job, monkeypatch, clock):
     train_until_killed(job, 20, monkeypatch)
     job["recipe"] = RECIPE | {"clip": 2.0}

@@ -217,15 +217,15 @@ def _flex(
     # strides of inputs that differ in them, which gives wrong outputs without an error.
     query, key, value = (tensor.to(value.dtype).contiguous() for tensor in (query, key, value))
 
-    if factors is not None:
-        left, right = (tensor.expand(*query.shape[:3], -1).contiguous() for tensor in factors)
+    # A kernel that is compiled has the gradient of one index per tensor: each rank's factors are tensors.
+    wide = (tensor.expand(*query.shape[:3], -1) for tensor in factors or ())
+    ranks = list(zip(*([each.contiguous() for each in one.unbind(-1)] for one in wide)))
 
     def changed(score, batch, head, i, j):
         a, b = bias(head, i + (keys - queries), j, keys)
         score = a * score + b
-        if factors is not None:
-            for rank in range(left.shape[-1]):
-                score = score + left[batch, head, i, rank] * right[batch, head, j, rank]
+        for left, right in ranks:
+            score = score + left[batch, head, i] * right[batch, head, j]
         if mask is None:
             return score
         seen = mask[batch, 0, i, j] | (i + (keys - queries) == j)
@@ -238,7 +238,9 @@ def _flex(
 
 @functools.cache
 def _compiled_flex():
-    return torch.compile(flex.flex_attention)
+    # A bias's numbers are its kernel's constants. By default PyTorch makes variables of them for the
+    # second bias of a form, which no kernel can have, and goes on without one, or fails.
+    return torch.compile(flex.flex_attention, dynamic=False, fullgraph=True)
 
 
 _BLOCKS: dict[tuple, flex.BlockMask] = {}
@@ -265,7 +267,10 @@ def _with_weights(*args, **kwargs):
 
 
 def _mask(*args, attention_mask=None, mask_function=causal_mask_function, **kwargs):
-    """Return None without padding, compiled or not, since the bias contains the causal mask."""
+    """Return None without padding, since the bias contains the causal mask.
+
+    A compiled network gets the mask of packed texts from transformers, and keeps it.
+    """
     if attention_mask is None and mask_function is causal_mask_function:
         return None
     return sdpa_mask(*args, attention_mask=attention_mask, mask_function=mask_function, **kwargs)

@@ -18,7 +18,7 @@ from recency.errors import InputError
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import PLACES, stretches
-from recency.networks.training import Training
+from recency.networks.training import Training, in_fixed_order
 
 #: Words of held-out text that are read per step.
 VALIDATION_STEP = 128
@@ -183,6 +183,7 @@ class CarriedTraining(Training):
             )
         super().__init__(model, stream, recipe, device, rank, world, compiled=False)
 
+    @in_fixed_order
     def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
         """Do step `number` (from 1) and return its mean loss in nats, left on the device.
 
@@ -212,6 +213,7 @@ class CarriedTraining(Training):
         self._update()
         return total / words
 
+    @in_fixed_order
     @torch.no_grad()
     def validation_loss(self) -> float:
         """Return the mean loss in nats on held-out text, in a few long streams, without dropout."""

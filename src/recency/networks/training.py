@@ -2,10 +2,13 @@
 
 import contextlib
 import csv
+import functools
 import json
 import math
+import os
 import pickle
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +24,36 @@ from recency.networks import linear, states
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.schedule import is_finished, learning_rate
 from recency.networks.stream import TokenStream
+
+# cuBLAS reads it when a process first multiplies, and needs it for sums of a fixed order.
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def in_fixed_order(method: Callable) -> Callable:
+    """Decorate a method of a `Training`: on a GPU, kernels whose sums have a fixed order.
+
+    So that a training that was interrupted ends with the bits of one that was not, as on a CPU. Where PyTorch has
+    no such kernel, it warns, and names the operation.
+    """
+
+    @functools.wraps(method)
+    def run(self, *arguments, **settings):
+        if self.device == "cpu":
+            return method(self, *arguments, **settings)
+        settled, fill = (
+            torch.utils.deterministic,
+            torch.utils.deterministic.fill_uninitialized_memory,
+        )
+        before = torch.get_deterministic_debug_mode()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        settled.fill_uninitialized_memory = False
+        try:
+            return method(self, *arguments, **settings)
+        finally:
+            torch.set_deterministic_debug_mode(before)
+            settled.fill_uninitialized_memory = fill
+
+    return run
 
 
 @dataclass
@@ -110,8 +143,11 @@ class Training:
             length = recipe["sequence_length"]
             for module in modules:  # built before compiling
                 biased.visible_blocks(module.recency_bias.reach, length, length, model.device)
+            # float32 products stay exact: `precision` is what chooses faster ones
+            warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
             self.network = torch.compile(model.base_model, dynamic=False)
 
+    @in_fixed_order
     def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
         """Do step `number` (from 1) and return its mean loss in nats, left on the device.
 
@@ -143,6 +179,7 @@ class Training:
         self._update()
         return total
 
+    @in_fixed_order
     @torch.no_grad()
     def validation_loss(self) -> float:
         """Return the mean loss in nats on the stream's validation rows, without dropout."""

@@ -34,15 +34,14 @@ from recency.workflow.workloads import (
 #: at the next attempt; and where it is an estimate. The shortest request, minutes.
 MARGIN, UNSURE, LEAST = 2.0, 4.0, 60
 #: Core seconds per operation of a network in training and scoring: measured on one core of an AMD
-#: EPYC (docs/scaling.md). GPU seconds are those of benchmarks/gpu_rehearsal.py on `GPU` (`--update`); where that is
-#: empty, estimates: for networks narrower than `WIDE`, and for others from "three days of eight A100" for
-#: RoBERTa-base.
+#: EPYC (docs/scaling.md). GPU seconds are those of benchmarks/gpu_rehearsal.py on `GPU` (`--update`): for networks
+#: narrower than `WIDE`, and for others.
 TRAINING = {"fp32": 1 / 0.7e11, "bf16": 1 / 1.2e11}
-TRAINING_GPU = {"fp32": (1 / 1e13, 1 / 1e13), "bf16": (1 / 2e13, 1 / 5e13)}
+TRAINING_GPU = {"fp32": (1 / 6.3e13, 1 / 3.5e13), "bf16": (1 / 5.8e13, 1 / 3.2e14)}
 WIDE = 512
 READING = 1 / 2.5e10
-READING_GPU = 1 / 5e12
-GPU = ""
+READING_GPU = 1 / 1.1e13
+GPU = "NVIDIA H200"
 
 
 @dataclass(frozen=True)

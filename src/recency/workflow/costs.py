@@ -58,7 +58,8 @@ class Cost:
                 f"{' and' if fetched else ','} {_counted(self.unsized, 'file')} of unknown size"
             )
         about = "" if self.measured else "estimated "
-        time = f"{about}{duration(self.seconds / cores)}"
+        least = self.gpu_seconds / max(1, cost_model.gpus_here())
+        time = f"{about}{duration(max(self.seconds / cores, least))}"
         if self.gpu_seconds:
             time += f", of which a GPU computes {duration(self.gpu_seconds)}"
         return f"{_jobs(self.left, self.all)}{fetched}; {time}"

@@ -36,12 +36,12 @@ def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
     """
     corpora = effects[(effects.lm == lm) & (effects.measure == ALL)]
     measures = effects[(effects.lm == lm) & (effects.measure != ALL)]
-    named = measures.groupby("dataset", sort=False).measure.agg(", ".join)
     combined = pooled[pooled.lm == lm].set_index("language")
     listed = []
     for code, part in corpora.groupby("language", sort=False):
         for row in part.itertuples(index=False):
-            measured_as = named[row.dataset]
+            together = measures.dataset.isin(row.dataset.split("+"))  # corpora that share texts
+            measured_as = ", ".join(measures[together].measure.unique())
             label = row.label if row.label.endswith(measured_as) else f"{row.label} {measured_as}"
             listed.append({"kind": "corpus", "text": label, "value": row.effect, "low": row.low, "high": row.high, "n": row.n})  # fmt: skip
         if 1 < len(part) < len(corpora):  # a single language is the total
