@@ -142,7 +142,9 @@ def gpt2(folder: Path, texts: Iterator[str]) -> None:
     made = PreTrainedTokenizerFast(tokenizer_object=tokenizer._tokenizer, **special)
     made.save_pretrained(folder)
     shape = {"n_layer": 4, "n_head": 12, "n_embd": 96, "n_positions": 1024}
-    GPT2LMHeadModel(GPT2Config(vocab_size=len(made), **shape)).save_pretrained(folder)
+    ends = {"bos_token_id": made.bos_token_id, "eos_token_id": made.eos_token_id}
+    config = GPT2Config(vocab_size=len(made), **shape, **ends)
+    GPT2LMHeadModel(config).save_pretrained(folder)
 
 
 # The study
