@@ -102,24 +102,7 @@ def without_network() -> list[str]:
 
 def download(folder: Path, project: Path, targets: list[str], cores: int) -> int:
     """Fetch all files of the targets, with a Hub of this machine that has the stand-in for gpt2."""
-    tokenizer = next(
-        path
-        for root in (
-            project / "data" / "downloads",
-            *map(Path, variables(folder)["RECENCY_MIRROR"].split(":")),
-        )
-        for path in root.rglob("gpt2*.json*")
-    )
-    plain = folder / "gpt2.json"
-    if tokenizer.suffix == ".gz":
-        import gzip
-
-        plain.write_bytes(gzip.decompress(tokenizer.read_bytes()))
-    else:
-        plain.write_bytes(tokenizer.read_bytes())
-    checkpoint = folder / "gpt2"
-    if not checkpoint.exists():
-        stand_ins.gpt2(checkpoint, plain)
+    checkpoint = folder / "mirror" / "gpt2"
     revision = {"gpt2": {stand_ins.GPT2: stand_ins.GPT2}}
     with serving(revision, {("gpt2", stand_ins.GPT2): checkpoint}) as server:
         words = command(targets, cores, "--until", "download", "hub_checkpoint")

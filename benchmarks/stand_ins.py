@@ -128,21 +128,23 @@ def glue(folder: Path, texts: Iterator[str]) -> None:
             (folder / task / f"{file}.tsv").write_text("\n".join(lines) + "\n")
 
 
-def gpt2(folder: Path, tokenizer: Path) -> Path:
-    """Write a checkpoint as `gpt2`'s is, with its vocabulary and context and a narrow network."""
+def gpt2(folder: Path, texts: Iterator[str]) -> None:
+    """Write a checkpoint in the form of `gpt2`'s: byte-level BPE, its context, a narrow network."""
     import torch
-    from tokenizers import Tokenizer
+    from tokenizers import ByteLevelBPETokenizer
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
     torch.manual_seed(1)
     end = "<|endoftext|>"
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(islice(texts, 500), 8_000, special_tokens=[end])
     special = {"bos_token": end, "eos_token": end, "unk_token": end}
-    loaded = Tokenizer.from_file(str(tokenizer))
-    PreTrainedTokenizerFast(tokenizer_object=loaded, **special).save_pretrained(folder)
+    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer._tokenizer, **special)
+    made.save_pretrained(folder)
     shape = {"n_layer": 4, "n_head": 12, "n_embd": 96, "n_positions": 1024}
-    config = GPT2Config(vocab_size=loaded.get_vocab_size(), **shape)
+    ends = {"bos_token_id": made.bos_token_id, "eos_token_id": made.eos_token_id}
+    config = GPT2Config(vocab_size=len(made), **shape, **ends)
     GPT2LMHeadModel(config).save_pretrained(folder)
-    return folder
 
 
 # The study
@@ -170,6 +172,7 @@ def write(project: Path, mirror: Path, text: Path) -> None:
     for url in _urls(sources / "babylm.tsv"):
         _pin(sources / "babylm.tsv", url, babylm(mirror / url, texts))
     roberta_tokenizer(mirror / ROBERTA, texts)
+    gpt2(mirror / "gpt2", texts)
     token_file(mirror / PILE, 1_024_000 * 2_049 * 2)
 
 

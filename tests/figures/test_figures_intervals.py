@@ -59,6 +59,7 @@ def test_an_interval_is_simultaneous_where_there_are_several_pairs(tmp_path):
     single = intervals_read.paired["ALiBi-mix-TI", TWO[1]]
     assert single.bounds == (single.low, single.high)
     assert intervals.clusters("crossed") == "subject and sentence"
+    assert intervals.clusters("crossed_texts") == "subject and text"
     assert intervals.clusters("sentence") == "sentence"
 
 

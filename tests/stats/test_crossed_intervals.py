@@ -261,3 +261,15 @@ def test_tables_become_scores():
         for values in total.cells.values():
             assert values.sum() == pytest.approx(0, abs=1e-12)
     assert crossed_samples.BY == "crossed"
+
+
+def test_the_interval_says_whether_texts_decide():
+    random = np.random.default_rng(5)
+    texts = np.repeat(np.arange(12), 8)
+    cells = random.normal(0, 1, (20, 96)) + random.normal(0, 1, (20, 1))
+    for by_text, by in ((0.0, "crossed"), (1.5, "crossed_texts")):
+        values = cells + by_text * random.normal(0, 1, 12)[texts]
+        if not by_text:  # sentences of a text differ as much as others, by construction
+            values = values + np.tile([3.0, -3.0], 48)
+        scores = Scores(0.0, 1, {"d": values - values.mean()}, texts={"d": texts})
+        assert scores.ends()["by"] == by

@@ -10,6 +10,7 @@ import pandas as pd
 from recency import history, plugins
 from recency.export.modelling import FILE
 from recency.figures import bases
+from recency.figures.intervals import clusters
 
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
@@ -160,7 +161,7 @@ def _fits(lm: str, labels: Mapping, tables: Iterable[str | Path]) -> str:
         for row in table[(table.lm == lm) & table.delta_loglik.notna()].to_dict("records"):
             has_interval = not pd.isna(row["low"])
             interval = f"{row['low']:.1f} to {row['high']:.1f}" if has_interval else ""
-            by = "subject and sentence" if row["by"] == "crossed" else row["by"]
+            by = clusters(row["by"])
             interval += f", by {by}" if has_interval else ""
             label = f"{labels.get(row['dataset'], row['dataset'])}, {row['measure']}"
             figures = f"{row['n']:,}", f"{row['delta_loglik']:.1f}"

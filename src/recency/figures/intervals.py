@@ -11,6 +11,7 @@ import pandas as pd
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Comparison
 from recency.figures.paths import File
+from recency.stats.crossed_samples import BY, BY_TEXTS
 
 TOTAL = "Total"
 COLUMNS = [
@@ -30,7 +31,8 @@ class Interval:
     value, low, high, se : float
         Nats: estimate, ends of its interval, standard error.
     by : str
-        The clusters that were resampled: "subject", "sentence", "crossed" for both, or "seed".
+        The clusters that were resampled: "subject", "sentence", "crossed" for both, "crossed_texts" for subjects and
+        texts, or "seed".
     low_all, high_all : float
         Ends of the simultaneous interval for all pairs of LMs; NaN except for totals.
     n : float
@@ -131,7 +133,7 @@ def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
 
 def clusters(by: str) -> str:
     """Return the resampled clusters in words: "subject", "subject and sentence"."""
-    return "subject and sentence" if by == "crossed" else by
+    return {BY: "subject and sentence", BY_TEXTS: "subject and text"}.get(by, by)
 
 
 def against(intervals: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
@@ -188,7 +190,7 @@ def made_by(intervals: Intervals) -> str:
     """Return a description of the method of the intervals."""
     seeds = ", including new training seeds" if intervals.seeds > 1 else ""
     every = {interval.by for interval in (*intervals.own.values(), *intervals.pairs.values())}
-    if "crossed" in every:
+    if every & {BY, BY_TEXTS}:
         return f"subjects and sentences resampled jointly, every draw refitted{seeds}"
     return f"subjects or sentences resampled, conditional on the fits, the wider interval{seeds}"
 

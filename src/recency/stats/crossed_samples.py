@@ -32,8 +32,8 @@ from recency.stats.bootstrap import largest_t
 
 POINTS = 2_000
 """Points of a numerical integral."""
-BY = "crossed"
-"""Value of `by` for these intervals; others are by subject or by sentence."""
+BY, BY_TEXTS = "crossed", "crossed_texts"
+"""Values of `by` for these intervals, the second where texts decide; others are by subject or by sentence."""
 DRAWN = 20_000
 """Simulated values, where a quantile has no closed form."""
 WITHOUT = "without_group"
@@ -107,6 +107,14 @@ class Scores:
         spread = sum(v**2 / df for v, df in ways if v)
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
+    @property
+    def by_texts(self) -> bool:
+        """Whether the variance by texts is larger than that by sentences, in some sample."""
+        return any(
+            clustered(values, self.texts.get(sample))[0] > two_way(values)[0]
+            for sample, values in self.cells.items()
+        )
+
     def p(self) -> float:
         """Return the two-sided p value of a total of 0, by the distribution of the interval; NaN without one."""
         se, df = self.sampling()
@@ -123,7 +131,8 @@ class Scores:
         by_seeds = float(np.linalg.norm(self.seeds))
         reach = half_width(se, df, by_seeds, self.freedom)
         whole = math.hypot(se, by_seeds)
-        row = {"low": self.value - reach, "high": self.value + reach, "se": whole, "by": BY}
+        row = {"low": self.value - reach, "high": self.value + reach, "se": whole}
+        row["by"] = BY_TEXTS if self.by_texts else BY
         if not math.isfinite(reach):
             row |= {"low": math.nan, "high": math.nan, "se": math.nan, "by": ""}
         reach_all = (critical_value or math.nan) * whole

@@ -11,7 +11,7 @@ from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, Intervals
 from recency.figures.paths import File
 from recency.stats import claims, detection
-from recency.stats.crossed_samples import BY
+from recency.stats.crossed_samples import BY, BY_TEXTS
 
 ALPHA = 0.05
 #: Standard normal quantile of a two-sided test at .05.
@@ -154,6 +154,6 @@ def detectable(difference: Interval, seeds: int) -> float:
     float
         Nats; for a two-sided test at .05 of this pair only.
     """
-    is_student = seeds > 1 or difference.by == BY
+    is_student = seeds > 1 or difference.by in (BY, BY_TEXTS)
     half = (difference.high - difference.low) / 2 if is_student else QUANTILE * difference.se
     return detection.detectable(difference.se, half)

@@ -1,0 +1,48 @@
+"""What pages claim in words follows from the intervals of their files, by the rule for claims."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from recency.stats import claims
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def said(page):
+    return " ".join((DOCS / page).read_text(encoding="utf-8").split())
+
+
+def test_pretrained_networks_with_a_bias_at_inference():
+    rows = pd.read_csv(DOCS / "pretrained" / "smollm2.csv").set_index("bias")
+    low, high = (rows[f"difference_{end}_simultaneous"] for end in ("low", "high"))
+    others = rows.index.drop("no bias")
+    # The table has no interval in percent: a lead of 10 % is compared with the low end of the whole.
+    tenth = 0.1 * rows.low["no bias"]
+    judged = {bias: claims.judge(low[bias], high[bias], tenth) for bias in others}
+    assert len(others) == 14 and set(judged.values()) == {claims.RULED_OUT}
+    behind = {bias for bias in others if claims.leads(-high[bias], -low[bias])}
+    assert set(others) - behind == {"ALiBi-1/256", "dVM"}
+    text = said("pretrained.md")
+    assert "a lead of 10 % is ruled out for all 14" in text
+    assert "no bias leads all of them but a slope of 1/256 and dVM, which are open" in text
+    for bias, value in re.findall(r"\| ([\w/-]+) \| [^|]+ \| ([−+]\S+ \(\S+ to \S+\)) \|", text):
+        ends = (f"{end[bias]:,.0f}".replace("-", "−") for end in (low, high))
+        assert value.endswith(f"({' to '.join(ends)})"), bias
+    responses = [name.removesuffix(" low") for name in rows if name.endswith(" low")]
+    assert len(responses) == 9 and not any((rows[f"{r} low"] > 0).any() for r in responses)
+
+
+def test_theories_of_memory():
+    rows = pd.read_csv(DOCS / "open-study" / "theories.csv").set_index("label")
+    others = rows.drop(index="no bias")
+    assert len(others) == 10
+    assert ((others.difference_low < 0) & (others.difference_high > 0)).all()
+    assert others.difference.nlargest(2).index.tolist() == ["ALiBi-1-TI", "forget gates"]
+    beyond = pd.read_csv(DOCS / "open-study" / "theories_beyond.csv").set_index("lm").loc["LSTM"]
+    for kind in ("over_no_bias", "no_bias_over", "over_mix"):
+        low, high = beyond[f"low_{kind}"], beyond[f"high_{kind}"]
+        assert low > 0  # by itself, but not by the 3.1 standard errors of 28 comparisons
+        assert beyond[f"delta_loglik_{kind}"] < 3.12 * (high - low) / (2 * 1.96)
+    assert "none has an interval that excludes zero" in said("open-study/theories.md")
