@@ -94,8 +94,6 @@ DOUBTFUL = [
     ("designs: {mine: {base: fixed}}", "fixed_base"),
     ("designs: {mine: {base: [fixed, all]}}", "fixed_base"),
     ("designs: {mine: {confirm: 0}}", "unconfirmed_fits"),
-    ("designs: {mine: {engine: brms, sampling: {chains: 2}}}", "few_chains"),
-    ("designs: {mine: {engine: brms, sampling: {iterations: 150}}}", "few_chains"),
     (EXPERIMENT + "{endpoint: in_sample}}", "in_sample_ranking"),
     (EXPERIMENT + "{bootstrap: given_fits}}", "intervals_given_fits"),
     (EXPERIMENT + "{draws: 50}}", "few_draws"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
-from recency.mixed import additive, brms_model, families
+from recency.mixed import additive, families
 from recency.mixed import formula as formulas
 from recency.mixed.additive import Additive
 from recency.mixed.expressions import written
@@ -23,7 +23,7 @@ FEWEST_LEVELS = 8
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),
-    "engine": ("cross_products", "lme4", "ols", "gam", "brms"),
+    "engine": ("cross_products", "lme4", "ols", "gam"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
     "controls": ("own", "spillover"),
@@ -272,10 +272,8 @@ def column_names(
 
 
 def check_model(design: Mapping[str, Any], formula: Formula | Additive) -> None:
-    """Raise an InputError if family, engine, response and priors are incompatible."""
+    """Raise an InputError if family, engine and response are incompatible."""
     check_family(design, formula.response)
-    if "priors" in design and isinstance(formula, Formula):
-        brms_model.check_priors(design["priors"], formula)
 
 
 def check_family(design: Mapping[str, Any], response: str) -> None:
@@ -288,10 +286,10 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
             f"design: the left side is {response} and the family {family}; `family: binomial` and "
             f"'{EVENT} ~ …' go together"
         )
-    if family == BINOMIAL and design["engine"] not in ("lme4", "gam", "brms"):
+    if family == BINOMIAL and design["engine"] not in ("lme4", "gam"):
         raise InputError(
             f"design: engine {design['engine']} fits no binomial family; write `engine: lme4` "
-            "(glmer), `engine: gam` or `engine: brms`"
+            "(glmer) or `engine: gam`"
         )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")
@@ -316,14 +314,10 @@ def _check_scale(design: Mapping[str, Any], family: str) -> None:
     if "sigma" in design and family in (BINOMIAL, SHIFTED) and "shift" not in design:
         way = "; state its `shift`" if family == SHIFTED else "; leave it out"
         raise InputError(f"design: family {family} has no formula of sigma{way}")
-    if design["engine"] == "brms":
-        brms_model.check_family(family)
-    elif named := [key for key in ("priors", "sampling") if key in design]:
-        raise InputError(f"design: {named[0]} needs `engine: brms`")
-    elif has_density(design) and design["engine"] != "cross_products":
+    if has_density(design) and design["engine"] != "cross_products":
         raise InputError(
             f"design: {_density_because(design)} is fitted by Laplace's approximation; write "
-            f"`engine: cross_products` in place of {design['engine']}, or `engine: brms` samples it"
+            f"`engine: cross_products` in place of {design['engine']}"
         )
 
 

@@ -224,7 +224,7 @@ FITS = _costs({
     "fitted_data fitted_nested_data random_effects": Cost(
         "observation", amount.dataset_observations, 2e-5, memory=LARGE
     ),
-    "regression bayesian_regression": Cost(
+    "regression": Cost(
         "core second", amount.fits_of_batch, 1.0, measured=True, memory=LARGE, parallel=True, kind="regression"
     ),
     "crossed_bootstrap": Cost(
@@ -234,10 +234,7 @@ FITS = _costs({
         "core second", amount.fit_of_response, 2.0, memory=LARGE, kind="regression"
     ),
     "refits": Cost("core second", amount.fits_again, 1.0, memory=LARGE),
-    "cross_validation": Cost(
-        "core second", amount.fits_again, 1.5, memory=LARGE, kind="cross-validation"
-    ),
-    "delta_loglik cross_validated nested seeds pooled_effects learning_curves condition_means contrasts "
+    "delta_loglik nested seeds pooled_effects learning_curves condition_means contrasts "
     "effects_by_item delta_aic linearity maze_choices triggering type_lengths explore": Cost(
         "observation", amount.experiment_observations, 2e-6, start=5.0, memory=LARGE
     ),
