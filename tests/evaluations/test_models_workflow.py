@@ -1,4 +1,4 @@
-"""Models on all the data, folds, events and smooths by Snakemake: from a table to tables and figures."""
+"""Models on all the data, events and smooths by Snakemake: from a table to tables and figures."""
 
 import json
 

@@ -235,8 +235,6 @@ def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
     cost, jobs = costs.of_run(workflow, study)
     if cost.left:
         status = run_status.RunStatus(
-            results=Path(study.resolve("<results>")),
-            study=f"study {study.config['study']}, scale {study.config['scale']}",
             jobs=jobs,
             cores=workflow.cores or workflow.nodes or 1,
             log=next(iter(logs), ""),
@@ -314,7 +312,6 @@ def say_where(study: Study) -> None:
     timings.write(results, study.resolve("<benchmarks>"))
     descriptions = {
         "report.html": "open it in a browser",
-        run_status.PAGE: "the run itself",
         "summary.txt": "summary of the results",
         "experiments": "figures and tables",
         "exports": "for others",

@@ -347,8 +347,8 @@ def bytes_to_fetch(loads: Workloads, rule, wildcards) -> float:
 
 
 def fits_again(loads: Workloads, rule, wildcards) -> float:
-    """Return the core seconds of fitting a response once per replicate, or per fold."""
-    times = getattr(wildcards, "replicates", None) or wildcards.folds
+    """Return the core seconds of fitting a response once per replicate."""
+    times = wildcards.replicates
     return fit_of_response(loads, rule, wildcards) * (int(times) if times.isdecimal() else 10)
 
 
