@@ -261,7 +261,6 @@ RESULTS = _costs({
     "report_page": _job(60.0),
     "rocrate": _job(600.0),
     "export": _job(120.0, memory=amount.memory_of_network),
-    "export_replica": _job(120.0),
     "push": _job(1800.0),
 })  # fmt: skip
 COSTS = TEXT | RUN | FITS | RESULTS
