@@ -73,7 +73,6 @@ DOUBTFUL = [
     (spr(f"{BOTH}poly(length, 2) + {SLOPES} + (1 | sentence)"), "dependent_predictors"),
     (spr(f"{BOTH}surprisal_bits + {SLOPES} + (1 | sentence)"), "dependent_predictors"),
     (spr(f"{BOTH}previous_position + {SLOPES} + (1 | sentence)"), "dependent_predictors"),
-    (spr(f"{BOTH}lags(surprisal, 2) + {SLOPES} + (1 | sentence)"), "dependent_predictors"),
     (spr(f"{BOTH}length:unigram + I(length*unigram) + {SLOPES} + (1 | sentence)"), "dependent_predictors"),
     (spr(f"{BOTH}(1 + surprisal + I(3*surprisal) + previous_surprisal | subject) + (1 | sentence)"), "dependent_predictors"),
     (spr(f"time_ms ~ position + unigram + surprisal + previous_surprisal + {SLOPES} + (1 | sentence)"), "length_and_frequency"),

@@ -25,9 +25,6 @@ ADDITIVE = MIXED | {
     "engine": "gam",
     "formula": 'time_ms ~ length + s(surprisal, bs="cr", k=6) + s(subject, bs="re")',
 }
-KERNEL = "deconvolve(surprisal, kernel = exponential)"
-LAGGED = MIXED | {"formula": MIXED["formula"].replace("surprisal", "lags(surprisal, 2)")}
-CONTINUOUS = MIXED | {"formula": MIXED["formula"].replace("surprisal", KERNEL)}
 SKIPPING = MIXED | {
     "engine": "lme4",
     "family": "binomial",
@@ -62,7 +59,7 @@ TASK = {
 ABOUT = {"title": "Made", "lms": ["gpt2", "gpt2-dVM"], "baseline": "gpt2"}
 MADE = {
     "study": "made",
-    "run": ["whole", "parted", "masked", "delayed", "linear"],
+    "run": ["whole", "parted", "masked", "linear"],
     "lms": {"gpt2": HUB, "gpt2-dVM": HUB, "rob": {"checkpoint": "rob"}},
     "corpora": {"letters": LETTERS},
     "glue_tasks": {"made": TASK},
@@ -71,8 +68,6 @@ MADE = {
         "mixed": MIXED,
         "additive": ADDITIVE,
         "skipping": SKIPPING,
-        "lagged": LAGGED,
-        "continuous": CONTINUOUS,
     },
     "datasets": {
         "made": DATASET,
@@ -88,12 +83,6 @@ MADE = {
         | {
             "lms": ["gpt2"],
             "responses": {"additive": ["made.FP"], "skipping": ["made.skip"]},
-        },
-        "delayed": ABOUT
-        | {
-            "responses": {"lagged": ["made.FP"], "continuous": ["paced.SPR"]},
-            "nested": [["gpt2", "gpt2-dVM"]],
-            "endpoint": "marginal",
         },
         "linear": ABOUT
         | {
@@ -187,23 +176,6 @@ def test_smooths_stand_beside_lines(results):
     assert set(pd.read_csv(where / "smooth_curves.csv").kind) == {"smooth", "line", "count"}
     assert (where / "figure_smooths.svg").stat().st_size > 1000
     assert "skip" in (where / "table_delta_loglik.html").read_text()
-
-
-def test_delayed_effects_have_a_table_a_figure_and_held_out_tests(results):
-    folder, table = results
-    where = folder / "experiments" / "delayed"
-    rows = pd.read_csv(where / "delays.csv")
-    assert sorted(rows.kind) == ["exponential", "exponential", "lags", "lags"]
-    curves = pd.read_csv(where / "delay_curves.csv")
-    assert curves[curves.kind == "lags"].groupby("lm").x.agg(list).tolist() == [[0, 1, 2]] * 2
-    onsets = pd.read_parquet(folder / "observations" / "paced.SPR" / "onsets.parquet")
-    assert len(onsets) == len(table) and (onsets.onset_ms == 0).any()
-    tests = pd.read_csv(where / "permutation.csv").query("measure == 'SPR'")
-    assert (tests.n > 0).all() and tests.p.notna().all()
-    assert pd.read_csv(where / "nested.csv").p.notna().any()
-    for stem in ("figure_delays.png", "table_delays.html"):
-        assert (where / stem).stat().st_size > 1000
-    assert pd.read_csv(where / "delta_loglik.csv").delta_loglik.notna().all()
 
 
 def test_linking_functions_and_smooths_are_compared_with_lines(results):

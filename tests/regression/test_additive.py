@@ -225,7 +225,7 @@ def test_designs_of_the_documentation_are_right():
         experiments |= read.get("experiments", {})
         designs |= read.get("designs", {} if "experiments" in read else read)
     del designs["over_pythia"]  # of a corpus that has `cloze` and `condition`
-    expected = {"skipping", "smooth", "ppp", "skewed", "delayed", "continuous"}
+    expected = {"skipping", "smooth", "ppp", "skewed"}
     assert set(designs) == expected
     config = load("config.open.yaml")
     config["experiments"] |= experiments
@@ -233,7 +233,6 @@ def test_designs_of_the_documentation_are_right():
         "smooth": ["provo.FP"],
         "skipping": ["ucl_eye_tracking.skip"],
         "skewed": ["ucl_spr.SPR"],
-        "continuous": ["ucl_spr.SPR"],
     }
     config["experiments"]["mine"] = config["experiments"]["open"] | {"responses": responses}
     config["designs"] |= designs

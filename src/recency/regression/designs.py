@@ -15,7 +15,6 @@ from recency.mixed.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
 from recency.mixed.formula import Formula, without
 from recency.names import nearest
 from recency.reading.response_names import EVENT, RESPONSES
-from recency.regression import delay_terms
 from recency.regression import predictor_names as names
 
 FEWEST_LEVELS = 8
@@ -102,12 +101,10 @@ def read(design: Mapping[str, Any]) -> Formula | Additive:
             )
         formula = additive.parse(design["formula"], names.GROUPS)
         _check_response(formula.response, design["formula"])
-        _check_delays(formula, design)
         return formula
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
     if "sigma" in design:
         formula = replace(formula, scale=_scale(design["sigma"]))
-    _check_delays(formula, design)
     if (function := design.get("linking", "linear")) != "linear":
         formula = apply_linking(formula, design["of_interest"], function)
     return add_spillover(formula) if design.get("controls") == "spillover" else formula
@@ -161,18 +158,6 @@ def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
         )
     text = str(additive.with_smooths(formula, design["of_interest"], names.GROUPS))
     return {k: v for k, v in plain.items() if k != "controls"} | {"engine": "gam", "formula": text}
-
-
-def _check_delays(formula: Formula | Additive, design: Mapping[str, Any]) -> None:
-    """Raise an InputError if a delayed effect is invalid, or its engine does not cover it."""
-    delayed = [term for term in formula.predictors if delay_terms.delay_of(term) is not None]
-    if delayed and design["engine"] == "gam":
-        raise InputError(
-            f"formula {design['formula']!r} has {delayed[0]}, which `engine: gam` does not cover; "
-            "write `engine: cross_products`"
-        )
-    for term in delay_terms.kernels(delayed):
-        check_mixed({"family": families.GAUSSIAN, **design}, term)
 
 
 def _scale(text: str) -> Formula:

@@ -21,7 +21,6 @@ from recency.regression import categories, designs
 from recency.regression.coding import NO_CODING, Coding
 from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
-from recency.regression.response_functions import response_functions
 from recency.regression.texts import Texts
 
 HISTOGRAM = 60
@@ -69,8 +68,6 @@ def estimate(
     if result.summary and families.is_linear(record):
         _, jacobian = families.transformed(record, rows.y)
         result.summary.loglik += float(jacobian.sum())
-    if result.summary and (delays := response_functions(coding, scaling, result.summary)):
-        record["delays"] = delays
     if references:
         record["reference"] = references
     if design["engine"] == "ols" and result.summary:

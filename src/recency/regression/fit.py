@@ -81,8 +81,7 @@ def main(
     record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
     record |= {"second_lm": inputs.second_lm} if inputs.second_lm is not None else {}
     if summary and others is None and "aic" not in record:
-        of_kernels = sum(len(delay.get("parameters", ())) for delay in record.get("delays", ()))
-        record |= criteria(summary, len(rows.y), families.of(record), of_kernels)
+        record |= criteria(summary, len(rows.y), families.of(record))
     held_out = parts(record, others) if summary and others else None
     record["loglik"] = log_likelihoods(summary, record, rows, held_out)
     if out_observations is not None:

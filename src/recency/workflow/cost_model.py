@@ -215,7 +215,7 @@ RUN = _costs({
 })  # fmt: skip
 FITS = _costs({
     "words": Cost("word", amount.dataset_words, 1e-4, start=5.0),
-    "responses observations observations_whole onsets simulate_readers": Cost(
+    "responses observations observations_whole simulate_readers": Cost(
         "observation", amount.dataset_observations, 1e-5, start=5.0
     ),
     "check_dataset export_dataset": Cost(
@@ -242,7 +242,6 @@ FITS = _costs({
         "observation", amount.experiment_observations, 1e-5, start=10.0, memory=LARGE
     ),
     "smooths": Cost("observation", amount.experiment_observations, 5e-4, start=10.0, memory=LARGE),
-    "delays": Cost("observation", amount.experiment_observations, 5e-5, start=10.0, memory=LARGE),
     "simulate_power": Cost(
         "simulated study", amount.simulated_studies("power"), 10.0, memory=8_000, parallel=True
     ),
