@@ -117,25 +117,6 @@ rule observations_whole:
         "../workflow/scripts/datasets/observations.py"
 
 
-# Only for designs with a kernel (deconvolve).
-rule onsets:
-    input:
-        words="<results>/datasets/{dataset}/words.parquet",
-        responses=lambda wildcards: study.responses_file(wildcards.dataset, wildcards.measure),
-    output:
-        "<results>/observations/{dataset}.{measure}/onsets.parquet",
-    log:
-        "<logs>/onsets/{dataset}.{measure}.log",
-    priority: 50
-    conda:
-        "../envs/plot.yaml"
-    params:
-        response=lambda wildcards: study.response_read(wildcards.dataset, wildcards.measure),
-        task=lambda wildcards: config["datasets"][wildcards.dataset].get("task"),
-    script:
-        "../workflow/scripts/datasets/onsets.py"
-
-
 rule not_run:
     output:
         "<results>/not_run.csv",

@@ -81,35 +81,6 @@ for name in config["datasets"]:
         localrule: True
 
 
-rule export_replica:
-    input:
-        unpack(lambda wildcards: exports.replica_files(study, wildcards.lm)),
-    output:
-        directory("<results>/exports/replica/{lm}"),
-    log:
-        "<logs>/export_replica/{lm}.log",
-    wildcard_constraints:
-        lm=any_of(config["lms"]),
-    conda:
-        "../envs/reading.yaml"
-    params:
-        lm="{lm}",
-        datasets=lambda wildcards: exports.replica_datasets(study, wildcards.lm),
-        texts_and_times=exports.texts_and_times(study),
-    script:
-        "../workflow/scripts/lms/export_replica.py"
-
-
-for name in config["lms"]:
-
-    rule:
-        name:
-            f"export_replica_{name}"
-        input:
-            f"<results>/exports/replica/{name}",
-        localrule: True
-
-
 # On request by file name: the data of a regression, such as
 # results/paper/paper/regression/spr/ucl_spr.SPR/Pythia.full.data.parquet.
 rule fitted_data:

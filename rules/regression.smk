@@ -42,21 +42,6 @@ for batch in batches.responses(study):
             "../workflow/scripts/regression/regression.py"
 
 
-# Bayesian models: one at a time, each with all cores, in a separate environment.
-use rule regression as bayesian_regression with:
-    log:
-        "<logs>/bayesian_regression/{design}/{dataset}.{measure}/{lm}.{model}.log",
-    benchmark:
-        "<benchmarks>/bayesian_regression/{design}/{dataset}.{measure}/{lm}.{model}.tsv"
-    wildcard_constraints:
-        design=any_of(batches.bayesian(study)),
-        lm=any_of([*config["lms"], batches.NO_LM]),
-        model="full|base",
-    conda:
-        "../envs/bayes.yaml"
-    threads: workflow.cores or 4
-
-
 # Two LMs in one model: the contribution of each given the other.
 rule nested_regression:
     input:

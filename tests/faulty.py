@@ -83,7 +83,7 @@ def forked(work):
 
 
 #: Files and folders of results that tell of a run, and are no result.
-OF_A_RUN = {"logs", "benchmarks", ".kept", "timings.txt", "status.html", "status.json"}
+OF_A_RUN = {"logs", "benchmarks", ".kept", "timings.txt"}
 
 
 def digests(folder):

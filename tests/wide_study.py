@@ -78,7 +78,6 @@ TARGETS = [
     "power",
     "endpoint",
     "export_Pythia",
-    "export_replica_Pythia",
     "export_simulated_spr",
 ]
 TARGETS += [f"{RESULTS}/random_effects/spr/simulated_spr.SPR/Pythia.html"]

@@ -31,7 +31,7 @@ _PACKAGES = {
     "docs/penn_treebank.md": "evaluations.text_perplexity",
     "docs/probing.md": "evaluations.probe",
     "docs/rare_words.md": "evaluations.rare_words",
-    "docs/regression.md": "regression evaluations.cross_validation evaluations.delays evaluations.linearity evaluations.loo "
+    "docs/regression.md": "regression evaluations.linearity "
     "evaluations.sensitivity evaluations.smooths",
     "docs/serial_position.md": "evaluations.serial_position",
     "docs/surprisal.md": "scoring networks",

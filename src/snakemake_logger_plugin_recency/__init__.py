@@ -1,4 +1,4 @@
-"""Snakemake's `--logger recency`, which `./run` selects: a quiet terminal, and a page on the run.
+"""Snakemake's `--logger recency`, which `./run` selects: a quiet terminal.
 
 Snakemake imports every package of this name whenever it starts, before it reads a Snakefile, which
 decides whose `recency` is used. So nothing of `recency` is imported here: the run's status arrives
@@ -16,11 +16,11 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 from snakemake_logger_plugin_recency.terminal import Terminal
 
-#: Seconds between two states of the page, and of the lines on a terminal.
+#: Seconds between two states of the lines on a terminal.
 EVERY = 3.0
 #: Tells jobs that their progress belongs in their log alone (recency.progress).
 QUIET = "RECENCY_PROGRESS_IN_LOG"
-#: Records on single jobs; Snakemake's log file and the page have them.
+#: Records on single jobs; Snakemake's log file has them.
 OF_JOBS = (
     *("job_info", "job_started", "job_finished", "group_info", "shellcmd", "progress"),
     *("run_info", "resources_info", "workflow_started"),
@@ -36,7 +36,7 @@ ROUTINE = (
 
 
 class LogHandler(LogHandlerBase):
-    """Show a line per kind of job in place of Snakemake's twenty per job, and write the run's page.
+    """Show a line per kind of job in place of Snakemake's twenty per job.
 
     Warnings, errors and a failed job's log are shown as Snakemake itself does. Without a terminal
     there is a line a minute. With `--dry-run`, `--verbose` or `--printshellcmds` all is shown.
@@ -70,21 +70,19 @@ class LogHandler(LogHandlerBase):
         try:
             if hasattr(record, "run_status"):
                 self.status = record.run_status
-                if self.quiet:
-                    self.terminal.say(self.status.introduction())
+                if self.quiet and (said := self.status.introduction()):
+                    self.terminal.say(said)
                 self.clock.start()
             if self.status:
                 self.status.take(record)
             if not self.quiet or not _is_routine(record):
                 self.terminal.clear()
                 self.text.emit(record)
-                if record.levelno >= logging.ERROR and self.status:
-                    self._write()
         except Exception:  # noqa: BLE001, a display that fails may not end the run
             self.handleError(record)
 
     def _tick(self) -> None:
-        """Write the page and the terminal's lines, again and again, until the run ends."""
+        """Write the terminal's lines, again and again, until the run ends."""
         while True:
             with self.lock:
                 try:
@@ -95,11 +93,9 @@ class LogHandler(LogHandlerBase):
                 return
 
     def _write(self) -> None:
-        state = self.status.state()
         if self.quiet and not self.ended.is_set():
+            state = self.status.state()
             self.terminal.show(self.status.table(state), self.status.headline(state))
-        if problem := self.status.write(state):
-            self._say_once(problem)
 
     def _say_once(self, problem: str) -> None:
         if not getattr(self, "told", False):
@@ -107,12 +103,11 @@ class LogHandler(LogHandlerBase):
             self.terminal.say(f"warning: {problem}")
 
     def close(self) -> None:
-        """Write the last state: finished, failed or stopped."""
+        """Say the last state: finished, failed or stopped."""
         if self.status and not self.ended.is_set():
             self.ended.set()
             self.clock.join(timeout=EVERY)
             self.status.end(time.time())
-            self._write()
             self.terminal.say(self.status.headline(self.status.state()))
         super().close()
 

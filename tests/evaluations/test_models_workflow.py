@@ -1,6 +1,5 @@
-"""Models on all the data, folds, events and smooths by Snakemake: from a table to tables and figures."""
+"""Models on all the data, events and smooths by Snakemake: from a table to tables and figures."""
 
-import html
 import json
 
 import numpy as np
@@ -26,9 +25,6 @@ ADDITIVE = MIXED | {
     "engine": "gam",
     "formula": 'time_ms ~ length + s(surprisal, bs="cr", k=6) + s(subject, bs="re")',
 }
-KERNEL = "deconvolve(surprisal, kernel = exponential)"
-LAGGED = MIXED | {"formula": MIXED["formula"].replace("surprisal", "lags(surprisal, 2)")}
-CONTINUOUS = MIXED | {"formula": MIXED["formula"].replace("surprisal", KERNEL)}
 SKIPPING = MIXED | {
     "engine": "lme4",
     "family": "binomial",
@@ -63,7 +59,7 @@ TASK = {
 ABOUT = {"title": "Made", "lms": ["gpt2", "gpt2-dVM"], "baseline": "gpt2"}
 MADE = {
     "study": "made",
-    "run": ["whole", "parted", "masked", "delayed", "linear"],
+    "run": ["whole", "parted", "masked", "linear"],
     "lms": {"gpt2": HUB, "gpt2-dVM": HUB, "rob": {"checkpoint": "rob"}},
     "corpora": {"letters": LETTERS},
     "glue_tasks": {"made": TASK},
@@ -72,8 +68,6 @@ MADE = {
         "mixed": MIXED,
         "additive": ADDITIVE,
         "skipping": SKIPPING,
-        "lagged": LAGGED,
-        "continuous": CONTINUOUS,
     },
     "datasets": {
         "made": DATASET,
@@ -84,18 +78,11 @@ MADE = {
         "whole": ABOUT
         | {
             "responses": {"mixed": ["made_whole.FP"], "skipping": ["made_whole.skip"]},
-            "cross_validation": {"folds": 3, "by": "sentence", "seed": 2},
         },
         "parted": ABOUT
         | {
             "lms": ["gpt2"],
             "responses": {"additive": ["made.FP"], "skipping": ["made.skip"]},
-        },
-        "delayed": ABOUT
-        | {
-            "responses": {"lagged": ["made.FP"], "continuous": ["paced.SPR"]},
-            "nested": [["gpt2", "gpt2-dVM"]],
-            "endpoint": "marginal",
         },
         "linear": ABOUT
         | {
@@ -171,34 +158,12 @@ def test_all_observations_are_fitted_and_compared(results):
     }
     assert rows.delta_aic.tolist()[::2] == [0, 0] and (rows.delta_aic.abs()[1::2] > 1e-6).all()
     assert rows.delta_bic.tolist() == pytest.approx(rows.delta_aic.tolist())  # as many parameters
+    drawn = folder / "experiments" / "whole" / "figure_delta_aic.png"
+    assert drawn.stat().st_size > 1000
     k = {"FP": 3 + 2 + 1, "skip": 3 + 1}
     assert rows.aic.to_numpy() == pytest.approx(
         2 * rows.measure.map(k).to_numpy() - 2 * rows.loglik.to_numpy()
     )
-
-
-def test_folds_cover_every_observation_once(results):
-    folder, _ = results
-    rows = pd.read_csv(folder / "experiments" / "whole" / "cross_validation.csv")
-    assert (
-        rows.n.tolist()
-        == pd.read_csv(folder / "experiments" / "whole" / "delta_aic.csv").n.tolist()
-    )
-    assert set(rows.unit) == {"time_ms", "event"} and set(rows.seed) == {2}
-    said = (folder / "experiments" / "whole" / "table_cross_validation.html").read_text()
-    assert set(rows.base) == {"all"} and "the same for all LMs (base: all)" in html.unescape(
-        said
-    )  # no slopes
-    where = folder / "cross_validation" / "mixed" / "made_whole.FP" / "sentence-3-seed-2"
-    parts = {
-        name: pd.read_parquet(where / f"{name}.parquet") for name in ("gpt2.full", "none.base")
-    }
-    full, base = parts["gpt2.full"], parts["none.base"]
-    assert (full.fold == base.fold).all() and (full.groupby("sentence").fold.nunique() == 1).all()
-    delta = (full.loglik - base.loglik).sum()
-    assert rows.delta_loglik[0] == pytest.approx(delta)
-    for stem in ("figure_cross_validation", "figure_delta_aic"):
-        assert (folder / "experiments" / "whole" / f"{stem}.png").stat().st_size > 1000
 
 
 def test_smooths_stand_beside_lines(results):
@@ -211,23 +176,6 @@ def test_smooths_stand_beside_lines(results):
     assert set(pd.read_csv(where / "smooth_curves.csv").kind) == {"smooth", "line", "count"}
     assert (where / "figure_smooths.svg").stat().st_size > 1000
     assert "skip" in (where / "table_delta_loglik.html").read_text()
-
-
-def test_delayed_effects_have_a_table_a_figure_and_held_out_tests(results):
-    folder, table = results
-    where = folder / "experiments" / "delayed"
-    rows = pd.read_csv(where / "delays.csv")
-    assert sorted(rows.kind) == ["exponential", "exponential", "lags", "lags"]
-    curves = pd.read_csv(where / "delay_curves.csv")
-    assert curves[curves.kind == "lags"].groupby("lm").x.agg(list).tolist() == [[0, 1, 2]] * 2
-    onsets = pd.read_parquet(folder / "observations" / "paced.SPR" / "onsets.parquet")
-    assert len(onsets) == len(table) and (onsets.onset_ms == 0).any()
-    tests = pd.read_csv(where / "permutation.csv").query("measure == 'SPR'")
-    assert (tests.n > 0).all() and tests.p.notna().all()
-    assert pd.read_csv(where / "nested.csv").p.notna().any()
-    for stem in ("figure_delays.png", "table_delays.html"):
-        assert (where / stem).stat().st_size > 1000
-    assert pd.read_csv(where / "delta_loglik.csv").delta_loglik.notna().all()
 
 
 def test_linking_functions_and_smooths_are_compared_with_lines(results):

@@ -351,7 +351,7 @@ CONFIG = {
                  "minimal_pairs": "blimp", "probe": "ewt", "attention": "ucl",
                  "measured_memory": {"dataset": "ucl"}, "context_information": {"dataset": "ucl"}, "temporal_correlation": {"dataset": "ucl"},
                  "triggering": {"corpus": "made", "pairs": [["she", "she"]]},
-                 "cross_validation": {"folds": 10, "by": "sentence"}, "maze": {"dataset": "ucl"},
+                 "maze": {"dataset": "ucl"},
                  "word_length": {"dataset": "ucl"}, "conditions": {"dataset": "ucl", "measure": "SPR"},
                  "length": {"corpus": "made"}, "contrasts": {"dataset": "ucl"}, "effects_by_item": {"dataset": "ucl", "fillers": "ucl.FP"}, "rank_metrics": {"dataset": "ucl"}, "abusive_words": {"lexicon": "words"},
                  "attention_maps": {"sentence": "kettle", "lms": ["Pythia"], "layers": 2}},

@@ -12,7 +12,7 @@ from recency.errors import InputError
 from recency.mixed.families import bernoulli
 from recency.reading import observations
 from recency.regression import fit as regression
-from recency.regression import folds, random_effects
+from recency.regression import random_effects
 from recency.regression.prediction import predict, rows_for
 
 SKIPPING = DESIGN | {
@@ -127,25 +127,6 @@ def test_the_effects_that_were_put_in_are_found(made):
         sd = full["scaling"][name]["sd"]
         assert effect["estimate"] / sd == pytest.approx(truth, abs=4 * effect["se"] / sd)
     assert full["loglik"]["exploratory"] - base["loglik"]["exploratory"] > 20
-
-
-@pytest.mark.merge
-def test_events_are_scored_on_folds_and_by_additive_models(made):
-    sums = {}
-    for model in ("full", "base"):
-        out = made / f"cv.{model}.json"
-        folds.main(
-            files(made, lm=model == "full"), out=out, out_observations=out.with_suffix(".parquet"),
-            lm="lm", design=SKIPPING, model=model, by="sentence", folds=3, seed=1,
-        )  # fmt: skip
-        sums[model] = json.loads(out.read_text())
-    assert sums["full"]["predictive"] - sums["base"]["predictive"] > 20
-    assert sums["full"]["marginal"] is None and sums["full"]["unit"] == "event"
-    formula = 'event ~ length + s(surprisal, bs="cr", k=5) + s(subject, bs="re")'
-    smooth = fitted(made, design=SKIPPING | {"engine": "gam", "formula": formula})
-    line = fitted(made)
-    assert smooth["smooths"][0]["edf"] < 2.5  # the log odds are a line
-    assert smooth["loglik"]["exploratory"] == pytest.approx(line["loglik"]["exploratory"], abs=15)
 
 
 def test_the_logarithm_of_a_probability_has_no_limit():

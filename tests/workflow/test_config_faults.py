@@ -325,10 +325,6 @@ SIMULATED = {
     DEMO + "{validation: {tokens: 9000000, every: 20}}}": (
         "validation → tokens, 9,000,000, are more than half of corpora → simulated, which has at most 6,750,000; write 3,375,000 or fewer"
     ),
-    "experiments: {simulated: {cross_validation: {folds: 500, by: subject}}}": (
-        "experiments → simulated → cross_validation → folds: 500 folds by subject need at least 500 of them, and simulated_spr has 160; write 160 or fewer"
-    ),
-    "experiments: {simulated: {cross_validation: {folds: 13, by: item}}}": "13 folds by item need at least 13 of them, and simulated_spr has 12",
     "experiments: {simulated: {measured_memory: {dataset: simulated_spr, reach: 100000000}}}": (
         "measured_memory → reach: 100000000 is greater than the maximum of 100000"
     ),

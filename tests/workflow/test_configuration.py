@@ -191,15 +191,6 @@ MISTAKES = {
         "experiments → devarda_marelli → responses: all of 'items_brown' is fitted (`partitioned: "
         "false`), 'ucl_spr' is not"
     ),
-    "experiments: {exp1: {cross_validation: {folds: 10, by: subjct}}}": (
-        "experiments → exp1 → cross_validation → by: 'subjct' is not one of"
-    ),
-    "experiments: {exp4: {cross_validation: {folds: 10, by: item}}}": (
-        "experiments → exp4 → cross_validation: the experiment has no `responses`"
-    ),
-    "experiments: {devarda_marelli: {cross_validation: {folds: 10, by: subject}}}": (
-        "'frequency_means' fits words' means over subjects"
-    ),
     "{datasets: {ucl_eye_tracking: {measures: {skip: {of: FP, event: time_ms == 0, filters: []}}}}, "
     "experiments: {exp1: {responses: {spr: [ucl_eye_tracking.skip]}}}}": (
         "exp1 → responses → spr: 'ucl_eye_tracking.skip' is an event, and the design's family gaussian"

@@ -32,13 +32,6 @@ MISTAKES = {
     formula("log(unigramm) + (1 | subject)"): "no predictor is called 'unigramm'; did you mean 'unigram'?",
     formula("(1 | subjct)"): "no grouping variable is called 'subjct'; did you mean 'subject'?",
     formula("(cloze | subject)"): "no predictor is called 'cloze'; there are columns of the dataset",
-    formula("lags(surprisal) + (1 | subject)"): "lags(surprisal): write lags(surprisal, 4)",
-    formula("lags(surprisl, 2) + (1 | subject)"): "'surprisl'; did you mean 'surprisal'?",
-    formula("deconvolve(surprisal, kernel = gauss) + (1 | subject)"): "no kernel is called 'gauss'",
-    formula("deconvolve(surprisal, kernel = gamma) + (1 | subject)", "eye_tracking"): (
-        "deconvolve(surprisal, kernel = gamma) needs onsets, and responses that are not self-paced "
-        "have no column onset_ms; map one"
-    ),
     formula("ns(length) + (1 | subject)"): "designs → spr → formula: ns() cannot be read",
     formula("(1 | subject"): "designs → spr → formula:",
     formula("surprisal[Pithia] + (1 | subject)"): (

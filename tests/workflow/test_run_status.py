@@ -1,25 +1,21 @@
-"""The display of a run: its state, page and terminal, the logger plugin, and `./run --watch`."""
+"""The display of a run: its state and terminal, and the logger plugin."""
 
 import io
-import json
 import logging
 import os
 import re
 import subprocess
 import sys
 import time
-from html.parser import HTMLParser
 
 import pytest
-from browsing import browser, opened  # noqa: F401, a fixture
 from project import ROOT, snakemake
 
 import snakemake_logger_plugin_recency as plugin
 from recency import progress
-from recency.workflow import run_status, status_page, watch_run
+from recency.workflow import run_status
 from snakemake_logger_plugin_recency.terminal import Terminal
 
-HOSTILE = "<img src=x onerror=alert(1)>\u202egnp"
 JOBS = {1: ("training", 600.0), 2: ("surprisal", 20.0), 3: ("surprisal", 20.0), 4: ("other", 10.0)}
 
 
@@ -41,7 +37,7 @@ def starts(number, rule, *wildcards, log=(), output=(), threads=1, ago=0.0):
 @pytest.fixture
 def status(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return run_status.RunStatus(tmp_path / "results", "study s, scale cores", JOBS, 2, "full.log")
+    return run_status.RunStatus(JOBS, 2, "full.log")
 
 
 def test_jobs_are_counted_by_kind(status, tmp_path):
@@ -90,8 +86,6 @@ def test_the_end_of_a_run_says_how_it_ended(status, done, records, outcome):
     state = status.state()
     assert state["state"] == outcome and state["left_s"] is None
     assert run_status.headline(state).startswith(outcome.capitalize())
-    page = status_page.page(state, "")
-    assert "reload" not in page and "refresh" not in page and "<script" not in page
 
 
 def test_the_time_left_follows_the_runs_own_speed(status, tmp_path):
@@ -104,70 +98,14 @@ def test_the_time_left_follows_the_runs_own_speed(status, tmp_path):
     assert status.state()["left_s"] == 5405  # as the training itself says
 
 
-def test_losses_are_those_of_training_csv_thinned(tmp_path):
-    path = tmp_path / "training.csv"
-    rows = [f"{n},{n * 64},{8 - n / 500},{'7.5' if n == 700 else ''}" for n in range(1, 1001)]
-    path.write_text("\n".join(["step,tokens,loss_nats,validation_nats", *rows, "1001,64"]))
-    losses, validation = run_status.losses(path)
-    assert validation == [[700, 7.5]] and 100 <= len(losses) <= run_status.POINTS
-    first = losses[0][0]
-    assert losses[0][1] == pytest.approx(8 - (first + 1) / 2 / 500, abs=1e-3)
-    assert losses[-1][0] == 1000
-    assert run_status.losses(tmp_path / "absent") == [[], []]
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.opened, self.attributes = [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.opened.append(tag)
-        self.attributes += attrs
-
-
-def hostile_state(status, tmp_path):
-    log, losses = tmp_path / "train.log", tmp_path / "training.csv"
-    log.write_text(f"{HOSTILE}\n")
-    losses.write_text("step,loss_nats,validation_nats\n1,9.5,\n2,8.5,9.0\n3,8.0,\n")
-    status.study = HOSTILE
-    status.take(starts(1, "train", HOSTILE, log=[log], output=[losses]))
-    failure = {"event": "job_error", "jobid": 4, "rule_name": HOSTILE, "log": [log]}
-    status.take(record(**failure))
-    return status.state()
-
-
-def test_labels_are_shown_as_text(status, tmp_path):
-    state = hostile_state(status, tmp_path)
-    page, tags = status_page.page(state, run_status.headline(state)), Tags()
-    tags.feed(page)
-    assert "img" not in tags.opened and page.count("&lt;img src=x") >= 4
-    assert not [value for name, value in tags.attributes if name in ("src", "href")]
-    assert page.count("\u2068") == page.count("\u2069") >= page.count("\u202e") > 0
-    assert "loss 8.000 at step 3; held-out text 9.000" in page
-
-
-@pytest.mark.merge
-@pytest.mark.parametrize("is_late", [False, True])
-def test_a_page_that_is_no_longer_written_says_so(status, tmp_path, browser, is_late):  # noqa: F811
-    state = hostile_state(status, tmp_path)
-    state["updated"] -= 3600 if is_late else -3600
-    page = tmp_path / "status.html"
-    text = status_page.page(state, "").replace("location.reload()", "0")
-    page.write_text(text, encoding="utf-8")
-    shown = opened(browser, page, tmp_path)
-    hidden = re.search(r"<p id=.stale.[^>]*>", shown)[0]
-    assert ("hidden" not in hidden) == is_late
-    assert "onerror=alert" in shown and "<img" not in shown
-
-
-def test_page_and_state_are_written_or_the_reason_is_said(status, tmp_path):
-    assert status.write(status.state()) == ""
-    assert json.loads((tmp_path / "results" / "status.json").read_text())["state"] == "running"
-    assert (tmp_path / "results" / "status.html").read_text().endswith("</html>\n")
-    status.results = tmp_path / "full.log" / "results"
-    (tmp_path / "full.log").touch()
-    assert "status.html is out of date" in status.write(status.state())
+def test_a_training_has_its_last_line(status, tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("begins\ntrain Pythia:  5%, loss 5.1\n")
+    status.take(starts(1, "train", "Pythia", log=[log], output=["lms/Pythia/training.csv"]))
+    status.take(starts(2, "surprisal", "Pythia", log=[log]))
+    first, *rows = run_status.table(status.state())
+    assert "0 of 4 jobs done, 2 running" in first
+    assert [row.strip() for row in rows][-1] == "train Pythia:  5%, loss 5.1" and len(rows) == 4
 
 
 class Screen(io.StringIO):
@@ -240,45 +178,6 @@ def test_progress_is_in_the_log_alone_under_the_plugin(monkeypatch, capsys):
         assert printed.out.count("train x:") == expected and printed.err.count("train x:") == 1
 
 
-def test_watch_follows_a_run_or_says_in_a_line_that_there_is_none(status, capsys, monkeypatch):
-    assert watch_run.main() == 1
-    assert (
-        capsys.readouterr().err
-        == "run: there was no run in this folder yet; start one with ./run --cores N\n"
-    )
-    status.write(status.state())
-
-    def wait(_):
-        for number in JOBS:
-            status.take(record(event="job_finished", job_id=number))
-        status.end(time.time())
-        status.write(status.state())
-
-    monkeypatch.setattr(time, "sleep", wait)
-    assert watch_run.main() == 0
-    first, last = capsys.readouterr().out.splitlines()
-    assert "0 of 4 jobs done" in first and last.startswith("Finished: 4 of 4 jobs done")
-    assert watch_run.main() == 1
-    error = capsys.readouterr().err
-    assert (
-        error.startswith("run: no run is active here; the last one finished")
-        and error.count("\n") == 1
-    )
-
-
-def test_a_killed_run_is_not_taken_for_one_at_work(status, capsys, monkeypatch):
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    monkeypatch.setattr(os, "getpid", lambda: process.pid)
-    state = status.state()
-    monkeypatch.undo()
-    assert not watch_run.is_at_work(state, time.time())
-    assert watch_run.is_at_work(status.state(), time.time())
-    elsewhere = state | {"host": "another"}
-    assert watch_run.is_at_work(elsewhere, state["updated"] + 10)
-    assert not watch_run.is_at_work(elsewhere, state["updated"] + 1000)
-
-
 SNAKEFILE = """
 import sys
 from pathlib import Path
@@ -290,7 +189,7 @@ from snakemake.logging import logger
 onstart:
     jobs = {workflow.dag.jobid(job): (job.rule.name, 1.0) for job in workflow.dag.needrun_jobs()
             if job.rule.name != "all"}
-    status = run_status.RunStatus(Path("results"), "study s", jobs, 2, log[0])
+    status = run_status.RunStatus(jobs, 2, log[0])
     logger.info("To make: all of it", extra={"run_status": status})
 
 rule all:
@@ -320,8 +219,6 @@ def test_a_run_is_quiet_and_its_failures_are_not(tmp_path):
     assert re.search(r"(?m)^Failed: 1 of 2 jobs done in .*; failed: after; full log: ", run.stdout)
     (log,) = (tmp_path / ".snakemake" / "log").iterdir()
     assert str(log) in run.stdout and "rule good:" in log.read_text()
-    page = (tmp_path / "results" / "status.html").read_text()
-    assert "Failed: " in page and "error: words.csv: no words" in page
     (tmp_path / "allowed").touch()
     run = snakemake(tmp_path, *arguments)
     assert run.returncode == 0, run.stdout

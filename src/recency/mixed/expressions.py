@@ -26,10 +26,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Expression:
-    """A syntax tree: `kind` is name, number, call, operation (one or two parts) or parenthesis.
-
-    Options of a call have the kind option, `df = 3`; a word as an option's value has the kind word.
-    """
+    """A syntax tree: `kind` is name, number, call, operation (one or two parts) or parenthesis."""
 
     kind: str
     value: str
@@ -48,8 +45,6 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 CODINGS = ("scale", "factor", "poly")
 """Functions that need statistics or levels of the fitted data; each is a whole term."""
-DELAYS = ("lags", "deconvolve")
-"""Functions of the words read so far; each is a whole term of a design (recency.regression)."""
 R_FUNCTIONS = (
     *("s", "te", "ti", "t2", "ns", "bs", "offset", "cut", "ordered", "relevel", "interaction"),
     *("sin", "cos", "tan", "round", "floor", "ceiling", "pmin", "pmax", "ifelse", "is.na"),
@@ -153,8 +148,8 @@ class Reader:
         return Expression("call", token.text, self._arguments(token.text))
 
     def _arguments(self, function: str) -> tuple[Expression, ...]:
-        if function not in FUNCTIONS and function not in (*CODINGS, *DELAYS):
-            supported = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS, *DELAYS))
+        if function not in FUNCTIONS and function not in CODINGS:
+            supported = ", ".join(f"{name}()" for name in (*FUNCTIONS, *CODINGS))
             raise Uncovered(
                 f"formula {self.text!r}: {function}() cannot be read; there are {supported}"
             )
@@ -162,8 +157,6 @@ class Reader:
         inner = self.expression()
         if function == "poly":
             return inner, self._degree()
-        if function in DELAYS:
-            return inner, *self._options()
         if self.next != ")":
             raise Uncovered(
                 f"formula {self.text!r}: {function}({written(inner)} {self.next} … cannot be read; "
@@ -171,24 +164,6 @@ class Reader:
             )
         self.take(")")
         return (inner,)
-
-    def _options(self) -> list[Expression]:
-        """Read the rest of a call's arguments: numbers, and options such as `kernel = gamma`."""
-        options = []
-        while self.next != ")":
-            self.take(",")
-            token = self.take()
-            if token.kind == "name":
-                self.take("=")
-                value = self.take()
-                kind = "number" if value.kind == "number" else "word"
-                options.append(Expression("option", token.text, (Expression(kind, value.text),)))
-            elif token.kind == "number":
-                options.append(Expression("number", token.text))
-            else:
-                raise InputError(f"formula {self.text!r}: {token.text!r} is no argument")
-        self.take(")")
-        return options
 
     def _degree(self) -> Expression:
         """Read the rest of poly(x, degree); R accepts further arguments."""
@@ -221,10 +196,6 @@ def written(expression: Expression) -> str:
         return name if SYNTACTIC.fullmatch(name) else f"`{name}`"
     if expression.kind == "number":
         return f"{float(expression.value):.15g}"
-    if expression.kind == "word":
-        return expression.value
-    if expression.kind == "option":
-        return f"{expression.value} = {parts[0]}"
     if expression.kind == "call":
         return f"{expression.value}({', '.join(parts)})"
     if expression.kind == "parenthesis":
@@ -248,11 +219,6 @@ def evaluate(expression: Expression, data: Mapping[str, np.ndarray]) -> np.ndarr
         return data[expression.value]
     if expression.kind == "number":
         return np.float64(expression.value)
-    if expression.value in DELAYS and expression.kind == "call":
-        raise InputError(
-            f"{written(expression)} is a function of words in reading order, and only a whole term of a "
-            "design's formula; a data frame has no such order: give it the columns themselves"
-        )
     parts = [evaluate(part, data) for part in expression.parts]
     with np.errstate(all="ignore"):  # callers check for values that are not finite
         if expression.kind == "call":

@@ -59,13 +59,11 @@ def fit_least_squares(
     return summary, notes
 
 
-def criteria(
-    summary: FitSummary, n: int, family: str = GAUSSIAN, others: int = 0
-) -> dict[str, float]:
+def criteria(summary: FitSummary, n: int, family: str = GAUSSIAN) -> dict[str, float]:
     """Return AIC and BIC of a maximum-likelihood fit to n rows, counting parameters as R does.
 
-    The parameters are the fixed effects, theta of a mixed model, sigma of a linear one, the shift
-    of a shifted lognormal one, and `others`, such as a kernel's.
+    The parameters are the fixed effects, theta of a mixed model, sigma of a linear one, and the
+    shift of a shifted lognormal one.
     """
-    k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED) + others
+    k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)
     return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

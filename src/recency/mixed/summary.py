@@ -1,20 +1,9 @@
 """The reported summary of a fitted model, whichever engine computed it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-
-@dataclass
-class Predictive:
-    """Log predictive densities of rows that cannot be computed from the record of a fit."""
-
-    fitted: np.ndarray
-    """of the fitted rows (n,), each left out in turn"""
-    held_out: Callable[..., np.ndarray]
-    """function for other rows (m,): takes scaled predictors, groups and the response"""
 
 
 @dataclass
@@ -35,4 +24,3 @@ class FitSummary:
     converged: bool
     covariance: np.ndarray
     """covariance of the fixed effects' estimates, (p, p)"""
-    predictive: Predictive | None = None

@@ -1,7 +1,5 @@
 """Names of responses, in observations and on the left side of a formula."""
 
-from collections.abc import Collection
-
 TIME = "time_ms"
 """A reading or reaction time."""
 AMPLITUDE = "amplitude_uv"
@@ -16,11 +14,3 @@ TASKS = ("self_paced", "maze")
 """Tasks whose times are from one word's onset to the next one's."""
 SELF_PACED = ("SPR", "Maze")
 """Measures of these tasks."""
-ONSET = "onset_ms"
-"""Column of a word's onset, relative to the beginning of its item or another event."""
-
-
-def has_onsets(measure: str, columns: Collection[str], task: str | None = None) -> bool:
-    """Return whether responses with this measure, columns and task have onsets."""
-    is_self_paced = measure in SELF_PACED if task is None else task in TASKS
-    return ONSET in columns or is_self_paced

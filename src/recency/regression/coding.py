@@ -16,9 +16,7 @@ from recency.errors import InputError
 from recency.mixed.expressions import CODINGS, Expression, evaluate, read
 from recency.mixed.formula import Formula
 from recency.mixed.polynomials import Basis, basis_of
-from recency.regression import delay_terms
 from recency.regression import predictor_names as names
-from recency.regression.kernels import KERNELS, named
 from recency.regression.texts import Texts, as_identifier, plain, word_values
 
 SUMMED = ("surprisal", "corrected", "unigram", "length", "given_length")
@@ -33,8 +31,7 @@ class Coding:
     """The coding of a fit's terms, stored so that other partitions get the same columns.
 
     `columns` maps each column to its `term` and those of these that apply: `level` (the column is
-    its indicator), `mean` and `sd` (scale), `degree`, `alpha` and `norm2` (poly), `lags` (weights
-    of the preceding words), `kernel` and its `parameters`. `spans` maps each term to its columns.
+    its indicator), `mean` and `sd` (scale), `degree`, `alpha` and `norm2` (poly). `spans` maps each term to its columns.
     """
 
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -94,8 +91,6 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     for term, expression in asked.items():
         if term in counted:
             of_term = _coded(term, expression, counted[term])
-        elif (delay := delay_terms.delay_of(term)) is not None:
-            of_term = _delayed(term, delay)
         elif expression.kind == "name":
             continue  # a number as it is
         else:
@@ -163,12 +158,6 @@ def values_over_span(name: str, values: np.ndarray, frame: pd.DataFrame) -> np.n
 def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:
     """Return a column (n,) with the fit's coding; `values` returns columns of the data."""
     expression = read(spec["term"])
-    if "lags" in spec:
-        return sum(
-            weight * _finite(spec["term"], names.before(expression.parts[0], lag), values)
-            for lag, weight in enumerate(spec["lags"])
-            if weight
-        )
     if "level" in spec:
         inner = expression.parts[0] if expression.kind == "call" else expression
         return (_levels(values(inner.value)) == spec["level"]).astype(np.float64)
@@ -178,17 +167,6 @@ def coded(column: str, spec: Mapping[str, Any], values: Values) -> np.ndarray:
         basis = Basis(tuple(spec["alpha"]), tuple(spec["norm2"]))
         return basis.values(x)[:, spec["degree"] - 1]
     return (x - spec["mean"]) / spec["sd"] if "sd" in spec else x
-
-
-def _delayed(
-    term: str, delay: delay_terms.Lags | delay_terms.Deconvolution
-) -> dict[str, dict[str, Any]]:
-    """Return a delayed effect's columns; a kernel has starting values as its parameters."""
-    if isinstance(delay, delay_terms.Lags):
-        return delay_terms.lag_columns(term, delay)
-    first = named(delay.kernel, KERNELS[delay.kernel].starts[0])
-    about = {"term": term, "kernel": delay.kernel, "parameters": first}
-    return {f"`{term.replace('`', '')}`": about}
 
 
 def _is_text(expression: Expression, texts: Texts) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recency.errors import InputError
-from recency.mixed import additive, brms_model, families
+from recency.mixed import additive, families
 from recency.mixed import formula as formulas
 from recency.mixed.additive import Additive
 from recency.mixed.expressions import written
@@ -15,7 +15,6 @@ from recency.mixed.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
 from recency.mixed.formula import Formula, without
 from recency.names import nearest
 from recency.reading.response_names import EVENT, RESPONSES
-from recency.regression import delay_terms
 from recency.regression import predictor_names as names
 
 FEWEST_LEVELS = 8
@@ -23,7 +22,7 @@ FEWEST_LEVELS = 8
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),
-    "engine": ("cross_products", "lme4", "ols", "gam", "brms"),
+    "engine": ("cross_products", "lme4", "ols", "gam"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
     "controls": ("own", "spillover"),
@@ -102,12 +101,10 @@ def read(design: Mapping[str, Any]) -> Formula | Additive:
             )
         formula = additive.parse(design["formula"], names.GROUPS)
         _check_response(formula.response, design["formula"])
-        _check_delays(formula, design)
         return formula
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
     if "sigma" in design:
         formula = replace(formula, scale=_scale(design["sigma"]))
-    _check_delays(formula, design)
     if (function := design.get("linking", "linear")) != "linear":
         formula = apply_linking(formula, design["of_interest"], function)
     return add_spillover(formula) if design.get("controls") == "spillover" else formula
@@ -161,18 +158,6 @@ def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
         )
     text = str(additive.with_smooths(formula, design["of_interest"], names.GROUPS))
     return {k: v for k, v in plain.items() if k != "controls"} | {"engine": "gam", "formula": text}
-
-
-def _check_delays(formula: Formula | Additive, design: Mapping[str, Any]) -> None:
-    """Raise an InputError if a delayed effect is invalid, or its engine does not cover it."""
-    delayed = [term for term in formula.predictors if delay_terms.delay_of(term) is not None]
-    if delayed and design["engine"] == "gam":
-        raise InputError(
-            f"formula {design['formula']!r} has {delayed[0]}, which `engine: gam` does not cover; "
-            "write `engine: cross_products`"
-        )
-    for term in delay_terms.kernels(delayed):
-        check_mixed({"family": families.GAUSSIAN, **design}, term)
 
 
 def _scale(text: str) -> Formula:
@@ -272,10 +257,8 @@ def column_names(
 
 
 def check_model(design: Mapping[str, Any], formula: Formula | Additive) -> None:
-    """Raise an InputError if family, engine, response and priors are incompatible."""
+    """Raise an InputError if family, engine and response are incompatible."""
     check_family(design, formula.response)
-    if "priors" in design and isinstance(formula, Formula):
-        brms_model.check_priors(design["priors"], formula)
 
 
 def check_family(design: Mapping[str, Any], response: str) -> None:
@@ -288,10 +271,10 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
             f"design: the left side is {response} and the family {family}; `family: binomial` and "
             f"'{EVENT} ~ …' go together"
         )
-    if family == BINOMIAL and design["engine"] not in ("lme4", "gam", "brms"):
+    if family == BINOMIAL and design["engine"] not in ("lme4", "gam"):
         raise InputError(
             f"design: engine {design['engine']} fits no binomial family; write `engine: lme4` "
-            "(glmer), `engine: gam` or `engine: brms`"
+            "(glmer) or `engine: gam`"
         )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")
@@ -316,14 +299,10 @@ def _check_scale(design: Mapping[str, Any], family: str) -> None:
     if "sigma" in design and family in (BINOMIAL, SHIFTED) and "shift" not in design:
         way = "; state its `shift`" if family == SHIFTED else "; leave it out"
         raise InputError(f"design: family {family} has no formula of sigma{way}")
-    if design["engine"] == "brms":
-        brms_model.check_family(family)
-    elif named := [key for key in ("priors", "sampling") if key in design]:
-        raise InputError(f"design: {named[0]} needs `engine: brms`")
-    elif has_density(design) and design["engine"] != "cross_products":
+    if has_density(design) and design["engine"] != "cross_products":
         raise InputError(
             f"design: {_density_because(design)} is fitted by Laplace's approximation; write "
-            f"`engine: cross_products` in place of {design['engine']}, or `engine: brms` samples it"
+            f"`engine: cross_products` in place of {design['engine']}"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recency.errors import InputError
-from recency.mixed import brms, families, mgcv, shifted
+from recency.mixed import families, mgcv, shifted
 from recency.mixed.additive import Additive
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import Result, figures, fit_model
@@ -21,7 +21,6 @@ from recency.regression import categories, designs
 from recency.regression.coding import NO_CODING, Coding
 from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
-from recency.regression.response_functions import response_functions
 from recency.regression.texts import Texts
 
 HISTOGRAM = 60
@@ -48,9 +47,7 @@ def estimate(
     formula, scaling, references = prepared(formula, texts, rows, coding)
     predictors = scaled(rows.predictors, scaling)
     more: dict[str, Any] = {}
-    if design["engine"] == "brms":
-        result, more = _bayesian(formula, predictors, rows, design)
-    elif designs.has_density(design):
+    if designs.has_density(design):
         result, more = _density(formula, predictors, rows, design)
     elif family == families.SHIFTED:
         result, more = _shifted(formula, predictors, rows, design)
@@ -68,11 +65,9 @@ def estimate(
     if family != families.GAUSSIAN:
         record["family"] = family
     record |= more
-    if result.summary and families.is_linear(record) and design["engine"] != "brms":
+    if result.summary and families.is_linear(record):
         _, jacobian = families.transformed(record, rows.y)
         result.summary.loglik += float(jacobian.sum())
-    if result.summary and (delays := response_functions(coding, scaling, result.summary)):
-        record["delays"] = delays
     if references:
         record["reference"] = references
     if design["engine"] == "ols" and result.summary:
@@ -110,21 +105,6 @@ def _shifted(
     if note:
         result.note = "; ".join(filter(None, [result.note, note]))
     return result, {"shift": float(shift)}
-
-
-def _bayesian(
-    formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
-) -> tuple[Result, dict[str, Any]]:
-    """Sample the posterior with brms; see recency.mixed.brms."""
-    result, more = brms.fit_bayesian(formula, design, predictors, rows.y, rows.groups)
-    if "brms" in more:
-        subject, loo = rows.groups["subject"], more["brms"]["loo"]
-        loo["bad_k"] = [
-            {"subject": subject.names[subject.codes[i]], "word_id": int(rows.word[i]), "k": k}
-            for i, k in loo["bad_k"].items()
-        ]
-    # Information criteria of maximum likelihood do not apply.
-    return result, more | {"aic": math.nan, "bic": math.nan}
 
 
 def _density(

@@ -24,9 +24,9 @@ from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
 from recency.regression.inputs import Inputs, read_data
 from recency.regression.log_likelihoods import (
-    held_out_parts,
     in_sample_parts,
     log_likelihoods,
+    parts,
 )
 from recency.regression.predictors import Rows, word_means
 
@@ -81,13 +81,12 @@ def main(
     record |= {"base": kind_of_base(design, data.columns)} if model == "base" else {}
     record |= {"second_lm": inputs.second_lm} if inputs.second_lm is not None else {}
     if summary and others is None and "aic" not in record:
-        of_kernels = sum(len(delay.get("parameters", ())) for delay in record.get("delays", ()))
-        record |= criteria(summary, len(rows.y), families.of(record), of_kernels)
-    held_out = held_out_parts(summary, record, others) if summary and others else None
+        record |= criteria(summary, len(rows.y), families.of(record))
+    held_out = parts(record, others) if summary and others else None
     record["loglik"] = log_likelihoods(summary, record, rows, held_out)
     if out_observations is not None:
         fitted = None
-        if in_sample or others is None or (summary and summary.predictive):
+        if in_sample or others is None:
             fitted = {IN_SAMPLE: in_sample_parts(summary, record, rows)} if summary else {}
         write_observations(out_observations, others, held_out, rows, fitted)
     with atomic(out) as path:

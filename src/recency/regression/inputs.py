@@ -9,7 +9,6 @@ from recency.mixed.additive import Additive
 from recency.mixed.formula import Formula
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
-from recency.regression.deconvolution import estimate_kernels
 from recency.regression.designs import (
     column_names,
     formula_of,
@@ -19,7 +18,7 @@ from recency.regression.designs import (
 from recency.regression.predictors import Rows, read_rows
 from recency.regression.texts import Texts, read_texts
 
-ROLES = ("words", "fit", "exploratory", "unigram", "surprisal", "onsets")
+ROLES = ("words", "fit", "exploratory", "unigram", "surprisal")
 """The files of which each regression has at most one."""
 
 
@@ -39,8 +38,6 @@ class Inputs:
         Surprisal of the LMs that the formula names, and of `second_lm`, by LM name.
     second_lm
         A second LM, whose terms the full model has as well.
-    onsets
-        Onset of each word (recency.reading.onsets), for formulas with a kernel.
     """
 
     words: str | PathLike
@@ -50,7 +47,6 @@ class Inputs:
     surprisal: str | PathLike | None = None
     others: Mapping[str, str | PathLike] = field(default_factory=dict)
     second_lm: str | None = None
-    onsets: str | PathLike | None = None
 
     @classmethod
     def of_job(cls, given: dict[str, Any], threads: int) -> "Inputs":
@@ -72,7 +68,7 @@ class Inputs:
         """Read the words' predictors, with the surprisal variant of a design or a fit's record."""
         spillover = design.get("spillover", "item")
         files = self.words, self.unigram, self.surprisal
-        return read_texts(*files, design["surprisal"], True, self.others, spillover, self.onsets)
+        return read_texts(*files, design["surprisal"], True, self.others, spillover)
 
 
 @dataclass
@@ -99,7 +95,5 @@ def read_data(inputs: Inputs, design: Mapping[str, Any], model: str) -> Data:
     names = categories.names(formula, texts, coding)
     asked = (texts, names, design["response"], formula.response, coding)
     rows = read_rows(inputs.fit, *asked)
-    coding = estimate_kernels(formula, texts, rows, coding)
-    asked = (*asked[:-1], coding)
     held_out = None if inputs.exploratory is None else read_rows(inputs.exploratory, *asked)
     return Data(design, there, formula, texts, coding, rows, held_out)

@@ -128,20 +128,6 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     return {name: values for name, values in by_name.items() if values is not None}
 
 
-def held_out_parts(
-    summary: FitSummary, record: Mapping[str, Any], rows: Rows
-) -> dict[str, np.ndarray]:
-    """Return the `parts` of rows under a fit; for posterior draws, the log predictive density only.
-
-    It is the log of the mean density over draws, with new levels' effects drawn from their
-    distribution.
-    """
-    if summary.predictive is None:
-        return parts(record, rows)
-    predictors = scaled(rows.predictors, record["scaling"])
-    return {"conditional": summary.predictive.held_out(predictors, rows.groups, rows.y)}
-
-
 def _rescaled(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
     """Return the scaling of these rows; predictors that the fit does not scale stay unscaled."""
     rescaled = scaling_of({name: rows.predictors[name] for name in record["scaling"]})
@@ -166,11 +152,8 @@ def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) 
 
     They sum to `summary.loglik`: parts of the marginal likelihood for mixed models, and each row's
     log-likelihood for least squares. Laplace's approximation (events) and mgcv's likelihood are not
-    sums over rows, so each row has its conditional part and an equal share of the remainder. For
-    Bayesian models the parts are elpd by PSIS-LOO.
+    sums over rows, so each row has its conditional part and an equal share of the remainder.
     """
-    if summary.predictive is not None:
-        return summary.predictive.fitted
     if families.of(record) == families.BINOMIAL or "mgcv" in record:
         values = contributions(record, rows)
     else:

@@ -103,12 +103,8 @@ def variables(term: str) -> list[str]:
 
 
 def inputs(expression: Expression) -> list[str]:
-    """Return the columns of the data that an expression needs, with preceding words' for lags()."""
-    columns = columns_of(expression)
-    if expression.kind == "call" and expression.value == "lags":
-        words = [int(p.value) for p in expression.parts[1:] if p.kind == "number"]
-        columns = [shifted(name, -lag) for lag in range(sum(words) + 1) for name in columns]
-    return list(dict.fromkeys(columns))
+    """Return the columns of the data that an expression needs."""
+    return list(dict.fromkeys(columns_of(expression)))
 
 
 def shifted(name: str, words: int) -> str:

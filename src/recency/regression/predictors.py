@@ -14,7 +14,6 @@ from recency.mixed.levels import Levels, levels
 from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.coding import NO_CODING, Coding, coded, drop_incomplete, raw
 from recency.regression.predictor_names import EXTRA, GROUPS
-from recency.regression.readings import kernel_column
 from recency.regression.texts import Texts
 
 
@@ -130,9 +129,7 @@ def values_of(
 
     predictors = {}
     for name in names:
-        if "kernel" in coding.columns.get(name, ()):
-            predictors[name] = kernel_column(coding.columns[name], frame, texts, path)
-        elif name in coding.columns:
+        if name in coding.columns:
             predictors[name] = coded(name, coding.columns[name], values)
         else:
             predictors[name] = values(name.strip("`"))

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,10 +28,6 @@ class Files:
     """surprisal under each LM; None is the LM that the regression is for"""
     variant: str = "plain"
     first_may_lack: bool = False
-    onsets: str | PathLike | None = None
-    """onset of each word (recency.reading.onsets)"""
-    readings: Any = None
-    """the readings (recency.regression.readings), once they have been read"""
     read: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -60,7 +55,6 @@ def read_texts(
     first_may_lack: bool = False,
     others: Mapping[str, str | PathLike] | None = None,
     spillover: str = "item",
-    onsets: str | PathLike | None = None,
 ) -> Texts:
     """Read the predictors that are properties of a word.
 
@@ -74,8 +68,8 @@ def read_texts(
     an item's first word then counts as 0.
 
     `others` are the surprisal files of the LMs that a formula names. With `spillover` `sentence`,
-    preceding words are looked up within the sentence. `onsets` is for kernels. word_values() reads
-    all other columns of words.
+    preceding words are looked up within the sentence. word_values() reads all other columns
+    of words.
     """
     there = pq.read_schema(words).names
     more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
@@ -116,7 +110,7 @@ def read_texts(
         for code, level in enumerate(codes.names):
             predictors[f"{name}_{level}"] = (codes.codes == code).astype(np.float64)
     lms = {**(others or {}), **({} if surprisal is None else {None: surprisal})}
-    files = Files(words, lms, variant, first_may_lack, onsets)
+    files = Files(words, lms, variant, first_may_lack)
     sentence = frame["sentence"].to_numpy()
     return Texts(predictors, sentence, item, categories, files, unit)
 

@@ -110,13 +110,7 @@ def fitted_alone(study: Study) -> str:
     return _but(
         (batch.lms, map("{}/{}.{}".format, *zip(*batch.members, strict=True)), "{members}/{lms}")
         for batch in responses(study)[:-1]
-    ) + any_of(study.config["designs"].keys() - bayesian(study))
-
-
-def bayesian(study: Study) -> set[str]:
-    """Return the designs fitted by brms, which has a separate environment."""
-    designs = study.config["designs"]
-    return {name for name, design in designs.items() if design["engine"] == "brms"}
+    ) + any_of(study.config["designs"])
 
 
 def fits(batch: Batch, folder: str = "regression") -> list[str]:

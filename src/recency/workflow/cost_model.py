@@ -214,7 +214,7 @@ RUN = _costs({
 })  # fmt: skip
 FITS = _costs({
     "words": Cost("word", amount.dataset_words, 1e-4, start=5.0),
-    "responses observations observations_whole onsets simulate_readers": Cost(
+    "responses observations observations_whole simulate_readers": Cost(
         "observation", amount.dataset_observations, 1e-5, start=5.0
     ),
     "check_dataset export_dataset": Cost(
@@ -223,7 +223,7 @@ FITS = _costs({
     "fitted_data fitted_nested_data random_effects": Cost(
         "observation", amount.dataset_observations, 2e-5, memory=LARGE
     ),
-    "regression bayesian_regression": Cost(
+    "regression": Cost(
         "core second", amount.fits_of_batch, 1.0, measured=True, memory=LARGE, parallel=True, kind="regression"
     ),
     "crossed_bootstrap": Cost(
@@ -233,10 +233,7 @@ FITS = _costs({
         "core second", amount.fit_of_response, 2.0, memory=LARGE, kind="regression"
     ),
     "refits": Cost("core second", amount.fits_again, 1.0, memory=LARGE),
-    "cross_validation": Cost(
-        "core second", amount.fits_again, 1.5, memory=LARGE, kind="cross-validation"
-    ),
-    "delta_loglik cross_validated nested seeds pooled_effects learning_curves condition_means contrasts "
+    "delta_loglik nested seeds pooled_effects learning_curves condition_means contrasts "
     "effects_by_item delta_aic linearity maze_choices triggering type_lengths explore": Cost(
         "observation", amount.experiment_observations, 2e-6, start=5.0, memory=LARGE
     ),
@@ -244,7 +241,6 @@ FITS = _costs({
         "observation", amount.experiment_observations, 1e-5, start=10.0, memory=LARGE
     ),
     "smooths": Cost("observation", amount.experiment_observations, 5e-4, start=10.0, memory=LARGE),
-    "delays": Cost("observation", amount.experiment_observations, 5e-5, start=10.0, memory=LARGE),
     "simulate_power": Cost(
         "simulated study", amount.simulated_studies("power"), 10.0, memory=8_000, parallel=True
     ),
@@ -263,7 +259,6 @@ RESULTS = _costs({
     "report_page": _job(60.0),
     "rocrate": _job(600.0),
     "export": _job(120.0, memory=amount.memory_of_network),
-    "export_replica": _job(120.0),
     "push": _job(1800.0),
 })  # fmt: skip
 COSTS = TEXT | RUN | FITS | RESULTS

@@ -10,8 +10,8 @@ from recency.evaluations import registry
 from recency.mixed.formula import Formula
 from recency.names import nearest
 from recency.reading import declared_columns
-from recency.reading.response_names import ONSET, RESPONSES, has_onsets
-from recency.regression import delay_terms, designs
+from recency.reading.response_names import RESPONSES
+from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow import headers
 
@@ -110,13 +110,6 @@ def _unknown(
         names.unknown(formula, {"words": words, "responses": responses}),
         {*words, *responses},
     )
-    for term in delay_terms.kernels(formula.predictors):
-        read = dataset["measures"].get(measure, {}).get("of", measure)
-        if not has_onsets(read, responses, dataset.get("task")):
-            faults.append(
-                f"{term} needs onsets, and responses that are not self-paced have no column {ONSET}; "
-                f"map one (options → columns → {ONSET}), or write lags()"
-            )
     listed = dict.fromkeys([*names.used(formula), *names.grouping(formula)])
     stems = {name: names.split(name).stem for name in listed}
     for name, stem in stems.items():

@@ -147,40 +147,6 @@ def dataset_settings(study: Study, dataset: str) -> dict:
     }
 
 
-def replica_datasets(study: Study, lm: str) -> list[dict]:
-    """Return dataset, name, like and stimulus in REPLICA's store, for the datasets of an LM's experiments.
-
-    Those are the run's, or all if none of the run's has the LM; `export: {replica: …}` selects among them.
-    """
-    entries = study.config.get("export", {}).get("replica", {})
-    of_lm = [name for name, entry in study.config["experiments"].items() if lm in entry["lms"]]
-    chosen = [name for name in study.config["run"] if name in of_lm] or of_lm
-    asked = {response["dataset"] for name in chosen for response in study.all_responses(name)}
-    read = [name for name in study.config["datasets"] if name in asked - study.not_run.keys()]
-    if not read:
-        raise WorkflowError(f"export_replica_{lm}: the LM is in no experiment with reading times")
-    if entries and not (read := [name for name in read if name in entries]):
-        raise WorkflowError(
-            f"export_replica_{lm}: no experiment with this LM has a dataset of export → replica"
-        )
-    return [
-        {"dataset": name, "name": name}
-        | {k: v for k, v in entries.get(name, {}).items() if k != "like"}
-        | {"like": entries.get(name, {}).get("like")}
-        for name in read
-    ]
-
-
-def replica_files(study: Study, lm: str) -> dict[str, list[str]]:
-    """Return the inputs of an LM's export to REPLICA."""
-    datasets = replica_datasets(study, lm)
-    return {
-        "words": [f"<results>/datasets/{entry['dataset']}/words.parquet" for entry in datasets],
-        "surprisal": [f"<results>/surprisal/{lm}/{entry['dataset']}.parquet" for entry in datasets],
-        "like": [entry["like"] for entry in datasets if entry["like"]],
-    }
-
-
 def parameters(study: Study) -> dict:
     """Return keyword → function of wildcards, for the values of dataset_settings()."""
 

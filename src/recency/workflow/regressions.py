@@ -9,7 +9,7 @@ from recency import grids
 from recency.endpoints import CROSSED, DRAWS
 from recency.evaluations import registry
 from recency.mixed.formula import Formula
-from recency.regression import delay_terms, designs
+from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow.study import Study
 
@@ -139,16 +139,6 @@ def names_unigram(study: Study, design: str) -> bool:
     return any(names.split(name).stem == "unigram" for name in used)
 
 
-def onsets_of(study: Study, responses: Iterable[Mapping]) -> list[str]:
-    """Return the onset files of the responses whose designs have a kernel."""
-    paths = [
-        observations_file(r, "onsets.parquet")
-        for r in responses
-        if delay_terms.kernels(formula(study, r["design"]).predictors)
-    ]
-    return list(dict.fromkeys(paths))
-
-
 def own_columns(study: Study, dataset: str, measure: str) -> list[str]:
     """Return the columns of a dataset's words or observations that designs use."""
     asked = {
@@ -189,8 +179,6 @@ def regression_files(
         where = f"<results>/observations/{dataset}.{measure}"
         files["exploratory"] = f"{where}/exploratory.parquet"
     response = {"design": design, "dataset": dataset, "measure": measure}
-    for path in onsets_of(study, [response]):
-        files["onsets"] = path
     return files | others(study, [response])
 
 
@@ -245,8 +233,6 @@ def random_effects_files(
 ) -> dict[str, str]:
     """Return the inputs of the search for the random-effects structure, without the fit partition."""
     files = predictors(study, dataset, lm)
-    for path in onsets_of(study, [{"design": design, "dataset": dataset, "measure": measure}]):
-        files["onsets"] = path
     return files | others(study, [{"design": design, "dataset": dataset}])
 
 
@@ -321,7 +307,6 @@ def tested_files(study: Study, asked: list[tuple[dict, str, str]]) -> dict[str, 
     return (
         unigrams_for(study, responses)
         | others(study, responses)
-        | ({"onsets": onsets} if (onsets := onsets_of(study, responses)) else {})
         | {
             "held_out": [observations_file(r, "held_out.parquet") for r, _, _ in asked],
             "words": [predictors(study, r["dataset"])["words"] for r, _, _ in asked],

@@ -33,7 +33,7 @@ from recency.lineage import (
 from recency.workflow.faults import ConfigError
 from recency.workflow.study import Study
 
-OF_A_RUN = ("logs", "benchmarks", "status.html", "status.json", "timings.txt", FOLDER)
+OF_A_RUN = ("logs", "benchmarks", "timings.txt", FOLDER)
 """Files and folders in a folder of results that tell of runs."""
 
 

@@ -1,31 +1,19 @@
-"""State of a running workflow: jobs by kind, time left, losses, logs, disk and memory.
+"""State of a running workflow for the terminal: jobs by kind, failures, time left.
 
-The state is updated from records of Snakemake's log (by snakemake_logger_plugin_recency) and written to
-`status.json` and `status.html` in the results; `./run --watch` reads the former.
+The state is updated from records of Snakemake's log (by snakemake_logger_plugin_recency).
 """
 
-import csv
-import json
-import math
 import os
 import re
-import shutil
-import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from recency.errors import InputError
-from recency.files import atomic
-from recency.workflow import batches, costs, status_page
+from recency.workflow import batches, costs
 
-JSON, PAGE = "status.json", "status.html"
-#: File in the folder of a run with the path of the last run's status.json.
-POINTER = Path(".snakemake", "recency-status")
-#: Maximum points of a loss curve, and lines of a log, on the page.
-POINTS, LINES = 150, 3
+#: Lines of a log that are read.
+LINES = 3
 #: Seconds of completed work from which the time left is estimated from the run's speed.
 SETTLED = 30.0
 STOPPING = ("Terminating processes on user request", "Will exit after finishing")
@@ -57,7 +45,7 @@ def table(state: Mapping) -> list[str]:
         failed = f", {kind['failed']} failed" if kind["failed"] else ""
         counts = f"{kind['done']:,} of {kind['jobs']:,} done, {kind['running']} running{failed}"
         rows.append(f"  {kind['kind']:{width}}  {counts}")
-    trainings = [job for job in state["jobs"] if "losses" in job]
+    trainings = [job for job in state["jobs"] if job["is_training"]]
     last = ((job["lines"] or [f"{job['name']}: starts"])[-1] for job in trainings)
     return [headline(state), *rows, *(f"  {text}" for text in last)]
 
@@ -69,7 +57,7 @@ class Running:
     name: str
     kind: str
     log: str
-    losses: str
+    is_training: bool
     since: float
     threads: int = 1
 
@@ -80,10 +68,6 @@ class RunStatus:
 
     Parameters
     ----------
-    results : Path
-        The study's folder of results.
-    study : str
-        Its name and scale.
     jobs : dict of int to (str, float)
         Snakemake's job number → kind, and estimated core seconds.
     cores : int
@@ -92,8 +76,6 @@ class RunStatus:
         Snakemake's log file.
     """
 
-    results: Path
-    study: str
     jobs: dict[int, tuple[str, float]]
     cores: int
     log: str = ""
@@ -110,9 +92,8 @@ class RunStatus:
         self.ended: float | None = None
 
     def introduction(self) -> str:
-        """Return a line with the paths of the status page and the log."""
-        log = f"; full log: {self.log}" if self.log else ""
-        return f"This run is shown in {self.results / PAGE}{log}"
+        """Return a line with the path of the log, "" without one."""
+        return f"Full log: {self.log}" if self.log else ""
 
     def take(self, record) -> None:
         """Update the state by a record of Snakemake's log."""
@@ -144,7 +125,7 @@ class RunStatus:
             name=" ".join([rule, *map(str, record.wildcards.values())]),
             kind=kind,
             log=next(iter(record.log), ""),
-            losses=next((path for path in record.output if path.endswith("/training.csv")), ""),
+            is_training=any(path.endswith("/training.csv") for path in record.output),
             since=record.created,
             threads=record.threads or 1,
         )
@@ -154,7 +135,7 @@ class RunStatus:
         self.ended = now
 
     def state(self) -> dict:
-        """Return the content of `status.json`; times are seconds since 1970."""
+        """Return the state for `headline` and `table`; times are seconds since 1970."""
         now = self.ended or time.time()
         planned = Counter(kind for kind, _ in self.jobs.values())
         done = Counter(self.jobs[job][0] for job in self.done if job in self.jobs)
@@ -172,24 +153,18 @@ class RunStatus:
             for kind in planned
         ]
         jobs = [
-            {"name": job.name, "since": job.since, "log": job.log, "lines": _tail(job.log)}
-            | ({"losses": losses(Path(job.losses))} if job.losses else {})
+            {"name": job.name, "lines": _tail(job.log), "is_training": job.is_training}
             for job in sorted(self.running.values(), key=lambda job: job.since)
         ]
         return {
-            "study": self.study,
             "state": self._outcome(),
             "log": self.log,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "page": str(self.results / PAGE),
             "started": self.started,
             "updated": now,
             "left_s": self._left(now, jobs),
             "kinds": kinds,
             "jobs": jobs,
             "failures": list(self.failed.values()),
-            **_machine(self.results),
         }
 
     def _outcome(self) -> str:
@@ -219,41 +194,6 @@ class RunStatus:
         longest = max((int(h or 0) * 3600 + int(m) * 60 + int(s) for h, m, s in times), default=0)
         return max((whole - worked) / speed, longest)
 
-    def write(self, state: Mapping) -> str:
-        """Write `status.json` and the page atomically; return the error if they cannot be written, or ""."""
-        try:
-            with atomic(self.results / JSON) as path:
-                path.write_text(json.dumps(state), encoding="utf-8")
-            with atomic(self.results / PAGE) as path:
-                path.write_text(status_page.page(state, headline(state)), encoding="utf-8")
-            if not POINTER.is_file() or POINTER.read_text() != str(self.results.absolute()):
-                with atomic(POINTER) as path:
-                    path.write_text(str(self.results.absolute()))
-        except (OSError, InputError) as error:
-            return f"{PAGE} is out of date, since it could not be written: {error}"
-        return ""
-
-
-def losses(path: Path) -> list[list[list[float]]]:
-    """Return thinned curves of step and loss (nats) of training and validation; empty without a file."""
-    curves: tuple[list, list] = ([], [])
-    try:
-        with path.open(newline="") as file:
-            for row in csv.DictReader(file):
-                for curve, key in zip(curves, ("loss_nats", "validation_nats"), strict=True):
-                    if row.get(key) and math.isfinite(value := float(row[key])):
-                        curve.append([int(row["step"]), value])
-    except (OSError, ValueError):
-        return [[], []]
-    return [_thinned(curve) for curve in curves]
-
-
-def _thinned(curve: list) -> list:
-    """Return a curve thinned to POINTS by means of neighbours."""
-    size = math.ceil(len(curve) / POINTS) or 1
-    parts = (curve[i : i + size] for i in range(0, len(curve), size))
-    return [[part[-1][0], round(sum(y for _, y in part) / len(part), 4)] for part in parts]
-
 
 def _tail(path: str) -> list[str]:
     """Return the last lines of a log."""
@@ -270,17 +210,3 @@ def _read_tail(path: str) -> Iterator[str]:
     for line in text.replace("\r", "\n").splitlines():
         if line.strip():
             yield line.rstrip()[:400]
-
-
-def _machine(folder: Path) -> dict[str, int]:
-    """Return total and free bytes of the results' disk and of memory."""
-    import psutil
-
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    disk, memory = shutil.disk_usage(there), psutil.virtual_memory()
-    return {
-        "disk_free": disk.free,
-        "disk": disk.total,
-        "memory_free": memory.available,
-        "memory": memory.total,
-    }

@@ -20,7 +20,6 @@ from recency.workflow import (
     cost_model,
     costs,
     failed,
-    installed,
     leftovers,
     lint,
     loading,
@@ -236,8 +235,6 @@ def say_what(study: Study, workflow, logs: Sequence[str]) -> None:
     cost, jobs = costs.of_run(workflow, study)
     if cost.left:
         status = run_status.RunStatus(
-            results=Path(study.resolve("<results>")),
-            study=f"study {study.config['study']}, scale {study.config['scale']}",
             jobs=jobs,
             cores=workflow.cores or workflow.nodes or 1,
             log=next(iter(logs), ""),
@@ -251,8 +248,6 @@ def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     require_writable(study)
     training_guard.check(study.config, workflow)
     require_machine(study, workflow)
-    if _samples_here(workflow):
-        installed.require_brms()
     cluster.require_slurm(workflow)
     cluster.end_orphans(workflow)
     if workflow.local_exec:
@@ -317,7 +312,6 @@ def say_where(study: Study) -> None:
     timings.write(results, study.resolve("<benchmarks>"))
     descriptions = {
         "report.html": "open it in a browser",
-        run_status.PAGE: "the run itself",
         "summary.txt": "summary of the results",
         "experiments": "figures and tables",
         "exports": "for others",
@@ -342,13 +336,6 @@ def say_warnings(study: Study, targets: Iterable[str]) -> None:
         logger.info(f"{folder / 'check.html'}: {len(warnings) or 'no'} warning{plural}")
         for row in warnings:
             logger.info(f"  {row['measure'] or 'words'}, {row['name']}: {row['value']}")
-
-
-def _samples_here(workflow) -> bool:
-    """Return whether brms will fit a model on this machine, with the R on the PATH."""
-    if not workflow.local_exec or workflow.touch or workflow.deployment_settings.deployment_method:
-        return False
-    return any(job.rule.name == "bayesian_regression" for job in workflow.dag.needrun_jobs())
 
 
 def require_machine(study: Study, workflow) -> None:

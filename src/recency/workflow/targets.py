@@ -31,7 +31,6 @@ KINDS = {
     "check_<dataset>": "quality report of reading times, before anything is fitted",
     "export_<dataset>": "every word with all LMs' surprisals, every response, and R code, as tables",
     "export_<lm>": "an LM as a folder that AutoModelForCausalLM opens, with a model card",
-    "export_replica_<lm>": "an LM's surprisals as files of REPLICA's predictor store",
     "push_<lm>": "that folder on the Hugging Face Hub",
 }
 
@@ -62,9 +61,6 @@ def targets(config: Mapping) -> list[Target]:
         label = config["lms"][name].get("label", name)
         result.append(Target(f"export_{name}", f"{label} as a folder", "export_<lm>"))
         result.append(Target(f"push_{name}", f"{label} on the Hub", "push_<lm>"))
-    for name, lm in config.get("lms", {}).items():
-        label = f"surprisals of {lm.get('label', name)}, for REPLICA"
-        result.append(Target(f"export_replica_{name}", label, "export_replica_<lm>"))
     return result
 
 

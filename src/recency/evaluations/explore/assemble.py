@@ -170,7 +170,7 @@ def _observed(inputs: Inputs, base: File, n: int, contents: Contents, label: str
     unit = "share of readers" if value == EVENT else UNITS[value]
     view = {"unit": unit, "mean": packed(sums / np.maximum(counts, 1)), "n": packed(counts)}
     record = read_fit(base)
-    if not record["converged"] or "brms" in record.get("engine", ""):
+    if not record["converged"]:
         contents.missing.append(
             f"{label}: no residuals, since the baseline model gives no prediction"
         )

@@ -46,7 +46,6 @@ def main(
     seed: int = 0,
     replicates: int = 10_000,
     others: Sequence[File] = (),
-    onsets: Sequence[File] = (),
     named: Sequence[Mapping[str, str]] = (),
 ) -> None:
     """Write two rows of COLUMNS (CSV) per comparison: b added to a, and a added to b.
@@ -54,7 +53,7 @@ def main(
     `comparisons` have lm_a, lm_b, dataset, measure and design; all files are in their order.
     `fit_both` are fitted as LM a's, with b as the second LM. Log-likelihoods are in nats;
     `difference` is the mean squared error of both minus that of one, negative if the added LM
-    helps. p is two-way (permutation.compare), p_holm is corrected by Holm's method over all rows. `others`, `onsets` and `named` are as in permutation.main().
+    helps. p is two-way (permutation.compare), p_holm is corrected by Holm's method over all rows. `others` and `named` are as in permutation.main().
     """
     rows = []
     for index, names in enumerate(comparisons):
@@ -62,10 +61,8 @@ def main(
         of_dataset = permutation.surprisal_files(names["dataset"], named, others)
         shared = held_out[index], words[index], unigram[index] if unigram else None
 
-        of_kernels = permutation.find_onsets(held_out[index], onsets)
-
-        def errors(surprisal, fit, more, shared=shared, of_kernels=of_kernels):
-            return permutation.squared_errors(*shared, surprisal, fit, more, of_kernels)
+        def errors(surprisal, fit, more, shared=shared):
+            return permutation.squared_errors(*shared, surprisal, fit, more)
 
         with_b = of_dataset | {b: surprisal_b[index]}
         both = errors(surprisal_a[index], fit_both[index], with_b)

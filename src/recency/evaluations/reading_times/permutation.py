@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,6 @@ def main(
     seed: int = 0,
     statistic: str = MEAN,
     others: Sequence[str | PathLike] = (),
-    onsets: Sequence[str | PathLike] = (),
     named: Sequence[Mapping[str, str]] = (),
     kinds: Mapping[str, str] | None = None,
     out_kinds: str | PathLike | None = None,
@@ -100,7 +98,7 @@ def main(
     lm → lm) over all responses, the same by response, and other pairs likewise. `out_kinds` has the
     same for each pair of `kinds` (lm → kind), in two families: over all responses, and by response.
     `others` are surprisal files of LMs named in formulas, one per lm and dataset of `named`.
-    `onsets` are of the responses whose designs have a kernel. `statistic` is a module of
+    `statistic` is a module of
     recency.stats.statistics.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
@@ -110,7 +108,7 @@ def main(
         key = tuple(map(str, files))
         if key not in done:
             of_other_lms = surprisal_files(dataset, named, others)
-            done[key] = squared_errors(*files, of_other_lms, find_onsets(files[0], onsets))
+            done[key] = squared_errors(*files, of_other_lms)
         return done[key]
 
     places = shared_texts.find(
@@ -210,13 +208,6 @@ def surprisal_files(
     return {names["lm"]: path for names, path in pairs if names["dataset"] == dataset}
 
 
-def find_onsets(
-    observations: str | PathLike, onsets: Sequence[str | PathLike]
-) -> str | PathLike | None:
-    """Return the file of `onsets` in the folder of some observations, or None."""
-    return next((path for path in onsets if Path(path).parent == Path(observations).parent), None)
-
-
 def squared_errors(
     held_out: str | PathLike,
     words: str | PathLike,
@@ -224,7 +215,6 @@ def squared_errors(
     surprisal: str | PathLike,
     fit: str | PathLike,
     others: Mapping[str, str | PathLike] | None = None,
-    onsets: str | PathLike | None = None,
 ) -> Errors | None:
     """Return squared errors on a response's held-out observations, or None without a fit.
 
@@ -234,7 +224,7 @@ def squared_errors(
     if model["sigma"] is None:
         print(f"{fit}: no fit, excluded: {model['note']}", file=sys.stderr)
         return None
-    inputs = Inputs(words, held_out, None, unigram, surprisal, others or {}, onsets=onsets)
+    inputs = Inputs(words, held_out, None, unigram, surprisal, others or {})
     rows = rows_for(model, held_out, inputs.texts(model))
     groups = {name: rows.groups[name] for name in CLUSTERS}
     unit = observed(model) if model["response"] == "raw" else f"log {observed(model)}"

@@ -56,7 +56,7 @@ def _nested_problems(config, entry, where) -> list[str]:
         location = f"{where} → responses → {design}"
         formula = _formula(config, design)
         engine = config["designs"][design]["engine"]
-        if engine in ("gam", "brms"):
+        if engine == "gam":
             problems.append(
                 f"{location}: `nested` requires a mixed model or `engine: ols`, not `engine: {engine}`"
             )

@@ -90,7 +90,7 @@ def _values(expression: Expression) -> list[tuple[str, np.ndarray]]:
     """Return the columns of one factor of a term."""
     if any(split(name).stem in CATEGORICAL for name in names(expression)):
         raise InputError("categorical")
-    if expression.kind == "call" and expression.value in ("scale", "poly", "lags"):
+    if expression.kind == "call" and expression.value in ("scale", "poly"):
         inner, *numbers = expression.parts
         if expression.value == "scale":
             return [(written(expression), _evaluated(inner))]

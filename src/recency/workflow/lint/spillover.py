@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from recency.regression import delay_terms
 from recency.regression import predictor_names as names
 from recency.workflow.lint import Finding, Plan
 
@@ -17,13 +16,12 @@ def findings(plan: Plan) -> Iterator[Finding]:
     """Yield designs of self-paced times without a predictor of a preceding word."""
     for name, design in plan.designs.items():
         used = names.used(design.formula)
-        delayed = delay_terms.kernels(design.formula.predictors)
-        if delayed or any(names.split(used_name).shift < 0 for used_name in used):
+        if any(names.split(used_name).shift < 0 for used_name in used):
             continue
         if "self_paced" in plan.tasks(name):
             yield Finding(
                 name,
                 "formula",
                 "self-paced reading without a predictor of a preceding word",
-                "add previous_surprisal, previous_length and previous_unigram, or lags()",
+                "add previous_surprisal, previous_length and previous_unigram",
             )

@@ -1,4 +1,4 @@
-"""REPLICA's predictor store: its files as tables of surprisals, and LMs exported as its files.
+"""REPLICA's predictor store: its files as tables of surprisals.
 
 The schemas are restated here as its predictor_store/layout.py has them (replicaverse 0.0.1).
 """
@@ -8,14 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from project import ROOT, TINY, assert_is_refused, load
+from project import assert_is_refused
 
 from recency.errors import InputError
-from recency.export import replica as exported
 from recency.reading.contracts import word_table
-from recency.reading.formats import replica
 from recency.scoring import surprisal_table
-from recency.workflow import exports, lm_tables
+from recency.workflow import lm_tables
 from recency.workflow.study import Study
 
 WORD_SCHEMA = pa.schema(
@@ -40,48 +38,6 @@ TOKEN_SCHEMA = pa.schema(
         ("value_unit", pa.string()),
     ]
 )
-INDEX_COLUMNS = [
-    "tag",
-    "file",
-    "dataset",
-    "model",
-    "model_kind",
-    "method",
-    "predictor",
-    "value_unit",
-    "n_stimuli",
-    "n_rows",
-    "alpha",
-    "n_samples",
-    "max_tokens",
-    "beam_width",
-    "max_words",
-    "seed",
-    "provenance",
-    "chunk_size",
-    "device",
-    "cuda",
-    "torch",
-    "transformers",
-    "python",
-    "replica",
-    "code_commit",
-    "code_dirty",
-    "source_sha256",
-    "model_revision",
-    "computed_at",
-    "layer",
-    "study",
-    "storage_class",
-    "unit",
-    "unit_rule",
-    "context_scope",
-    "derivation_source",
-    "wave",
-    "verification",
-    "verification_file",
-]
-
 TEXTS = {
     "1": [
         "The",
@@ -160,26 +116,6 @@ def read(words, path, dataset="mills", **entry):
 class StudyOf:
     def __init__(self, config):
         self.lms = config["lms"]
-
-
-def test_the_layout_is_that_of_replica():
-    assert replica.schema(replica.WORDS) == WORD_SCHEMA
-    assert replica.schema(replica.TOKENS) == TOKEN_SCHEMA
-    index = replica.schema(replica.INDEX)
-    assert index.names == INDEX_COLUMNS
-    integers = {
-        "n_stimuli",
-        "n_samples",
-        "max_tokens",
-        "beam_width",
-        "max_words",
-        "seed",
-        "chunk_size",
-        "layer",
-    }
-    types = dict.fromkeys(index.names, pa.string()) | dict.fromkeys(integers, pa.int32())
-    types |= {"n_rows": pa.int64(), "alpha": pa.float64(), "code_dirty": pa.bool_()}
-    assert {field.name: field.type for field in index} == types
 
 
 @pytest.mark.parametrize("predictor", ["surprisal", "log_p_observed"])
@@ -296,105 +232,9 @@ REFUSED = {
     f"lms: {{X: {{surprisals: {{unit: bits, rows: {{tag: []}}, columns: {{surprisal: s, word_id: w}}, {TABLES}}}}}}}": (
         "lms → X → surprisals → rows → tag"
     ),
-    "export: {replica: {provoo: {name: x}}}": "export → replica: no dataset is called 'provoo'",
-    "export: {replica: {provo: {like: x.parquet, stimulus: 'provo_{item}'}}}": (
-        "export → replica → provo: `like` provides the text ids; remove `stimulus`"
-    ),
-    "export: {replica: {provo: {stimulus: 'provo'}}}": "export → replica → provo → stimulus",
 }
 
 
 @pytest.mark.parametrize("overlay", REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_be_is_refused_when_the_config_is_read(overlay):
     assert_is_refused(overlay, REFUSED[overlay])
-
-
-ASKED = {"texts_and_times": True}  # of exports
-
-
-def scored(tmp_path, words, missing=()):
-    words.to_parquet(tmp_path / "words.parquet")
-    bits = np.concatenate(list(BITS.values()))
-    frame = pd.DataFrame({"word_id": words.word_id, "surprisal_bits": bits})
-    frame.loc[list(missing), "surprisal_bits"] = np.nan
-    frame.to_parquet(tmp_path / "bits.parquet")
-    return {"words": [tmp_path / "words.parquet"], "surprisal": [tmp_path / "bits.parquet"]}
-
-
-def test_an_exported_lm_has_the_stores_schema_and_comes_back(tmp_path, words):
-    files = scored(tmp_path, words, missing=[0])
-    entry = {"dataset": "mine", "name": "mills", "stimulus": "mill_{item}"}
-    exported.main(**files, out=tmp_path / "out", lm="study/dVM:2", datasets=[entry], **ASKED)
-    path = tmp_path / "out" / "mills.parquet"
-    assert pq.read_schema(path).equals(WORD_SCHEMA)
-    frame = pq.read_table(path).to_pandas()
-    assert len(frame) == 2 * len(words) and set(frame.tag) == {"study_dVM_2_surprisal_mills"}
-    assert frame.stimulus_id.unique().tolist() == ["mill_1", "mill_2", "mill_3"]
-    for _, part in frame.groupby(["predictor", "stimulus_id"]):
-        assert part.unit_index.tolist() == list(range(len(part)))  # one row a unit, from 0
-    units = {"surprisal": "bits", "log_p_observed": "nats"}
-    assert frame.groupby("predictor").value_unit.unique().str[0].to_dict() == units
-    assert frame.value.isna().sum() == 2
-    nats = frame[frame.predictor == "log_p_observed"].value.to_numpy()
-    assert -nats / np.log(2) == pytest.approx(
-        frame[frame.predictor == "surprisal"].value, nan_ok=True
-    )
-    index = pq.read_table(tmp_path / "out" / "tags.parquet")
-    assert index.schema.names == INDEX_COLUMNS
-    rows = index.to_pandas().set_index("predictor")
-    assert rows.n_rows.to_dict() == dict.fromkeys(units, len(words))
-    assert rows.n_stimuli.tolist() == [3, 3] and set(rows.file) == {"mills.parquet"}
-    back = read(words, path, tag="study_dVM_2_surprisal_{dataset}").table.surprisal_bits
-    assert back[1:].to_numpy() == pytest.approx(np.concatenate(list(BITS.values()))[1:])
-    assert np.isnan(back[0])
-
-
-def test_texts_and_words_are_those_of_the_store_word_by_word(tmp_path, words, capsys):
-    def shuffled(frame):
-        return frame.sample(frac=1, random_state=2)
-
-    like = store(tmp_path / "mills.parquet", change=shuffled)
-    own = words.assign(word=words.word.replace({"nobody": "Nobody"}))  # spelled otherwise
-    files = scored(tmp_path, own)
-    entry = {"dataset": "mine", "name": "mills", "like": True}
-    exported.main(**files, **ASKED, out=tmp_path / "out", lm="X", datasets=[entry], like=[like])
-    theirs = pq.read_table(like).to_pandas().query("tag == 'gpt2_surprisal_mills'")
-    frame = pq.read_table(tmp_path / "out" / "mills.parquet").to_pandas()
-    keys = ["stimulus_id", "unit_index", "predictor"]
-    both = frame.merge(theirs, on=keys, suffixes=("", "_store"), validate="1:1")
-    assert len(both) == len(frame) == len(theirs)
-    assert (both.text_unit == both.text_unit_store).all()
-    assert both.value.to_numpy() == pytest.approx(both.value_store)
-    assert "verified by the words" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("change", "name", "message"),
-    [
-        (other_words, "mills", "no alignment gives the rows"),
-        (None, "provo", "has no rows of the dataset 'provo'; it has: mills"),
-        (lambda f: f.assign(text_unit=None), "mills", "without words nothing can be verified"),
-    ],
-)
-def test_another_text_of_the_store_is_refused(tmp_path, words, change, name, message):
-    like = store(tmp_path / "mills.parquet", change=change)
-    entry = {"dataset": "mine", "name": name, "like": True}
-    with pytest.raises(InputError, match=message):
-        exported.main(
-            **scored(tmp_path, words), out=tmp_path / "out", lm="X", datasets=[entry], like=[like]
-        )
-
-
-def test_the_workflow_exports_the_datasets_of_an_lms_experiments():
-    study = Study(config := load(*TINY), ROOT)
-    name = next(iter(config["lms"]))
-    found = exports.replica_datasets(study, name)
-    asked = {each["dataset"] for run in config["run"] for each in study.all_responses(run)}
-    read_by = [each["dataset"] for each in found]  # no other experiment's
-    assert read_by == [each for each in config["datasets"] if each in asked] != []
-    files = {key: len(paths) for key, paths in exports.replica_files(study, name).items()}
-    assert files == {"words": len(found), "surprisal": len(found), "like": 0}
-    config["export"] = {"replica": {read_by[0]: {"name": "theirs", "stimulus": "s_{item}"}}}
-    assert exports.replica_datasets(Study(config, ROOT), name) == [
-        {"dataset": read_by[0], "name": "theirs", "stimulus": "s_{item}", "like": None}
-    ]
