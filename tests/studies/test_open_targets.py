@@ -17,14 +17,15 @@ OVERLAY = yaml.safe_load((ROOT / CONFIG).read_text())
 #: Of config.yaml's experiments those that the open study runs as they are.
 EXPERIMENTS = [*OVERLAY["experiments"], "exp4"]
 KEPT = [4, 8]
-#: What takes long and is not the same for all: experiment → its settings.
-LESS = {
-    "mlm": {"length": {"documents": 4}, "seeds": [1]},
-    "memories": {"measured_memory": {"replacements": 10, "reach": 8}, "seeds": [1]},
-    "clark2025": {
-        "measured_memory": {"dataset": "natural_stories", "replacements": 10, "reach": 8}
-    },
+#: Settings of an experiment that cost time → smaller ones.
+SMALLER = {
+    "measured_memory": {"replacements": 10, "reach": 8},
+    "context_information": {"words": 40, "context": 20},
+    "temporal_correlation": {"reach": 100},
+    "length": {"documents": 4},
 }
+#: Experiments that no second seed tells more of.
+ONE_SEED = ("mlm", "memories")
 
 
 def recipe(settings):
@@ -56,7 +57,9 @@ def small(config):
         over = {"seeds": [1, 2]} if asked.get("seeds") else {}
         if "responses" in asked:
             over["responses"] = {k: v[:1] for k, v in asked["responses"].items()}
-        experiments[name] = over | LESS.get(name, {})
+        if name in ONE_SEED:
+            over["seeds"] = [1]
+        experiments[name] = over | {key: SMALLER[key] for key in SMALLER if key in asked}
     return {
         "study": "small",
         "recipes": recipes,
