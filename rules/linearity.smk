@@ -5,9 +5,6 @@ rule linearity:
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
         words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
-        additive_linear=lambda wildcards: products.inputs(
-            study, "linearity", "additive_linear", wildcards
-        ),
     output:
         "<results>/experiments/{experiment}/linearity.csv",
     log:

@@ -31,8 +31,7 @@ _PACKAGES = {
     "docs/penn_treebank.md": "evaluations.text_perplexity",
     "docs/probing.md": "evaluations.probe",
     "docs/rare_words.md": "evaluations.rare_words",
-    "docs/regression.md": "regression evaluations.linearity "
-    "evaluations.sensitivity evaluations.smooths",
+    "docs/regression.md": "regression evaluations.linearity evaluations.sensitivity",
     "docs/serial_position.md": "evaluations.serial_position",
     "docs/surprisal.md": "scoring networks",
     "docs/text.md": "text",

@@ -40,7 +40,7 @@ def wide(finished, folder):
 
 
 def models(finished, folder):
-    """Write the study of another test: all data, smooths, masked LMs."""
+    """Write the study of another test: all data, linking functions, masked LMs."""
     module("evaluations/test_models_workflow.py").write(copy_project(folder))
     return ["made.yaml"], ["whole", "parted", "masked", "linear"]
 

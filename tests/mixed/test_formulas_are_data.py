@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.mixed import additive, lmer, mgcv
+from recency.mixed import lmer
 from recency.mixed.levels import Levels
 
 ENGINES = ("auto", "lme4", "search")
@@ -58,20 +58,6 @@ def test_the_error_names_the_call(data):
 )
 def test_documented_functions_reach_r(data, term):
     assert lmer(f"y ~ {term} + offset(2 * x) + (1 | g)", data).engine == "lme4"
-
-
-def test_options_of_smooths_are_values(tmp_path):
-    path = tmp_path / "run"
-    option = f'k=file.create("{path}")'
-    with pytest.raises(InputError, match=r"'file.create' in its option k, which takes numbers"):
-        additive.parse(f"y ~ s(x, {option})", ["g"])
-    smooth = additive.Smooth("s", ("x",), (option,))
-    x = np.linspace(0, 1, 50)
-    with pytest.raises(InputError, match=r"it calls file.create\(\)"):
-        mgcv.fit_additive(
-            additive.Additive("y", ("(Intercept)",), (smooth,)), {"x": x}, x**2, {}, "gaussian"
-        )
-    assert not path.exists()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

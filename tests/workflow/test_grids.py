@@ -96,10 +96,6 @@ def test_experiments_without_a_grid_stay(config):
         ({"sensitivity": {"boss": [True]}}, "unknown key 'boss'; did you mean 'bos'?"),
         ({"sensitivity": {"response": ["cubed"]}}, "'cubed' is not one of"),
         ({"sensitivity": {"family": ["gaussian", "gama"]}}, "did you mean 'gamma'?"),
-        (
-            {"sensitivity": {"linking": ["linear", "smooth"]}, "endpoint": "marginal"},
-            "linking smooth: `engine: gam`, family gaussian, has no such likelihood",
-        ),
         ({"seeds": [1, 1]}, "seeds: 1 stands twice"),
         (
             {"compare": [["ALiBi-mix-TI", "Pythia"]]},

@@ -47,7 +47,7 @@ check_calls <- function(expression, allowed) {
   if (!is.call(expression)) return(invisible())
   head <- expression[[1]]
   if (is.call(head) && identical(head[[1]], as.name("::")) &&
-      as.character(head[[2]]) %in% c("base", "stats", "splines", "mgcv")) {
+      as.character(head[[2]]) %in% c("base", "stats", "splines")) {
     head <- head[[3]]
   }
   called <- if (is.symbol(head)) as.character(head) else deparse1(head)

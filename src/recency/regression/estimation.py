@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from recency.errors import InputError
-from recency.mixed import families, mgcv, shifted
-from recency.mixed.additive import Additive
+from recency.mixed import families, shifted
 from recency.mixed.factors import NotSearchable
 from recency.mixed.fitting import Result, figures, fit_model
 from recency.mixed.formula import Formula
@@ -23,12 +22,9 @@ from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
 from recency.regression.texts import Texts
 
-HISTOGRAM = 60
-"""Number of bins for the values of a smooth's predictor in an additive model's record."""
-
 
 def estimate(
-    formula: Formula | Additive,
+    formula: Formula,
     texts: Texts,
     rows: Rows,
     design: Mapping[str, Any],
@@ -42,8 +38,6 @@ def estimate(
     """
     family = design.get("family", families.GAUSSIAN)
     check_responses(rows, family)
-    if isinstance(formula, Additive):
-        return _additive(formula, texts, rows, family, coding)
     formula, scaling, references = prepared(formula, texts, rows, coding)
     predictors = scaled(rows.predictors, scaling)
     more: dict[str, Any] = {}
@@ -173,46 +167,3 @@ def _check_positive(rows: Rows, family: str) -> None:
             f"family {family} needs responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
             f"{listed}{' …' if len(wrong) > 3 else ''}; filter such rows out (`time_ms > 0`)"
         )
-
-
-def _additive(
-    formula: Additive, texts: Texts, rows: Rows, family: str, coding: Coding
-) -> tuple[dict[str, Any], FitSummary | None]:
-    """Fit an additive model; predictors are not scaled, so that smooths are in their units."""
-    if categorical := categories.indicators(formula, texts, coding):
-        raise InputError(
-            f"the formula has {min(categorical)!r}, a categorical predictor, which `engine: gam` "
-            "does not cover here; leave it out"
-        )
-    if coding.spans:
-        raise InputError(
-            f"the formula has {min(coding.spans)}, and `engine: gam` takes columns as they are here; "
-            "let a smooth such as s(cloze) find its shape"
-        )
-    names = formula.predictors
-    fit = mgcv.fit_additive(formula, rows.predictors, rows.y, rows.groups, family)
-    converged = fit.summary is not None and fit.summary.converged
-    record = {
-        "formula": str(formula),
-        "scaling": {name: {"mean": 0.0, "sd": 1.0} for name in names},
-        **figures(Result(fit.summary, converged, fit.note, by="mgcv")),
-        **fit.criteria,
-        "smooths": fit.smooths,
-        "predictors": {name: _histogram(rows.predictors[name]) for name in names},
-        "mgcv": fit.packed,
-        "discrete": fit.discrete,
-    }
-    if family != families.GAUSSIAN:
-        record["family"] = family
-    return record, fit.summary
-
-
-def _histogram(values: np.ndarray) -> dict[str, Any]:
-    """Return the mean of a predictor (n,) and the histogram of its values."""
-    counts, edges = np.histogram(values, HISTOGRAM)
-    return {
-        "mean": float(values.mean()),
-        "least": float(edges[0]),
-        "most": float(edges[-1]),
-        "counts": counts.tolist(),
-    }

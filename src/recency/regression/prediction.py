@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from recency.mixed import density_record, families, mgcv
+from recency.mixed import density_record, families
 from recency.mixed.recorded import fixed_part, random_part, scaled
 from recency.regression.coding import coding_from_record
 from recency.regression.predictors import Rows, read_rows, word_means
@@ -44,16 +44,7 @@ def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return the sum of fixed and random effects (n,), which for events is their log odds."""
     predictors = scaled(rows.predictors, fit["scaling"])
     n = len(rows.y)
-    return fixed_effects(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
-
-
-def fixed_effects(
-    fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int
-) -> np.ndarray:
-    """Return the part (n,) without random effects, for predictors with the fit's scaling."""
-    if "mgcv" in fit:
-        return mgcv.fixed_part(fit["mgcv"], predictors, n)
-    return fixed_part(fit, predictors, n)
+    return fixed_part(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
 
 
 def read_fit(path: str | PathLike) -> dict[str, Any]:

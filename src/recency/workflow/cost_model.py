@@ -240,7 +240,6 @@ FITS = _costs({
     "permutation": Cost(
         "observation", amount.experiment_observations, 1e-5, start=10.0, memory=LARGE
     ),
-    "smooths": Cost("observation", amount.experiment_observations, 5e-4, start=10.0, memory=LARGE),
     "simulate_power": Cost(
         "simulated study", amount.simulated_studies("power"), 10.0, memory=8_000, parallel=True
     ),

@@ -157,7 +157,7 @@ def _stored(part: Part, make: Callable[[], None]) -> None:
 def needs_r(design: Mapping[str, Any], confirm: bool, **_: Any) -> bool:
     """Return whether a regression is fitted or reported by R."""
     engine = design["engine"]
-    return engine in ("lme4", "gam") or (engine == "cross_products" and confirm)
+    return engine == "lme4" or (engine == "cross_products" and confirm)
 
 
 def load(in_r: bool) -> None:

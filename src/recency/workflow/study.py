@@ -12,7 +12,6 @@ from pathlib import Path
 from recency import config as configuration
 from recency import grids, languages, overrides, plugins
 from recency.evaluations import registry
-from recency.regression.designs import smooth
 from recency.scoring import measures
 from recency.scoring.lm_spec import WEIGHT_KEYS
 from recency.workflow.absent import Absent
@@ -44,7 +43,6 @@ class Study(Ranked, Absent, Linted):
     def __post_init__(self):
         self.declare()
         self.grids = grids.expand(self.config)
-        self.config["designs"] = {n: smooth(d) for n, d in self.config["designs"].items()}
         self.scale = self.config["scales"][self.config["scale"]]
         self.lms = {n: configuration.language_model(self.config, n) for n in self.config["lms"]}
         self.files = Files(self.config, self.root)

@@ -38,11 +38,10 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
         raise InputError(f"{where}: the fillers' regression failed ({record['note']})")
     link = record.get("density", {}).get("link", "identity")
     other = families.of(record) in (families.LOGNORMAL, families.SHIFTED, families.BINOMIAL)
-    if record["response"] != "raw" or other or link != "identity" or "mgcv" in record:
+    if record["response"] != "raw" or other or link != "identity":
         raise InputError(
             f"{where}: the fillers' design must give coefficients in the response's unit: use "
-            "`response: raw` with family gaussian, or another family with `link: identity`, and no "
-            "`engine: gam`"
+            "`response: raw` with family gaussian, or another family with `link: identity`"
         )
     terms = []
     for effect in record["fixed"]:

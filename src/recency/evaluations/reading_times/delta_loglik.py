@@ -332,7 +332,5 @@ def _delta_aic(full: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     logliks = [fit["loglik"].get("fit") for fit in fits]
     if None in logliks:
         return ""
-    if "mgcv" in full:  # which has effective numbers of parameters
-        return repr(full["aic"] - base["aic"])
     parameters = [len(fit.get("fixed", ())) + len(fit.get("theta", ())) for fit in fits]
     return repr(2 * (parameters[0] - parameters[1]) - 2 * (logliks[0] - logliks[1]))

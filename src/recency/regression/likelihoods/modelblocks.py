@@ -16,7 +16,7 @@ ENDPOINT = {
 def parts(scored: Scored):
     """Return the part (n,) of each row; None unless the model is linear with by-subject effects."""
     record = scored.record
-    if "mgcv" in record or "density" in record or "subject" not in record["random"]:
+    if "density" in record or "subject" not in record["random"]:
         return None
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     given = record, scored.predictors, scored.rows.groups

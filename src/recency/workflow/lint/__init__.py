@@ -19,7 +19,6 @@ from pathlib import Path
 
 from recency import config as configuration
 from recency import plugins
-from recency.mixed.additive import Additive
 from recency.mixed.formula import Formula, factors
 from recency.regression import designs
 from recency.regression import predictor_names as names
@@ -61,7 +60,7 @@ class Design:
     """A design in use: its entry, its formula, and the (experiment, dataset, measure) it is fitted to."""
 
     entry: Mapping
-    formula: Formula | Additive
+    formula: Formula
     uses: tuple[tuple[str, str, str], ...]
 
     @property
@@ -163,7 +162,7 @@ class Plan:
             for response in self.responses(name):
                 use = (name, response["dataset"], response["measure"])
                 uses.setdefault(response["design"], []).append(use)
-        entries = {name: designs.smooth(self.config["designs"][name]) for name in uses}
+        entries = {name: self.config["designs"][name] for name in uses}
         return {
             name: Design(entry, designs.read(entry), tuple(uses[name]))
             for name, entry in entries.items()
