@@ -99,7 +99,7 @@ rule fitted_data:
         "<logs>/fitted_data/{design}/{dataset}.{measure}/{lm}.{model}.log",
     wildcard_constraints:
         lm=any_of([*config["lms"], "none"]),
-        model="full|base|linear",
+        model="full|base",
     conda:
         "../envs/stats.yaml"
     params:

@@ -28,7 +28,7 @@ for batch in batches.responses(study):
         wildcard_constraints:
             design=fitted_alone,
             lm=any_of(batch.lms or [*config["lms"], batches.NO_LM]),
-            model="full|base|linear",
+            model="full|base",
         conda:
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)

@@ -248,6 +248,8 @@ def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
         folder = results / "exports" / name
         code = (folder / f"{name}.R").read_text()
         assert fit in code
+        call = code.rpartition("# brm(")[2]
+        assert call == f"{record['formula']}, data = data, family = gaussian())\n"
         found = asked_of_r(code + ASK.format(model="model"), folder)
         same(found, record)
     counts = pd.read_csv(results / "observations/simulated_spr.SPR/counts.csv", index_col="step")

@@ -40,6 +40,9 @@ model <- lmer(
 )
 print(summary(model), correlation = FALSE)
 # Results of the workflow: logLik {loglik!r}; {effects}
+# The same model by brms, with its default priors:
+# library(brms)
+# brm({formula}, data = data, family = gaussian())
 """
 NONE = """
 # None of the study's fits can be written as a call of lmer() with these tables: they are not linear
