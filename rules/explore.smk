@@ -2,6 +2,7 @@
 
 
 rule explore:
+    "Write the page for exploring an experiment's words, readers and LMs."
     input:
         unpack(lambda wildcards: explored.inputs(study, wildcards.experiment)),
         delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
@@ -17,13 +18,14 @@ rule explore:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.explore.assemble",
         **explored.parameters(study),
         command=lambda wildcards: explored.command(
             wildcards.experiment, workflow.overwrite_configfiles
         ),
         frequency="unigram surprisal (bits)",
     script:
-        "../workflow/scripts/explore/explore.py"
+        "../workflow/scripts/run.py"
 
 
 for name in explored.experiments(study):

@@ -116,14 +116,16 @@ for batch in batches.datasets(study):
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]
         params:
+            main="workflow.scored",
             **batches.scoring(study),
             datasets=list(batch.members),
             accept=batches.accepted(study, batch),
         script:
-            "../workflow/scripts/lms/surprisal.py"
+            "../workflow/scripts/run.py"
 
 
 rule surprisal_table:
+    "Surprisal of every word of a dataset from a table of surprisals (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         table=lambda wildcards: files.surprisals(wildcards.lm, wildcards.dataset),
@@ -138,7 +140,8 @@ rule surprisal_table:
     conda:
         "../envs/reading.yaml"
     params:
+        main="scoring.surprisal_table",
         settings=lambda wildcards: study.table_settings(wildcards.lm, wildcards.dataset),
         accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
     script:
-        "../workflow/scripts/lms/surprisal_table.py"
+        "../workflow/scripts/run.py"

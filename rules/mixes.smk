@@ -79,6 +79,7 @@ rule corpus_words:
 
 
 rule corpus_surprisal:
+    "Surprisal of every word of some datasets under one language model (contract 3)."
     input:
         **batches.scoring_files(study),
         words=["<results>/mixes/{corpus}/words.parquet"],
@@ -93,13 +94,15 @@ rule corpus_surprisal:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="workflow.scored",
         **batches.scoring(study),
         datasets=lambda wildcards: [wildcards.corpus],
     script:
-        "../workflow/scripts/lms/surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule corpus_ngram_surprisal:
+    "Surprisal of every word of a dataset under an n-gram model (contract 3)."
     input:
         words="<results>/mixes/{corpus}/words.parquet",
         arpa=lambda wildcards: study.ngram_file(wildcards.lm),
@@ -113,6 +116,7 @@ rule corpus_ngram_surprisal:
     conda:
         "../envs/kenlm.yaml"
     params:
+        main="scoring.ngram_surprisal",
         **study.ngram_parameters("context", "bos", "text_rule"),
     script:
-        "../workflow/scripts/ngrams/ngram_surprisal.py"
+        "../workflow/scripts/run.py"
