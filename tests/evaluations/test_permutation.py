@@ -229,7 +229,7 @@ def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):
         (lm, measure): random.gamma(2, 1 + (lm == "c"), 50) for lm in names for measure in "xy"
     }
 
-    def errors(held_out, words, unigram, surprisal, fit, others, onsets):
+    def errors(held_out, words, unigram, surprisal, fit, others):
         return Errors(squared[surprisal, held_out], dict.fromkeys(permutation.CLUSTERS, levels))
 
     monkeypatch.setattr(permutation, "squared_errors", errors)
@@ -273,7 +273,7 @@ def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatc
         lambda pairs, permutations, seed, statistic, places: {"p": pairs[0][2].squared},
     )
 
-    def errors(held_out, words, unigram, surprisal, fit, others, onsets):
+    def errors(held_out, words, unigram, surprisal, fit, others):
         return Errors(0.03 if fit == "a-b" else p.get(fit.split("-")[0], 1.0), {})
 
     monkeypatch.setattr(permutation, "squared_errors", errors)

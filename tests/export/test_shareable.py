@@ -15,7 +15,7 @@ from small_networks import TEXTS
 
 from recency import lineage
 from recency.evaluations.explore.packing import packed
-from recency.export import dataset, replica, ro_crate, shareable, write
+from recency.export import dataset, ro_crate, shareable, write
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow import exports, results_folder
 from recency.workflow.study import Study
@@ -181,14 +181,6 @@ def exported(asked):
         about=about,
         **asked,
     )
-    replica.main(
-        ["results/datasets/made/words.parquet"],
-        ["results/bits.parquet"],
-        "exported/replica",
-        lm="Pythia",
-        datasets=[{"dataset": "made", "name": "made"}],
-        **asked,
-    )
     return "exported"
 
 
@@ -201,17 +193,11 @@ def test_exports_hold_no_text_time_or_reader(run):
     ]  # fmt: skip
     listed = pd.read_csv("exported/columns.csv")
     assert set(listed.name) == set(shared) and set(listed.table) == {"measures"}
-    store = pd.read_parquet("exported/replica/made.parquet")
-    assert (
-        store.text_unit.isna().all()
-        and (store.query("predictor == 'surprisal'").value == LM_BITS).all()
-    )
 
 
 def test_exports_hold_all_of_it_where_it_is_asked_for(run):
     found = holding(exported({"texts_and_times": True}), PRIVATE)
     assert set(found) == set(PRIVATE)
-    assert "exported/replica/made.parquet" in found["zorvath"]
 
 
 def test_a_card_names_no_folder_of_the_user():
