@@ -12,11 +12,15 @@ from pathlib import Path
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from recency.workflow import script, snakemake_patches
+from recency.workflow import code, script, snakemake_patches
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 
 
 def called(path):
-    """Return the function that a script runs, and the arguments that it adds; None without `run`."""
+    """Return the function of a module, or that a script runs and the arguments that it adds; None without `run`."""
+    if SCRIPTS not in path.parents:
+        return importlib.import_module(code.name_of(path)).main, {}
     tree = ast.parse(path.read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     runs = [node for node in calls if getattr(node.func, "id", "") == "run"]
@@ -41,7 +45,9 @@ def main(configs, targets):
         for job in workflow.dag.jobs:
             if not job.rule.script or errors.get(job.rule.name):
                 continue
-            path = Path(str(job.rule.basedir), job.rule.script).resolve()
+            path = code.start_of(
+                Path(str(job.rule.basedir), job.rule.script), job.rule.params.get("main")
+            )
             errors[job.rule.name] = ""
             if (function := called(path)) is None:
                 continue

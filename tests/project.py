@@ -26,13 +26,16 @@ TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
 #: Names the file of what the project's scripts depend on, as `prepare` found it for all copies.
 KNOWN = "RECENCY_TEST_CODE"
 PREPARE = """
-import compileall, sys
+import compileall, re, sys
 from pathlib import Path
 from recency.workflow import code
 
 code.remember(Path(sys.argv[1]))
+rules = "".join(file.read_text() for file in Path("rules").glob("*.smk"))
 for script in Path("workflow/scripts").rglob("*.py"):
     code.reached(script.resolve())
+for module in re.findall(r'main="([\\w.]+)"', rules):
+    code.reached(code.file_of(f"recency.{module}"))
 compileall.compile_dir("src", quiet=2)
 """
 

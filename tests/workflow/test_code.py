@@ -218,7 +218,7 @@ def test_a_file_beside_that_is_not_there_is_an_error(found):
 def test_every_rule_s_closure_is_found():
     for rule, script in scripts().items():
         names = code.fingerprints(script).keys()
-        assert script.name in names and not names & code.EXEMPT.keys(), rule
+        assert code.name_of(script) in names and not names & code.EXEMPT.keys(), rule
     assert len(scripts()) > 50
 
 
@@ -287,7 +287,7 @@ EDITS = (
         "src/recency/attention/biases/exponential.py": ("surprisal", "train"),
         "src/recency/text/tokens.py": ("tokenize_text", "train"),
         "src/recency/stats/bootstrap.py": ("delta_loglik", "regression"),
-        "workflow/scripts/regression/permutation.py": ("permutation", "regression"),
+        "src/recency/evaluations/reading_times/permutation.py": ("permutation", "regression"),
     },
 )
 

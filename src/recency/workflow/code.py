@@ -1,7 +1,7 @@
-"""Code dependencies of a rule: every module that its script can reach.
+"""Code dependencies of a rule: every module that its function can reach.
 
-The closure of a script consists of the modules of this package that it imports, directly or
-indirectly, anywhere in a file; modules selected by name (recency.plugins.load: forms of bias, parsers,
+The closure of a rule's module (its parameter `main`), or of its script, consists of the modules of this
+package that it imports, directly or indirectly, anywhere in a file; modules selected by name (recency.plugins.load: forms of bias, parsers,
 readers of text); and other files (such as R code) next to a module that names them. Other installed
 packages that provide plugins are followed in the same way. The syntax tree of each module is hashed
 without docstrings, so that comments, docstrings and formatting are ignored.
@@ -65,7 +65,7 @@ _known: dict[str, list] = {}
 
 
 def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = None) -> None:
-    """Add the fingerprints of its script's code to the parameters of every rule.
+    """Add the fingerprints of its code to the parameters of every rule.
 
     `choose(rule, wildcards)` returns the modules that a job selects by name, per package; if it omits
     a package, all its modules count. Results are cached in the file `memory`, which is valid as long
@@ -76,11 +76,16 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
     for rule in rules:
         if not rule.script:
             continue
-        script = Path(str(rule.basedir), rule.script).resolve()
+        script = start_of(Path(str(rule.basedir), rule.script), rule.params.get("main"))
         modules, packages = reached(script)
         rule.set_params(*(f"{name} {digest}" for name, digest in modules.items()))
         if packages:
             rule.set_params(_chooser(script, rule.name, choose))
+
+
+def start_of(script: Path, main: str | None) -> Path:
+    """Return the file where the closure of a rule begins: the module `main` (below this package), or its script."""
+    return file_of(f"{PACKAGE}.{main}") if main else script.resolve()
 
 
 def _chooser(script: Path, rule: str, choose: Callable) -> Callable[[object], list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations.registry import products
-from recency.workflow import cost_model, costs, snakemake_patches
+from recency.workflow import code, cost_model, costs, snakemake_patches
 from recency.workflow.costs import Cost
 from recency.workflow.targets import KINDS, Target, targets
 
@@ -81,7 +81,7 @@ def _notes(estimates: Iterable[Cost], everything: bool) -> list[str]:
 
 
 def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
-    """Return one line per rule that is not a target, from its script's docstring."""
+    """Return one line per rule that is not a target: its docstring, else its script's or module's."""
     shown = {target.name for target in listed}
     titles = {
         product.rule: ", ".join(t for _, t in product.makes.values()) for product in products()
@@ -90,7 +90,13 @@ def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
         (
             rule.name,
             titles.get(rule.name)
-            or _docstring(Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script)),
+            or (rule.docstring or "").rstrip(".")
+            or _docstring(
+                code.start_of(
+                    Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script),
+                    rule.params.get("main"),
+                )
+            ),
         )
         for rule in rules
         if rule.name not in shown and rule.script
