@@ -45,9 +45,8 @@ def main(configs, targets):
         for job in workflow.dag.jobs:
             if not job.rule.script or errors.get(job.rule.name):
                 continue
-            path = code.start_of(
-                Path(str(job.rule.basedir), job.rule.script), job.rule.params.get("main")
-            )
+            script_file = Path(str(job.rule.basedir), job.rule.script)
+            path = code.starts_of(script_file, job.rule.params.get("main"))[-1]
             errors[job.rule.name] = ""
             if (function := called(path)) is None:
                 continue

@@ -20,8 +20,8 @@ def scripts():
             if name and (script := re.search(r'^ +script:\s+"([^"]+)"', block, re.MULTILINE)):
                 main = re.search(r'^ +main="([\w.]+)"', block, re.MULTILINE)
                 path = ROOT / "rules" / script[1]
-                found[name[1] or name[2]] = code.start_of(path, main and main[1])
-    draw = ROOT / "workflow" / "scripts" / "experiments" / "draw.py"
+                found[name[1] or name[2]] = code.starts_of(path, main and main[1])
+    draw = (ROOT / "workflow" / "scripts" / "experiments" / "draw.py",)
     return found | {product.rule: draw for product in registry.products()}
 
 

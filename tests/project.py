@@ -33,9 +33,9 @@ from recency.workflow import code
 code.remember(Path(sys.argv[1]))
 rules = "".join(file.read_text() for file in Path("rules").glob("*.smk"))
 for script in Path("workflow/scripts").rglob("*.py"):
-    code.reached(script.resolve())
+    code.reached((script.resolve(),))
 for module in re.findall(r'main="([\\w.]+)"', rules):
-    code.reached(code.file_of(f"recency.{module}"))
+    code.reached(code.starts_of(Path("workflow/scripts/run.py"), module))
 compileall.compile_dir("src", quiet=2)
 """
 

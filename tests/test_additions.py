@@ -180,7 +180,7 @@ def test_an_edit_of_another_package_s_module_reruns_its_jobs(tmp_path, monkeypat
         folder = others(
             tmp_path / f"package_{number}", monkeypatch, "biases", root=text, helper=helper
         )
-        computed = code.fingerprints(script, {"recency.attention.biases": [chosen, "none"]})
+        computed = code.fingerprints((script,), {"recency.attention.biases": [chosen, "none"]})
         monkeypatch.undo()
         return {name.replace(folder.name, "package"): digest for name, digest in computed.items()}
 

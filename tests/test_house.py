@@ -49,6 +49,6 @@ def test_a_folder_of_plug_ins_has_nothing_else(kind):
 
 
 def test_minimal_pairs_depend_on_no_reader_of_training_text():
-    found = code.fingerprints(code.file_of("recency.evaluations.minimal_pairs.pairs"))
+    found = code.fingerprints((code.file_of("recency.evaluations.minimal_pairs.pairs"),))
     assert "recency.text.utf8" in found
     assert not [name for name in found if name.startswith("recency.text.readers")]

@@ -67,10 +67,6 @@ CODE = [*ROOT.glob("src/**/*.py"), *ROOT.glob("workflow/**/*.py"), *ROOT.glob("t
 CODE += [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]
 
 
-def test_no_file_is_longer_than_400_lines():
-    assert [str(p) for p in CODE if len(p.read_text().splitlines()) > 400] == []
-
-
 def test_rules_hold_no_python_but_calls():
     """No function is defined in a rule file, and nothing decided there, but to find the package itself."""
     for path in [*ROOT.glob("rules/*.smk"), ROOT / "Snakefile"]:

@@ -44,7 +44,7 @@ def scripts() -> dict[str, set[Path]]:
             script = re.search(r'script:\s*"\.\./([^"]+)"', block)
             if conda and script:
                 main = re.search(r'\bmain="([\w.]+)"', block)
-                start = code.start_of(ROOT / script[1], main and main[1])
+                start = code.starts_of(ROOT / script[1], main and main[1])[-1]
                 found.setdefault(conda[1], set()).add(start)
     return found
 
@@ -71,7 +71,7 @@ def needed(script: Path) -> dict[str, str]:
 def closure(script: Path) -> dict[str, Path]:
     """Return module → file of all that a script reaches, and itself."""
     drawn = [product.module for product in registry.products()]
-    reached = code.fingerprints(script, {registry.PACKAGE: drawn})
+    reached = code.fingerprints((script,), {registry.PACKAGE: drawn})
     modules = {code.name_of(script): script}
     modules |= {name: code.file_of(name) for name in reached}
     todo = [path for path in modules.values() if path is not None and path.suffix == ".py"]

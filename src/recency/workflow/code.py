@@ -76,35 +76,41 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
     for rule in rules:
         if not rule.script:
             continue
-        script = start_of(Path(str(rule.basedir), rule.script), rule.params.get("main"))
-        modules, packages = reached(script)
+        starts = starts_of(Path(str(rule.basedir), rule.script), rule.params.get("main"))
+        modules, packages = reached(starts)
         rule.set_params(*(f"{name} {digest}" for name, digest in modules.items()))
         if packages:
-            rule.set_params(_chooser(script, rule.name, choose))
+            rule.set_params(_chooser(starts, rule.name, choose))
 
 
-def start_of(script: Path, main: str | None) -> Path:
-    """Return the file where the closure of a rule begins: the module `main` (below this package), or its script."""
-    return file_of(f"{PACKAGE}.{main}") if main else script.resolve()
+def starts_of(script: Path, main: str | None) -> tuple[Path, ...]:
+    """Return where the closure of a rule begins: its script, and the module `main` below this package, the last.
+
+    Importing a module imports its parent packages.
+    """
+    modules = sorted(_with_parents(f"{PACKAGE}.{main}")) if main else []
+    return (script.resolve(), *map(file_of, modules))
 
 
-def _chooser(script: Path, rule: str, choose: Callable) -> Callable[[object], list[str]]:
+def _chooser(
+    starts: tuple[Path, ...], rule: str, choose: Callable
+) -> Callable[[object], list[str]]:
     """Return a function of wildcards: the fingerprints of the modules that a job selects."""
 
     def code(wildcards) -> list[str]:
         chosen = choose(rule, wildcards)
         return list(
-            _chosen(script, tuple((p, tuple(sorted(n))) for p, n in sorted(chosen.items())))
+            _chosen(starts, tuple((p, tuple(sorted(n))) for p, n in sorted(chosen.items())))
         )
 
     return code
 
 
-def fingerprints(script: Path, chosen: Chosen | None = None) -> dict[str, str]:
-    """Return module → fingerprint of all modules that a script depends on."""
-    modules, _ = reached(Path(script).resolve())
+def fingerprints(starts: tuple[Path, ...], chosen: Chosen | None = None) -> dict[str, str]:
+    """Return module → fingerprint of all modules that these files depend on, and theirs."""
+    modules, _ = reached(starts)
     pairs = tuple((p, tuple(sorted(n))) for p, n in sorted((chosen or {}).items()))
-    selected = _chosen(Path(script).resolve(), pairs)
+    selected = _chosen(starts, pairs)
     return modules | dict(line.rsplit(" ", 1) for line in selected)
 
 
@@ -141,35 +147,39 @@ def remember(memory: Path) -> None:
     atexit.register(write)
 
 
-def _found(script: Path, chosen: object, find: Callable[[], list]) -> list:
-    """Return the result of `find` for a script, cached by the script's text."""
-    text = hashlib.sha256(script.read_bytes()).hexdigest()
-    key = json.dumps([os.path.relpath(script, ROOT), text, chosen])
+def _found(starts: tuple[Path, ...], chosen: object, find: Callable[[], list]) -> list:
+    """Return the result of `find` for some files, cached by their text."""
+    texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in starts]
+    key = json.dumps([[os.path.relpath(path, ROOT) for path in starts], texts, chosen])
     if key not in _known:
         _known[key] = find()
     return _known[key]
 
 
 @cache
-def reached(script: Path) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the fingerprints of a script's imports, and the packages from which it selects modules."""
+def reached(starts: tuple[Path, ...]) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the fingerprints of files and their imports, and the packages from which they select modules."""
 
     def find() -> list:
-        modules, packages = _closure([script])
+        modules, packages = _closure(starts)
         return [modules, sorted(packages)]
 
-    modules, packages = _found(script, None, find)
+    modules, packages = _found(starts, None, find)
     return modules, frozenset(packages)
 
 
 @cache
-def _chosen(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
-    """Return the fingerprints of the modules selected by name, without the script's imports."""
-    return tuple(_found(script, chosen, lambda: list(_choice(script, chosen))))
+def _chosen(
+    starts: tuple[Path, ...], chosen: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[str, ...]:
+    """Return the fingerprints of the modules selected by name, without those of `starts`."""
+    return tuple(_found(starts, chosen, lambda: list(_choice(starts, chosen))))
 
 
-def _choice(script: Path, chosen: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ...]:
-    imported, packages = reached(script)
+def _choice(
+    starts: tuple[Path, ...], chosen: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[str, ...]:
+    imported, packages = reached(starts)
     names, done = dict(chosen), set()
     prints: dict[str, str] = {}
     while todo := packages - done:  # a selected module may select others

@@ -92,10 +92,10 @@ def _internal(rules: Iterable, listed: Sequence[Target]) -> list[str]:
             titles.get(rule.name)
             or (rule.docstring or "").rstrip(".")
             or _docstring(
-                code.start_of(
+                code.starts_of(
                     Path(rule.basedir.get_path_or_uri(secret_free=True), rule.script),
                     rule.params.get("main"),
-                )
+                )[-1]
             ),
         )
         for rule in rules

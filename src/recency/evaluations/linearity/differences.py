@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from recency.endpoints import CROSSED
+from recency.evaluations.linearity.spec import LINEAR
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.delta_loglik import read_parts, totals
 from recency.figures import comparison
 from recency.figures.comparison import LM, Described, Response
 from recency.figures.paths import File, write_csv
 
-LINEAR = "linear"
 MODEL = ("lm", "label", "dataset", "measure", "design", "settings")
 COLUMNS = [*MODEL, "linking", "endpoint", "delta_loglik", "difference", "low", "high", "by", "n"]
 

@@ -5,7 +5,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency.endpoints import ENDPOINTS
-from recency.evaluations.linearity.differences import LINEAR, read
+from recency.evaluations.linearity.differences import read
+from recency.evaluations.linearity.spec import LINEAR
 from recency.evaluations.linearity.table import name
 from recency.figures import style
 from recency.figures.comparison import LM, Described, Response

@@ -1,8 +1,9 @@
 """Linearity: linking functions of a sensitivity grid, compared with the linear effect."""
 
 from recency import grids
-from recency.evaluations.linearity.differences import LINEAR
 from recency.evaluations.registry import Evaluation
+
+LINEAR = "linear"
 
 
 def _functions(study, experiment: str) -> list:

@@ -3,7 +3,8 @@
 import pandas as pd
 
 from recency.endpoints import ENDPOINTS
-from recency.evaluations.linearity.differences import LINEAR, answer, read
+from recency.evaluations.linearity.differences import answer, read
+from recency.evaluations.linearity.spec import LINEAR
 from recency.figures import style, tables
 from recency.figures.comparison import Described, Response
 from recency.figures.intervals import nats
