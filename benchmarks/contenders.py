@@ -261,7 +261,8 @@ def contenders(precision: str, device: str, sizes: tuple) -> dict:
         "lce": lambda: Loop(recipe, device, torch_loss=True),
         "trainer": lambda: ByTrainer(recipe, device),
     }
-    return {name: make for name, make in made.items() if name not in absent()}
+    missing = absent()
+    return {name: make for name, make in made.items() if name not in missing}
 
 
 def absent() -> dict[str, str]:

@@ -32,26 +32,23 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 def in_fixed_order(method: Callable) -> Callable:
     """Decorate a method of a `Training`: on a GPU, kernels whose sums have a fixed order.
 
-    So that a training that was interrupted ends with the bits of one that was not, as on a CPU. Where PyTorch has
-    no such kernel, it warns, and names the operation.
+    So that a training that was interrupted can end with the bits of one that was not, as on a CPU. Where PyTorch
+    takes another kernel it warns, and names the operation: attention's backward pass is one.
     """
 
     @functools.wraps(method)
-    def run(self, *arguments, **settings):
+    def run(self, *arguments):
         if self.device == "cpu":
-            return method(self, *arguments, **settings)
-        settled, fill = (
-            torch.utils.deterministic,
-            torch.utils.deterministic.fill_uninitialized_memory,
-        )
-        before = torch.get_deterministic_debug_mode()
+            return method(self, *arguments)
+        settings = torch.utils.deterministic
+        fill, before = settings.fill_uninitialized_memory, torch.get_deterministic_debug_mode()
         torch.use_deterministic_algorithms(True, warn_only=True)
-        settled.fill_uninitialized_memory = False
+        settings.fill_uninitialized_memory = False
         try:
-            return method(self, *arguments, **settings)
+            return method(self, *arguments)
         finally:
             torch.set_deterministic_debug_mode(before)
-            settled.fill_uninitialized_memory = fill
+            settings.fill_uninitialized_memory = fill
 
     return run
 
