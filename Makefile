@@ -108,8 +108,8 @@ fuzz-fits: setup
 	@$(tools) python benchmarks/fuzz_fits.py --minutes $(or $(MINUTES),10)
 
 # The modules of the functions that `import recency` and its packages offer: typed in full.
-public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \
-	src/recency/__init__.pyi src/recency/*/__init__.pyi | sort -u)
+public = $$(sed -n 's/^from \(\(recency\|crosslmm\)\..*\) import .*/--module \1/p' \
+	src/recency/__init__.pyi src/recency/*/__init__.pyi packages/*/src/*/__init__.pyi | sort -u)
 
 lint: setup
 	@$(tools) ruff check

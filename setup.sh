@@ -255,11 +255,11 @@ install_packages() {
     cp requirements.lock .venv/requirements.lock
 }
 
-# This project itself, for notebooks: .venv gets a link to src, so that an edit counts at once.
+# The packages themselves, for notebooks: .venv gets links to them, so that an edit counts at once.
 # .venv/package holds the folder that it links to: of a checkout that was moved it is made anew.
 link_package() {
     [[ -f .venv/package && $(<.venv/package) == "$PWD" ]] && return
-    logged package pip_install --no-deps --no-build-isolation -e .
+    logged package pip_install --no-deps --no-build-isolation -e . -e packages/crosslmm
     echo "$PWD" >.venv/package
 }
 

@@ -29,17 +29,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from regression import PREDICTORS, Shape, plain, say, simulate, timed
 from result import keep, processor
+
+from regression import PREDICTORS, Shape, plain, say, simulate, timed
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from recency.mixed import lme4
-from recency.mixed.cells import Cells
-from recency.mixed.factors import crossed_factors
-from recency.mixed.formula import Formula, parse
-from recency.mixed.levels import Levels
+from crosslmm import lme4
+from crosslmm.cells import Cells
+from crosslmm.factors import crossed_factors
+from crosslmm.formula import Formula, parse
+from crosslmm.levels import Levels
 from recency.regression import crossed
 from recency.regression.predictors import Rows
 

@@ -26,8 +26,9 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
-from random_designs import ERRORS, GLMER, LOGLIK, Design, draw, problems
 from result import keep, processor
+
+from random_designs import ERRORS, GLMER, LOGLIK, Design, draw, problems
 
 FOLDER = ROOT / "build" / "fuzz-fits"
 TARGETS = {"designs": 250, "failed": 0}

@@ -121,8 +121,8 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
     """Return seconds per operation of fine-tuning: 6 per parameter and token, of 64 tokens an example."""
     import numpy as np
     import torch
-    from masked_networks import roberta
 
+    from masked_networks import roberta
     from recency.evaluations.glue import fine_tune
     from recency.evaluations.glue.examples import Encoded
     from recency.evaluations.glue.seed_state import SeedState

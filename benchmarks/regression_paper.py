@@ -33,8 +33,9 @@ import numpy as np
 import pandas as pd
 import psutil
 import yaml
-from regression import plain, say
 from result import keep, processor
+
+from regression import plain, say
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))

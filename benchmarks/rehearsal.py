@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("src", "benchmarks", "tests", "setup")]
 
 import stand_ins
-from hub_server import serving
-from project import copy_project, environment, load
 from result import keep, processor
 
+from hub_server import serving
+from project import copy_project, environment, load
 from recency.workflow import cost_model
 
 STUDIES = {

@@ -5,7 +5,6 @@ import re
 from types import SimpleNamespace
 
 from project import ROOT
-
 from recency.evaluations import registry
 from recency.workflow import batches, code, products
 from recency.workflow.study import Study

@@ -19,6 +19,14 @@ from pathlib import Path
 import forked
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def sources(folder):
+    """Return PYTHONPATH for the packages of a checkout or a copy of it."""
+    return os.pathsep.join([f"{folder}/src", f"{folder}/packages/crosslmm/src"])
+
+
+SOURCES = sources(ROOT)
 SCHEMA = ROOT / "config.schema.yaml"
 TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
 
@@ -37,13 +45,14 @@ for script in Path("workflow/scripts").rglob("*.py"):
 for module in re.findall(r'main="([\\w.]+)"', rules):
     code.reached(code.starts_of(Path("workflow/scripts/run.py"), module))
 compileall.compile_dir("src", quiet=2)
+compileall.compile_dir("packages/crosslmm/src", quiet=2)
 """
 
 
 def prepare(folder):
     """Begin to find and compile what the first run in every copy else would: a second of each."""
     os.environ[KNOWN] = str(Path(folder, "code.json"))
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    variables = os.environ | {"PYTHONPATH": SOURCES}
     subprocess.Popen([sys.executable, "-c", PREPARE, os.environ[KNOWN]], cwd=ROOT, env=variables)
 
 
@@ -54,6 +63,7 @@ def copy_project(folder):
         "Snakefile",
         "rules",
         "src",
+        "packages",
         "studies",
         "workflow",
         "envs",

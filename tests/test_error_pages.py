@@ -2,9 +2,8 @@
 
 import pkgutil
 
-from project import ROOT
-
 import recency
+from project import ROOT
 from recency import evaluations
 from recency.command.main import main
 from recency.errors import PAGES, InputError, with_page

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from training_job import RECIPE, write_stream
 
 from recency import files, history
 from recency.errors import InputError
@@ -17,6 +16,7 @@ from recency.evaluations.report import page
 from recency.networks import checkpoints, states, stored_steps, train
 from recency.scoring import mix, ngram_surprisal, plausible, surprisal
 from recency.scoring.lm_spec import LMSpec
+from training_job import RECIPE, write_stream
 
 RNG = np.random.default_rng(1)
 

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pandas as pd
-from project import ROOT, SCHEMA, load
 
+from project import ROOT, SCHEMA, load
 from recency.workflow import checks
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"

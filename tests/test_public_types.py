@@ -5,9 +5,10 @@ import importlib
 import inspect
 
 import pytest
+
 from project import ROOT
 
-PACKAGES = ["recency", "recency.attention", "recency.mixed", "recency.stats"]
+PACKAGES = ["recency", "recency.attention", "crosslmm", "crosslmm.stats"]
 PUBLIC = [
     (package, name)
     for package in PACKAGES

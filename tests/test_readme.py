@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from project import load, merged
 
+from project import load, merged
 from recency import config as configuration
 from recency.command.main import main
 from recency.workflow import checks as config_checks

@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
+
 from project import ROOT
 
 SOURCE = ROOT / "src" / "recency"
 #: Each room may use those before it, and the modules that stand beside the rooms.
 FLOORS = [
     {"attention"},
-    {"networks", "mixed", "stats"},
+    {"networks"},
     {"text", "downloads", "figures", "reading", "scoring"},
     {"regression"},
     {"simulation", "export"},
@@ -20,7 +21,7 @@ FLOORS = [
     {"command"},
 ]
 #: What may be used across a floor.
-ACROSS = {("scoring", "reading"), ("stats", "mixed")}
+ACROSS = {("scoring", "reading")}
 
 
 def imports(path: Path) -> set[str]:

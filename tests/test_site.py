@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import ROOT, load, merged
 
+from project import ROOT, load, merged
 from recency.workflow import checks as config_checks
 from recency.workflow import loading
 

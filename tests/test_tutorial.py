@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from project import ROOT, environment, load, merged
 
+from project import ROOT, environment, load, merged
 from recency.workflow import checks as config_checks
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

@@ -22,8 +22,8 @@ if not os.path.isdir(HERE):
         os.rename(part, HERE)
 
 # For jobs in conda environments and on clusters.
-sys.path.insert(0, os.path.join(HERE, "src"))
-os.environ["PYTHONPATH"] = sys.path[0]
+sys.path[:0] = [os.path.join(HERE, "src"), os.path.join(HERE, "packages", "crosslmm", "src")]
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
 
 from recency.workflow import installed, snakemake_patches
 

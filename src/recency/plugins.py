@@ -57,12 +57,12 @@ KINDS = {
     "measures": Kind("recency.scoring.measures", "measure", "MEASURE", ("MEASURE",)),
     "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT", ("ENDPOINT",)),
     "families": Kind(
-        "recency.mixed.densities",
+        "crosslmm.densities",
         "family of responses",
         "PREDICTORS",
         ("PREDICTORS", "LINKS", "POSITIVE"),
     ),
-    "statistics": Kind("recency.stats.statistics", "test statistic", "columns"),
+    "statistics": Kind("crosslmm.stats.statistics", "test statistic", "columns"),
     "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", ending="/"),
     "lint": Kind("recency.workflow.lint", "lint rule", "RULE", ("RULE",)),
 }

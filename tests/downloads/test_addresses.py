@@ -1,8 +1,8 @@
 """A malformed address is refused wherever one is read."""
 
 import pytest
-from project import SCHEMA, load
 
+from project import SCHEMA, load
 from recency import sources
 from recency.downloads import download
 from recency.errors import InputError

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from project import ROOT, load
 
+from project import ROOT, load
 from recency import sources
 from recency.workflow.study import Study
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 from statsmodels.stats.multitest import multipletests
 
 from recency.errors import InputError
@@ -13,6 +12,7 @@ from recency.evaluations.dependencies import score as attention_heads
 from recency.networks import architectures, checkpoints
 from recency.scoring import alignment, attention_weights
 from recency.scoring.lm_spec import LMSpec
+from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from masked_networks import roberta
 
+from masked_networks import roberta
 from recency.evaluations.attention_by_distance import score as attention_by_distance
 from recency.evaluations.attention_maps import score as attention_map
 from recency.scoring import hidden_states

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 import yaml
-from project import SCHEMA, load, merged
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
 from recency.evaluations.families import explained, figure, gaps, shares, table
 from recency.workflow import checks

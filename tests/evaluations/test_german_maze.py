@@ -6,9 +6,9 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT, load
 from scipy import stats
 
+from project import ROOT, load
 from recency.evaluations.contrasts.spec import listed
 from recency.evaluations.maze import choices, table_contrasts
 from recency.evaluations.maze.spec import EVALUATION

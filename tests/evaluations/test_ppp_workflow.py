@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from project import ROOT, SCHEMA, copy_project, load, merged, snakemake
 
-from recency.mixed import lme4
+from crosslmm import lme4
+from project import ROOT, SCHEMA, copy_project, load, merged, snakemake
 from recency.workflow import checks
 
 pytestmark = pytest.mark.merge

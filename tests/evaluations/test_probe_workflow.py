@@ -5,10 +5,10 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
+
 from loaded import untracked
 from project import ROOT, TINY, copy_finished, load, plan, planned, snakemake
 from random_trees import random_heads
-
 from recency.workflow.study import Study
 
 pytestmark = pytest.mark.merge

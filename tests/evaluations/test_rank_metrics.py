@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from small_networks import MIX, TINY, byte_tokenizer
 from transformers import BertConfig, BertForMaskedLM
 
 import recency
@@ -19,6 +18,7 @@ from recency.reading.contracts import word_table
 from recency.scoring import generation, ngram, ngram_ranks
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
+from small_networks import MIX, TINY, byte_tokenizer
 
 VOCABULARY = ["the", "dog", "cat", "sat", "ran", "a", "on", "mat."]
 

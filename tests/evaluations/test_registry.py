@@ -3,11 +3,11 @@
 import importlib
 import inspect
 
-import additions
 import pytest
 import yaml
-from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
 
+import additions
+from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
 from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import registry

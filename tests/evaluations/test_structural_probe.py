@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from random_trees import bank, random_heads
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 
+from random_trees import bank, random_heads
 from recency.attention import biased
 from recency.errors import InputError
 from recency.evaluations.probe import score as structural_probe
@@ -17,6 +16,7 @@ from recency.evaluations.probe import train_probe, trees
 from recency.networks import architectures
 from recency.scoring import alignment, hidden_states
 from recency.scoring.lm_spec import LMSpec
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 SETTINGS = {
     "rank": None, "epochs": 4, "batch": 5, "learning_rate": 0.01, "patience": 2,

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from project import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.summary import plain
 from recency.evaluations.text_perplexity import pairs, score, table

@@ -6,12 +6,12 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT, TINY, environment, load, snakemake
 
+from crosslmm.levels import Levels
+from crosslmm.recorded import scaling_of
+from project import ROOT, TINY, environment, load, snakemake
 from recency.export import columns, dataset, dataset_tables, lme4
 from recency.export.column_names import short_names
-from recency.mixed.levels import Levels
-from recency.mixed.recorded import scaling_of
 from recency.reading import observations
 from recency.regression import fitted
 from recency.regression.predictors import Rows

@@ -7,9 +7,9 @@ from importlib import metadata
 from pathlib import Path
 
 import yaml
-from project import ROOT
 from rocrate.rocrate import ROCrate
 
+from project import ROOT
 from recency import lineage
 from recency.export import ro_crate
 from recency.workflow import results_folder

@@ -4,14 +4,15 @@ import importlib.util
 import shutil
 from pathlib import Path
 
-import faulty
 import pandas as pd
 import pytest
-import wide_study
 import yaml
+from test_killed_jobs import doomed, due, killed_until_done, parts
+
+import faulty
+import wide_study
 from loaded import logs
 from project import ROOT, TINY, copy_finished, copy_project, snakemake
-from test_killed_jobs import doomed, due, killed_until_done, parts
 
 pytestmark = pytest.mark.long
 

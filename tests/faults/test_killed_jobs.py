@@ -7,12 +7,12 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 import faulty
 import job_server
-import pytest
 from loaded import logs
 from project import ROOT, TINY, command, copy_project, environment, plan, planned
-
 from recency.workflow import leftovers
 
 pytestmark = pytest.mark.long

@@ -4,12 +4,12 @@ import itertools
 import shutil
 import signal
 
-import faulty
 import pytest
-from training_job import RECIPE
 
+import faulty
 from recency.networks import train
 from recency.workflow import leftovers
+from training_job import RECIPE
 
 #: Few steps, each with a state, two checkpoints and held-out text: all phases, in a moment.
 PHASES = RECIPE | {"steps": 5, "checkpoints": [1, 4], "validation": {"tokens": 400, "every": 2}}

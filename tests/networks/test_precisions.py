@@ -8,13 +8,12 @@ import pytest
 import torch
 import transformers
 import yaml
-from checkpoints import byte_tokenizer, checkpoint
-from peers import peer
-from project import SCHEMA, load
-from small_networks import TEXTS
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
+from checkpoints import byte_tokenizer, checkpoint
+from peers import peer
+from project import SCHEMA, load
 from recency import memory
 from recency.errors import InputError
 from recency.export import write
@@ -24,6 +23,7 @@ from recency.scoring import precision_difference, surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow import checks, plan_checks
 from recency.workflow.study import Study
+from small_networks import TEXTS
 
 BIAS = {"form": "linear", "slopes": "mix"}
 HERE = "model.safetensors"

@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from made_corpus import WORDS, corpus, times
 
+from made_corpus import WORDS, corpus, times
 from recency.errors import InputError
 from recency.reading import observations
 from recency.reading.aligned_times import require_aligned

@@ -2,9 +2,9 @@
 
 import pandas as pd
 import pytest
+
 from parsing import read, responses_of, sizes, words_of
 from project import ROOT
-
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.contracts import check_responses

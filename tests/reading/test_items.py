@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from item_tables import CONDITIONS, cells, means, parsed, rating, regions, trials
 
+from item_tables import CONDITIONS, cells, means, parsed, rating, regions, trials
 from recency.errors import InputError
 from recency.reading import observations
 from recency.reading.own.critical_regions import Region, find_words, split_marked

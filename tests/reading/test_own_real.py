@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency import config as configuration
 from recency.reading import parsers
 from recency.reading import responses as responses_rule

@@ -2,9 +2,9 @@
 
 import pandas as pd
 import pytest
-from project import ROOT
 from test_dataset_damage import ALL, NAMES, outcome
 
+from project import ROOT
 from recency import plugins
 from recency.config import PARSERS, READERS, parsers
 from recency.reading import declared_columns, filters, observations

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT, SCHEMA, load
 
+from project import ROOT, SCHEMA, load
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.reading.predictor_tables import attach

@@ -4,6 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from public_corpora import (
     EVENTS,
     MEASURES,
@@ -20,7 +21,6 @@ from public_corpora import (
     words_of,
     written,
 )
-
 from recency.errors import InputError
 from recency.reading import gate, parsers
 from recency.reading.contracts import check_responses, check_words

@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from project import assert_is_refused
 
+from project import assert_is_refused
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import surprisal_table

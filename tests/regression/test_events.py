@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from made_readers import DESIGN, columns, files, readings, texts
 
+from crosslmm.families import bernoulli
 from recency.errors import InputError
-from recency.mixed.families import bernoulli
 from recency.reading import observations
 from recency.regression import fit as regression
 from recency.regression import random_effects

@@ -8,8 +8,8 @@ import pytest
 import statsmodels.formula.api as smf
 from made_readers import DESIGN, MIXED, columns, files, parted, readings, texts
 
+from crosslmm import lme4
 from recency.evaluations.reading_times import delta_loglik
-from recency.mixed import lme4
 from recency.regression import fit as regression
 
 NAMES = {"lm": "lm", "label": "LM", "dataset": "d", "measure": "m", "design": "x"}

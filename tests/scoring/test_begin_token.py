@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, OPTConfig, OPTForCausalLM
 from transformers import PreTrainedTokenizerFast as Fast
 
@@ -14,6 +13,7 @@ from recency.errors import InputError
 from recency.scoring.begin_token import begin_token
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, main, score_words
+from small_networks import TEXTS, byte_tokenizer
 
 SPECIAL = ["<s>", "</s>", "<bos>", "<unk>"]
 

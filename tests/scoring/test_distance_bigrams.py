@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 from test_ngrams import program
 
+from project import ROOT
 from recency.evaluations.text_perplexity import score
 from recency.scoring import distance_bigrams, estimate_ngrams, interpolation, ngram
 from recency.text import prepare

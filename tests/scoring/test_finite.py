@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
 
 import recency
 from recency.errors import InputError
 from recency.networks import self_test
 from recency.scoring import cdlm, ngram, results
+from small_networks import TEXTS, byte_tokenizer
 
 ARPA = """\\data\\
 ngram 1=5

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import alignment, hidden_states
 from recency.scoring.surprisal import Model, score_words
+from small_networks import byte_tokenizer
 
 SHAPE = {"family": "recurrent", "layers": 2, "width": 16, "embedding": 12}
 MEMORIES = [

@@ -5,8 +5,13 @@ import re
 import numpy as np
 import pytest
 import torch
+
+import recency
 from peers import peer
 from project import ROOT
+from recency.scoring import whitespace
+from recency.scoring.masked import FUTURES, METRICS
+from recency.scoring.surprisal import Model, score_words
 from scored_families import (
     BEGIN,
     CAUSAL,
@@ -28,11 +33,6 @@ from scored_families import (
     written_out,
     written_out_masked,
 )
-
-import recency
-from recency.scoring import whitespace
-from recency.scoring.masked import FUTURES, METRICS
-from recency.scoring.surprisal import Model, score_words
 
 #: Bits.
 NEAR = 1e-4

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from peers import peer
-from small_networks import byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import recency
+from peers import peer
 from recency import scripts
 from recency.errors import InputError
 from recency.reading import responses as read_responses
@@ -24,6 +23,7 @@ from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
 from recency.scoring.plausible import other_language
 from recency.scoring.word_pieces import split_word
 from recency.text.readers import conllu
+from small_networks import byte_tokenizer
 
 KENLM = Path(__file__).resolve().parents[2] / ".tools" / "kenlm" / "bin"
 #: Language → words in reading order, whether a space follows each, and sentences that they make.

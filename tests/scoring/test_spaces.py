@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import recency
@@ -13,6 +12,7 @@ from recency.scoring import alignment, surprisal, whitespace
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_words
 from recency.scoring.texts import as_words
+from small_networks import TEXTS, byte_tokenizer
 
 CHINESE = ["我", "昨天", "看见", "了", "他", "。"]
 ENGLISH, AFTER = ["She", "did", "n't", "go", "."], [True, False, True, False, True]

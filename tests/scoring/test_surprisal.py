@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
@@ -16,6 +15,7 @@ from recency.scoring import alignment, surprisal, whitespace
 from recency.scoring import causal as scoring
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import score_words
+from small_networks import byte_tokenizer
 
 MIX = {"form": "linear", "slopes": "mix"}
 TINY = {

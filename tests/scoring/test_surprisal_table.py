@@ -8,8 +8,8 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.reading.joins import characters, sequences

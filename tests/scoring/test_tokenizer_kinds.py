@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from recency.scoring import whitespace
 from recency.scoring.surprisal import Model, score_words
+from small_networks import TEXTS, byte_tokenizer
 
 SPECIAL = ["<s>", "</s>", "<unk>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]

@@ -1,10 +1,10 @@
 """Checks that a config overrides by name: listed in summary, verdict and report."""
 
 import pytest
-from loaded import study_of
-from project import ROOT
 from snakemake.iocontainers import Wildcards
 
+from loaded import study_of
+from project import ROOT
 from recency import overrides
 from recency.errors import InputError
 from recency.workflow import batches, checks, loading, products, reporting, strict_yaml

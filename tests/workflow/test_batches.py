@@ -4,8 +4,8 @@ import itertools
 import re
 
 import pytest
-from project import ROOT, TINY, load
 
+from project import ROOT, TINY, load
 from recency import config as configuration
 from recency.workflow import batches
 from recency.workflow.study import Study

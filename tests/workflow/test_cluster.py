@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from project import ROOT, TINY, copy_project, environment, plan
 
+from project import ROOT, TINY, copy_project, environment, plan
 from recency.workflow import batches, cluster, cost_model
 from recency.workflow.faults import ConfigError
 

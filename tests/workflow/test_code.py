@@ -3,9 +3,9 @@
 import ast
 
 import pytest
+
 from loaded import closure, recorded, scripts, study_of, untracked
 from project import ROOT, TINY, load, plan, planned
-
 from recency.workflow import batches, code
 
 pytestmark = pytest.mark.apart
@@ -267,9 +267,10 @@ def outputs(study, module=None):
 
 @pytest.mark.merge
 def test_an_edit_of_everything_reruns_every_rule(study):
-    for path in (study / "src" / "recency").rglob("*.*"):
-        if path.suffix in (".py", ".R"):
-            edit(path)
+    for package in ("src/recency", "packages/crosslmm/src/crosslmm"):
+        for path in (study / package).rglob("*.*"):
+            if path.suffix in (".py", ".R"):
+                edit(path)
     run = plan(study, configs=TINY)
     rules = {batches.kind_of(job["rule"]) for job in recorded(study)}
     assert planned(run.stdout).keys() - {"all", "total"} == rules
@@ -281,13 +282,13 @@ EDITS = (
     {
         "src/recency/networks/loss.py": ("train", "surprisal"),
         "src/recency/reading/parsers/table.py": ("words", "observations"),
-        "src/recency/mixed/lme4.R": ("regression", "delta_loglik"),
+        "packages/crosslmm/src/crosslmm/lme4.R": ("regression", "delta_loglik"),
         "src/recency/figures/style.py": ("check_dataset", "regression"),
     },
     {
         "src/recency/attention/biases/exponential.py": ("surprisal", "train"),
         "src/recency/text/tokens.py": ("tokenize_text", "train"),
-        "src/recency/stats/bootstrap.py": ("delta_loglik", "regression"),
+        "packages/crosslmm/src/crosslmm/stats/bootstrap.py": ("delta_loglik", "regression"),
         "src/recency/evaluations/reading_times/permutation.py": ("permutation", "regression"),
     },
 )
@@ -310,8 +311,8 @@ def test_an_edit_reruns_exactly_what_depends_on_the_file(study, files):
 @pytest.mark.merge
 def test_other_text_for_people_and_other_layout_rerun_nothing(study):
     """Every module written anew from its syntax tree, with another docstring: nothing to be done."""
-    for top in (study / "src" / "recency", study / "workflow" / "scripts"):
-        for path in top.rglob("*.py"):
+    for top in ("src/recency", "packages/crosslmm/src/crosslmm", "workflow/scripts"):
+        for path in (study / top).rglob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             if ast.get_docstring(tree) is not None:
                 tree.body[0].value.value = "Something else."

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import yaml
-from project import TINY, load, merged
 
+from project import TINY, load, merged
 from recency.workflow import regressions
 from recency.workflow.study import Study
 

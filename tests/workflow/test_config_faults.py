@@ -4,8 +4,8 @@ import re
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
 from recency.workflow import checks
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, copy_project, plan
 
+from project import ROOT, copy_project, plan
 from recency.errors import InputError
 from recency.workflow import loading, strict_yaml
 

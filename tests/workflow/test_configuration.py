@@ -7,8 +7,8 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA, load, merged
 
+from project import ROOT, SCHEMA, SOURCES, load, merged
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations import registry
@@ -361,7 +361,7 @@ assert products.of_run(study) and batches.responses(study)
 """
     run = subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": SOURCES},
         capture_output=True,
         text=True,
         check=False,

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+
 from jobs_arguments import called
 from loaded import scripts, study_of
-from project import ROOT, TINY, copy_project, environment, load, plan, snakemake
-
+from project import ROOT, SOURCES, TINY, copy_project, environment, load, plan, snakemake
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow import batches, cost_model
 
@@ -131,7 +131,7 @@ STUDIES = [
 def test_every_request_has_a_margin_over_its_extrapolation(configs):
     """Of the jobs that are planned, as Snakemake resolves their resources."""
     words = [sys.executable, "setup/cost_table.py", "--json", *configs.split()]
-    variables = environment() | {"PYTHONPATH": str(ROOT / "src")}
+    variables = environment() | {"PYTHONPATH": SOURCES}
     done = subprocess.run(
         words, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
     )

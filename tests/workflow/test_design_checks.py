@@ -2,8 +2,8 @@
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
 from recency.workflow import checks, design_checks
 

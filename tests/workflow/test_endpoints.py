@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA, load, merged
 
+from project import ROOT, SCHEMA, load, merged
 from recency import endpoints, plugins
 from recency.errors import InputError
 from recency.workflow import checks as config_checks

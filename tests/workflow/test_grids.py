@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 from recency import config as configuration
 from recency import grids
 from recency.errors import InputError

@@ -5,11 +5,11 @@ import logging
 import resource
 import sys
 
-import faulty
 import numpy as np
 import pytest
-from project import TINY, snakemake
 
+import faulty
+from project import TINY, snakemake
 from recency.errors import InputError
 from recency.workflow import failed
 from recency.workflow.job import logged, refused

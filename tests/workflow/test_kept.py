@@ -182,7 +182,7 @@ def regress(folder, *responses, lm="Pythia", processes=1, code="1", design="ols"
     rows = [folder / f"{name}.{lm}.parquet" for name in responses]
     for path in (*out, *rows):
         path.unlink(missing_ok=True)
-    fits.main(files, out, rows, named, lm, "full", {"recency.mixed": code}, processes)
+    fits.main(files, out, rows, named, lm, "full", {"crosslmm": code}, processes)
     return [path.read_bytes() for path in (*out, *rows)]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency import config as configuration
 from recency import grids, languages
 from recency.errors import InputError

@@ -6,8 +6,8 @@ import sys
 import time
 
 import pytest
-from project import TINY, snakemake
 
+from project import TINY, snakemake
 from recency.files import atomic
 from recency.workflow import leftovers
 

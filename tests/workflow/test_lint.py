@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
+from crosslmm.fitting import fit_model
+from crosslmm.formula import parse
+from crosslmm.least_squares import fit_least_squares
+from crosslmm.levels import Levels
 from doubtful_configs import DEMO, DOUBTFUL, DOUBTFUL_OPEN, DOUBTFUL_PAPER, MINE, OPEN, SOUND
 from loaded import study_of
-from project import ROOT, SCHEMA, assert_is_refused, load, merged, plan_once
-
+from project import ROOT, SCHEMA, SOURCES, assert_is_refused, load, merged, plan_once
 from recency.evaluations.reading_times.delta_loglik import compare
 from recency.evaluations.report import doubts
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import parse
-from recency.mixed.least_squares import fit_least_squares
-from recency.mixed.levels import Levels
 from recency.workflow import checks, lint, products, reporting, targets
 
 EVERY = [(DEMO, *case) for case in DOUBTFUL] + [(OPEN, *case) for case in DOUBTFUL_OPEN]
@@ -92,7 +92,7 @@ def test_rules_import_no_heavy_library():
     code = "import sys; from recency.workflow import lint; from recency import plugins; "
     code += "[plugins.load('recency.workflow.lint', name) for name in lint.rules()]; "
     code += "print({'torch', 'pandas', 'rpy2', 'scipy', 'transformers'} & sys.modules.keys())"
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    variables = os.environ | {"PYTHONPATH": SOURCES}
     done = subprocess.run(
         [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
     )

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from loaded import study_of
-from project import ROOT, TINY, copy_project, environment, load, plan, planned
 
+from loaded import study_of
+from project import ROOT, TINY, copy_project, environment, load, plan, planned, sources
 from recency.errors import InputError
 from recency.workflow import cost_model, costs, stored_parts, targets
 
@@ -30,7 +30,7 @@ def listed(folder, *arguments, configs=TINY):
         [sys.executable, "-m", "recency", "targets", *arguments, "--configfile", *configs],
         check=False,
         cwd=folder,
-        env=environment() | {"PYTHONPATH": str(folder / "src")},
+        env=environment() | {"PYTHONPATH": sources(folder)},
         text=True,
         capture_output=True,
     )

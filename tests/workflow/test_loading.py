@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 import yaml
-from project import ROOT, copy_project, load, plan
 from snakemake.utils import update_config
 
+from project import ROOT, copy_project, load, plan
 from recency.errors import InputError
 from recency.workflow import checks, lm_tables, loading, renamed_keys
 

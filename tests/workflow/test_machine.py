@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from project import ROOT, load
 
+from project import ROOT, load
 from recency.errors import InputError
 from recency.workflow import machine
 from recency.workflow.machine import Machine, Needs

@@ -1,8 +1,8 @@
 """Faults of memories, recurrent LMs and their training are met when the config is read, a line each."""
 
 import pytest
-from project import SCHEMA, assert_is_refused, load
 
+from project import SCHEMA, assert_is_refused, load
 from recency import config as configuration
 from recency.workflow import checks, plan_checks
 from recency.workflow.study import Study

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA
 
+from project import ROOT, SCHEMA
 from recency.errors import InputError
 from recency.workflow import checks, loading, pymovements_datasets
 

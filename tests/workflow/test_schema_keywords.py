@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 import yaml
-from project import SCHEMA
 
+from project import SCHEMA
 from recency import plugins
 from recency.evaluations import registry
 from recency.simulation.readers import SKIPPING, TERMS, Readers

@@ -9,8 +9,18 @@ import venv
 from types import SimpleNamespace
 
 import pytest
-from project import ROOT, TINY, copy_project, environment, plan, planned, snakemake
 
+from project import (
+    ROOT,
+    SOURCES,
+    TINY,
+    copy_project,
+    environment,
+    plan,
+    planned,
+    snakemake,
+    sources,
+)
 from recency.workflow import snakemake_patches
 from recency.workflow.faults import ConfigError
 
@@ -18,7 +28,7 @@ SNAKEFILE = """
 import os
 import sys
 
-sys.path.insert(0, "SRC")
+sys.path[:0] = "SRC".split(os.pathsep)
 from recency.workflow import snakemake_patches
 
 snakemake_patches.record_finished_jobs_only()
@@ -52,7 +62,7 @@ rule c:
 @pytest.mark.parametrize("changed", ["first", "second"])
 def test_what_follows_from_a_job_that_failed_is_made_anew(tmp_path, changed, ending):
     """Its input or its parameters had changed; its outputs of before are gone."""
-    text = SNAKEFILE.replace("ENDING", ending).replace("SRC", str(ROOT / "src"))
+    text = SNAKEFILE.replace("ENDING", ending).replace("SRC", SOURCES)
     (tmp_path / "Snakefile").write_text(text)
 
     def run(**config):
@@ -143,7 +153,7 @@ def test_the_oldest_version_makes_the_same_bytes(oldest, finished, tmp_path):
     def run(*words):
         words = [oldest, "-m", *words, "--configfile", *TINY, "--cores", "2"]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        variables = environment() | {"PYTHONPATH": str(folder / "src")}
+        variables = environment() | {"PYTHONPATH": sources(folder)}
         done = subprocess.run(words, cwd=folder, env=variables, check=False, **streams)
         assert done.returncode == 0, done.stdout[-3000:]
         return done.stdout

@@ -4,8 +4,8 @@ import re
 
 import pytest
 import yaml
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 from recency import config as configuration
 from recency import grids
 from recency.workflow import checks

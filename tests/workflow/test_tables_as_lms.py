@@ -7,8 +7,8 @@ import shutil
 import pandas as pd
 import pytest
 import yaml
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, snakemake
 
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, snakemake
 from recency import config as configuration
 from recency import grids
 from recency.command import lists

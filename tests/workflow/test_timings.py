@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from project import ROOT
-
 from recency.evaluations.report import page
 from recency.workflow import timings
 

@@ -6,8 +6,8 @@ import re
 import shlex
 
 import pytest
-from project import TINY, plan, planned, snakemake
 
+from project import TINY, plan, planned, snakemake
 from recency import history
 from recency.workflow import training_guard
 

@@ -3,8 +3,8 @@
 import copy
 
 import pytest
-from project import TINY, load
 
+from project import TINY, load
 from recency.workflow import training_text
 
 FILE = {"file": {"url": "https://x/a.txt", "sha256": "0" * 64}, "reader": "plain"}

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from crosslmm import formula as formulas
+from crosslmm.formula import Formula
 from recency.errors import InputError
 from recency.export.column_names import short_names
-from recency.mixed import formula as formulas
-from recency.mixed.formula import Formula
 from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import GROUPS, PREDICTORS
 

@@ -6,12 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from crosslmm import families
+from crosslmm import formula as formulas
+from crosslmm.expressions import written
+from crosslmm.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
+from crosslmm.formula import Formula, without
+from recency import plugins
 from recency.errors import InputError
-from recency.mixed import families
-from recency.mixed import formula as formulas
-from recency.mixed.expressions import written
-from recency.mixed.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
-from recency.mixed.formula import Formula, without
 from recency.names import nearest
 from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression import predictor_names as names
@@ -223,10 +224,16 @@ def check_model(design: Mapping[str, Any], formula: Formula) -> None:
     check_family(design, formula.response)
 
 
+def family_names() -> list[str]:
+    """Return the families of responses, without those that are set aside (`plugins.unreadable`)."""
+    broken = plugins.unreadable("crosslmm.densities")
+    return [name for name in families.names() if name not in broken]
+
+
 def check_family(design: Mapping[str, Any], response: str) -> None:
     """Raise an InputError if family, engine and response are incompatible."""
     family = design.get("family", GAUSSIAN)
-    if family not in (there := families.names()):
+    if family not in (there := family_names()):
         raise InputError(f"design: family is {nearest(family, there)}")
     if (family == BINOMIAL) != (response == EVENT):
         raise InputError(

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from crosslmm import families, shifted
+from crosslmm.factors import NotSearchable
+from crosslmm.fitting import Result, figures, fit_model
+from crosslmm.formula import Formula
+from crosslmm.generalised import TOLERANCE, fit_generalised
+from crosslmm.least_squares import criteria, fit_least_squares
+from crosslmm.recorded import scaled, scaling_of
+from crosslmm.referee import check_maximum, failures
+from crosslmm.summary import FitSummary
 from recency.errors import InputError
-from recency.mixed import families, shifted
-from recency.mixed.factors import NotSearchable
-from recency.mixed.fitting import Result, figures, fit_model
-from recency.mixed.formula import Formula
-from recency.mixed.generalised import TOLERANCE, fit_generalised
-from recency.mixed.least_squares import criteria, fit_least_squares
-from recency.mixed.recorded import scaled, scaling_of
-from recency.mixed.referee import check_maximum, failures
-from recency.mixed.summary import FitSummary
 from recency.regression import categories, designs
 from recency.regression.coding import NO_CODING, Coding
 from recency.regression.confirmation import ROWS

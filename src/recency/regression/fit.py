@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm import families
+from crosslmm.least_squares import criteria
 from recency.endpoints import IN_SAMPLE
 from recency.files import atomic
-from recency.mixed import families
-from recency.mixed.least_squares import criteria
 from recency.regression.coding import Coding
 from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate

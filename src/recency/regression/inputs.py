@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from recency.mixed.formula import Formula
+from crosslmm.formula import Formula
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
 from recency.regression.designs import (

@@ -1,7 +1,7 @@
 """Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
 
 recency.regression.likelihoods lists those of the exploratory partition, and
-recency.mixed.likelihood defines those of mixed models. Without random effects all of them are
+crosslmm.likelihood defines those of mixed models. Without random effects all of them are
 equal; models of events have only the conditional one.
 """
 
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from crosslmm import density_record, families, likelihood
+from crosslmm.formula import column
+from crosslmm.levels import joined
+from crosslmm.recorded import fixed_part, scaled, scaling_of
+from crosslmm.summary import FitSummary
 from recency import plugins
 from recency.endpoints import ENDPOINTS, HELD_OUT
 from recency.errors import InputError
-from recency.mixed import density_record, families, likelihood
-from recency.mixed.formula import column
-from recency.mixed.levels import joined
-from recency.mixed.recorded import fixed_part, scaled, scaling_of
-from recency.mixed.summary import FitSummary
 from recency.regression.prediction import all_predictors, linear_predictor
 from recency.regression.predictors import Rows
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from recency.mixed import density_record, families
-from recency.mixed.recorded import fixed_part, random_part, scaled
+from crosslmm import density_record, families
+from crosslmm.recorded import fixed_part, random_part, scaled
 from recency.regression.coding import coding_from_record
 from recency.regression.predictors import Rows, read_rows, word_means
 from recency.regression.texts import Texts

@@ -25,13 +25,17 @@ from recency import plugins
 from recency.errors import InputError
 
 PACKAGE = "recency"
+#: Packages of this repository that it builds on.
+BELOW = ("crosslmm",)
 ROOT = Path(__file__).resolve().parents[1]
 #: Modules that cannot change a result → reason; they are in no closure.
 EXEMPT = {
     "recency": "re-exports public names; modules of the package import the originals",
     "recency.attention": "re-exports public names, as `recency` does",
-    "recency.mixed": "re-exports public names, as `recency` does",
-    "recency.stats": "re-exports public names, as `recency` does",
+    "crosslmm": "re-exports public names, as `recency` does",
+    "crosslmm.errors": "the error class; modules that raise it are tracked",
+    "crosslmm.public": "loads public names for users",
+    "crosslmm.stats": "re-exports public names, as `recency` does",
     "recency.public": "loads public names for users",
     "recency.attention.short_texts": "texts and tolerances by which a network is refused",
     "recency.damage": "names a damaged file in an error",
@@ -259,8 +263,9 @@ def name_of(path: Path) -> str:
 
 
 def _roots() -> dict[str, Path]:
-    """Return the folders of this package and of packages that provide plugins."""
-    return {PACKAGE: ROOT, **{name: plugins.folder(name) for name in plugins.providers()}}
+    """Return the folders of this project's packages and of packages that provide plugins."""
+    others = {name: plugins.folder(name) for name in (*BELOW, *plugins.providers())}
+    return {PACKAGE: ROOT, **others}
 
 
 def file_of(module: str) -> Path | None:
@@ -322,22 +327,27 @@ def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     """Return the dotted names of an import: modules, or names in one."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
-        if PACKAGE in names:
-            raise _lost(path, node, f"`import {PACKAGE}` names no module; import that")
+        for package in {PACKAGE, *BELOW}.intersection(names):
+            raise _lost(path, node, f"`import {package}` names no module; import that")
         return names
     module = node.module
     if node.level and ROOT in path.parents:
         raise _lost(path, node, "imports are absolute in this project")
     if node.level:
         name = name_of(path)
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        module = resolve_name("." * node.level + (module or ""), package)
+        parent = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        module = resolve_name("." * node.level + (module or ""), parent)
     names = [f"{module}.{alias.name}" for alias in node.names]
-    offers = module == PACKAGE or (module in EXEMPT and _offers(module))
+    offers = module in {PACKAGE, *BELOW} or (module in EXEMPT and _offers(module))
     if offers and not all(map(file_of, names)):
         raise _lost(path, node, f"`from {module} import` is for modules; name the module")
-    if f"{PACKAGE}.plugins.load" in names:
-        raise _lost(path, node, "write `from recency import plugins` and call plugins.load")
+    package = module.partition(".")[0]
+    if (
+        module == f"{package}.plugins"
+        and package in {PACKAGE, *BELOW}
+        and f"{module}.load" in names
+    ):
+        raise _lost(path, node, f"write `from {package} import plugins` and call plugins.load")
     return names
 
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from crosslmm.formula import Formula
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.mixed.formula import Formula
 from recency.names import nearest
 from recency.reading import declared_columns
 from recency.reading.response_names import RESPONSES

@@ -162,7 +162,7 @@ def needs_r(design: Mapping[str, Any], confirm: bool, **_: Any) -> bool:
 
 def load(in_r: bool) -> None:
     """Import the modules for fitting, and start R, in the parent of the forked processes."""
-    from recency.mixed import lme4
+    from crosslmm import lme4
     from recency.regression import fit  # noqa: F401
 
     if in_r:

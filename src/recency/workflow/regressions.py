@@ -4,11 +4,11 @@ import functools
 import os
 from collections.abc import Iterable, Mapping
 
+from crosslmm.formula import Formula
 from recency import config as configuration
 from recency import grids
 from recency.endpoints import CROSSED, DRAWS
 from recency.evaluations import registry
-from recency.mixed.formula import Formula
 from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow.study import Study

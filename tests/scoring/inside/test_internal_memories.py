@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-import scored_families
 import torch
 import transformers
-from small_networks import byte_tokenizer
 
+import scored_families
 from recency.errors import InputError
 from recency.networks import recurrent
 from recency.scoring import measure_sites, measures
 from recency.scoring.surprisal import Model, score_words
+from small_networks import byte_tokenizer
 
 TEXTS = ["The cat’s well-known friends sat.", " ".join(["on and on"] * 40), "Word"]
 SHAPE = {"family": "recurrent", "layers": 2, "width": 12, "embedding": 8}

@@ -17,14 +17,14 @@ from inside_networks import (
     network_of,
     row_value,
 )
-from pretrained import FOLDER, needs_pretrained
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 
+from pretrained import FOLDER, needs_pretrained
 from recency.attention.biased import attach
 from recency.networks import architectures
 from recency.scoring import forward, measures
 from recency.scoring.inside import internals
 from recency.scoring.surprisal import Model, score_words
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.multiple_tests import holm
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
-from recency.stats.multiple_tests import holm
 
 PLACEMENTS = 999  # random positions for each dependency
 RESAMPLES = 1000  # of the bootstrap over sentences

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm import families
+from crosslmm.formula import factors
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.evaluations.effects_by_item.partial_pooling import Z
 from recency.figures.paths import File
-from recency.mixed import families
-from recency.mixed.formula import factors
 from recency.regression import predictor_names as names
 from recency.regression.coding import coding_from_record
 from recency.regression.prediction import observed, read_fit

@@ -1,6 +1,6 @@
 """Log-likelihood as the Modelblocks script computes it (Clark et al. 2025)."""
 
-from recency.mixed import likelihood
+from crosslmm import likelihood
 from recency.regression.log_likelihoods import Scored
 
 ENDPOINT = {

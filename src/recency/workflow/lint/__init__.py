@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from crosslmm.formula import Formula, factors
 from recency import config as configuration
 from recency import plugins
-from recency.mixed.formula import Formula, factors
 from recency.regression import designs
 from recency.regression import predictor_names as names
 
