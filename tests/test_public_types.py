@@ -13,7 +13,7 @@ PUBLIC = [
     (package, name)
     for package in PACKAGES
     for name in importlib.import_module(package).__all__
-    if name != "attention"
+    if name not in ("attention", "stats")
 ]
 
 
