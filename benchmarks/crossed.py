@@ -38,9 +38,8 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from crosslmm import lme4
 from crosslmm.cells import Cells
-from crosslmm.factors import crossed_factors
+from crosslmm.factors import Levels, crossed_factors
 from crosslmm.formula import Formula, parse
-from crosslmm.levels import Levels
 from recency.regression import crossed
 from recency.regression.predictors import Rows
 

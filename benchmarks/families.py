@@ -32,10 +32,10 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
+from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
 from crosslmm.generalised import fit_generalised
-from crosslmm.levels import Levels
 
 FORMULA = "y ~ x + w + (1 + x | subject) + (1 | sentence)"
 MODELS = {

@@ -43,11 +43,10 @@ sys.path.append(str(ROOT / "benchmarks"))
 from result import keep, processor
 
 from crosslmm import lme4
-from crosslmm.factors import crossed_factors
+from crosslmm.factors import Levels, crossed_factors
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-from crosslmm.levels import Levels
-from crosslmm.sums import products_of
+from crosslmm.scaled_search import products_of
 from crosslmm.theta_search import search
 
 PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")

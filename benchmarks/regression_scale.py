@@ -32,9 +32,9 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
+from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-from crosslmm.levels import Levels
 
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 LEVELS = (100, 1_000, 3_200, 10_000)

@@ -27,9 +27,9 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
+from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-from crosslmm.levels import Levels
 
 FORMULAS = {
     "": parse("y ~ x + w + (1 | subject) + (1 | sentence) + (1 | word)"),

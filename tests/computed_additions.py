@@ -143,9 +143,9 @@ def of_family():
     from scipy import stats
 
     from crosslmm import families
+    from crosslmm.factors import Levels
     from crosslmm.formula import parse
     from crosslmm.generalised import fit_generalised
-    from crosslmm.levels import Levels
 
     random = np.random.default_rng(2)
     subject = np.repeat(np.arange(20), 40)

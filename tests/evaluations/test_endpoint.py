@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crosslmm import likelihood
-from crosslmm.factors import crossed_factors
-from crosslmm.levels import Levels
+from crosslmm import recorded
+from crosslmm.factors import Levels, crossed_factors
 from crosslmm.stats import bootstrap
 from crosslmm.stats.crossed_samples import Tables
 from crosslmm.stats.permutation import permutation_p
@@ -43,7 +42,7 @@ def flat(scored):
 
 
 def record_of(fitted):
-    """Return a fit as crosslmm.likelihood reads it."""
+    """Return a fit as crosslmm.recorded reads it."""
     found, sigma = {"sigma": fitted.fit.solution.sigma, "random": {}, "ranef": {}}, 1.0
     sigma = found["sigma"]
     at = fitted.fit.solution
@@ -82,14 +81,14 @@ def test_likelihoods_of_cells_are_those_of_rows(subjects, model):
     }
     X = np.column_stack([predictors.get(name, np.ones(len(y))) for name in formula.fixed])
     residuals = y - fitted.shift - X @ fitted.fit.solution.beta
-    modes = likelihood.random_part(record, predictors, groups, len(y))
+    modes = recorded.random_part(record, predictors, groups, len(y))
     sizes = {"subject": subjects, "sentence": settings.sentences}
     expected = {
-        "conditional": likelihood.independent(residuals - modes, record["sigma"]),
-        "marginal_subject": likelihood.marginal(residuals, record, predictors, groups, ["subject"]),
-        "marginal": likelihood.marginal(residuals, record, predictors, groups),
-        "fixed_effects": likelihood.independent(residuals, record["sigma"]),
-        "modelblocks": likelihood.modelblocks(residuals, record, predictors, groups, sizes),
+        "conditional": recorded.independent(residuals - modes, record["sigma"]),
+        "marginal_subject": recorded.marginal(residuals, record, predictors, groups, ["subject"]),
+        "marginal": recorded.marginal(residuals, record, predictors, groups),
+        "fixed_effects": recorded.independent(residuals, record["sigma"]),
+        "modelblocks": recorded.modelblocks(residuals, record, predictors, groups, sizes),
     }
     for name, found in zip(likelihoods.SEEN, by_cell, strict=True):
         rows = np.zeros(scored.kept.shape)

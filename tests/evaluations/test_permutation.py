@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crosslmm.levels import Levels
+from crosslmm.factors import Levels
 from crosslmm.stats.crossed_samples import two_way
 from recency.evaluations.reading_times import permutation
 from recency.evaluations.reading_times.permutation import Errors, compare, holm, permutation_p

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crosslmm.levels import levels
+from crosslmm.factors import levels
 from crosslmm.stats.permutation import permutation_p
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, intervals, permutation

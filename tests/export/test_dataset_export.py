@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crosslmm.levels import Levels
+from crosslmm.factors import Levels
 from crosslmm.recorded import scaling_of
 from project import ROOT, TINY, environment, load, snakemake
 from recency.export import columns, dataset, dataset_tables, lme4

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 from tests.mixed.test_mixed_model import simulate
 
+from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import column, parse
-from crosslmm.levels import Levels
 from crosslmm.stats.crossed_samples import WITHOUT, deviations
 from recency.endpoints import WITHOUT_GROUP
 from recency.regression import crossed

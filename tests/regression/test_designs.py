@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crosslmm.levels import levels
+from crosslmm.factors import levels
 from crosslmm.stats.bootstrap import interval
 from project import load
 from recency.errors import InputError

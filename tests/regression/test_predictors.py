@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.design import basis_of
 from crosslmm.model import lmer
-from crosslmm.polynomials import basis_of
 from recency.errors import InputError
 from recency.regression import fit as regression
 from recency.regression import prediction, random_effects

@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from crosslmm.fitting import fit_model
+from crosslmm.factors import Levels
+from crosslmm.fitting import fit_least_squares, fit_model
 from crosslmm.formula import parse
-from crosslmm.least_squares import fit_least_squares
-from crosslmm.levels import Levels
 from doubtful_configs import DEMO, DOUBTFUL, DOUBTFUL_OPEN, DOUBTFUL_PAPER, MINE, OPEN, SOUND
 from loaded import study_of
 from project import ROOT, SCHEMA, SOURCES, assert_is_refused, load, merged, plan_once

@@ -9,10 +9,9 @@ from scipy.stats import multivariate_normal
 from crosslmm import deviance as deviance_module
 from crosslmm.cells import Cells
 from crosslmm.deviance import solve
-from crosslmm.factors import crossed_factors
+from crosslmm.factors import Levels, crossed_factors
 from crosslmm.fitting import fit_model
 from crosslmm.formula import column, parse
-from crosslmm.levels import Levels
 from crosslmm.theta_search import search
 from test_mixed_model import CORRELATED, R, simulate  # noqa: F401
 
@@ -211,7 +210,7 @@ def test_a_warm_start_that_ends_too_early_is_gone_on_with(monkeypatch):
         searches.append(search(*arguments))
         return searches[-1]
 
-    monkeypatch.setattr("crosslmm.warm_start.search", counted)
+    monkeypatch.setattr("crosslmm.cells.search", counted)
     for draw in range(40):
         times = multiplicities(draw, groups)
         best = search(cells.products(*times), cells.free_a, cells.free_b)

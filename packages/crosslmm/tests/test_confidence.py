@@ -7,8 +7,7 @@ import pytest
 from crosslmm import lme4, lmer
 from crosslmm.errors import InputError
 from crosslmm.fit_formula import search_of
-from crosslmm.held_variance import Held, HeldVariance
-from crosslmm.profile_likelihood import HeldFixed
+from crosslmm.profile_likelihood import Held, HeldFixed, HeldVariance
 from test_lmer import effects, in_r, reading, sleep
 
 CASES = {
@@ -161,7 +160,7 @@ def test_what_is_refused_of_intervals(options, message):
 @pytest.mark.parametrize("name", ["slopes", "pairs", "three", "weighted"])
 def test_refits_are_the_fits_of_their_responses(name):
     """The bootstrap replaces the response in the cross-products; lmer sums them all again."""
-    from crosslmm.simulated import refits
+    from crosslmm.confidence import refits
 
     formula, data, options = case(name)
     fit = lmer(formula, data, engine="search", **options)

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from crosslmm import sums
+from crosslmm import scaled_search
 from crosslmm.cross_products import Block, cross_products, select_columns
 from crosslmm.deviance import solve
-from crosslmm.factors import NotSearchable, crossed_factors
+from crosslmm.factors import Levels, NotSearchable, crossed_factors
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-from crosslmm.levels import Levels
 
 
 def blocks(rows=700, parts=5):
@@ -40,7 +39,7 @@ def test_parts_of_dense_sums(monkeypatch):
     whole = cross_products(blocks(), 21, 30)
     at = np.diag([0.5, 0.2, 0.1]), np.diag([0.3, 0.1])
     expected = solve(whole, *at)
-    monkeypatch.setattr("crosslmm.crossed_sums.AT_ONCE", 400)  # two levels of a
+    monkeypatch.setattr("crosslmm.cross_products.AT_ONCE", 400)  # two levels of a
     found = solve(whole, *at)
     assert found.deviance == pytest.approx(expected.deviance, rel=1e-12)
     assert found.by_La == pytest.approx(expected.by_La) and found.by_Lb == pytest.approx(
@@ -58,12 +57,12 @@ def test_a_fit_does_not_depend_on_how_its_cells_are_held(monkeypatch):
     groups["i"] = Levels(item, [f"{n}" for n in range(90)])
     asked = (parse("y ~ x + (1 + x | s) + (1 | i)"), {"x": x}, y, groups, "cross_products")
     whole = fit_model(*asked, confirm=False)
-    monkeypatch.setattr(sums, "SMALL", 0)
-    monkeypatch.setattr(sums, "FILLED", 1.0)
+    monkeypatch.setattr(scaled_search, "SMALL", 0)
+    monkeypatch.setattr(scaled_search, "FILLED", 1.0)
     sparse = fit_model(*asked, confirm=False)
     assert sparse.summary.loglik == pytest.approx(whole.summary.loglik, rel=1e-12)
     assert sparse.summary.theta == pytest.approx(whole.summary.theta, abs=1e-6)
     assert sparse.summary.fixed == pytest.approx(whole.summary.fixed, abs=1e-8)
-    monkeypatch.setattr(sums, "CELLS", 3_000)
+    monkeypatch.setattr(scaled_search, "CELLS", 3_000)
     with pytest.raises(NotSearchable, match="60 x 90 levels"):
-        sums.products_of(asked[0], crossed_factors(asked[0]), {"x": x}, y, groups)
+        scaled_search.products_of(asked[0], crossed_factors(asked[0]), {"x": x}, y, groups)

@@ -8,7 +8,7 @@ import pytest
 
 from crosslmm import lmer
 from crosslmm.errors import InputError
-from crosslmm.levels import Levels
+from crosslmm.factors import Levels
 
 ENGINES = ("auto", "lme4", "search")
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from crosslmm import lme4, lmer
+from crosslmm.factors import levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-from crosslmm.levels import levels
 from random_designs import ERRORS, FAMILIES, LOGLIK, draw, problems
 from test_lmer import in_r, tightened  # noqa: F401
 

@@ -6,8 +6,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from crosslmm.densities import exgaussian, gamma, gaussian, inverse_gaussian
-from crosslmm.grouped_effects import Grouping
-from crosslmm.laplace import Laplace, NoMode
+from crosslmm.laplace import Grouping, Laplace, NoMode
 
 SCALES = {gaussian: [4.1], gamma: [-1.5], inverse_gaussian: [-4.2], exgaussian: [3.9, 4.1]}
 MODELS = [

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm
 
 from crosslmm import lmer
-from crosslmm.contrast_codings import CODINGS
+from crosslmm.design import CODINGS
 from crosslmm.errors import InputError
 from test_lmer import reading
 

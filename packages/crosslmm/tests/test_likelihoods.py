@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from crosslmm import likelihood, lme4, recorded
+from crosslmm import lme4, recorded
+from crosslmm.factors import joined
 from crosslmm.fitting import figures, fit_model
 from crosslmm.formula import column, parse
-from crosslmm.levels import joined
 from test_mixed_model import CORRELATED, in_lme4, simulate
 
 FORMULA = CORRELATED + " + (1 | sentence)" if "sentence" not in CORRELATED else CORRELATED
@@ -42,7 +42,7 @@ def test_marginal_by_subject_is_the_dense_normal_about_the_other_modes(record):
     predictors, y, groups = simulate(9, subjects=7, sentences=6, words=4, keep=0.7)
     n = len(y)
     residuals = y - recorded.fixed_part(record, predictors, n)
-    parts = likelihood.marginal(residuals, record, predictors, groups, ["subject"])
+    parts = recorded.marginal(residuals, record, predictors, groups, ["subject"])
     sentence = {"ranef": {"sentence": record["ranef"]["sentence"]}, "random": record["random"]}
     mean = recorded.random_part(sentence, predictors, groups, n)
     V = dense(record, predictors, groups, ["subject"], n)
@@ -93,5 +93,5 @@ def test_modelblocks_is_the_scripts_by_lme4s_own_matrices(R, subjects, sentences
     expected = R(SCRIPT)(frame, in_lme4(result, parse(FORMULA), predictors, y, groups), k)[0]
     residuals = y2 - recorded.fixed_part(record, others, len(y2))
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
-    parts = likelihood.modelblocks(residuals, record, others, groups2, levels)
+    parts = recorded.modelblocks(residuals, record, others, groups2, levels)
     assert parts.sum() == pytest.approx(expected, rel=1e-9)

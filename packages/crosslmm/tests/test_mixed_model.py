@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from crosslmm import fitting, likelihood, lme4, recorded
+from crosslmm import fitting, lme4, recorded
 from crosslmm import scaled_search as search_module
 from crosslmm.cross_products import Block, cross_products, drop_dependent
 from crosslmm.deviance import solve
-from crosslmm.factors import crossed_factors
+from crosslmm.factors import Levels, crossed_factors, joined
 from crosslmm.fitting import figures, fit_model
 from crosslmm.formula import column, parse
-from crosslmm.levels import Levels, joined
-from crosslmm.sums import products_of
+from crosslmm.scaled_search import products_of
 from crosslmm.theta_search import search
 
 NAMES = ("length", "position", "surprisal")
@@ -332,21 +331,21 @@ def test_marginal_likelihood_is_that_of_the_dense_normal(R, formula, options):
         S = np.outer(spread["sd"], spread["sd"]) * np.nan_to_num(np.array(spread["correlation"]))
         V += (codes[:, None] == codes) * (Z @ S @ Z.T)
     expected = multivariate_normal(np.zeros(len(y)), V).logpdf(residuals)
-    parts = likelihood.marginal(residuals, record, predictors, groups)
+    parts = recorded.marginal(residuals, record, predictors, groups)
     assert parts.sum() == pytest.approx(expected, rel=1e-10)
 
 
 def test_marginal_likelihood_of_the_fitted_data_is_lme4s(R):
     record, model, predictors, y, groups = fitted(CORRELATED)
     residuals = y - recorded.fixed_part(record, predictors, len(y))
-    parts = likelihood.marginal(residuals, record, predictors, groups)
+    parts = recorded.marginal(residuals, record, predictors, groups)
     assert parts.sum() == pytest.approx(lme4.summary_of(model).loglik, rel=1e-10)
 
 
 def test_independent_errors():
     residuals = np.array([1.0, -2.0, 0.5])
     expected = multivariate_normal(np.zeros(3), 4 * np.eye(3)).logpdf(residuals)
-    assert likelihood.independent(residuals, 2.0).sum() == pytest.approx(expected)
+    assert recorded.independent(residuals, 2.0).sum() == pytest.approx(expected)
 
 
 def test_starting_r_leaves_the_environment_of_child_processes_alone():

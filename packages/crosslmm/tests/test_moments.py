@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from crosslmm.charts import Chart, blocks_of, escape
 from crosslmm.cross_products import Block, cross_products
 from crosslmm.deviance import solve
-from crosslmm.moments import estimate_single, precision_at
-from crosslmm.theta_search import by_moments, search
+from crosslmm.theta_search import (
+    Chart,
+    blocks_of,
+    by_moments,
+    escape,
+    estimate_single,
+    precision_at,
+    search,
+)
 
 
 def products_of_factor(X, y, codes, Z):

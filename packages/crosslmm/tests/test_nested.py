@@ -8,7 +8,7 @@ from crosslmm.deviance import solve
 from crosslmm.factors import NotSearchable, crossed_factors
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-from crosslmm.sums import products_of
+from crosslmm.scaled_search import products_of
 from test_mixed_model import CORRELATED, simulate
 
 NESTED = CORRELATED + " + (1 | sentence:subject)"

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from crosslmm import design, lme4
-from crosslmm.contrast_codings import CODINGS
+from crosslmm.design import CODINGS
 from crosslmm.expressions import variables
+from crosslmm.factors import joined
 from crosslmm.formula import parse
-from crosslmm.levels import joined
-from crosslmm.source import frame_in_r
+from crosslmm.model_request import frame_in_r
 
 FORMULAS = 300
 ATOMS = (

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import crosslmm
-from crosslmm import lme4, search_summary
+from crosslmm import fitting, lme4
 from crosslmm import scaled_search as search_module
+from crosslmm.factors import Levels
 from crosslmm.fitting import figures, fit_model
 from crosslmm.formula import parse
-from crosslmm.levels import Levels
 from test_mixed_model import CORRELATED, FORMULAS, simulate
 
 NESTED = CORRELATED + " + (1 | sentence:subject)"
@@ -35,7 +35,7 @@ def test_figures_are_those_that_lme4_reports(formula, options):
     confirmed, ours = fit_model(*asked), fit_model(*asked, confirm=False)
     assert confirmed.optimum is not None and (confirmed.by, ours.by) == ("lme4", "search")
     assert confirmed.difference < 1e-6
-    assert search_summary.distance(ours.figures, confirmed.figures) == pytest.approx(
+    assert fitting.distance(ours.figures, confirmed.figures) == pytest.approx(
         confirmed.difference, abs=1e-9
     )
     assert ours.summary.covariance == pytest.approx(confirmed.summary.covariance, rel=1e-6)
@@ -74,9 +74,9 @@ def test_a_difference_is_seen_wherever_it_is():
         replace(figures, modes=[modes + 30 for modes in figures.modes]),
         replace(figures, Ls=[2 * L for L in figures.Ls]),
     ]
-    assert search_summary.distance(figures, figures) == 0
-    assert search_summary.distance(replace(figures, kept=()), figures) is None
-    assert all(search_summary.distance(other, figures) > 0.4 for other in others)
+    assert fitting.distance(figures, figures) == 0
+    assert fitting.distance(replace(figures, kept=()), figures) is None
+    assert all(fitting.distance(other, figures) > 0.4 for other in others)
 
 
 def test_rows_are_held_against_their_sums(no_r, monkeypatch):

@@ -5,10 +5,9 @@ import pytest
 from scipy.sparse import issparse
 
 from crosslmm import several
-from crosslmm.factors import NotSearchable, all_factors
+from crosslmm.factors import Levels, NotSearchable, all_factors, joined
 from crosslmm.fitting import fit_model
 from crosslmm.formula import column, parse
-from crosslmm.levels import Levels, joined
 from crosslmm.several import several_products, solve_several
 
 FORMULA = "y ~ x + w + (1 + x | subject) + (1 + w | sentence) + (1 | word)"

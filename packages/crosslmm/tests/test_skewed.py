@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from crosslmm.design import categorical
-from crosslmm.factors import NotSearchable
+from crosslmm.factors import Levels, NotSearchable
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
 from crosslmm.generalised import fit_generalised
-from crosslmm.levels import Levels
 
 SLOPES = parse("y ~ x + (1 + x | subject) + (1 | sentence)")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from crosslmm import lme4, lmer
-from crosslmm.contrast_codings import CODINGS
+from crosslmm.design import CODINGS
 from crosslmm.errors import InputError
 from test_lmer import in_r, reading
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from crosslmm import families, shifted
+from crosslmm import families, fit_formula
 from crosslmm.factors import NotSearchable
-from crosslmm.fitting import Result, figures, fit_model
+from crosslmm.fitting import Result, criteria, figures, fit_least_squares, fit_model
 from crosslmm.formula import Formula
 from crosslmm.generalised import TOLERANCE, fit_generalised
-from crosslmm.least_squares import criteria, fit_least_squares
 from crosslmm.recorded import scaled, scaling_of
 from crosslmm.referee import check_maximum, failures
 from crosslmm.summary import FitSummary
@@ -93,8 +92,8 @@ def _shifted(
 
     note, shift = "", design.get("shift")
     if shift is None:
-        shift, note = shifted.profile_shift(loglik, rows.y)
-    shifted.check(shift, rows.y)
+        shift, note = fit_formula.profile_shift(loglik, rows.y)
+    fit_formula.check(shift, rows.y)
     result = fit(np.log(rows.y - shift))
     if note:
         result.note = "; ".join(filter(None, [result.note, note]))
@@ -110,7 +109,7 @@ def _density(
     link = design.get("link", (*families.links(family), "identity")[0])
     more: dict[str, Any] = {}
     if family == families.SHIFTED:
-        shifted.check(design["shift"], rows.y)
+        fit_formula.check(design["shift"], rows.y)
         more["shift"] = float(design["shift"])
     z, jacobian = families.transformed({"family": family, **more}, rows.y)
     try:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crosslmm import families
-from crosslmm.least_squares import criteria
+from crosslmm.fitting import criteria
 from recency.endpoints import IN_SAMPLE
 from recency.files import atomic
 from recency.regression.coding import Coding

@@ -1,7 +1,7 @@
 """Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
 
 recency.regression.likelihoods lists those of the exploratory partition, and
-crosslmm.likelihood defines those of mixed models. Without random effects all of them are
+crosslmm.recorded defines those of mixed models. Without random effects all of them are
 equal; models of events have only the conditional one.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from crosslmm import density_record, families, likelihood
+from crosslmm import families, recorded
+from crosslmm.factors import joined
 from crosslmm.formula import column
-from crosslmm.levels import joined
 from crosslmm.recorded import fixed_part, scaled, scaling_of
 from crosslmm.summary import FitSummary
 from recency import plugins
@@ -31,8 +31,8 @@ def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
         return families.bernoulli(rows.y, linear_predictor(record, rows))
     z, jacobian = families.transformed(record, rows.y)
     if "density" in record:
-        return density_record.log_densities(record, z, all_predictors(record, rows)) + jacobian
-    return likelihood.independent(z - linear_predictor(record, rows), record["sigma"]) + jacobian
+        return recorded.log_densities(record, z, all_predictors(record, rows)) + jacobian
+    return recorded.independent(z - linear_predictor(record, rows), record["sigma"]) + jacobian
 
 
 def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
@@ -85,9 +85,9 @@ class Scored:
         z, jacobian = self.transformed
         if "density" in self.record:
             given = self.record, self.predictors, self.rows.groups, len(z)
-            eta = density_record.linear_predictors(*given)
-            return density_record.log_densities(self.record, z, eta) + jacobian
-        return likelihood.independent(self.residuals, self.record["sigma"]) + jacobian
+            eta = recorded.linear_predictors(*given)
+            return recorded.log_densities(self.record, z, eta) + jacobian
+        return recorded.independent(self.residuals, self.record["sigma"]) + jacobian
 
     def marginal(self, integrated: Collection[str] | None = None) -> np.ndarray:
         """Return the parts (n,) of the log-likelihood with these groups' effects integrated out.
@@ -97,8 +97,8 @@ class Scored:
         z, jacobian = self.transformed
         given = self.record, self.predictors, self.rows.groups
         if "density" in self.record:
-            return density_record.marginal(*given, z, integrated) + jacobian
-        return likelihood.marginal(self.residuals, *given, integrated) + jacobian
+            return recorded.density_marginal(*given, z, integrated) + jacobian
+        return recorded.marginal(self.residuals, *given, integrated) + jacobian
 
 
 def _compute(name: str, scored: Scored) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from crosslmm import density_record, families
+from crosslmm import families, recorded
 from crosslmm.recorded import fixed_part, random_part, scaled
 from recency.regression.coding import coding_from_record
 from recency.regression.predictors import Rows, read_rows, word_means
@@ -24,7 +24,7 @@ def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """
     if "density" in fit:
         eta = all_predictors(fit, rows)
-        mean = density_record.expectation(fit, eta)
+        mean = recorded.expectation(fit, eta)
         if families.of(fit) == families.SHIFTED:
             return fit["shift"] + np.exp(mean + np.exp(2 * eta[:, 1]) / 2)
         return mean
@@ -37,7 +37,7 @@ def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
 def all_predictors(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return all linear predictors (n, K) of a model fitted by Laplace's approximation."""
     predictors = scaled(rows.predictors, fit["scaling"])
-    return density_record.linear_predictors(fit, predictors, rows.groups, len(rows.y), ())
+    return recorded.linear_predictors(fit, predictors, rows.groups, len(rows.y), ())
 
 
 def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:

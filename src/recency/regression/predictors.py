@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from crosslmm.levels import Levels, levels
+from crosslmm.factors import Levels, levels
 from recency.errors import InputError
 from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.coding import NO_CODING, Coding, coded, drop_incomplete, raw

@@ -17,7 +17,7 @@ from crosslmm.cross_products import Products, select_columns
 from crosslmm.factors import Factor, crossed_factors
 from crosslmm.formula import INTERCEPT, Formula, RandomTerm, parse
 from crosslmm.recorded import scaled
-from crosslmm.sums import products_of
+from crosslmm.scaled_search import products_of
 from crosslmm.theta_search import SINGULAR, search, triangle
 from recency.figures import tables
 from recency.figures.tables import Cell, Table

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from crosslmm.levels import levels
+from crosslmm.factors import levels
 from recency.errors import InputError
 from recency.names import nearest
 from recency.regression.designs import SURPRISAL

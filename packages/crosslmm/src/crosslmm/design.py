@@ -3,22 +3,134 @@
 Categorical columns (text, categories, booleans) have treatment contrasts by default: a 0/1 column
 for each level but the first, in alphabetical order or that of the categories. As in R, a factor has
 a column for every level if the model lacks the term without it.
+
+R's orthogonal polynomials, poly(x, degree), computed from fitted data and applied to any.
+
+Contrast codings, as R's contr.treatment(), contr.sum(), contr.helmert(), MASS's contr.sdif().
+
+Effects that cannot be estimated: empty cells of categorical columns, and separated events.
+
+The columns of a design as products of powers of leaves, so that they can be centred.
+
+x, I(x^2) and I(x * z):c are powers and products of the leaves x, z and an indicator of c. Any other
+expression, such as log(x), is a leaf itself.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linprog
 
-from crosslmm.contrast_codings import CODINGS, Coding
 from crosslmm.errors import InputError, nearest
-from crosslmm.expressions import Expression, Uncovered, evaluate, names, read
+from crosslmm.expressions import Expression, Uncovered, evaluate, names, read, written
+from crosslmm.factors import Levels
 from crosslmm.formula import INTERCEPT, Formula, RandomTerm, factors
-from crosslmm.levels import Levels
-from crosslmm.polynomials import Basis, basis_of
+from crosslmm.standardised import Monomial
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The recurrence of monic orthogonal polynomials, as in R's attribute `coefs`.
+
+    p[k+1](x) = (x - alpha[k]) p[k](x) - norm2[k+1] / norm2[k] p[k-1](x); norm2 starts with 1, then
+    has the sum of squares of each polynomial from degree 0 on.
+    """
+
+    alpha: tuple[float, ...]
+    norm2: tuple[float, ...]
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """Return the polynomials from degree 1 at `x` (n,): (n, degree), of unit length."""
+        before, now, columns = np.zeros(len(x)), np.ones(len(x)), []
+        for k, alpha in enumerate(self.alpha):
+            before, now = now, (x - alpha) * now - self.norm2[k + 1] / self.norm2[k] * before
+            columns.append(now / np.sqrt(self.norm2[k + 2]))
+        return np.column_stack(columns)
+
+
+def basis_of(x: np.ndarray, degree: int, name: str, counts: np.ndarray | None = None) -> Basis:
+    """Return the basis of values `x` (m,), which occur once each or `counts` (m,) times.
+
+    `name` is the term in the InputError for too few distinct values.
+    """
+    x, weights = np.asarray(x, np.float64), np.ones(len(x)) if counts is None else counts
+    distinct = len(np.unique(x))
+    if distinct <= degree:
+        raise InputError(
+            f"{name}: its {distinct} different values have polynomials up to degree {distinct - 1}"
+        )
+    alpha: list[float] = []
+    norm2 = [1.0, float(weights.sum())]
+    before, now = np.zeros(len(x)), np.ones(len(x))
+    for k in range(degree):
+        # Relative to the last centre, so that a mean far from 0 costs no digits.
+        centre = float(np.average(x, weights=weights))
+        alpha.append(centre + float((weights * (x - centre) * now**2).sum()) / norm2[-1])
+        before, now = now, (x - alpha[k]) * now - norm2[k + 1] / norm2[k] * before
+        norm2.append(float((weights * now**2).sum()))
+    return Basis(tuple(alpha), tuple(norm2))
+
+
+@dataclass(frozen=True)
+class Coding:
+    """Contrasts of a categorical column: R's label of each, and its value at each level."""
+
+    labels: tuple[str, ...]
+    values: np.ndarray
+    """(levels, levels - 1)"""
+
+    def comparisons(self) -> np.ndarray:
+        """Return the weights (levels - 1, levels) of level means that the coefficients estimate."""
+        k = len(self.values)
+        return np.linalg.inv(np.column_stack([np.ones(k), self.values]))[1:]
+
+
+def treatment(levels: Sequence[str]) -> Coding:
+    """Compare each level with the first one."""
+    return Coding(tuple(levels[1:]), np.eye(len(levels))[:, 1:])
+
+
+def deviation(levels: Sequence[str]) -> Coding:
+    """Compare each level but the last one with the mean of all levels."""
+    k = len(levels)
+    values = np.vstack([np.eye(k - 1), -np.ones(k - 1)])
+    return Coding(_numbered(k), values)
+
+
+def helmert(levels: Sequence[str]) -> Coding:
+    """Compare each level but the first one with the mean of those before it."""
+    k = len(levels)
+    values = np.zeros((k, k - 1))
+    for c in range(k - 1):
+        values[: c + 1, c], values[c + 1, c] = -1, c + 1
+    return Coding(_numbered(k), values)
+
+
+def backward_difference(levels: Sequence[str]) -> Coding:
+    """Compare each level with the one before it."""
+    k = len(levels)
+    row, column = np.arange(1, k + 1)[:, None], np.arange(1, k)
+    values = (column - k * (row <= column)) / k
+    return Coding(tuple(f"{b}-{a}" for a, b in itertools.pairwise(levels)), values)
+
+
+def _numbered(k: int) -> tuple[str, ...]:
+    return tuple(str(c) for c in range(1, k))
+
+
+CODINGS: dict[str, Callable[[Sequence[str]], Coding]] = {
+    "treatment": treatment,
+    "sum": deviation,
+    "helmert": helmert,
+    "backward_difference": backward_difference,
+}
+
 
 Part = tuple[str, int | str | None]
 """A factor of a column: its name, and for a categorical one the level of the indicator or the label
@@ -331,3 +443,125 @@ def _level(value: object) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.15g}"
     return str(value)
+
+
+SLIGHT = 1e-6
+"""Coefficient of a direction, and its gain per row, below which it is treated as 0."""
+
+
+def empty_cells(design: Design, data: pd.DataFrame) -> list[str]:
+    """Describe interactions of categorical fixed effects that have cells without rows."""
+    products = {
+        tuple(dict.fromkeys(name for name, _ in parts if name in design.levels)): None
+        for parts in (design.columns[column] for column in design.formula.fixed)
+    }
+    notes = []
+    for term in products:
+        if len(term) < 2:
+            continue
+        levels = [design.levels[name] for name in term]
+        shape = tuple(map(len, levels))
+        codes = [categorical(data[names(read(name))[0]]).codes for name in term]
+        counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=math.prod(shape))
+        empty = np.flatnonzero(counts == 0)
+        if len(empty):
+            first = np.unravel_index(empty[0], shape)
+            named = ", ".join(
+                f"{n} {of[c]}" for n, of, c in zip(term, levels, first, strict=True)
+            )
+            notes.append(
+                f"{len(empty)} of {len(counts)} cells of {':'.join(term)} are empty, the first "
+                f"{named}: not all of their effects can be estimated"
+            )
+    return notes
+
+
+def separation(X: np.ndarray, columns: list[str], event: np.ndarray) -> str:
+    """Describe fixed effects that predict events without error, whose estimates are not finite.
+
+    Events are separated if a combination of the columns is nonnegative where an event happens and
+    nonpositive elsewhere, but not 0 in all rows. A linear program finds it (Konis 2007).
+
+    Parameters
+    ----------
+    X
+        Columns (n, p).
+    columns
+        Names of the columns.
+    event
+        Whether the event happens (n,).
+
+    Returns
+    -------
+    str
+        A note; empty without separation.
+    """
+    scaled = X / np.maximum(np.abs(X).max(0), 1e-300)
+    signed = np.where(event, 1.0, -1.0)[:, None] * scaled
+    program = linprog(-signed.sum(0), A_ub=-signed, b_ub=np.zeros(len(X)), bounds=(-1, 1))
+    if program.status != 0 or -program.fun <= SLIGHT * len(X):
+        return ""
+    beta = np.where(np.abs(program.x) > SLIGHT, program.x, 0.0)
+    named = [name for name, value in zip(columns, beta, strict=True) if value]
+    # Of centred columns the intercept makes those that are not.
+    named = [name for name in named if name != INTERCEPT] or named
+    rows = int((np.abs(scaled @ beta) > SLIGHT).sum())
+    return (
+        f"separation: {', '.join(named)} predict{'s' if len(named) == 1 else ''} the event without "
+        f"error in {rows:,} of {len(X):,} rows, so the estimates are not finite; take fewer levels or a prior"
+    )
+
+
+def monomials_of(design: Design) -> dict[str, Monomial]:
+    """Return each column's leaves with their powers."""
+    monomials = {}
+    for column, parts in design.columns.items():
+        powers: Counter[Part] = Counter()
+        for name, level in parts:
+            if _is_expression(design, name, level):
+                for leaf, power in _powers(read(name)).items():
+                    powers[leaf, None] += power
+            else:
+                powers[name, level] += 1
+        monomials[column] = tuple(sorted(powers.items(), key=repr))
+    return monomials
+
+
+def expressions_of(design: Design) -> set[Part]:
+    """Return the numeric leaves, which may be centred."""
+    return {
+        (leaf, None)
+        for parts in design.columns.values()
+        for name, level in parts
+        if _is_expression(design, name, level)
+        for leaf in _powers(read(name))
+    }
+
+
+def leaf_values(design: Design, data: pd.DataFrame) -> dict[Part, np.ndarray]:
+    """Return the values (n,) of all leaves for the rows of `data`, which may be new."""
+    values = values_of_parts(design, data)  # raises for values that are not finite
+    for leaf in expressions_of(design) - set(values):
+        expression = read(leaf[0])
+        columns = {name: data[name].to_numpy(np.float64) for name in names(expression)}
+        values[leaf] = np.asarray(evaluate(expression, columns), dtype=np.float64)
+    return values
+
+
+def _is_expression(design: Design, name: str, level: int | str | None) -> bool:
+    return level is None and name not in design.statistics
+
+
+def _powers(expression: Expression) -> Counter[str]:
+    """Return the powers of leaves whose product an expression is; itself if it is no product."""
+    whole = Counter({written(expression): 1})
+    if expression.kind == "parenthesis" or (expression.kind, expression.value) == ("call", "I"):
+        return _powers(expression.parts[0])
+    if expression.kind != "operation" or len(expression.parts) != 2:
+        return whole
+    left, right = expression.parts
+    if expression.value == "*" and "number" not in (left.kind, right.kind):
+        return _powers(left) + _powers(right)
+    if expression.value == "^" and right.kind == "number" and right.value in "123456789":
+        return Counter({leaf: power * int(right.value) for leaf, power in _powers(left).items()})
+    return whole

@@ -25,8 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
-from crosslmm.cross_products import Products
-from crosslmm.crossed_sums import Dense, Sparse
+from crosslmm.cross_products import Dense, Products, Sparse
 
 ROUNDING = 1e-12
 """Rounding error of sums relative to the response's squares; smaller residuals are treated as 0."""

@@ -1,4 +1,13 @@
-"""Fit one mixed model on the internal scale: by the search, confirmed by lme4, or by lme4 alone."""
+"""Fit one mixed model on the internal scale: by the search, confirmed by lme4, or by lme4 alone.
+
+The distance between two engines' figures of one model at one theta.
+
+Models on the internal scale in R: lme4's figures at a given theta, or at its own optimum.
+
+Ordinary least squares with AIC and BIC: the model without random effects.
+"""
+
+from __future__ import annotations
 
 import math
 import sys
@@ -10,13 +19,11 @@ from typing import Any
 import numpy as np
 
 from crosslmm import lme4
-from crosslmm.confirmed import InR, in_r
 from crosslmm.deviance import NoResiduals
-from crosslmm.factors import NotSearchable
-from crosslmm.families import GAUSSIAN
-from crosslmm.formula import Formula
+from crosslmm.factors import Levels, NotSearchable, joined
+from crosslmm.families import GAUSSIAN, LINEAR, SHIFTED
+from crosslmm.formula import Formula, column
 from crosslmm.internal import Figures, Internal, as_given, in_given_units
-from crosslmm.levels import Levels, joined
 from crosslmm.lme4 import Refused
 from crosslmm.referee import (
     CLOSE,
@@ -30,10 +37,141 @@ from crosslmm.referee import (
     failures,
 )
 from crosslmm.scaled_search import Searched, search_internal
-from crosslmm.search_summary import distance
 from crosslmm.standardised import Basis
 from crosslmm.summary import FitSummary
 from crosslmm.theta_search import Optimum
+
+
+def distance(ours: Figures, theirs: Figures) -> float | None:
+    """Return the largest standardised difference between two sets of figures at one theta.
+
+    Fixed effects are compared in standard errors, standard errors and the random effects' sds as
+    ratios, conditional modes in sds of their column, log-likelihoods in nats. None if different
+    columns were dropped, so that no comparison is possible.
+    """
+    if ours.kept != theirs.kept:
+        return None
+    se = np.sqrt(np.diagonal(theirs.covariance))
+    differences = [
+        np.array([ours.loglik - theirs.loglik, ours.sigma / theirs.sigma - 1]),
+        (ours.beta - theirs.beta) / se,
+        np.sqrt(np.diagonal(ours.covariance)) / se - 1,
+    ]
+    for L, modes, other, its in zip(ours.Ls, ours.modes, theirs.Ls, theirs.modes, strict=True):
+        sd = theirs.sigma * np.sqrt((other**2).sum(1))
+        scale = np.maximum(sd, 1e-3 * theirs.sigma)
+        differences.append((ours.sigma * np.sqrt((L**2).sum(1)) - sd) / scale)
+        differences.append(np.abs((modes - its) / scale).max(0))
+    return float(max(np.abs(part).max() for part in differences if len(part)))
+
+
+RESPONSE, WEIGHTS, OFFSET = ".y", ".w", ".o"
+FIXED, RANDOM = ".x", ".z"
+
+
+@dataclass
+class InR:
+    """A model of which R has the formula and the data frame."""
+
+    model: Internal
+    text: str
+    frame: Any
+    weights: str | None
+    of_terms: dict[frozenset[str], int]
+    """the number of each random term by its columns in R"""
+
+    def set_up(self, reml: bool = False) -> tuple[Any, list[str]]:
+        """Set up lme4's modular model; return it and its messages."""
+        return lme4.set_up(self.text, self.frame, reml, self.weights)
+
+    def generalised(self, family: str) -> tuple[Any, list[str]]:
+        """Run glmer(); return the merMod object and its messages."""
+        return lme4.generalised(self.text, self.frame, family, self.weights)
+
+    def theta(self, in_r: Any, Ls: list[np.ndarray]) -> np.ndarray:
+        """Return theta in lme4's order from L (k, k) of each random term."""
+        parts = []
+        for _, columns in lme4.terms(in_r):
+            L = Ls[self.of_terms[frozenset(columns)]]
+            parts.append(L.T[np.triu_indices(len(L))])
+        return np.concatenate(parts)
+
+    def figures(self, fit: Any, is_relative: bool = True) -> Figures:
+        """Read a merMod object."""
+        return self.figures_of(lme4.summary_of(fit), lme4.terms_of_fit(fit), is_relative)
+
+    def figures_of(
+        self, summary: FitSummary, terms: list[tuple[str, list[str]]], is_relative: bool
+    ) -> Figures:
+        """Arrange lme4's summary by this model's columns and terms."""
+        model = self.model
+        Ls: list[np.ndarray] = [np.zeros((0, 0))] * len(self.of_terms)
+        modes = list(Ls)
+        start = 0
+        for group, columns in terms:
+            term, k = self.of_terms[frozenset(columns)], len(columns)
+            end = start + k * (k + 1) // 2
+            L = np.zeros((k, k))
+            L.T[np.triu_indices(k)] = summary.theta[start:end]
+            Ls[term], start = L, end
+            places = [summary.random[group]["columns"].index(c) for c in columns]
+            names = joined(model.scale.groups[term], model.groups).names
+            by_level = summary.modes[group]
+            modes[term] = np.array([by_level[name] for name in names])[:, places]
+        places = [int(name.removeprefix(FIXED)) for name in summary.fixed]
+        given = model.scale.fixed.kept
+        return Figures(
+            beta=np.array(list(summary.fixed.values())),
+            covariance=summary.covariance,
+            sigma=summary.sigma,
+            loglik=summary.loglik,
+            Ls=Ls,
+            modes=modes,
+            singular=summary.singular,
+            converged=summary.converged,
+            kept=tuple(given[place] for place in places),
+            is_relative=is_relative,
+            messages=summary.messages,
+        )
+
+
+def in_r(model: Internal) -> InR:
+    """Build R's formula and data frame, with short names for the columns."""
+    n = len(model.y)
+    frame: dict[str, np.ndarray | Levels] = {}
+    left = RESPONSE
+    if model.response is None:
+        frame[RESPONSE] = model.y
+    else:
+        left, more = model.response
+        frame |= more
+    fixed = []
+    for number, name in enumerate(model.formula.fixed):
+        fixed.append(f"{FIXED}{number}")
+        frame[fixed[-1]] = column(name, model.predictors, n)
+    terms, of_terms = [], {}
+    for term in model.formula.random:
+        group = term.group.replace("`", "")
+        if group not in frame:
+            frame[group] = joined(term.group, model.groups)
+        parts = [term.columns] if term.correlated else [(single,) for single in term.columns]
+        for part in parts:
+            number = len(of_terms)
+            names = [f"{RANDOM}{number}.{c}" for c in range(len(part))]
+            frame |= {
+                name: column(label, model.predictors, n)
+                for name, label in zip(names, part, strict=True)
+            }
+            of_terms[frozenset(names)] = number
+            terms.append(f"(0 + {' + '.join(names)} | `{group}`)")
+    if model.weights is not None:
+        frame[WEIGHTS] = model.weights
+    if model.offset is not None:
+        frame[OFFSET] = model.offset
+        terms.append(f"offset({OFFSET})")
+    text = f"{left} ~ " + " + ".join(["0", *fixed, *terms])
+    weights = WEIGHTS if model.weights is not None else None
+    return InR(model, text, lme4.data_frame(frame), weights, of_terms)
 
 
 @dataclass
@@ -275,3 +413,62 @@ def figures(result: Result) -> dict[str, Any]:
         "sigma": summary.sigma,
         "ranef": summary.modes,
     }
+
+
+def fit_least_squares(
+    formula: Formula, predictors: Mapping[str, np.ndarray], y: np.ndarray
+) -> tuple[FitSummary, list[str]]:
+    """Fit y (n,) and return the summary, with sigma by maximum likelihood, and notes.
+
+    Standard errors have n - p degrees of freedom. A column that depends on earlier ones is dropped,
+    as in R.
+    """
+    n = len(y)
+    names: list[str] = []
+    basis = np.empty((n, 0))
+    for name in formula.fixed:
+        values = column(name, predictors, n)
+        left = values
+        for _ in range(2):  # twice, against rounding errors
+            left = left - basis @ (basis.T @ left)
+        size = np.linalg.norm(left)
+        if size > 1e-7 * max(np.linalg.norm(values), np.finfo(float).tiny) and len(names) < n:
+            names.append(name)
+            basis = np.column_stack([basis, left / size])
+    dropped = len(formula.fixed) - len(names)
+    notes = [f"{dropped} of the columns depend on others and were dropped"] if dropped else []
+    X = np.column_stack([column(name, predictors, n) for name in names])
+    R = basis.T @ X
+    estimates = np.linalg.solve(R, basis.T @ y)
+    rss = float(np.sum((y - X @ estimates) ** 2))
+    free = n - len(names)
+    inverse = np.linalg.inv(R)
+    se = np.sqrt((inverse**2).sum(1) * rss / free) if free else np.full(len(names), math.nan)
+    sigma = math.sqrt(rss / n)
+    fitted = free > 0 and sigma > 0
+    if not fitted:
+        notes.append(f"not fitted: {n} words for {len(names)} columns, residual sd {sigma:.3g}")
+    summary = FitSummary(
+        fixed=dict(zip(names, map(float, estimates), strict=True)),
+        se=[float(value) for value in se],
+        theta=[],
+        sigma=sigma,
+        loglik=-n / 2 * (math.log(2 * math.pi * sigma**2) + 1) if fitted else math.nan,
+        singular=False,
+        random={},
+        modes={},
+        messages=[],
+        converged=fitted,
+        covariance=inverse @ inverse.T * rss / free if free else np.full(R.shape, math.nan),
+    )
+    return summary, notes
+
+
+def criteria(summary: FitSummary, n: int, family: str = GAUSSIAN) -> dict[str, float]:
+    """Return AIC and BIC of a maximum-likelihood fit to n rows, counting parameters as R does.
+
+    The parameters are the fixed effects, theta of a mixed model, sigma of a linear one, and the
+    shift of a shifted lognormal one.
+    """
+    k = len(summary.fixed) + len(summary.theta) + (family in LINEAR) + (family == SHIFTED)
+    return {"aic": 2 * k - 2 * summary.loglik, "bic": k * math.log(n) - 2 * summary.loglik}

@@ -14,13 +14,11 @@ from scipy.optimize import minimize
 
 from crosslmm import families
 from crosslmm.deviance import NoResiduals
-from crosslmm.factors import NotSearchable
+from crosslmm.factors import Levels, NotSearchable, joined
+from crosslmm.fitting import fit_least_squares
 from crosslmm.formula import INTERCEPT, Formula, column
-from crosslmm.grouped_effects import Grouping
 from crosslmm.internal import as_given
-from crosslmm.laplace import Laplace, NoMode
-from crosslmm.least_squares import fit_least_squares
-from crosslmm.levels import Levels, joined
+from crosslmm.laplace import Grouping, Laplace, NoMode
 from crosslmm.scaled_search import search_internal
 from crosslmm.summary import FitSummary
 

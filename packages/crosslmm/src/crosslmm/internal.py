@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from crosslmm.factors import Levels, joined
 from crosslmm.formula import Formula, RandomTerm, column
-from crosslmm.levels import Levels, joined
 from crosslmm.standardised import Basis, identity
 from crosslmm.summary import FitSummary
 from crosslmm.theta_search import triangle

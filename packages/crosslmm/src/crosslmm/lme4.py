@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from crosslmm.contrast_codings import Coding
+from crosslmm.design import Coding
 from crosslmm.errors import InputError
 from crosslmm.expressions import CODINGS, FUNCTIONS, R_FUNCTIONS, R_OPERATORS
-from crosslmm.levels import Levels
+from crosslmm.factors import Levels
 from crosslmm.summary import FitSummary
 
 

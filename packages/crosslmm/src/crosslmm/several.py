@@ -22,9 +22,8 @@ from scipy.linalg.lapack import dpotri
 from scipy.sparse import bsr_array, csr_array
 
 from crosslmm.deviance import SAFE, left_of_squares
-from crosslmm.factors import Factor, NotSearchable
+from crosslmm.factors import Factor, Levels, NotSearchable, joined
 from crosslmm.formula import INTERCEPT, Formula, column
-from crosslmm.levels import Levels, joined
 
 ROWS = 262_144
 """Number of rows whose products are summed at once."""

@@ -1,6 +1,6 @@
 """Log-likelihoods of cells under a fitted model, by their treatment of the random effects.
 
-The likelihoods of crosslmm.likelihood by cell (a subject's observations of a sentence), where
+The likelihoods of crosslmm.recorded by cell (a subject's observations of a sentence), where
 every subject reads the same words. Natural logarithm.
 """
 
@@ -104,7 +104,7 @@ def subjects_integrated(fitted: Fitted, scored: Observations, modes: np.ndarray)
 def modelblocks(fitted: Fitted, scored: Observations) -> np.ndarray:
     """Return the log-likelihood of cells as in Modelblocks' `get_loglik_lmer.r`.
 
-    See crosslmm.likelihood.modelblocks. With at least as many subjects as sentences it
+    See crosslmm.recorded.modelblocks. With at least as many subjects as sentences it
     integrates by-subject effects out and leaves by-sentence effects out. Otherwise subject s has
     instead its own intercept in each of the sentences (s - 1) k + 1 to s k, with the variance
     between sentences, where k is the number of by-subject effects.

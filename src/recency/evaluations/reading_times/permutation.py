@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crosslmm.levels import Levels
+from crosslmm.factors import Levels
 from crosslmm.stats.crossed_samples import Tables
 from crosslmm.stats.multiple_tests import holm
 from crosslmm.stats.permutation import MEAN, permutation_p, statistic_of

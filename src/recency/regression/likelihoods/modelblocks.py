@@ -1,6 +1,6 @@
 """Log-likelihood as the Modelblocks script computes it (Clark et al. 2025)."""
 
-from crosslmm import likelihood
+from crosslmm import recorded
 from recency.regression.log_likelihoods import Scored
 
 ENDPOINT = {
@@ -20,4 +20,4 @@ def parts(scored: Scored):
         return None
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     given = record, scored.predictors, scored.rows.groups
-    return likelihood.modelblocks(scored.residuals, *given, levels) + scored.transformed[1]
+    return recorded.modelblocks(scored.residuals, *given, levels) + scored.transformed[1]
