@@ -20,7 +20,7 @@ from checkpoints import checkpoint
 from project import SOURCES
 from recency.command import surprisal
 from recency.command.main import main
-from recency.scoring import whitespace
+from recency.scoring import texts
 from recency.scoring.results import UNITS
 
 TEXT = "The cat sat\non the mat"
@@ -249,7 +249,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     got.clear()
     assert main(["surprisal", story, "--model", "m"]) == 0
     assert set(got) == own
-    for option, choices in {"--unit": UNITS, "--correction": whitespace.VARIANTS}.items():
+    for option, choices in {"--unit": UNITS, "--correction": texts.VARIANTS}.items():
         for choice in choices:
             assert main(["surprisal", story, "--model", "m", option, choice]) == 0
 

@@ -14,10 +14,10 @@ from torch.nn import functional
 
 import recency
 from checkpoints import byte_tokenizer
+from fill_mask import fill_mask
 from recency.command import main as command
 from recency.errors import InputError
 from recency.networks import fairseq_checkpoints
-from recency.scoring.fill_mask import fill_mask
 from small_networks import TEXTS
 
 WIDTH, LAYERS, INNER, CONTEXT = 24, 2, 40, 32

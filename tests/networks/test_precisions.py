@@ -19,7 +19,7 @@ from recency.errors import InputError
 from recency.export import write
 from recency.files import sha256
 from recency.networks import footprint, precisions
-from recency.scoring import precision_difference, surprisal
+from recency.scoring import surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow import checks, plan_checks
 from recency.workflow.study import Study
@@ -199,7 +199,7 @@ def test_the_difference_from_float32_is_that_of_the_two_networks(
             raise footprint.TooLarge("needs 30 GB")
 
     monkeypatch.setattr(footprint, "check", lambda *arguments: too_large(precision=arguments[3]))
-    _, about = precision_difference.open_and_compare(words, lm)
+    _, about = surprisal.open_and_compare(words, lm)
     assert about == {"precision": "bf16", "not_compared": "needs 30 GB"}
 
 

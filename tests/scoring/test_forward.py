@@ -11,7 +11,7 @@ from recency import memory
 from recency.errors import InputError
 from recency.networks import architectures, footprint, products
 from recency.scoring import alignment, causal, forward, output_layer
-from recency.scoring.windows import Window
+from recency.scoring.forward import Window
 from small_networks import TINY, byte_tokenizer
 
 

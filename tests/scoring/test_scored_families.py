@@ -9,7 +9,7 @@ import torch
 import recency
 from peers import peer
 from project import ROOT
-from recency.scoring import whitespace
+from recency.scoring import texts
 from recency.scoring.masked import FUTURES, METRICS
 from recency.scoring.surprisal import Model, score_words
 from scored_families import (
@@ -65,7 +65,7 @@ def close(found, expected):
 def test_plain_corrected_and_begin_tokens(name):
     """Short texts, run together: the tokenizer's begin token, another one, and none."""
     exact = in_double(network(name))
-    for variant in whitespace.VARIANTS:
+    for variant in texts.VARIANTS:
         for given, bos in ((True, BEGIN), ("<|endoftext|>", END), (False, None)):
             expected = references(exact, TEXTS, variant, bos)
             close(scored(name, TEXTS, bos=given, correction=variant), expected)

@@ -20,8 +20,8 @@ from recency.reading import words as read_words
 from recency.reading.joins import characters
 from recency.reading.joins.index import spelling
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
-from recency.scoring.plausible import other_language
-from recency.scoring.word_pieces import split_word
+from recency.scoring.ngram import split_word
+from recency.scoring.results import other_language
 from recency.text.readers import conllu
 from small_networks import byte_tokenizer
 

@@ -74,7 +74,7 @@ lms:
 
 def test_the_shape_of_an_architecture_is_that_of_its_network():
     from recency.networks import architectures
-    from recency.scoring.inside.network_parts import parts_of
+    from recency.scoring.inside import parts_of
 
     config = load(*OPEN)
     for lm in ("LSTM", "state-space"):

@@ -12,7 +12,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.scoring import alignment, results
 from recency.scoring import tokenizer as tokenizer_files
-from recency.scoring.plausible import require_plausible
+from recency.scoring.results import require_plausible
 
 #: Normalisations of displayed and listed words before they are compared.
 STEPS = ("case", "punctuation", "apostrophe")

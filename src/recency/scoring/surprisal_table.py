@@ -16,8 +16,7 @@ from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
 from recency.reading.own.columns import TOGETHER
 from recency.scoring import results
-from recency.scoring.plausible import require_plausible
-from recency.scoring.results import Result
+from recency.scoring.results import Result, require_plausible
 
 #: Contents of columns: the value, keys that identify its word, and optional further values.
 VALUES = ("surprisal", "logprob", "probability")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from recency import config as configuration
 from recency.errors import InputError
-from recency.scoring import measure_sites as sites
 from recency.scoring import measures
+from recency.scoring import measures as sites
 
 
 def problems(config: dict, root: Path) -> list[str]:

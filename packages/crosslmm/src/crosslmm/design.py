@@ -466,9 +466,7 @@ def empty_cells(design: Design, data: pd.DataFrame) -> list[str]:
         empty = np.flatnonzero(counts == 0)
         if len(empty):
             first = np.unravel_index(empty[0], shape)
-            named = ", ".join(
-                f"{n} {of[c]}" for n, of, c in zip(term, levels, first, strict=True)
-            )
+            named = ", ".join(f"{n} {of[c]}" for n, of, c in zip(term, levels, first, strict=True))
             notes.append(
                 f"{len(empty)} of {len(counts)} cells of {':'.join(term)} are empty, the first "
                 f"{named}: not all of their effects can be estimated"

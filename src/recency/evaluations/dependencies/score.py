@@ -106,8 +106,8 @@ def main(
     attention and control (the mean over its random positions). `summary`: see `means`. A dependency
     whose words are in no common window, or include a word without tokens, is excluded and counted.
     """
-    from recency.scoring import attention_weights as network
-    from recency.scoring.begin_token import begin_token
+    from recency.scoring import inner_states as network
+    from recency.scoring.tokenizer import begin_token
 
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
     opened = lm.open()
