@@ -10,7 +10,7 @@ import pandas as pd
 import crosslmm
 from test_lmer import effects
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mixed_models.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "mixed_models.md"
 
 
 def times():
@@ -49,7 +49,7 @@ def test_the_table_for_users_of_lme4_names_attributes():
     code = [cell for _, ours in rows for cell in re.findall(r"`([^`]+)`", ours)]
     used = {name for cell in code for name in re.findall(r"\bfit\.(\w+)", cell)}
     assert len(used) > 15 and all(hasattr(fit, name) for name in used)
-    assert {name for cell in code for name in re.findall(r"\brecency\.(\w+)", cell)} == {
+    assert {name for cell in code for name in re.findall(r"\bcrosslmm\.(\w+)", cell)} == {
         "lmer",
         "anova",
     }

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from tests.mixed.test_mixed_model import simulate
 
 from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
@@ -12,6 +11,7 @@ from crosslmm.stats.crossed_samples import WITHOUT, deviations
 from recency.endpoints import WITHOUT_GROUP
 from recency.regression import crossed
 from recency.regression.predictors import Rows
+from test_mixed_model import simulate
 
 FIXED = "time_ms ~ length + surprisal"
 BOTH = f"{FIXED} + (1 + length | subject) + (1 | sentence)"

@@ -69,7 +69,7 @@ def score(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True
 def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
     """Score sentences with a model of any kind."""
     if is_model(path):
-        return score(path, sentences, bos)
+        return score_cdlm(path, sentences, bos)
     with open_text(path, "rb") as file:
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:

@@ -62,7 +62,7 @@ def main(
         How words are normalised or split (recency.scoring.ngram). The surprisals of a word's
         parts are summed, and `tokens` is their number.
     lm, dataset, accept
-        For `plausible.require_plausible` and `plausible.require_unseen`.
+        For `results.require_plausible` and `results.require_unseen`.
     require_unseen : bool
         Whether to refuse texts that the model was trained on.
     """

@@ -93,7 +93,7 @@ def main(
 
     `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
     opened once. `done` is called with the number of each finished dataset. `accept` are checks that
-    each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
+    each dataset may fail (`results.require_plausible`; if given, also `require_unseen`). `unigram`
     has unigram surprisal (contract 3), for erasure by frequency.
     """
     if isinstance(words, str | Path):

@@ -15,7 +15,7 @@ from recency.errors import InputError
 from recency.scoring import alignment, measures, results
 from recency.scoring.measures import MeasureRequest, measure_of
 from recency.scoring.results import Result
-from recency.scoring.texts import START
+from recency.scoring.texts import START, boundaries, correct, discrepancy
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,14 @@ def word_table(
         bounds = np.append(first, len(text.ids))
         if marked:
             begins_marked = kind[text.ids[0]] == alignment.SPACE
-            before = texts.boundaries(
+            before = boundaries(
                 score.log_space[bounds], score.log_end[bounds], begins_marked, correction
             )
             if spaces is not None:  # no correction where no space follows the word
                 before[1:][~spaces[rows][np.append(owners[1:], len(rows)) - 1]] = 0.0
-            corrected = texts.correct(plain, before)
+            corrected = correct(plain, before)
             scored = np.repeat(np.isnan(plain), np.diff(bounds))
-            off = texts.discrepancy(np.where(scored, 0.0, tokens), corrected, before)
+            off = discrepancy(np.where(scored, 0.0, tokens), corrected, before)
             total = float(np.nansum(np.abs(plain)))
             if not off <= 1e-9 * total + 1e-6:
                 raise ArithmeticError(

@@ -45,7 +45,7 @@ def main(
     unit : {"bits", "nats", "log10"}
         Unit of surprisal.
     lm, dataset, accept
-        For `plausible.require_plausible`, which refuses frequencies of another language.
+        For `results.require_plausible`, which refuses frequencies of another language.
     """
     table = pd.read_parquet(words)
     result = score(table, *frequencies(language), unit)

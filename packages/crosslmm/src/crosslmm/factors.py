@@ -5,12 +5,15 @@ Grouping variables as integer codes and the names of their levels.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from crosslmm.expressions import split_product
 from crosslmm.formula import INTERCEPT, Formula, RandomTerm
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class NotSearchable(ValueError):
@@ -83,8 +86,10 @@ class Levels:
     names: list[str]
 
 
-def levels(values: np.ndarray | pd.Series) -> Levels:
+def levels(values: "np.ndarray | pd.Series") -> Levels:
     """Code a grouping variable, with levels in their natural order."""
+    import pandas as pd
+
     codes, names = pd.factorize(values, sort=True)
     return Levels(codes, [str(name) for name in names])
 

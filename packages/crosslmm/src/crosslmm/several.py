@@ -112,7 +112,7 @@ def several_products(
 ) -> SeveralProducts:
     """Compute the cross-products of data; the first of `factors` is the one that is eliminated.
 
-    `weights` (n,) are as for `sums.products_of`. Raises NotSearchable if they need too much memory.
+    `weights` (n,) are as for `scaled_search.products_of`. Raises NotSearchable if they need too much memory.
     """
     levels = [joined(factor.group, groups) for factor in factors]
     sizes = [

@@ -24,8 +24,8 @@ from recency.errors import InputError
 from recency.networks import erasures
 from recency.networks.erasures import EPSILON
 from recency.scoring import alignment, results, texts
+from recency.scoring.lossy.lossy_readers import END, SPACE, SURPRISAL, Context, Item
 from recency.scoring.lossy.lossy_settings import Lossy
-from recency.scoring.lossy.rational_erasure import END, SPACE, SURPRISAL, Context, Item
 
 #: Share of the samples that the most probable patterns may take.
 MOST_PROBABLE = 0.75
@@ -206,7 +206,7 @@ class Word:
         """
 
         def move(values: np.ndarray) -> np.ndarray:
-            # The first boundary of `whitespace.boundaries` is the text's beginning; skip it.
+            # The first boundary of `texts.boundaries` is the text's beginning; skip it.
             space, end = (np.append(0.0, values[:, part]) for part in (SPACE, END))
             masses = texts.boundaries(space, end, begins, correction)[1:].reshape(-1, 2)
             before, after = masses.T

@@ -15,10 +15,10 @@ import pandas as pd
 from recency.errors import InputError
 from recency.scoring import alignment, results
 from recency.scoring.foils import SCORED
-from recency.scoring.lossy import rational_erasure
+from recency.scoring.lossy import lossy_readers, rational_erasure
 from recency.scoring.lossy.lossy_estimates import PILOT, Estimates, Writing
+from recency.scoring.lossy.lossy_readers import Item
 from recency.scoring.lossy.lossy_settings import Lossy
-from recency.scoring.lossy.rational_erasure import Item
 from recency.scoring.results import Result
 from recency.scoring.texts import VARIANTS
 
@@ -172,10 +172,10 @@ def _reader(model, items, lossy: Lossy, bos, stride, metric, future, options: di
         if options.pop("precision", "fp32") != "fp32":
             raise InputError("`precision` is for causal LMs; leave it out for a masked one")
         erased = lossy.erased or "masked"
-        return rational_erasure.MaskedReader(model, items, metric, future, erased, **options)
+        return lossy_readers.MaskedReader(model, items, metric, future, erased, **options)
     if lossy.erased == "masked":
         raise InputError(
             "lossy: `erased: masked` is for masked LMs; a causal one has no mask, and its erased words are "
             "`deleted`"
         )
-    return rational_erasure.CausalReader(model, items, bos, stride, **options)
+    return lossy_readers.CausalReader(model, items, bos, stride, **options)

@@ -10,7 +10,7 @@ value      optional `value(words)`: the measure of each word (`recency.scoring.w
 statistic  `statistic(log_probabilities, targets)`, instead of `reads`: (n,) from whole
            distributions (n, vocabulary), float64, nats, and the observed tokens (n,)
 
-A measure inside a network has a function of `sites.SOURCES` instead. A measure's parameter is the
+A measure inside a network has a function of `SOURCES` instead. A measure's parameter is the
 last argument of its functions. This module does not import PyTorch, so that a config is checked
 fast.
 
@@ -79,7 +79,7 @@ class Measure:
     bounds : tuple of float
         The least and the largest possible value; others raise an error.
     source : str
-        The function of `sites.SOURCES` that its module has; empty for other measures.
+        The function of `SOURCES` that its module has; empty for other measures.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Measure:
         """A regular expression for the measure's names."""
         kinds = {"integer": r"_\d+", "number": r"_(?:\d+(?:\.\d+)?|inf)", "word": r"_[a-z]+"}
         kind = kinds[self.parameter["type"]] if self.parameter else ""
-        return re.escape(self.name) + kind + regex(self.site, self.layers)
+        return re.escape(self.name) + kind + site_regex(self.site, self.layers)
 
     def argument(self, name: str) -> list[int | float | str]:
         """Return the parameter in a name as a list of arguments; empty without one."""
@@ -140,7 +140,7 @@ class Measure:
 
     def spelled(self, name: str) -> str:
         """Return a name with its number in canonical form; raise InputError if it is invalid."""
-        check(name, self)
+        check_site(name, self)
         if not self.parameter:
             return name
         full, name = name, strip_site(name, self.site)
