@@ -1,4 +1,4 @@
-"""The house's plan holds: arrows between rooms go one way, and no file or function outgrows it."""
+"""Layers of the package use those below them alone, and rules and scripts only wire."""
 
 import ast
 import re
@@ -9,8 +9,8 @@ import pytest
 from project import ROOT
 
 SOURCE = ROOT / "src" / "recency"
-#: Each room may use those before it, and the modules that stand beside the rooms.
-FLOORS = [
+#: Each layer may use those before it, and the modules outside of layers.
+LAYERS = [
     {"attention"},
     {"networks"},
     {"text", "downloads", "figures", "reading", "scoring"},
@@ -20,7 +20,7 @@ FLOORS = [
     {"workflow"},
     {"command"},
 ]
-#: What may be used across a floor.
+#: Imports within a layer.
 ACROSS = {("scoring", "reading")}
 
 
@@ -35,25 +35,25 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] == "recency"}
 
 
-def room(name: str) -> str | None:
-    """Return the room of a module, or None of one that stands beside the rooms."""
+def folder_of(name: str) -> str | None:
+    """Return the folder of a module, None for a module outside of layers."""
     parts = name.split(".")
     return parts[1] if len(parts) > 1 and (SOURCE / parts[1]).is_dir() else None
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name))
-def test_arrows_go_one_way(path):
-    floors = {name: number for number, names in enumerate(FLOORS) for name in names}
+def test_imports_go_down(path):
+    layers = {name: number for number, names in enumerate(LAYERS) for name in names}
     parts = path.relative_to(SOURCE).parts
     here = parts[0] if len(parts) > 1 else None
     if parts == ("__main__.py",):  # `python -m recency`: no module may import it
-        assert {room(name) for name in imports(path)} == {"command"}
+        assert {folder_of(name) for name in imports(path)} == {"command"}
         return
-    if here is None:  # beside the rooms: for all of them, so it uses none
-        assert {room(name) for name in imports(path)} <= {None}, path
+    if here is None:  # for all layers, so it uses none
+        assert {folder_of(name) for name in imports(path)} <= {None}, path
         return
-    for there in filter(None, map(room, imports(path))):
-        below = floors[there] < floors[here]
+    for there in filter(None, map(folder_of, imports(path))):
+        below = layers[there] < layers[here]
         across = there == here or (here, there) in ACROSS
         assert below or across, f"{path} uses {there}, which is not below {here}"
 
