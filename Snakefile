@@ -14,18 +14,13 @@ include: source
 from recency.evaluations import registry
 from recency.workflow import (
     batches,
-    explored,
     exports,
-    failed,
-    mixes,
-    ngrams,
+    lm_checks,
     products,
     regressions,
-    reporting,
-    searches,
     start,
 )
-from recency.workflow.constraints import any_of
+from recency.workflow.batches import any_of
 
 
 configfile: "config.yaml"
@@ -83,7 +78,7 @@ onsuccess:
 
 
 onerror:
-    failed.say(workflow, log)
+    start.say(workflow, log)
 
 
 # Without a target, make what `run` selects; rules/targets.smk has experiments and numbered figures.

@@ -92,7 +92,7 @@ rule summary:
 rule report_page:
     "The report: one page that begins with the answer."
     input:
-        unpack(lambda wildcards: reporting.inputs(study)),
+        unpack(lambda wildcards: products.report_inputs(study)),
     output:
         out="<results>/report.html",
     log:
@@ -102,6 +102,6 @@ rule report_page:
         "../envs/plot.yaml"
     params:
         main="evaluations.report.page",
-        **reporting.parameters(study),
+        **products.report_parameters(study),
     script:
         "../workflow/scripts/run.py"

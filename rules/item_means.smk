@@ -23,7 +23,7 @@ rule delta_aic:
 rule bias_search:
     "Search a bias's parameters for the best fit to mean reading times (de Varda & Marelli 2024, 3.4)."
     input:
-        unpack(lambda wildcards: searches.search_files(study, wildcards.search)),
+        unpack(lambda wildcards: regressions.search_files(study, wildcards.search)),
     output:
         trials="<results>/searches/{search}/trials.csv",
         best="<results>/searches/{search}/best.json",
@@ -36,7 +36,7 @@ rule bias_search:
     threads: config["threads"]["surprisal"]
     params:
         main="evaluations.bias_search.search",
-        settings=lambda wildcards: searches.search_settings(study, wildcards.search),
+        settings=lambda wildcards: regressions.search_settings(study, wildcards.search),
     script:
         "../workflow/scripts/run.py"
 

@@ -122,8 +122,8 @@ rule ngram_lm_surprisal:
 rule train_cdlm:
     "Train a combination of an n-gram model with longer-distance word effects."
     input:
-        unpack(lambda wildcards: ngrams.cdlm_files(study, wildcards.lm)),
-        passages=lambda wildcards: ancient(ngrams.cdlm_passages(study, wildcards.lm)),
+        unpack(lambda wildcards: regressions.cdlm_files(study, wildcards.lm)),
+        passages=lambda wildcards: ancient(regressions.cdlm_passages(study, wildcards.lm)),
     output:
         "<results>/lms/{lm}/cdlm.npz",
     log:
@@ -131,13 +131,13 @@ rule train_cdlm:
     benchmark:
         "<benchmarks>/train_cdlm/{lm}.tsv"
     wildcard_constraints:
-        lm=any_of(ngrams.cdlms(study)),
+        lm=any_of(regressions.cdlms(study)),
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
     params:
         main="scoring.train_cdlm",
-        settings=lambda wildcards: ngrams.cdlm_settings(study, wildcards.lm),
+        settings=lambda wildcards: regressions.cdlm_settings(study, wildcards.lm),
         text_rule="displayed",
     script:
         "../workflow/scripts/run.py"

@@ -12,7 +12,7 @@ from pathlib import Path
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from recency.workflow import code, script, snakemake_patches
+from recency.workflow import code, snakemake_patches
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 
@@ -51,7 +51,7 @@ def main(configs, targets):
             if (function := called(path)) is None:
                 continue
             try:
-                given = script.arguments(function[0], job)
+                given = job.arguments(function[0], job)
                 inspect.signature(function[0]).bind(**given | function[1])
             except TypeError as error:
                 errors[job.rule.name] = str(error)

@@ -27,5 +27,5 @@ os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
 
 from recency.workflow import installed, snakemake_patches
 
-installed.require("pandas")
+faults.require("pandas")
 snakemake_patches.require_version()

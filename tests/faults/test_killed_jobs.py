@@ -13,7 +13,7 @@ import faulty
 import job_server
 from loaded import logs
 from project import ROOT, TINY, command, copy_project, environment, plan, planned
-from recency.workflow import leftovers
+from recency.workflow import start
 
 pytestmark = pytest.mark.long
 
@@ -46,7 +46,7 @@ def run(folder, *words, configs=TINY, **variables):
 
 def parts(folder):
     """Return the files that killed jobs left half written."""
-    return list(leftovers._found([folder / "results"]))
+    return list(start._found([folder / "results"]))
 
 
 def due(folder, *words, configs=TINY):

@@ -8,7 +8,7 @@ import pytest
 
 import faulty
 from recency.networks import train
-from recency.workflow import leftovers
+from recency.workflow import start
 from training_job import RECIPE
 
 #: Few steps, each with a state, two checkpoints and held-out text: all phases, in a moment.
@@ -43,7 +43,7 @@ def test_a_training_killed_at_its_changes_of_files(every, job, tmp_path, monkeyp
         if not ended:
             break
         assert ended == signal.SIGKILL
-        leftovers.sweep([lms], here=True)
+        start.sweep([lms], here=True)
         train.main(**job)
         assert contents(lms) == expected, number
     assert number > 60, "a training has more changes of files"

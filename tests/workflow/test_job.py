@@ -11,7 +11,7 @@ import pytest
 import faulty
 from project import TINY, snakemake
 from recency.errors import InputError
-from recency.workflow import failed
+from recency.workflow import start
 from recency.workflow.job import logged, refused
 
 
@@ -77,7 +77,7 @@ def test_a_run_says_what_ended_a_job(tmp_path, caplog):
         "Command 'x' died with <Signals.SIGKILL: 9>.\n… died with <Signals.SIGSEGV: 11>.\n"
     )
     with caplog.at_level(logging.ERROR):
-        failed.say_why([str(log), str(tmp_path / "absent.log")])
+        start.say_why([str(log), str(tmp_path / "absent.log")])
     first, second = (record.getMessage() for record in caplog.records)
     assert "SIGKILL: memory ran out, or a user killed it" in first and "SIGSEGV" in second
     assert all("repeat the command to continue" in each for each in (first, second))

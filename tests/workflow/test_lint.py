@@ -21,7 +21,7 @@ from loaded import study_of
 from project import ROOT, SCHEMA, SOURCES, assert_is_refused, load, merged, plan_once
 from recency.evaluations.reading_times.delta_loglik import compare
 from recency.evaluations.report import doubts
-from recency.workflow import checks, lint, products, reporting, targets
+from recency.workflow import checks, costs, lint, products
 
 EVERY = [(DEMO, *case) for case in DOUBTFUL] + [(OPEN, *case) for case in DOUBTFUL_OPEN]
 EVERY += [((), *case) for case in DOUBTFUL_PAPER]
@@ -209,14 +209,14 @@ def test_a_rule_that_fails_stops_no_run(monkeypatch):
 
 def test_summary_and_report_list_findings_and_accepted_ones():
     study = study_of(copy.deepcopy(config_of(FORMULA % "")))
-    for settings in (products.summary_settings(study), reporting.settings(study)):
+    for settings in (products.summary_settings(study), products.settings(study)):
         listed = settings["doubts"]
         assert [line.rpartition(" ")[2] for line in listed["warnings"]] == ["[random_slopes]"]
         (accepted,) = listed["accepted"]
         assert accepted.startswith("experiments → mine → seeds: ") and "single_training" in accepted
         assert [rule["rule"] for rule in listed["noted"]] == ["dependent_predictors", "few_units"]
     expected = ["<results>/experiments/mine/delta_loglik.csv"]
-    assert reporting.inputs(study)["delta_loglik"] == expected
+    assert products.report_inputs(study)["delta_loglik"] == expected
 
 
 def test_accepted_rules_change_no_parameter_of_a_job():
@@ -245,7 +245,7 @@ def test_an_lm_that_is_listed_twice_is_evaluated_once():
     ],
 )
 def test_the_experiments_of_a_run_s_targets_are_checked(asked, expected):
-    assert targets.experiments(asked, load()) == expected
+    assert costs.experiments(asked, load()) == expected
 
 
 def fit(path, model, subjects, sentences=50, note="", engine="cross_products"):

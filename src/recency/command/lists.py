@@ -138,10 +138,10 @@ def targets(
 
 def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
     """Return the timings of a study by kind of job."""
-    from recency.workflow import timings
+    from recency.workflow import listing
 
     root, named = _checkout(configfile)
-    return timings.of_study(root, named, config)
+    return listing.of_study(root, named, config)
 
 
 def results(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:

@@ -78,7 +78,7 @@ class Evaluation:
     #: A table of the config whose entries have `responses`, like an experiment.
     fitted: str | None = None
     #: config → its targets other than experiments: (name, line), and optionally their kind
-    #: (recency.workflow.targets.KINDS).
+    #: (recency.workflow.costs.KINDS).
     targets: Callable[[Mapping], list[tuple[str, ...]]] | None = None
     #: (config, wildcards of a job) → package → modules used by the job (recency.workflow.code).
     chooses: Callable[[Mapping, Any], dict[str, list[str]]] | None = None

@@ -6,7 +6,7 @@ from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
 from recency.export import lme4, shareable
-from recency.workflow import batches, products, regressions, reporting, targets
+from recency.workflow import batches, costs, products, regressions
 from recency.workflow.study import Study
 
 TABLES = ("perplexity", "delta_loglik")
@@ -14,7 +14,7 @@ TABLES = ("perplexity", "delta_loglik")
 
 def lms(study: Study) -> list[str]:
     """Return the LMs that can be exported: networks."""
-    return targets.exported_lms(study.config)
+    return costs.exported_lms(study.config)
 
 
 def files(study: Study, lm: str) -> dict[str, list[str] | str]:
@@ -211,7 +211,7 @@ def crate_settings(study: Study) -> dict:
         "inputs": {
             study.resolve(path): study.files.described.get(path, {}) for path in _originals(study)
         },
-        "corpora": reporting.corpora(study),
+        "corpora": products.corpora(study),
     }
 
 

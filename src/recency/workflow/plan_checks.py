@@ -14,7 +14,7 @@ from recency.errors import InputError
 from recency.names import nearest
 from recency.networks import weight_files
 from recency.reading import declared_columns
-from recency.workflow import headers, products
+from recency.workflow import products, schema_checks
 from recency.workflow.study import Study
 
 
@@ -144,4 +144,4 @@ def _header(files: Mapping, entry: Mapping) -> list[str] | None:
     local = [file.get("local") for file in files.values() if isinstance(file, dict)]
     if len(local) != 1 or not local[0]:
         return None
-    return headers.of_file(local[0], entry.get("options", {}))
+    return schema_checks.of_file(local[0], entry.get("options", {}))

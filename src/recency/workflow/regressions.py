@@ -1,7 +1,15 @@
-"""Paths of surprisal, observations and regressions, for the rules' inputs and outputs."""
+"""Paths of surprisal, observations and regressions, for the rules' inputs and outputs.
+
+The files and settings of the explorer's rule.
+
+Inputs and settings of searches for bias parameters.
+
+Inputs and settings of the CDLMs of a study.
+"""
 
 import functools
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 
 from crosslmm.formula import Formula
@@ -9,8 +17,10 @@ from recency import config as configuration
 from recency import grids
 from recency.endpoints import CROSSED, DRAWS
 from recency.evaluations import registry
+from recency.evaluations.explore import spec
 from recency.regression import designs
 from recency.regression import predictor_names as names
+from recency.workflow import batches
 from recency.workflow.study import Study
 
 
@@ -383,3 +393,143 @@ def check_unigram(study: Study, dataset: str, targets: Iterable[str], planning: 
     )
     will_be_made = planning and named and not only_checks
     return [path] if will_be_made or os.path.exists(study.resolve(path)) else []
+
+
+MEMORY = "<results>/experiments/{experiment}/table_half_life.csv"
+SETTINGS = ("title", "lms", "cells", "datasets", "responses", "endpoint")
+"""The parameters of the rule that the study gives."""
+
+
+def experiments(study: Study) -> list[str]:
+    """Return the experiments that have a page."""
+    return [name for name in study.config["experiments"] if spec.applies(study, name)]
+
+
+def page(experiment: str) -> str:
+    """Return the file of an experiment's page."""
+    return spec.PAGE.format(experiment=experiment)
+
+
+def command(experiment: str, configfiles: Iterable[str | os.PathLike]) -> str:
+    """Return the command that writes the page again, with these config files."""
+    files = [os.path.relpath(path) for path in configfiles]
+    given = ["--configfile", *files] if files else []
+    return shlex.join(["./run", spec.target(experiment), "--cores", "1", *given])
+
+
+def inputs(study: Study, experiment: str) -> dict:
+    """Return the fits that a page shows, their parts, and the inputs of its baseline models.
+
+    The roles of the baseline models' files are numbered by response.
+    """
+    responses, baseline = study.responses(experiment), study.experiment(experiment)["baseline"]
+    files = delta_loglik_files(study, experiment)
+    files |= ranked_files(study, experiment, secondary=False)
+    read = []
+    for r in responses:
+        of_base = base(study, r, baseline)
+        lm = os.path.basename(of_base).removesuffix(".base.json")
+        read.append(regression_files(study, r["design"], r["dataset"], r["measure"], lm))
+        read[-1]["fit"] = fit_partition(r["dataset"], r["measure"])
+    datasets = [predictors(study, name) for name in study.datasets_of(experiment)]
+    files["words"] = [dataset["words"] for dataset in datasets]
+    if all(names_unigram(study, r["design"]) for r in responses):
+        files["unigrams"] = [dataset["unigram"] for dataset in datasets]
+    if registry.evaluations()["measured_memory"].applies(study, experiment):
+        files["half_life"] = MEMORY.format(experiment=experiment)
+    files["surprisals"] = surprisals(study, experiment)
+    return files | parted(read)
+
+
+def setting(study: Study, experiment: str, name: str) -> object:
+    """Return one of SETTINGS."""
+    if name == "lms":
+        return [{key: lm[key] for key in ("lm", "label")} for lm in study.ranked_lms(experiment)]
+    if name == "cells":
+        return study.ranked_cells(experiment)
+    if name == "datasets":
+        labels = study.config["datasets"]
+        return [
+            {"dataset": dataset, "label": labels[dataset]["label"]}
+            for dataset in study.datasets_of(experiment)
+        ]
+    if name == "responses":
+        return _responses(study, experiment)
+    if name == "endpoint":
+        return study.endpoint(experiment)
+    return study.experiment(experiment)[name]
+
+
+def parameters(study: Study) -> dict:
+    """Return keyword → function of wildcards, for the parameters of the rule."""
+    return {
+        name: lambda wildcards, name=name: setting(study, wildcards.experiment, name)
+        for name in SETTINGS
+    }
+
+
+def _responses(study: Study, experiment: str) -> list[dict]:
+    """Return design, dataset, measure, a unique label and the formula's LMs of each response."""
+    responses = study.responses(experiment)
+    labels = [f"{r['label']} {r['measure']}" for r in responses]
+    return [
+        {key: r[key] for key in ("design", "dataset", "measure")}
+        | {"label": label if labels.count(label) == 1 else f"{label}, {r['design']}"}
+        | {"others": names.lms(formula(study, r["design"]))}
+        for r, label in zip(responses, labels, strict=True)
+    ]
+
+
+def search_files(study: Study, search: str) -> dict[str, list[str]]:
+    """Return the inputs of a search for bias parameters, by response."""
+    asked = study.search_responses(search)
+    return unigrams_for(study, asked) | {
+        "words": [predictors(study, r["dataset"])["words"] for r in asked],
+        "fit": [observations_file(r, "fit.parquet") for r in asked],
+        "model": batches.network(study, study.config["searches"][search]["lm"]),
+    }
+
+
+def search_settings(study: Study, search: str) -> dict:
+    """Return the settings of a search: scoring, fitting and parameters."""
+    entry = study.config["searches"][search]
+    varied = ("form", "layers", "parameters", "trials", "seed")
+    return {
+        "lm": study.opening(entry["lm"]),
+        "responses": [
+            {k: r[k] for k in ("dataset", "measure")}
+            | {"design": study.config["designs"][r["design"]]}
+            for r in study.search_responses(search)
+        ],
+        "search": {key: entry[key] for key in varied if key in entry},
+        "mark": {name: study.config["biases"][name] for name in entry.get("mark", [])},
+    }
+
+
+def cdlms(study) -> list[str]:
+    """Return the CDLMs among the LMs."""
+    return [name for name, lm in study.config["lms"].items() if "cdlm" in lm.get("ngram", {})]
+
+
+def cdlm_settings(study, lm: str) -> dict:
+    """Return the training settings of a CDLM."""
+    entry = study.lms[lm]["ngram"]["cdlm"]
+    return {key: entry[key] for key in entry if key not in ("of", "grown_from", "validation")}
+
+
+def cdlm_files(study, lm: str) -> dict[str, str | list[str]]:
+    """Return the inputs of a CDLM: training text, validation text, and the CDLM that it extends."""
+    entry = study.lms[lm]["ngram"]["cdlm"]
+    files = {
+        "text": study.ngram_text(entry["of"]),
+        "validation": f"<results>/corpora/{entry['validation']}/text.parquet",
+        "arpa": study.ngram_file(entry["of"]),
+    }
+    smaller = entry.get("grown_from")
+    return files | ({"grown_from": [study.ngram_file(smaller)]} if smaller else {})
+
+
+def cdlm_passages(study, lm: str) -> str | list[str]:
+    """Return the passages of a CDLM's training text."""
+    of = study.lms[lm]["ngram"]["cdlm"]["of"]
+    return study.files.passages(study.lms[of]["ngram"]["corpus"])

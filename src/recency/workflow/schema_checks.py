@@ -4,11 +4,18 @@ The head of config.schema.yaml explains the keywords in addition to JSON Schema'
 `x-at` set the message of an error; `x-below` and `x-at-most` compare two numbers; `x-table`,
 `x-module`, `x-check` and `x-columns` look up a value, after all types are correct; `x-provided` is the
 kind of plugins that define names.
+
+Check options of modules selected by name, such as parsers: names, types and choices.
+
+Column names of local tables, read during planning without pandas.
 """
 
+import csv
+import gzip
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jsonschema
@@ -320,3 +327,97 @@ def _path(path: tuple) -> str:
         " → ".join(ascii(key)[1:-1][:40] if isinstance(key, str) else str(key) for key in path)
         or "top level"
     )
+
+
+#: Prefix of an annotation → the types of its value in a config, and their names.
+_TYPES = {
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
+    "float": ((int, float), "a number"),
+    "str": (str, "a text"),
+    "dict": (dict, "a mapping"),
+    "Mapping": (dict, "a mapping"),
+    "list": (list, "a list"),
+    "Sequence": (list, "a list"),
+    "Iterable": (list, "a list"),
+}
+
+
+def faults(
+    options: Mapping, taken: Mapping[str, str], choices: Mapping[str, Iterable] | None = None
+) -> Iterator[tuple[tuple, str]]:
+    """Yield (path, text) of options that a function does not take, and of invalid values.
+
+    Parameters
+    ----------
+    options : mapping
+        Option → its value in the config.
+    taken : mapping of str to str
+        Option → the annotation of the function's argument.
+    choices : mapping, optional
+        Option → its permitted values; in a list, each must be one of them.
+    """
+    for name, value in options.items():
+        if name not in taken:
+            yield (), f"no option is called {nearest(name[:60], sorted(taken))}"
+        elif wrong := _wrong(value, taken[name]):
+            yield (name,), f"{short(value)} is not {wrong}"
+        elif value == []:
+            yield (name,), "the list is empty"
+        elif allowed := list((choices or {}).get(name, ())):
+            for item in value if isinstance(value, list) else [value]:
+                if item is not None and item not in allowed:
+                    yield (name,), f"none is called {nearest(str(item)[:60], allowed)}"
+
+
+def _wrong(value: object, annotation: str) -> str | None:
+    """Return the type that a value should have by an annotation, None if it has it or it is unknown."""
+    kinds = [kind.strip() for kind in re.sub(r"\[.*\]", "", annotation).split("|")]
+    if not annotation or any(kind != "None" and kind not in _TYPES for kind in kinds):
+        return None
+    if value is None and "None" in kinds:
+        return None
+    allowed = [_TYPES[kind] for kind in kinds if kind in _TYPES]
+    for types, _ in allowed:
+        if isinstance(value, types) and (types is bool or not isinstance(value, bool)):
+            of_text = isinstance(value, list) and "[str]" in annotation
+            if of_text and not all(isinstance(item, str) for item in value):
+                return "a list of texts; write numbers in quotes"
+            return None
+    return " or ".join(name for _, name in allowed)
+
+
+#: Formats whose first line has the column names.
+READ_HERE = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+LONGEST = 1 << 20  # maximum bytes of a line
+
+
+def of_file(path: str | os.PathLike, options: Mapping) -> list[str] | None:
+    """Return the columns of a table; None if it is missing or needs its parser.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV or other delimited text, gzipped or not, or Parquet.
+    options : mapping
+        The dataset's: `separator` and `encoding`.
+    """
+    name = str(path).lower()
+    if not os.path.isfile(path):
+        return None
+    try:
+        if name.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            return pq.read_schema(path).names
+        if not name.endswith(READ_HERE):
+            return None
+        opened = gzip.open if name.endswith(".gz") else open
+        with opened(path, "rt", encoding=options.get("encoding", "utf-8"), newline="") as file:
+            line = file.readline(LONGEST).lstrip("\ufeff").rstrip("\r\n")
+        separator = options.get("separator") or max("\t,;", key=line.count)
+        if len(separator) != 1 or not line.strip():
+            return None
+        return [name.strip() for name in next(csv.reader([line], delimiter=separator))]
+    except (OSError, EOFError, ValueError, LookupError, csv.Error, StopIteration):
+        return None  # the parser reports the fault

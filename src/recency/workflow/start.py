@@ -1,10 +1,25 @@
-"""Start and end of a run: check the config, pass mirrors to jobs, report missing data and results."""
+"""Start and end of a run: check the config, pass mirrors to jobs, report missing data and results.
+
+Clean up after killed runs when a run begins.
+
+`recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A killed job leaves
+this partial file, and its next attempt uses another process number.
+
+What a run could not make, by failed jobs or by regressions of which none could be fitted.
+
+A failed job costs what depends on it. A single failed regression is a result, and the others are compared;
+if all failed there is no result.
+"""
 
 import csv
 import gc
+import json
 import os
+import re
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -15,26 +30,23 @@ from recency.evaluations import registry
 from recency.networks import hub
 from recency.workflow import (
     checks,
-    cluster,
     code,
     cost_model,
     costs,
-    failed,
-    leftovers,
     lint,
+    listing,
     loading,
     machine,
     plan_checks,
     products,
+    regressions,
     results_folder,
     run_status,
     snakemake_patches,
     strict_yaml,
-    targets,
-    timings,
     training_guard,
 )
-from recency.workflow.constraints import any_of
+from recency.workflow.batches import any_of
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import HUB
 from recency.workflow.study import Study
@@ -63,7 +75,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
             config |= loading.merge(strict_yaml.read(root / "config.yaml", "config.yaml"), config)
         renamed = loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
-        targets.require_distinct(config)
+        costs.require_distinct(config)
     except InputError as error:
         raise ConfigError(with_page(error, str(error))) from None
     # Mirrors do not affect results, so they are passed to jobs through the environment: as a
@@ -158,7 +170,7 @@ def complete_rules(study: Study, workflow, root: str) -> None:
 
     code.track(rules, chosen, memory=Path(".snakemake", "recency-code.json"))
     cost_model.Model(study).request(rules, workflow)
-    timings.track(rules)
+    listing.track(rules)
     snakemake_patches.record_finished_jobs_only()
     results_folder.require_owner(study, workflow)
     keep_handlers(study, workflow)
@@ -214,7 +226,7 @@ def require_targets(study: Study, workflow) -> list[str] | None:
     rules = {rule.name for rule in workflow.rules}
     asked = parse_args(sys.argv[1:])[1].targets
     try:
-        targets.require_known(asked, study.config, rules)
+        costs.require_known(asked, study.config, rules)
     except InputError as error:
         raise ConfigError(str(error)) from None
     return asked
@@ -223,7 +235,7 @@ def require_targets(study: Study, workflow) -> list[str] | None:
 def say_doubts(study: Study, workflow, asked: list[str] | None) -> None:
     """Log a line for each doubtful setting of the experiments that a run makes; `asked` are its targets."""
     if workflow.is_main_process:
-        for line in lint.lines(study.doubts_of(targets.experiments(asked or [], study.config))):
+        for line in lint.lines(study.doubts_of(costs.experiments(asked or [], study.config))):
             logger.warning(f"doubtful: {line}")
 
 
@@ -248,12 +260,12 @@ def begin(study: Study, workflow, logs: Sequence[str]) -> None:
     require_writable(study)
     training_guard.check(study.config, workflow)
     require_machine(study, workflow)
-    cluster.require_slurm(workflow)
-    cluster.end_orphans(workflow)
+    machine.require_slurm(workflow)
+    machine.end_orphans(workflow)
     if workflow.local_exec:
         # The limit is for a cluster's queue; locally its waiting loop takes 40 % of a core.
         workflow.scheduler.job_rate_limiter = None
-        cluster.limit_gpus(workflow, cost_model.gpus_here())
+        machine.limit_gpus(workflow, cost_model.gpus_here())
     results_folder.open_records(study, workflow)
     tidy(study, workflow)
     say_what(study, workflow, logs)
@@ -266,7 +278,7 @@ def keep_handlers(study: Study, workflow) -> None:
             workflow,
             lambda log: begin(study, workflow, log),
             lambda log: end(study, workflow),
-            lambda log: failed.say(workflow, log),
+            lambda log: say(workflow, log),
         )
 
 
@@ -289,11 +301,11 @@ def tidy(study: Study, workflow) -> None:
     if workflow.touch:
         return
     folders = [*map(study.resolve, ("<results>", "<resources>/downloads"))]
-    if future := leftovers.date_now(folders):
+    if future := date_now(folders):
         logger.info(
             f"{future:,} files had modification times in the future (the clock was set back); set to now"
         )
-    gone = leftovers.sweep(folders, here=workflow.local_exec)
+    gone = sweep(folders, here=workflow.local_exec)
     if gone:
         more = f" and {len(gone) - 3:,} more" if len(gone) > 3 else ""
         logger.info(f"Removed partial files of killed jobs: {', '.join(map(str, gone[:3]))}{more}")
@@ -303,19 +315,19 @@ def end(study: Study, workflow) -> None:
     """Log the location of results, and fail a run with an experiment without a fit."""
     say_where(study)
     say_warnings(study, workflow.dag_settings.targets)
-    failed.require_fits(study, workflow)
+    require_fits(study, workflow)
 
 
 def say_where(study: Study) -> None:
     """Log the location of the results in one line, and write the table of timings."""
     results = study.resolve("<results>")
-    timings.write(results, study.resolve("<benchmarks>"))
+    listing.write(results, study.resolve("<benchmarks>"))
     descriptions = {
         "report.html": "open it in a browser",
         "summary.txt": "summary of the results",
         "experiments": "figures and tables",
         "exports": "for others",
-        timings.FILE: "time by kind of job",
+        listing.FILE: "time by kind of job",
     }
     there = [
         f"{name} ({what})" for name, what in descriptions.items() if Path(results, name).exists()
@@ -364,3 +376,160 @@ def require_machine(study: Study, workflow) -> None:
         machine.check(config, needed, machine.here(results), study.root)
     except InputError as error:
         raise ConfigError(str(error)) from None
+
+
+NAME = re.compile(r"\..+\.(\d+)(\.\w+)?")
+#: Seconds without a change after which a partial file of another machine is stale.
+QUIET = 24 * 3600.0
+#: Tolerated difference between clocks of machines that share a disk, seconds.
+SKEW = 60.0
+
+
+def sweep(folders: Iterable[str | Path], here: bool) -> list[Path]:
+    """Remove partial files of killed jobs below `folders`, and return their paths.
+
+    `here`: jobs run on this machine only, where the process number shows whether one is running;
+    otherwise a file must be unchanged for a day.
+    """
+    gone = []
+    for path in _found(folders):
+        try:
+            left = _ended(path) if here else time.time() - path.lstat().st_mtime > QUIET
+            if left:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                gone.append(path)
+        except OSError:  # no write permission; jobs that need it fail
+            continue
+    return gone
+
+
+def date_now(folders: Iterable[str | Path]) -> int:
+    """Set future modification times (after a change of the clock) to now; return the number of files.
+
+    Otherwise Snakemake would treat outputs as older than their inputs, and stop.
+    """
+    now, count = time.time(), 0
+    for folder in folders:
+        for where, _, files in os.walk(folder):
+            for name in files:
+                path = Path(where, name)
+                try:
+                    if path.lstat().st_mtime > now + SKEW:
+                        os.utime(path, (now, now), follow_symlinks=False)
+                        count += 1
+                except OSError:  # removed, or another account's
+                    continue
+    return count
+
+
+def _found(folders: Iterable[str | Path]) -> Iterator[Path]:
+    """Yield files and folders with names of partial files."""
+    for folder in folders:
+        for where, inner, files in os.walk(folder):
+            for name in [*inner, *files]:
+                if NAME.fullmatch(name):
+                    yield Path(where, name)
+            inner[:] = [name for name in inner if not NAME.fullmatch(name)]
+
+
+def _ended(path: Path) -> bool:
+    """Return whether the process in a partial file's name has ended."""
+    try:
+        os.kill(int(NAME.fullmatch(path.name)[1]), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+#: Signal → the most likely reason that a job was killed.
+SIGNALS = {
+    "SIGKILL": "memory ran out, or a user killed it; use fewer --cores to run fewer jobs in parallel",
+    "SIGABRT": "a library aborted, most often for lack of memory; see its last message above",
+    "SIGBUS": "the disk is full, or a file was changed while it was read",
+    "": "a user or the system killed it, or a library crashed; see its log, named above",
+}
+GO_ON = "Completed jobs are kept; repeat the command to continue"
+MOST = 10  # maximum number of failed jobs that a line names
+
+
+def require_fits(study: Study, workflow) -> None:
+    """Raise ConfigError if all regressions of one of the run's experiments failed."""
+    asked = dict.fromkeys(job.wildcards_dict.get("experiment") for job in workflow.dag.jobs)
+    failed = {name: reason for name in asked if name and (reason := reason_of(study, name))}
+    if failed:
+        listed = "; ".join(f"experiments → {name}: {reason}" for name, reason in failed.items())
+        raise ConfigError(f"all regressions failed in {listed}")
+
+
+def reason_of(study: Study, experiment: str) -> str:
+    """Return the first regression's error if all of an experiment failed, else ""."""
+    if not study.all_responses(experiment):
+        return ""
+    paths = map(Path, map(study.resolve, regressions.fits(study, experiment)))
+    first = ""
+    for path in dict.fromkeys(paths):
+        if not path.exists():
+            continue
+        fit = json.loads(path.read_text())
+        if fit["loglik"]["fit"] is not None:
+            return ""
+        first = first or fit["note"] or "unknown reason"
+    return first
+
+
+def say(workflow, logs: Iterable[str]) -> None:
+    """Log what a failed run has not made, why, and how to continue; `logs` are Snakemake's."""
+    say_why(logs)
+    for line in lines(workflow):
+        logger.error(line)
+
+
+def say_why(logs: Iterable[str]) -> None:
+    """Log why jobs were probably killed, which they cannot log, and how to continue."""
+    text = "".join(Path(log).read_text(errors="replace") for log in logs if Path(log).exists())
+    for name in sorted(set(re.findall(r"died with <Signals\.(\w+)", text))):
+        logger.error(f"A job was killed by {name}: {SIGNALS.get(name, SIGNALS[''])}. {GO_ON}")
+
+
+def lines(workflow) -> list[str]:
+    """Return what finally failed jobs cost: experiments and targets that lack files because of them.
+
+    Where only datasets' files can be at fault, a second line names the setting that goes on without them.
+    """
+    if workflow.scheduler is None:  # the run ended before its first job
+        return []
+    failed = sorted(workflow.scheduler.failed, key=str)
+    above = [[job, *_dependent(workflow.dag, job)] for job in failed]
+    if not failed:
+        return []
+    jobs = {job for some in above for job in some}
+    lost = {job.wildcards_dict.get("experiment") for job in jobs} - {None}
+    lost |= {job.rule.name for job in jobs} & set(workflow.dag_settings.targets)
+    names = [" ".join([job.rule.name, *map(str, job.wildcards)]) for job in failed]
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    costs = f". Not all is made of: {', '.join(sorted(lost))}" if lost else ""
+    result = [f"Failed: {', '.join(names[:MOST])}{more}{costs}"]
+    if datasets := sorted(filter(None, set(map(_dataset, above)))):
+        result.append(
+            f"To make the rest without {' and '.join(datasets)}, named as not run in the results, repeat the "
+            f"command with --config leave_out=[{','.join(datasets)}]"
+        )
+    return result
+
+
+def _dependent(dag, job) -> list:
+    """Return the jobs that depend on a job, the nearest first."""
+    found, seen = [job], {job}
+    for one in found:
+        new = [other for other in dag.depending[one] if other not in seen]
+        seen.update(new)
+        found += sorted(new, key=str)
+    return found[1:]
+
+
+def _dataset(jobs: list) -> str | None:
+    """Return the dataset of the first job that has one; None if that is a job on an LM."""
+    of = next((j.wildcards_dict for j in jobs if j.wildcards_dict.keys() & {"dataset", "lm"}), {})
+    return None if "lm" in of else of.get("dataset")

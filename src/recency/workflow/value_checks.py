@@ -20,7 +20,7 @@ from recency.names import nearest
 from recency.reading import join_keys
 from recency.scoring import measures
 from recency.scoring.next_word import word_entropy_settings
-from recency.workflow import lint, option_checks, schema_checks
+from recency.workflow import lint, schema_checks
 from recency.workflow.schema_checks import short
 
 PUBLISHED = Path("data", "published")
@@ -238,7 +238,7 @@ def _corpus(look: Lookup, corpus: Mapping) -> Faults:
         else:
             taken = plugins.keywords(configuration.READERS, reader, "read")
             choices = plugins.literal(configuration.READERS, reader, "CHOICES")
-            for path, text in option_checks.faults(options, taken, choices):
+            for path, text in schema_checks.faults(options, taken, choices):
                 yield ("options", reader, *path), text
 
 
