@@ -429,7 +429,7 @@ def experiments(study: Study) -> list[dict]:
         ]
         title = study.experiment(name)["title"]
         parts.append(
-            {"name": name, "title": title, "ranked": ranked, "shown": shown, "summaries": listed}
+            {"name": name, "title": title, "ranked": is_ranked, "shown": shown, "summaries": listed}
         )
     return parts
 

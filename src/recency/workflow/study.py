@@ -23,9 +23,9 @@ from recency.figures import bases
 from recency.regression import covered_endpoints, designs
 from recency.scoring import measures
 from recency.scoring.lm_spec import WEIGHT_KEYS
+from recency.workflow import lint
 from recency.workflow.faults import ConfigError
 from recency.workflow.files import Files
-from recency.workflow.lint import Linted
 
 INTERVALS = {
     "crossed": "crossed bootstrap: subjects and sentences resampled jointly, every draw refitted",
@@ -34,238 +34,8 @@ INTERVALS = {
 """Methods for intervals, for captions."""
 
 
-class Ranked:
-    """The LMs to rank, and the baseline that they are compared with (part of Study)."""
-
-    def one_for_seeds(self, experiment: str) -> dict[str, str]:
-        """Return LM → the LM that represents all seeds of the same settings.
-
-        Under `sensitivity` and `steps` combinations are not merged.
-        """
-        entry = self.experiment(experiment)
-        if experiment not in self.grids or grids.is_varied(entry) or grids.has_steps(entry):
-            return {lm: lm for lm in entry["lms"]}
-        return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
-
-    def ranked_lms(self, experiment: str) -> list[dict]:
-        """Return the LMs that an experiment ranks, described, one for all seeds."""
-        return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
-
-    def named_lms(self, experiment: str, key: str) -> list[str]:
-        """Return the LMs in `lms` of an experiment's `key`, with all seeds; default all LMs."""
-        named, of = self.experiment(experiment)[key].get("lms"), self.one_for_seeds(experiment)
-        return [lm for lm in of if not named or of[lm] in named]
-
-    def variants(self, experiment: str, key: str | None = None) -> list[dict]:
-        """Return all LMs, or `named_lms`, with the description shared by seeds; `variant` is the LM."""
-        of = self.one_for_seeds(experiment)
-        named = self.named_lms(experiment, key) if key else of
-        return [self.described(of[lm]) | {"variant": lm} for lm in named]
-
-    def ranked_baseline(self, experiment: str) -> str:
-        """Return the LM with which `ranked_lms` are compared."""
-        return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]
-
-    def ranked_cells(self, experiment: str) -> list[dict]:
-        """Return every cell, with lm and label shared by seeds, and `seed` and `variant`."""
-        cells, of = self.named_cells(experiment, "label"), self.one_for_seeds(experiment)
-        if not self.several_seeds(experiment):
-            return cells
-        return [
-            cell
-            | {"lm": of[cell["lm"]], "label": self.described(of[cell["lm"]])["label"]}
-            | {"seed": self.lms[cell["lm"]]["seed"], "variant": cell["lm"]}
-            for cell in cells
-        ]
-
-    def plain_lms(self, experiment: str) -> list[dict]:
-        """Return the LMs in the config of an experiment with several settings or steps."""
-        grid = self.grids[experiment]["lms"]
-        return [self.described(lm) for lm in dict.fromkeys(cell["lm"] for cell in grid.values())]
-
-    def plain_baseline(self, experiment: str) -> str:
-        """Return the baseline in the config of such an experiment."""
-        return self.grids[experiment]["lms"][self.experiment(experiment)["baseline"]]["lm"]
-
-    def several_seeds(self, experiment: str) -> bool:
-        """Return whether an experiment's LMs are means over seeds."""
-        of = self.one_for_seeds(experiment)
-        return len(set(of.values())) < len(of)
-
-    def seeded_cells(self, experiment: str) -> list[dict]:
-        """Return every cell with the seed of its LM, and the LM that represents all seeds."""
-        return [
-            cell
-            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
-            for cell in self.named_cells(experiment)
-        ]
-
-    def base(self, experiment: str, secondary: bool = False) -> str:
-        """Return the kind of baseline model of an experiment: fixed, all, several, or "" for none.
-
-        With `secondary`, that of the designs' second baseline models.
-        """
-        asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
-        entries = [self.config["designs"][design] for design in asked]
-        if secondary and all(len(designs.bases(design)) == 1 for design in entries):
-            return ""
-        return bases.of(self._kinds_of_base[design][-1 if secondary else 0] for design in asked)
-
-    def endpoint(self, experiment: str, secondary: bool = False) -> str:
-        """Return the endpoint by which an experiment ranks its LMs; see recency.endpoints.
-
-        Default `crossed`, unless the experiment has a bootstrap given the fits or a design that
-        `crossed` does not cover. For the second baseline (`secondary`) it is conditional, or in-sample if
-        all observations are fitted.
-        """
-        entry = self.experiment(experiment)
-        if secondary and not self.all_fitted(experiment):
-            return endpoints.DEFAULT_ALONE
-        if stated := entry.get("endpoint"):
-            return stated
-        asked = {r["design"] for r in self.all_responses(experiment)}
-        covered = all(self._crossed_by_default[design] for design in asked)
-        if covered and entry.get("bootstrap", endpoints.CROSSED) == endpoints.CROSSED:
-            return endpoints.CROSSED
-        return endpoints.DEFAULT_ALONE
-
-    @cached_property
-    def in_sample(self) -> set[tuple[str, str, str]]:
-        """Responses (design, dataset, measure) of experiments that rank by `in_sample`."""
-        return {
-            (response["design"], response["dataset"], response["measure"])
-            for name, entry in self.config["experiments"].items()
-            if entry.get("endpoint") == endpoints.IN_SAMPLE
-            for response in self.all_responses(name)
-        }
-
-    @cached_property
-    def _crossed_by_default(self) -> dict[str, bool]:
-        """Design → whether the crossed bootstrap covers it, for any data."""
-        every = self.config["designs"]
-        return {
-            name: covered_endpoints.is_crossed_by_default(design) for name, design in every.items()
-        }
-
-    @cached_property
-    def _kinds_of_base(self) -> dict[str, list[str]]:
-        """Design → the kind of each of its baseline models."""
-        return {
-            name: [designs.kind_of_base({**design, "base": base}) for base in designs.bases(design)]
-            for name, design in self.config["designs"].items()
-        }
-
-    def endpoint_caption(self, experiment: str) -> dict[str, str]:
-        """Return baseline model, endpoint and intervals of an experiment's ΔLogLik, for captions."""
-        endpoint = self.endpoint(experiment)
-        given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"
-        crossed = endpoint == endpoints.CROSSED and not given_fits
-        return {
-            "first": bases.NAMED.get(self.base(experiment), ""),
-            "endpoint": endpoints.ENDPOINTS[endpoint].of,
-            "intervals": INTERVALS["crossed" if crossed else "given_fits"],
-        }
-
-
 #: The table whose entries a dataset's `tagger` names.
 TAGGED_BY = "treebanks"
-
-
-class Absent:
-    """The part of a Study that lists missing data, with reasons."""
-
-    @cached_property
-    def absent(self) -> dict[str, str]:
-        """Missing and left-out datasets of all experiments and searches → reason."""
-        datasets = configuration.datasets_read(self.config, self.config["experiments"])
-        for table in registry.fitted_tables():
-            for name in self.config.get(table, {}):
-                asked = configuration.responses(self.config, name, table)
-                datasets |= {response["dataset"] for response in asked}
-        entries, asked = self.config["datasets"], {}
-        for name in sorted(datasets):
-            needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
-            if unwanted := needed.keys() & set(self.config.get("leave_out", [])):
-                asked[name] = f"{entries[name]['label']} is left out (leave_out: {min(unwanted)})"
-            for file in needed:
-                if missing := configuration.missing_files(entries[file], self.mirrors):
-                    asked.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
-            tagger = self.files.with_words(name).get("tagger")
-            if reason := self.absent_data.get((registry.key_of(TAGGED_BY), tagger)):
-                asked.setdefault(name, reason)
-        return asked
-
-    @cached_property
-    def absent_data(self) -> dict[tuple[str, str], str]:
-        """Missing data of evaluations other than reading times: (key, name) → reason."""
-        return {
-            (key, name): f"{entry['label']} ({kind.table.replace('_', ' ')}) is not here: "
-            f"{missing[0]}"
-            for key, kind in registry.data().items()
-            for name, entry in self.config.get(kind.table, {}).items()
-            if (missing := configuration.missing_data(entry, kind.roles, self.mirrors))
-        }
-
-    @property
-    def not_run(self) -> dict[str, str]:
-        """Skipped datasets → reason."""
-        if not self.dry_run:
-            return self.absent
-        unwanted = set(self.config.get("leave_out", []))
-        owner = partial(configuration.owner_of_words, self.config)
-        return {n: why for n, why in self.absent.items() if unwanted & {n, owner(n)}}
-
-    @property
-    def no_data(self) -> dict[tuple[str, str], str]:
-        """Skipped data other than datasets: (key, name) → reason."""
-        return {} if self.dry_run else self.absent_data
-
-    @cached_property
-    def asked(self) -> set[str]:
-        """Datasets whose words or reading times this run needs."""
-        return configuration.datasets_read(self.config, self.config["run"])
-
-    @cached_property
-    def data_asked(self) -> list[tuple[str, str]]:
-        """Data of this run other than reading times, as (key, name)."""
-        named = [
-            (key, entry)
-            for key in registry.data()
-            for name in self.config["run"]
-            for entry in registry.named(self.experiment(name), key)
-        ]
-        taggers = (self.files.with_words(name).get("tagger") for name in sorted(self.asked))
-        named += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
-        return list(dict.fromkeys(named))
-
-    def left_out(self) -> list[str]:
-        """Return one line per missing item that this run needs."""
-        reasons = [self.absent_data.get(item) for item in self.data_asked]
-        return [
-            *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
-            *(f"not run: {reason}" for reason in reasons if reason),
-        ]
-
-    def not_run_rows(self) -> list[dict]:
-        """Return the rows of not_run.csv: dataset, measure, reason."""
-        responses = (r for name in self.config["run"] for r in self.all_responses(name))
-        asked = {(r["dataset"], r["measure"]) for r in responses}
-        return [
-            {"dataset": name, "measure": measure, "reason": self.not_run[name]}
-            for name in self.not_run
-            if name in self.asked
-            for measure, settings in self.config["datasets"][name]["measures"].items()
-            if "of" not in settings or (name, measure) in asked
-        ] + [
-            {"dataset": row["label"], "measure": row["kind"], "reason": row["reason"]}
-            for row in self.for_report()["other_data"]
-            if row["reason"]
-        ]
-
-    def data_here(self, experiment: str, key: str) -> list[str]:
-        """Return the available entries that an experiment names under an evaluation's key."""
-        named = registry.named(self.experiment(experiment), key)
-        return [name for name in named if (key, name) not in self.no_data]
 
 
 #: Defaults of n-gram LMs.
@@ -274,7 +44,7 @@ NGRAM |= {"text_rule": "displayed", "distance": 1}
 
 
 @dataclass
-class Study(Ranked, Absent, Linted):
+class Study:
     """A checked config with the project's folder, mirrors, and whether the run is only planned.
 
     `place` expands path variables (`<results>` …), after the Snakefile has defined them. Experiments
@@ -644,3 +414,261 @@ class Study(Ranked, Absent, Linted):
         reader = self.simulated(dataset)["reader"]
         others = [lm for lm in self.lms_of(experiment) if lm["lm"] != reader]
         return [*others, self.described(reader)]
+
+    # LMs to rank, one for all training seeds, and their baseline models.
+
+    def one_for_seeds(self, experiment: str) -> dict[str, str]:
+        """Return LM → the LM that represents all seeds of the same settings.
+
+        Under `sensitivity` and `steps` combinations are not merged.
+        """
+        entry = self.experiment(experiment)
+        if experiment not in self.grids or grids.is_varied(entry) or grids.has_steps(entry):
+            return {lm: lm for lm in entry["lms"]}
+        return {lm: about["lm"] for lm, about in self.grids[experiment]["lms"].items()}
+
+    def ranked_lms(self, experiment: str) -> list[dict]:
+        """Return the LMs that an experiment ranks, described, one for all seeds."""
+        return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
+
+    def named_lms(self, experiment: str, key: str) -> list[str]:
+        """Return the LMs in `lms` of an experiment's `key`, with all seeds; default all LMs."""
+        named, of = self.experiment(experiment)[key].get("lms"), self.one_for_seeds(experiment)
+        return [lm for lm in of if not named or of[lm] in named]
+
+    def variants(self, experiment: str, key: str | None = None) -> list[dict]:
+        """Return all LMs, or `named_lms`, with the description shared by seeds; `variant` is the LM."""
+        of = self.one_for_seeds(experiment)
+        named = self.named_lms(experiment, key) if key else of
+        return [self.described(of[lm]) | {"variant": lm} for lm in named]
+
+    def ranked_baseline(self, experiment: str) -> str:
+        """Return the LM with which `ranked_lms` are compared."""
+        return self.one_for_seeds(experiment)[self.experiment(experiment)["baseline"]]
+
+    def ranked_cells(self, experiment: str) -> list[dict]:
+        """Return every cell, with lm and label shared by seeds, and `seed` and `variant`."""
+        cells, of = self.named_cells(experiment, "label"), self.one_for_seeds(experiment)
+        if not self.several_seeds(experiment):
+            return cells
+        return [
+            cell
+            | {"lm": of[cell["lm"]], "label": self.described(of[cell["lm"]])["label"]}
+            | {"seed": self.lms[cell["lm"]]["seed"], "variant": cell["lm"]}
+            for cell in cells
+        ]
+
+    def plain_lms(self, experiment: str) -> list[dict]:
+        """Return the LMs in the config of an experiment with several settings or steps."""
+        grid = self.grids[experiment]["lms"]
+        return [self.described(lm) for lm in dict.fromkeys(cell["lm"] for cell in grid.values())]
+
+    def plain_baseline(self, experiment: str) -> str:
+        """Return the baseline in the config of such an experiment."""
+        return self.grids[experiment]["lms"][self.experiment(experiment)["baseline"]]["lm"]
+
+    def several_seeds(self, experiment: str) -> bool:
+        """Return whether an experiment's LMs are means over seeds."""
+        of = self.one_for_seeds(experiment)
+        return len(set(of.values())) < len(of)
+
+    def seeded_cells(self, experiment: str) -> list[dict]:
+        """Return every cell with the seed of its LM, and the LM that represents all seeds."""
+        return [
+            cell
+            | {"seed": self.lms[cell["lm"]]["seed"], "but_for_seed": self.but_for_seed(cell["lm"])}
+            for cell in self.named_cells(experiment)
+        ]
+
+    def base(self, experiment: str, secondary: bool = False) -> str:
+        """Return the kind of baseline model of an experiment: fixed, all, several, or "" for none.
+
+        With `secondary`, that of the designs' second baseline models.
+        """
+        asked = dict.fromkeys(r["design"] for r in self.all_responses(experiment))
+        entries = [self.config["designs"][design] for design in asked]
+        if secondary and all(len(designs.bases(design)) == 1 for design in entries):
+            return ""
+        return bases.of(self._kinds_of_base[design][-1 if secondary else 0] for design in asked)
+
+    def endpoint(self, experiment: str, secondary: bool = False) -> str:
+        """Return the endpoint by which an experiment ranks its LMs; see recency.endpoints.
+
+        Default `crossed`, unless the experiment has a bootstrap given the fits or a design that
+        `crossed` does not cover. For the second baseline (`secondary`) it is conditional, or in-sample if
+        all observations are fitted.
+        """
+        entry = self.experiment(experiment)
+        if secondary and not self.all_fitted(experiment):
+            return endpoints.DEFAULT_ALONE
+        if stated := entry.get("endpoint"):
+            return stated
+        asked = {r["design"] for r in self.all_responses(experiment)}
+        covered = all(self._crossed_by_default[design] for design in asked)
+        if covered and entry.get("bootstrap", endpoints.CROSSED) == endpoints.CROSSED:
+            return endpoints.CROSSED
+        return endpoints.DEFAULT_ALONE
+
+    @cached_property
+    def in_sample(self) -> set[tuple[str, str, str]]:
+        """Responses (design, dataset, measure) of experiments that rank by `in_sample`."""
+        return {
+            (response["design"], response["dataset"], response["measure"])
+            for name, entry in self.config["experiments"].items()
+            if entry.get("endpoint") == endpoints.IN_SAMPLE
+            for response in self.all_responses(name)
+        }
+
+    @cached_property
+    def _crossed_by_default(self) -> dict[str, bool]:
+        """Design → whether the crossed bootstrap covers it, for any data."""
+        every = self.config["designs"]
+        return {
+            name: covered_endpoints.is_crossed_by_default(design) for name, design in every.items()
+        }
+
+    @cached_property
+    def _kinds_of_base(self) -> dict[str, list[str]]:
+        """Design → the kind of each of its baseline models."""
+        return {
+            name: [designs.kind_of_base({**design, "base": base}) for base in designs.bases(design)]
+            for name, design in self.config["designs"].items()
+        }
+
+    def endpoint_caption(self, experiment: str) -> dict[str, str]:
+        """Return baseline model, endpoint and intervals of an experiment's ΔLogLik, for captions."""
+        endpoint = self.endpoint(experiment)
+        given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"
+        crossed = endpoint == endpoints.CROSSED and not given_fits
+        return {
+            "first": bases.NAMED.get(self.base(experiment), ""),
+            "endpoint": endpoints.ENDPOINTS[endpoint].of,
+            "intervals": INTERVALS["crossed" if crossed else "given_fits"],
+        }
+
+    # Data that a study goes without.
+
+    @cached_property
+    def absent(self) -> dict[str, str]:
+        """Missing and left-out datasets of all experiments and searches → reason."""
+        datasets = configuration.datasets_read(self.config, self.config["experiments"])
+        for table in registry.fitted_tables():
+            for name in self.config.get(table, {}):
+                asked = configuration.responses(self.config, name, table)
+                datasets |= {response["dataset"] for response in asked}
+        entries, asked = self.config["datasets"], {}
+        for name in sorted(datasets):
+            needed = dict.fromkeys([name, configuration.owner_of_words(self.config, name)])
+            if unwanted := needed.keys() & set(self.config.get("leave_out", [])):
+                asked[name] = f"{entries[name]['label']} is left out (leave_out: {min(unwanted)})"
+            for file in needed:
+                if missing := configuration.missing_files(entries[file], self.mirrors):
+                    asked.setdefault(name, f"{entries[name]['label']} is not here: {missing[0]}")
+            tagger = self.files.with_words(name).get("tagger")
+            if reason := self.absent_data.get((registry.key_of(TAGGED_BY), tagger)):
+                asked.setdefault(name, reason)
+        return asked
+
+    @cached_property
+    def absent_data(self) -> dict[tuple[str, str], str]:
+        """Missing data of evaluations other than reading times: (key, name) → reason."""
+        return {
+            (key, name): f"{entry['label']} ({kind.table.replace('_', ' ')}) is not here: "
+            f"{missing[0]}"
+            for key, kind in registry.data().items()
+            for name, entry in self.config.get(kind.table, {}).items()
+            if (missing := configuration.missing_data(entry, kind.roles, self.mirrors))
+        }
+
+    @property
+    def not_run(self) -> dict[str, str]:
+        """Skipped datasets → reason."""
+        if not self.dry_run:
+            return self.absent
+        unwanted = set(self.config.get("leave_out", []))
+        owner = partial(configuration.owner_of_words, self.config)
+        return {n: why for n, why in self.absent.items() if unwanted & {n, owner(n)}}
+
+    @property
+    def no_data(self) -> dict[tuple[str, str], str]:
+        """Skipped data other than datasets: (key, name) → reason."""
+        return {} if self.dry_run else self.absent_data
+
+    @cached_property
+    def asked(self) -> set[str]:
+        """Datasets whose words or reading times this run needs."""
+        return configuration.datasets_read(self.config, self.config["run"])
+
+    @cached_property
+    def data_asked(self) -> list[tuple[str, str]]:
+        """Data of this run other than reading times, as (key, name)."""
+        named = [
+            (key, entry)
+            for key in registry.data()
+            for name in self.config["run"]
+            for entry in registry.named(self.experiment(name), key)
+        ]
+        taggers = (self.files.with_words(name).get("tagger") for name in sorted(self.asked))
+        named += [(registry.key_of(TAGGED_BY), treebank) for treebank in taggers if treebank]
+        return list(dict.fromkeys(named))
+
+    def left_out(self) -> list[str]:
+        """Return one line per missing item that this run needs."""
+        reasons = [self.absent_data.get(item) for item in self.data_asked]
+        return [
+            *(f"not run: {self.absent[name]}" for name in sorted(self.absent.keys() & self.asked)),
+            *(f"not run: {reason}" for reason in reasons if reason),
+        ]
+
+    def not_run_rows(self) -> list[dict]:
+        """Return the rows of not_run.csv: dataset, measure, reason."""
+        responses = (r for name in self.config["run"] for r in self.all_responses(name))
+        asked = {(r["dataset"], r["measure"]) for r in responses}
+        return [
+            {"dataset": name, "measure": measure, "reason": self.not_run[name]}
+            for name in self.not_run
+            if name in self.asked
+            for measure, settings in self.config["datasets"][name]["measures"].items()
+            if "of" not in settings or (name, measure) in asked
+        ] + [
+            {"dataset": row["label"], "measure": row["kind"], "reason": row["reason"]}
+            for row in self.for_report()["other_data"]
+            if row["reason"]
+        ]
+
+    def data_here(self, experiment: str, key: str) -> list[str]:
+        """Return the available entries that an experiment names under an evaluation's key."""
+        named = registry.named(self.experiment(experiment), key)
+        return [name for name in named if (key, name) not in self.no_data]
+
+    # Findings of the linter.
+
+    def declare(self) -> None:
+        """Keep the config as declared for the rules, and remove what no result depends on.
+
+        These are repeated LMs, and `accept` of designs, which are parameters of jobs.
+        """
+        config = self.config
+        self._declared = {**config, "lms": dict(config["lms"]), "designs": config["designs"]}
+        self._declared["experiments"] = {n: dict(e) for n, e in config["experiments"].items()}
+        for entry in config["experiments"].values():
+            entry["lms"] = list(dict.fromkeys(entry["lms"]))
+        config["designs"] = {
+            name: {key: value for key, value in design.items() if key != "accept"}
+            for name, design in config["designs"].items()
+        }
+
+    @property
+    def listed_doubts(self) -> dict[str, list]:
+        """The findings for summary and report; see recency.evaluations.report.doubts."""
+        doubts = self.doubts_of(self.config["run"])
+        accepted = lint.lines(doubts, accepted=True)
+        return {
+            "warnings": lint.lines(doubts),
+            "accepted": accepted,
+            "noted": lint.noted(self._declared),
+        }
+
+    def doubts_of(self, experiments: Iterable[str]) -> list[lint.Doubt]:
+        """Return the findings on some experiments."""
+        return lint.check(lint.Plan(self._declared, experiments, self.root))

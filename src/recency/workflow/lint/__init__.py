@@ -262,39 +262,6 @@ def _line(same: list[Doubt], accepted: bool) -> str:
     return f"{where}: {first.finding.problem}{way_out} [{first.rule}]"
 
 
-class Linted:
-    """The findings on a study's experiments (part of Study)."""
-
-    config: dict
-    root: Path
-
-    def declare(self) -> None:
-        """Keep the config as declared for the rules, and remove what no result depends on.
-
-        These are repeated LMs, and `accept` of designs, which are parameters of jobs.
-        """
-        config = self.config
-        self._declared = {**config, "lms": dict(config["lms"]), "designs": config["designs"]}
-        self._declared["experiments"] = {n: dict(e) for n, e in config["experiments"].items()}
-        for entry in config["experiments"].values():
-            entry["lms"] = list(dict.fromkeys(entry["lms"]))
-        config["designs"] = {
-            name: {key: value for key, value in design.items() if key != "accept"}
-            for name, design in config["designs"].items()
-        }
-
-    @property
-    def listed_doubts(self) -> dict[str, list]:
-        """The findings for summary and report; see recency.evaluations.report.doubts."""
-        doubts = self.doubts_of(self.config["run"])
-        accepted = lines(doubts, accepted=True)
-        return {"warnings": lines(doubts), "accepted": accepted, "noted": noted(self._declared)}
-
-    def doubts_of(self, experiments: Iterable[str]) -> list[Doubt]:
-        """Return the findings on some experiments."""
-        return check(Plan(self._declared, experiments, self.root))
-
-
 #: Keys that do not affect any value.
 ABOUT = {"label", "licence", "cite", "accept", "note", "words", "language", "memory"}
 #: Keys of a recipe that do not affect the comparison of two trainings.
