@@ -10,13 +10,13 @@ import json
 import sys
 from pathlib import Path
 
-from recency.workflow import batches, cost_model, costs, listing, snakemake_patches
+from recency.workflow import batches, cost_model, costs, snakemake_patches
 
 
 def jobs(configfiles: list[str]) -> list[dict]:
     """Return a row for each job of a rule with a script; the longest first."""
     rows = []
-    with listing.opened(Path(), configfiles, []) as workflow:
+    with costs.opened(Path(), configfiles, []) as workflow:
         study = workflow.globals["study"]
         snakemake_patches.build_dag(workflow, costs.listed(study.config, False))
         model = cost_model.Model(study)

@@ -211,10 +211,10 @@ def of_lint():
 
 def of_rule():
     """Return the files whose fingerprints the evaluation's own rule has, and how its jobs count."""
-    from recency.workflow import cost_model, listing
+    from recency.workflow import cost_model, costs
 
     configs = ["config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml"]
-    with listing.opened(Path.cwd(), configs, []) as workflow:
+    with costs.opened(Path.cwd(), configs, []) as workflow:
         params = [str(value) for value in workflow.get_rule("lengths").params]
     cost = cost_model.of_rule("lengths")
     return [[value.split()[0] for value in params], [cost.kind, cost.core]]

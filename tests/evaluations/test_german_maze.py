@@ -14,7 +14,7 @@ from recency.evaluations.maze import choices, table_contrasts
 from recency.evaluations.maze.spec import EVALUATION
 from recency.reading.parsers import table as parser
 from recency.scoring.foils import COLUMN
-from recency.workflow import listing
+from recency.workflow import costs
 from recency.workflow.study import Study
 
 ITEMS, CONDITIONS = 12, ("predpre", "predpost", "nonpre", "nonpost")
@@ -136,4 +136,4 @@ def test_without_the_items_it_is_said_not_to_be_run(config):
     assert not EVALUATION.applies(study, "german_maze")
     (line,) = study.left_out()
     assert "not run: German maze is not here" in line and "docs/thesis_measures.md" in line
-    assert listing._absent(study, "german_maze") == " (without German maze: missing)"
+    assert costs._absent(study, "german_maze") == " (without German maze: missing)"

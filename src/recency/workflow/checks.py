@@ -34,7 +34,6 @@ from recency.workflow import (
     network_checks,
     schema_checks,
     strict_yaml,
-    value_checks,
 )
 
 LONGEST = 295  # maximum characters per line
@@ -50,7 +49,7 @@ def check(config: dict, schema: Path) -> None:
         # Snakemake reads `--config key=false` as text; only False is a boolean.
         if value.get("type") == "boolean" and config.get(key) in ("true", "false"):
             config[key] = config[key] == "true"
-    look_up = value_checks.Lookup(config, schema, root)
+    look_up = schema_checks.Lookup(config, schema, root)
     faults = schema_checks.problems(config, schema, look_up=look_up)
     faults = (faults and _of_files(root, schema)) or faults  # prefer errors that name the file
     if faults := faults or _problems(config, root):

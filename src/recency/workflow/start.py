@@ -34,7 +34,6 @@ from recency.workflow import (
     cost_model,
     costs,
     lint,
-    listing,
     loading,
     machine,
     plan_checks,
@@ -170,7 +169,7 @@ def complete_rules(study: Study, workflow, root: str) -> None:
 
     code.track(rules, chosen, memory=Path(".snakemake", "recency-code.json"))
     cost_model.Model(study).request(rules, workflow)
-    listing.track(rules)
+    costs.track(rules)
     snakemake_patches.record_finished_jobs_only()
     results_folder.require_owner(study, workflow)
     keep_handlers(study, workflow)
@@ -321,13 +320,13 @@ def end(study: Study, workflow) -> None:
 def say_where(study: Study) -> None:
     """Log the location of the results in one line, and write the table of timings."""
     results = study.resolve("<results>")
-    listing.write(results, study.resolve("<benchmarks>"))
+    costs.write(results, study.resolve("<benchmarks>"))
     descriptions = {
         "report.html": "open it in a browser",
         "summary.txt": "summary of the results",
         "experiments": "figures and tables",
         "exports": "for others",
-        listing.FILE: "time by kind of job",
+        costs.FILE: "time by kind of job",
     }
     there = [
         f"{name} ({what})" for name, what in descriptions.items() if Path(results, name).exists()
