@@ -12,15 +12,10 @@ include: source
 
 
 from recency.evaluations import registry
-from recency.workflow import (
-    batches,
-    exports,
-    lm_checks,
-    products,
-    regressions,
-    start,
-)
-from recency.workflow.batches import any_of
+from recency.workflow.plan import batches, exports, products, regressions
+from recency.workflow.config import lm_checks
+from recency.workflow.engine import start
+from recency.workflow.plan.batches import any_of
 
 
 configfile: "config.yaml"

@@ -106,7 +106,7 @@ def reading_cost(device: str) -> float:
     from surprisal import network_of, texts_of, tokenizer_of
 
     from recency.scoring.surprisal import score_words
-    from recency.workflow.workloads import TOKENS_PER_WORD
+    from recency.workflow.plan.workloads import TOKENS_PER_WORD
 
     texts, length = (2, 200) if device == "cpu" else (50, 1000)
     network, (tokenizer, words) = network_of("small"), tokenizer_of(50_257)
@@ -128,7 +128,7 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
     from recency.evaluations.glue.seed_state import SeedState
     from recency.networks.stopping import Stop
     from recency.scoring.surprisal import load
-    from recency.workflow.workloads import EXAMPLE
+    from recency.workflow.plan.workloads import EXAMPLE
 
     many, shape = (8, {}) if device == "cpu" else (2048, {"width": 768, "heads": 12, "layers": 12})
     opened = load(

@@ -43,8 +43,9 @@ sys.path.insert(0, str(ROOT / "src"))
 from recency import config as configuration
 from recency import files
 from recency.reading.observations import partition
-from recency.workflow import batches, loading
-from recency.workflow.study import Study
+from recency.workflow.config import loading
+from recency.workflow.plan import batches
+from recency.workflow.plan.study import Study
 
 PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "studies", "config.yaml")
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")

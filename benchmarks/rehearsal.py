@@ -36,7 +36,7 @@ from result import keep, processor
 
 from hub_server import serving
 from project import copy_project, environment, load
-from recency.workflow import cost_model
+from recency.workflow.plan import cost_model
 
 STUDIES = {
     "paper": ["all", "clark2025"],

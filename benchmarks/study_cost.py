@@ -26,7 +26,7 @@ from result import keep, processor
 
 from recency import surprisal
 from recency.networks import architectures
-from recency.workflow import loading
+from recency.workflow.config import loading
 from regression import plain, say
 
 TARGETS = {"startup_share_of_wall": 0.15}

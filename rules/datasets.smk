@@ -131,7 +131,7 @@ rule not_run:
     conda:
         "../envs/plot.yaml"
     params:
-        main="workflow.not_run",
+        main="evaluations.not_run",
         datasets=study.not_run_rows(),
     script:
         "../workflow/scripts/run.py"

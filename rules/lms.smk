@@ -2,7 +2,7 @@
 # are LMs as well.
 
 from recency.networks.hub import SUFFIX
-from recency.workflow.files import HUB
+from recency.workflow.plan.files import HUB
 
 
 # A checkpoint of the Hub: the list of its files, which are next to it, is the input of jobs.
@@ -116,7 +116,7 @@ for batch in batches.datasets(study):
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]
         params:
-            main="workflow.scored",
+            main="scoring.scored",
             **batches.scoring(study),
             datasets=list(batch.members),
             accept=batches.accepted(study, batch),

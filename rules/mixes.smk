@@ -94,7 +94,7 @@ rule corpus_surprisal:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        main="workflow.scored",
+        main="scoring.scored",
         **batches.scoring(study),
         datasets=lambda wildcards: [wildcards.corpus],
     script:

@@ -18,7 +18,7 @@ rule estimate_ngrams:
     conda:
         "../envs/kenlm.yaml"
     params:
-        main="workflow.estimated",
+        main="scoring.estimated",
         memory=lambda wildcards: config["unigrams"][wildcards.unigram].get("memory", "1G"),
         order=lambda wildcards: config["unigrams"][wildcards.unigram].get("order", 1),
     script:
@@ -88,7 +88,7 @@ rule estimate_ngram_lm:
     conda:
         "../envs/kenlm.yaml"
     params:
-        main="workflow.estimated",
+        main="scoring.estimated",
         **study.ngram_parameters("order", "memory", "prune", "text_rule", "distance"),
     script:
         "../workflow/scripts/run.py"

@@ -33,7 +33,7 @@ for batch in batches.responses(study):
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
         params:
-            main="workflow.fits",
+            main="regression.fits",
             lm="{lm}",
             model="{model}",
             responses=lambda wildcards, batch=batch: regressions.settings_of(
@@ -68,7 +68,7 @@ rule nested_regression:
     conda:
         "../envs/stats.yaml"
     params:
-        main="workflow.fits",
+        main="regression.fits",
         lm="{lm}",
         second_lm="{other}",
         model="full",

@@ -10,7 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from recency.workflow import batches, cost_model, costs, snakemake_patches
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.plan import batches, cost_model, costs
 
 
 def jobs(configfiles: list[str]) -> list[dict]:

@@ -188,7 +188,7 @@ def of_evaluation():
 
 def of_config():
     """Check the config; return a dataset's label and the endpoints that the schema knows."""
-    from recency.workflow import checks, loading
+    from recency.workflow.config import checks, loading
 
     config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
     checks.check(config, Path("config.schema.yaml"))
@@ -197,7 +197,8 @@ def of_config():
 
 def of_lint():
     """Return the warnings of the rule, and of a config that accepts it at the top level."""
-    from recency.workflow import checks, lint, loading
+    from recency.workflow import lint
+    from recency.workflow.config import checks, loading
 
     config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
     shown = []
@@ -211,7 +212,7 @@ def of_lint():
 
 def of_rule():
     """Return the files whose fingerprints the evaluation's own rule has, and how its jobs count."""
-    from recency.workflow import cost_model, costs
+    from recency.workflow.plan import cost_model, costs
 
     configs = ["config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml"]
     with costs.opened(Path.cwd(), configs, []) as workflow:

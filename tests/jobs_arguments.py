@@ -12,7 +12,8 @@ from pathlib import Path
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from recency.workflow import code, snakemake_patches
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.plan import code
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 

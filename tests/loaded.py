@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 from project import ROOT
 from recency.evaluations import registry
-from recency.workflow import batches, code, products
-from recency.workflow.study import Study
+from recency.workflow.plan import batches, code, products
+from recency.workflow.plan.study import Study
 
 
 def scripts():
@@ -41,7 +41,7 @@ def study_of(config):
 
 
 def closure(study, rule, wildcards):
-    """Return module → fingerprint of what recency.workflow.code finds that a job depends on."""
+    """Return module → fingerprint of what recency.workflow.plan.code finds that a job depends on."""
     chosen = products.chosen(study, rule, SimpleNamespace(**wildcards))
     return code.fingerprints(scripts()[batches.kind_of(rule)], chosen)
 

@@ -183,7 +183,7 @@ def planned(output):
 
 def merged(base, over):
     """Lay one config over another, in place, as an overlay that is read after the corpus files."""
-    from recency.workflow import loading
+    from recency.workflow.config import loading
 
     return loading.merge(base, copy.deepcopy(over))
 
@@ -194,7 +194,7 @@ def assert_is_refused(overlay, reason, *names):
     import yaml
 
     from recency.errors import InputError
-    from recency.workflow import checks
+    from recency.workflow.config import checks
 
     with pytest.raises(InputError) as error:
         checks.check(merged(load(*names), yaml.safe_load(overlay)), SCHEMA)
@@ -210,6 +210,6 @@ def load(*names):
 
 @functools.cache
 def _loaded(*names):
-    from recency.workflow import loading
+    from recency.workflow.config import loading
 
     return loading.load(ROOT, *names)

@@ -42,7 +42,7 @@ def main(folders: list[Path]) -> dict:
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages" / "crosslmm" / "src")]
     from recency.reading import declared_columns, parsers
     from recency.reading.contracts import check_responses, check_words
-    from recency.workflow import loading
+    from recency.workflow.config import loading
 
     found, characters, config = {}, {}, loading.load(ROOT)
     for name, entry in config["datasets"].items():

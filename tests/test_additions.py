@@ -14,7 +14,7 @@ import computed_additions
 from project import ROOT, TINY, copy_project, plan, planned, sources
 from recency import endpoints, plugins
 from recency.scoring import measures
-from recency.workflow import code
+from recency.workflow.plan import code
 
 pytestmark = pytest.mark.merge
 

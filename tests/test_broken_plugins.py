@@ -9,7 +9,8 @@ from recency import plugins
 from recency.command.main import main
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, code
+from recency.workflow.config import checks
+from recency.workflow.plan import code
 
 GOOD = '"""A form."""\nPARAMETERS = {}\n'
 SPEC = "from recency.evaluations.registry import Evaluation\nEVALUATION = Evaluation()\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from recency import plugins
-from recency.workflow import code
+from recency.workflow.plan import code
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted([*ROOT.glob("src/recency/**/*.py"), *ROOT.glob("packages/*/src/**/*.py")])

@@ -15,8 +15,8 @@ import yaml
 from project import load, merged
 from recency import config as configuration
 from recency.command.main import main
-from recency.workflow import checks as config_checks
-from recency.workflow import loading
+from recency.workflow.config import checks as config_checks
+from recency.workflow.config import loading
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 ADDITIONS = (Path(__file__).resolve().parents[1] / "docs" / "additions.md").read_text()

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from project import ROOT, environment, load, merged
-from recency.workflow import checks as config_checks
+from recency.workflow.config import checks as config_checks
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -3,7 +3,7 @@
 Each kind is a package of this project with one module per name. Other installed packages can provide
 more by entry points of the kind's group; one that cannot be read is set aside with the reason, and
 refused where a config names it. Only `load` imports modules by a dynamic name, so that
-recency.workflow.code can determine the code dependencies of a rule.
+recency.workflow.plan.code can determine the code dependencies of a rule.
 """
 
 import ast

@@ -16,7 +16,7 @@ from recency.command.main import main
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
 from recency.reading.parsers import natural_stories
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 
 def means():

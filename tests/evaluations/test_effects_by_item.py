@@ -26,7 +26,7 @@ from recency.evaluations.effects_by_item import (
     table_predicted,
 )
 from recency.regression import fit as regression
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 ITEMS, READERS, BITS, SPILLED, FACTOR = 20, 60, 6.0, 3.0, 4.0
 FILLERS = DESIGN | {

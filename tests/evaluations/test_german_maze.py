@@ -14,8 +14,8 @@ from recency.evaluations.maze import choices, table_contrasts
 from recency.evaluations.maze.spec import EVALUATION
 from recency.reading.parsers import table as parser
 from recency.scoring.foils import COLUMN
-from recency.workflow import costs
-from recency.workflow.study import Study
+from recency.workflow.plan import costs
+from recency.workflow.plan.study import Study
 
 ITEMS, CONDITIONS = 12, ("predpre", "predpost", "nonpre", "nonpost")
 #: Bits by condition and region that have all 19 properties: no other order of the two chains does.

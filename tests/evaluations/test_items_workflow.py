@@ -12,7 +12,7 @@ from item_tables import CONDITIONS, cells, means, rating, trials
 from project import ROOT, copy_project, snakemake
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 pytestmark = pytest.mark.merge
 

@@ -18,7 +18,7 @@ from recency.networks import architectures
 from recency.reading.contracts import word_table
 from recency.scoring import foils, ngram_surprisal
 from recency.scoring.surprisal import Model, score_words
-from recency.workflow import checks
+from recency.workflow.config import checks
 from small_networks import MIX, TINY, byte_tokenizer
 
 SENTENCES = ["the dog sat", "the dog ran away", "a cat sat"]

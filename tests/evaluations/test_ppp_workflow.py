@@ -9,7 +9,7 @@ import yaml
 
 from crosslmm import lme4
 from project import ROOT, SCHEMA, copy_project, load, merged, snakemake
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 pytestmark = pytest.mark.merge
 

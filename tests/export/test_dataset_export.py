@@ -15,8 +15,8 @@ from recency.export.column_names import short_names
 from recency.reading import observations
 from recency.regression import fitted
 from recency.regression.predictors import Rows
-from recency.workflow import exports
-from recency.workflow.study import Study
+from recency.workflow.plan import exports
+from recency.workflow.plan.study import Study
 
 RESULTS = "results/tiny/cores"
 DESIGN = {"engine": "cross_products", "response": "raw", "surprisal": "plain"}

@@ -12,7 +12,7 @@ from rocrate.rocrate import ROCrate
 from project import ROOT
 from recency import lineage
 from recency.export import ro_crate
-from recency.workflow import results_folder
+from recency.workflow.engine import results_folder
 
 
 def test_a_crate_has_the_run(tmp_path, monkeypatch):

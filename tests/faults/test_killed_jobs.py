@@ -13,7 +13,7 @@ import faulty
 import job_server
 from loaded import logs
 from project import ROOT, TINY, command, copy_project, environment, plan, planned
-from recency.workflow import start
+from recency.workflow.engine import start
 
 pytestmark = pytest.mark.long
 

@@ -14,7 +14,7 @@ from recency.reading import checks, parsers
 from recency.reading.contracts import check_responses, check_words, response_column
 from recency.reading.formats import anything
 from recency.scoring import surprisal_table
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ import pytest
 
 import faulty
 from recency.networks import train
-from recency.workflow import start
+from recency.workflow.engine import start
 from training_job import RECIPE
 
 #: Few steps, each with a state, two checkpoints and held-out text: all phases, in a moment.

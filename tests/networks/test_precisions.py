@@ -21,8 +21,9 @@ from recency.files import sha256
 from recency.networks import footprint, precisions
 from recency.scoring import results, surprisal
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import checks, plan_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan import plan_checks
+from recency.workflow.plan.study import Study
 from small_networks import TEXTS
 
 BIAS = {"form": "linear", "slopes": "mix"}

@@ -8,7 +8,7 @@ from project import ROOT
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.contracts import check_responses
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 DATA = ROOT.parent / "shared" / "data"
 ENTRIES = loading.entries_of(loading.corpus_files(ROOT))["datasets"]

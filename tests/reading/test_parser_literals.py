@@ -10,7 +10,7 @@ from recency.config import PARSERS, READERS, parsers
 from recency.reading import declared_columns, filters, observations
 from recency.reading import parsers as loaded
 from recency.reading.formats import zuco_results
-from recency.workflow import schema_checks
+from recency.workflow.config import schema_checks
 
 KINDS = {filters.NUMBER, filters.TEXT, filters.FLAG, filters.ANY}
 

@@ -10,8 +10,8 @@ from project import ROOT, SCHEMA, load
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.reading.predictor_tables import attach
-from recency.workflow import checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan.study import Study
 
 TEXT = "The old mill stood by the river . Nobody had ever been inside the mill since the flood came"
 SPLIT = TEXT.replace(" .", ".").split()

@@ -24,7 +24,7 @@ from public_corpora import (
 from recency.errors import InputError
 from recency.reading import gate, parsers
 from recency.reading.contracts import check_responses, check_words
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 ROOT = Path(__file__).resolve().parents[2]
 

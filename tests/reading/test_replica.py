@@ -13,8 +13,8 @@ from project import assert_is_refused
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import surprisal_table
-from recency.workflow import loading
-from recency.workflow.study import Study
+from recency.workflow.config import loading
+from recency.workflow.plan.study import Study
 
 WORD_SCHEMA = pa.schema(
     [

@@ -7,7 +7,8 @@ from loaded import study_of
 from project import ROOT
 from recency import overrides
 from recency.errors import InputError
-from recency.workflow import batches, checks, loading, products, strict_yaml
+from recency.workflow.config import checks, loading, strict_yaml
+from recency.workflow.plan import batches, products
 
 LINE = (
     "Corpus 'Natural Stories': times may follow a neighbouring word's length (accepted: shifted)."

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from project import ROOT, TINY, copy_project, environment, plan
-from recency.workflow import batches, cost_model, machine
-from recency.workflow.faults import ConfigError
+from recency.workflow.engine import machine
+from recency.workflow.engine.faults import ConfigError
+from recency.workflow.plan import batches, cost_model
 
 
 @pytest.fixture(scope="module")

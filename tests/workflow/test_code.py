@@ -6,7 +6,7 @@ import pytest
 
 from loaded import closure, recorded, scripts, study_of, untracked
 from project import ROOT, TINY, load, plan, planned
-from recency.workflow import batches, code
+from recency.workflow.plan import batches, code
 
 pytestmark = pytest.mark.apart
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import yaml
 
 from project import TINY, load, merged
-from recency.workflow import regressions
-from recency.workflow.study import Study
+from recency.workflow.plan import regressions
+from recency.workflow.plan.study import Study
 
 CHANGES = """
 run: [asked]

@@ -5,7 +5,7 @@ import yaml
 
 import mutated_configs
 from project import ROOT, load
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 pytestmark = pytest.mark.merge
 

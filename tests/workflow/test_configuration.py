@@ -13,7 +13,7 @@ from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.figures import encoding
-from recency.workflow import checks as config_checks
+from recency.workflow.config import checks as config_checks
 
 STUDIES = [
     (),
@@ -352,7 +352,7 @@ sys.path.insert(0, {str(tmp_path)!r})
 {imported[0]}
 from pathlib import Path
 from recency.workflow import checks, loading
-from recency.workflow.study import Study
+from recency.workflow.plan.study import Study
 root = Path({str(ROOT)!r})
 config = loading.load(root, "config.demo.yaml")
 checks.check(config, root / "config.schema.yaml")

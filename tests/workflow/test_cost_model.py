@@ -15,7 +15,7 @@ from jobs_arguments import called
 from loaded import scripts, study_of
 from project import ROOT, SOURCES, TINY, copy_project, environment, load, plan, snakemake
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import batches, cost_model
+from recency.workflow.plan import batches, cost_model
 
 #: Rules whose functions take an LM, but run no network on a GPU: n-grams, and an export's self-test.
 NO_NETWORK = {"ngram_rank_metrics", "export"}

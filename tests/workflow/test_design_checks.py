@@ -5,7 +5,7 @@ import yaml
 
 from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.workflow import checks, dataset_checks
+from recency.workflow.config import checks, dataset_checks
 
 START = "time_ms ~ length + surprisal + previous_surprisal"
 REST = "(1 | subject) + (1 | sentence)"

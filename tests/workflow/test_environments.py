@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from recency.evaluations import registry
-from recency.workflow import code
+from recency.workflow.plan import code
 
 pytestmark = pytest.mark.merge
 

@@ -15,8 +15,8 @@ from recency.errors import InputError
 from recency.evaluations.reading_times import table_seeds
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.evaluations.training import spec as training
-from recency.workflow import checks as config_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks as config_checks
+from recency.workflow.plan.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = """

@@ -5,8 +5,8 @@ import yaml
 
 from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.workflow import checks, lm_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks, lm_checks
+from recency.workflow.plan.study import Study
 
 OPEN = ("config.open.yaml",)
 REFUSED = {

@@ -11,8 +11,8 @@ import pytest
 import faulty
 from project import TINY, snakemake
 from recency.errors import InputError
-from recency.workflow import start
-from recency.workflow.job import logged, refused
+from recency.workflow.engine import start
+from recency.workflow.engine.job import logged, refused
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from recency import stored_parts
 from recency.errors import InputError
+from recency.regression import fits
+from recency.scoring import scored
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import fits, scored, stored_parts
 
 
 @pytest.fixture

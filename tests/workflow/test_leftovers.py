@@ -9,7 +9,7 @@ import pytest
 
 from project import TINY, snakemake
 from recency.files import atomic
-from recency.workflow import start
+from recency.workflow.engine import start
 
 
 def ended() -> int:

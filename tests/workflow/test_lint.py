@@ -21,7 +21,9 @@ from loaded import study_of
 from project import ROOT, SCHEMA, SOURCES, assert_is_refused, load, merged, plan_once
 from recency.evaluations.reading_times.delta_loglik import compare
 from recency.evaluations.report import doubts
-from recency.workflow import checks, costs, lint, products
+from recency.workflow import lint
+from recency.workflow.config import checks
+from recency.workflow.plan import costs, products
 
 EVERY = [(DEMO, *case) for case in DOUBTFUL] + [(OPEN, *case) for case in DOUBTFUL_OPEN]
 EVERY += [((), *case) for case in DOUBTFUL_PAPER]

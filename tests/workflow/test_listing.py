@@ -13,8 +13,9 @@ import yaml
 
 from loaded import study_of
 from project import ROOT, TINY, copy_project, environment, load, plan, planned, sources
+from recency import stored_parts
 from recency.errors import InputError
-from recency.workflow import cost_model, costs, stored_parts
+from recency.workflow.plan import cost_model, costs
 
 pytestmark = pytest.mark.xdist_group("listing")
 

@@ -11,7 +11,7 @@ from snakemake.utils import update_config
 
 from project import ROOT, copy_project, load, plan
 from recency.errors import InputError
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 CORPUS = """
 datasets:

@@ -4,8 +4,8 @@ import pytest
 
 from project import SCHEMA, assert_is_refused, load, merged
 from recency import config as configuration
-from recency.workflow import checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan.study import Study
 
 L = "lms: {Lossy: {weights: Pythia, lossy: "
 R = "recipes: {cores: {lossy: "

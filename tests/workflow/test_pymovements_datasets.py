@@ -8,7 +8,7 @@ import yaml
 
 from project import ROOT, SCHEMA
 from recency.errors import InputError
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 DEFINITIONS = {
     "measures.yaml": """

@@ -13,7 +13,7 @@ import pytest
 import snakemake_logger_plugin_recency as plugin
 from project import SOURCES, snakemake
 from recency import progress
-from recency.workflow import run_status
+from recency.workflow.engine import run_status
 from snakemake_logger_plugin_recency.terminal import Terminal
 
 JOBS = {1: ("training", 600.0), 2: ("surprisal", 20.0), 3: ("surprisal", 20.0), 4: ("other", 10.0)}

@@ -9,7 +9,7 @@ from project import SCHEMA
 from recency import plugins
 from recency.evaluations import registry
 from recency.simulation.readers import SKIPPING, TERMS, Readers
-from recency.workflow import schema_checks
+from recency.workflow.config import schema_checks
 
 CORE = registry.complete_schema(yaml.safe_load(SCHEMA.read_text()))
 

@@ -11,7 +11,7 @@ import pytest
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
 from project import ROOT, SOURCES
-from recency.workflow.job import arguments
+from recency.workflow.engine.job import arguments
 
 
 def job(inputs=None, outputs=None, params=None, wildcards=None, unnamed=()):

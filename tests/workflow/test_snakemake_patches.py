@@ -21,8 +21,8 @@ from project import (
     snakemake,
     sources,
 )
-from recency.workflow import snakemake_patches
-from recency.workflow.faults import ConfigError
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.engine.faults import ConfigError
 
 SNAKEFILE = """
 import os

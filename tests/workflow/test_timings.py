@@ -4,7 +4,7 @@ from pathlib import Path
 
 from project import ROOT
 from recency.evaluations.report import page
-from recency.workflow import costs
+from recency.workflow.plan import costs
 
 HEAD = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n"
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from project import TINY, load
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 FILE = {"file": {"url": "https://x/a.txt", "sha256": "0" * 64}, "reader": "plain"}
 

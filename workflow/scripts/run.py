@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from recency.workflow.job import run
+from recency.workflow.engine.job import run
 
 if __name__ == "__main__":
     run(import_module(f"recency.{snakemake.params.main}").main, snakemake)

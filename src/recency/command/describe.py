@@ -13,7 +13,7 @@ from recency.reading.own import begin, item_entry, language, profile, surprisal_
 from recency.reading.own.begin import Described, Entry
 from recency.reading.own.surprisal_columns import Scores
 from recency.scoring import surprisal_table
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 
 def run(file: str, words: str | None, out: str | None) -> None:

@@ -127,7 +127,7 @@ def targets(
 
     Costs are omitted if Snakemake is not installed.
     """
-    from recency.workflow import costs
+    from recency.workflow.plan import costs
 
     if importlib.util.find_spec("snakemake") is None:
         return costs.plain_lines(_study(configfile))
@@ -138,7 +138,7 @@ def targets(
 
 def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
     """Return the timings of a study by kind of job."""
-    from recency.workflow import costs
+    from recency.workflow.plan import costs
 
     root, named = _checkout(configfile)
     return costs.of_study(root, named, config)
@@ -146,7 +146,7 @@ def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[
 
 def results(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
     """Return the folder of results of a study; of all studies of the checkout if none is named."""
-    from recency.workflow import costs
+    from recency.workflow.plan import costs
 
     root, named = _checkout(configfile)
     if not configfile and not config:
@@ -204,7 +204,7 @@ def _model(config: dict, name: str) -> str:
 
 def _study(overlays: Sequence[str]) -> dict:
     """Return the checked config of the checkout that contains the working directory, with overlays."""
-    from recency.workflow import checks, loading
+    from recency.workflow.config import checks, loading
 
     root, named = _checkout(overlays)
     config = loading.load(root, *named)

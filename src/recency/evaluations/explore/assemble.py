@@ -74,7 +74,7 @@ def main(
     fits
         For each response and LM, in the order of `cells`.
     files
-        `<role>_<number>`: inputs of each response's baseline model (recency.workflow.regressions).
+        `<role>_<number>`: inputs of each response's baseline model (recency.workflow.plan.regressions).
     words, unigrams
         Contract 1 and the unigram's contract 3 of each dataset; `unigrams` is empty if no design
         uses frequency.

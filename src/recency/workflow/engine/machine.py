@@ -20,7 +20,7 @@ from snakemake.logging import logger
 
 from recency import devices
 from recency.errors import InputError
-from recency.workflow.faults import ConfigError
+from recency.workflow.engine.faults import ConfigError
 
 GIGABYTE = 1e9
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recency.networks import states
-from recency.workflow.job import code_of
+from recency.workflow.engine.job import code_of
 
 TRAINING = "train"
 #: Name of the files of passages (recency.passages).
 PASSAGES = "passages.npz"
-#: Module and fingerprint as written by recency.workflow.code.
+#: Module and fingerprint as written by recency.workflow.plan.code.
 LINE = re.compile(r"\S+ [0-9a-f]{12}")
 #: Options that are given once, and that suggested commands omit.
 ASKED = ("retrain", "resume", "adopt")

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from recency import stored_parts
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import stored_parts
-from recency.workflow.stored_parts import Part
+from recency.stored_parts import Part
 
 
 def main(

@@ -2,7 +2,7 @@
 
 In addition to invalid YAML, it refuses duplicate keys (YAML drops the first silently), keys that are not
 text, .nan and .inf, recursive or exploding aliases, and Snakemake's `__use_yte__`, which runs code.
-`python -m recency.workflow.strict_yaml FILE…` checks files before Snakemake reads them.
+`python -m recency.workflow.config.strict_yaml FILE…` checks files before Snakemake reads them.
 """
 
 import math

@@ -28,14 +28,16 @@ from pathlib import Path
 from statistics import mean
 
 from recency import config as configuration
+from recency import stored_parts
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.evaluations.registry import products
 from recency.files import atomic
 from recency.names import near
 from recency.networks import hub
-from recency.workflow import batches, code, cost_model, snakemake_patches, stored_parts
-from recency.workflow.cost_model import Time
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.plan import batches, code, cost_model
+from recency.workflow.plan.cost_model import Time
 
 
 @dataclass(frozen=True)

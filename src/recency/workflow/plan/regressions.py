@@ -20,8 +20,8 @@ from recency.evaluations import registry
 from recency.evaluations.explore import spec
 from recency.regression import designs
 from recency.regression import predictor_names as names
-from recency.workflow import batches
-from recency.workflow.study import Study
+from recency.workflow.plan import batches
+from recency.workflow.plan.study import Study
 
 
 def observations_file(response: Mapping, name: str) -> str:

@@ -10,7 +10,7 @@ import re
 from snakemake import __version__
 
 from recency import lineage
-from recency.workflow.faults import ConfigError
+from recency.workflow.engine.faults import ConfigError
 
 #: Supported versions: from the first, below the second.
 VERSIONS = ("9.20", "10")

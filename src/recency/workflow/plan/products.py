@@ -17,8 +17,8 @@ from recency.evaluations import registry
 from recency.evaluations.explore import spec
 from recency.evaluations.registry import Product
 from recency.evaluations.report import prose
-from recency.workflow import regressions
-from recency.workflow.study import Study
+from recency.workflow.plan import regressions
+from recency.workflow.plan.study import Study
 
 #: The parameters of the summary's rule.
 SUMMARY = ("study", "experiments", "sections", "files", "notes", "doubts")
@@ -331,7 +331,7 @@ def accepted_checks(study: Study, experiments: Iterable[str]) -> list[str]:
 
 
 def chosen(study: Study, rule: str, wildcards) -> dict[str, list[str]]:
-    """Return the modules that a rule's job selects by name; see recency.workflow.code."""
+    """Return the modules that a rule's job selects by name; see recency.workflow.plan.code."""
     modules = [product.module for product in registry.products() if product.rule == rule]
     if rule in ("summary", "report_page"):
         modules = [section["module"] for section in summaries(study)]

@@ -27,7 +27,7 @@ from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
 from recency.reading.formats import replica
-from recency.workflow import strict_yaml
+from recency.workflow.config import strict_yaml
 
 FOLDER = Path("data", "corpora")
 

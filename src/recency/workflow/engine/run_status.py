@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from recency.workflow import batches, costs
+from recency.workflow.plan import batches, costs
 
 #: Lines of a log that are read.
 LINES = 3

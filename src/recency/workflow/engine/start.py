@@ -28,27 +28,20 @@ from recency import plugins
 from recency.errors import InputError, with_page
 from recency.evaluations import registry
 from recency.networks import hub
-from recency.workflow import (
-    checks,
-    code,
-    cost_model,
-    costs,
-    lint,
-    loading,
+from recency.workflow import lint
+from recency.workflow.config import checks, loading, strict_yaml
+from recency.workflow.engine import (
     machine,
-    plan_checks,
-    products,
-    regressions,
     results_folder,
     run_status,
     snakemake_patches,
-    strict_yaml,
     training_guard,
 )
-from recency.workflow.batches import any_of
-from recency.workflow.faults import ConfigError
-from recency.workflow.files import HUB
-from recency.workflow.study import Study
+from recency.workflow.engine.faults import ConfigError
+from recency.workflow.plan import code, cost_model, costs, plan_checks, products, regressions
+from recency.workflow.plan.batches import any_of
+from recency.workflow.plan.files import HUB
+from recency.workflow.plan.study import Study
 
 
 def is_module(workflow) -> bool:

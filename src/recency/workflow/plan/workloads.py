@@ -14,7 +14,7 @@ from pathlib import Path
 from snakemake.io import apply_wildcards
 
 from recency import config as configuration
-from recency.workflow import machine
+from recency.workflow.engine import machine
 
 TOKENS_PER_WORD = 1.4
 #: Sizes of a dataset that the config does not state: words of GECO, observations of Natural Stories.

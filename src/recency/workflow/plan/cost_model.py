@@ -13,9 +13,9 @@ from typing import Any
 
 from recency import devices
 from recency.evaluations import registry
-from recency.workflow import batches
-from recency.workflow import workloads as amount
-from recency.workflow.workloads import (
+from recency.workflow.plan import batches
+from recency.workflow.plan import workloads as amount
+from recency.workflow.plan.workloads import (
     BABYLM,
     CONTINUATION,
     DISK,

@@ -6,8 +6,8 @@ from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
 from recency.export import lme4, shareable
-from recency.workflow import batches, costs, products, regressions
-from recency.workflow.study import Study
+from recency.workflow.plan import batches, costs, products, regressions
+from recency.workflow.plan.study import Study
 
 TABLES = ("perplexity", "delta_loglik")
 

@@ -11,7 +11,7 @@ from recency import sources
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.networks import hub
-from recency.workflow import machine
+from recency.workflow.engine import machine
 
 #: Folder of the checkpoints of the Hub.
 HUB = "<resources>/downloads/hub"

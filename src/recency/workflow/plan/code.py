@@ -27,7 +27,7 @@ from recency.errors import InputError
 PACKAGE = "recency"
 #: Packages of this repository that it builds on.
 BELOW = ("crosslmm",)
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 #: Modules that cannot change a result → reason; they are in no closure.
 EXEMPT = {
     "recency": "re-exports public names; modules of the package import the originals",
@@ -56,7 +56,7 @@ EXEMPT = {
     "recency.networks.tested": "records that a checkpoint was not refused",
     "recency.networks.stopping": "when a training stops, to be continued without a difference",
     "recency.scoring.finite": "refuses a probability, or alters nothing",
-    "recency.workflow.job": "logs and display of errors",
+    "recency.workflow.engine.job": "logs and display of errors",
 }
 #: Extensions of page sources that count if they are next to the module that names them.
 PARTS_OF_PAGES = (".js", ".css", ".html")

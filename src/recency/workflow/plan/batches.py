@@ -20,7 +20,7 @@ from pathlib import Path
 from recency import config as configuration
 from recency import languages
 from recency.regression.confirmation import NO_LM
-from recency.workflow.study import Study
+from recency.workflow.plan.study import Study
 
 
 def any_of(names: Iterable[str]) -> str:

@@ -9,11 +9,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from recency import stored_parts
 from recency.errors import InputError
 from recency.regression.confirmation import is_confirmed
 from recency.regression.inputs import ROLES, Inputs
-from recency.workflow import stored_parts
-from recency.workflow.stored_parts import Part
+from recency.stored_parts import Part
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -31,7 +31,7 @@ def main(
 ) -> None:
     """Fit a model to each response without a stored fit; the largest first.
 
-    `files` are named `<role>_<number of the response>`, as in recency.workflow.regressions.parted;
+    `files` are named `<role>_<number of the response>`, as in recency.workflow.plan.regressions.parted;
     `others_<number>` are in the order of the response's `others`. A response has a `name`, its
     `design`, the LMs that its formula names (`others`), and `in_sample` if log-likelihoods of the
     fitted observations are written too. Other parameters are those of recency.regression.fit.main,

@@ -24,8 +24,8 @@ from recency.regression import covered_endpoints, designs
 from recency.scoring import measures
 from recency.scoring.lm_spec import WEIGHT_KEYS
 from recency.workflow import lint
-from recency.workflow.faults import ConfigError
-from recency.workflow.files import Files
+from recency.workflow.engine.faults import ConfigError
+from recency.workflow.plan.files import Files
 
 INTERVALS = {
     "crossed": "crossed bootstrap: subjects and sentences resampled jointly, every draw refitted",

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from recency import history
+from recency import history, stored_parts
 from recency.scoring import estimate_ngrams
-from recency.workflow import stored_parts
-from recency.workflow.stored_parts import Part
+from recency.stored_parts import Part
 
 
 def main(
@@ -20,7 +19,7 @@ def main(
     """Estimate an n-gram model, or restore it, and write its history next to it.
 
     Snakemake deletes the outputs of a job that fails. The model is therefore stored when it is complete
-    (recency.workflow.stored_parts), under a key of its text, `settings` and `code`.
+    (recency.stored_parts), under a key of its text, `settings` and `code`.
     """
     text, out = Path(text), Path(out)
     key = stored_parts.key({"text": text}, settings, code or {})

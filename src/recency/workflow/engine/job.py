@@ -110,7 +110,7 @@ def _no_memory(error: BaseException) -> bool:
 def code_of(params) -> dict[str, str]:
     """Return module → fingerprint of the code that a job depends on, from `snakemake.params`.
 
-    recency.workflow.code appends them, unnamed, to the rule's named parameters.
+    recency.workflow.plan.code appends them, unnamed, to the rule's named parameters.
     """
     named = len(dict(params.items()))
     unnamed = list(params)[named:]

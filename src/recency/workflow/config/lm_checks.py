@@ -17,7 +17,7 @@ from recency.evaluations import registry
 from recency.names import nearest
 from recency.scoring import measures
 from recency.scoring import measures as sites
-from recency.workflow import schema_checks
+from recency.workflow.config import schema_checks
 
 
 def problems(config: dict) -> list[str]:

@@ -27,7 +27,7 @@ from recency.reading import declared_columns
 from recency.reading.response_names import RESPONSES
 from recency.regression import designs
 from recency.regression import predictor_names as names
-from recency.workflow import (
+from recency.workflow.config import (
     dataset_checks,
     lm_checks,
     loading,

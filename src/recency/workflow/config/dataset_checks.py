@@ -18,8 +18,8 @@ from recency.reading import declared_columns, filters, join_keys
 from recency.reading.response_names import RESPONSES
 from recency.regression import designs
 from recency.regression import predictor_names as names
-from recency.workflow import schema_checks
-from recency.workflow.schema_checks import short
+from recency.workflow.config import schema_checks
+from recency.workflow.config.schema_checks import short
 
 
 def problems(config: dict) -> list[str]:

@@ -14,8 +14,9 @@ from recency.errors import InputError
 from recency.names import nearest
 from recency.networks import weight_files
 from recency.reading import declared_columns
-from recency.workflow import products, schema_checks
-from recency.workflow.study import Study
+from recency.workflow.config import schema_checks
+from recency.workflow.plan import products
+from recency.workflow.plan.study import Study
 
 
 def problems(study: Study) -> list[str]:

@@ -30,8 +30,8 @@ from recency.lineage import (
     store,
     write,
 )
-from recency.workflow.faults import ConfigError
-from recency.workflow.study import Study
+from recency.workflow.engine.faults import ConfigError
+from recency.workflow.plan.study import Study
 
 OF_A_RUN = ("logs", "benchmarks", "timings.txt", FOLDER)
 """Files and folders in a folder of results that tell of runs."""
