@@ -17,7 +17,7 @@ from recency.errors import InputError
 from recency.reading import responses as read_responses
 from recency.reading import sentences, text_languages
 from recency.reading import words as read_words
-from recency.reading.joins import characters
+from recency.reading.joins import readings
 from recency.reading.joins.index import spelling
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
 from recency.scoring.ngram import split_word
@@ -147,7 +147,7 @@ def test_letters_of_other_scripts_are_told_apart_in_joins():
         assert spelling(one) != spelling(other)
     assert spelling("Été,") == spelling("ete") and spelling("كَتَبَ") == spelling("كتب")
     for one, other in [("한글", "호글"), ("がく", "かく")]:
-        assert characters.plain(one) != characters.plain(other)
+        assert readings.plain(one) != readings.plain(other)
 
 
 def test_full_width_punctuation_is_no_letter():

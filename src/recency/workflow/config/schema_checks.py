@@ -33,7 +33,7 @@ from recency import config as configuration
 from recency import overrides, plugins, sources
 from recency.errors import InputError
 from recency.names import near, nearest
-from recency.reading import join_keys
+from recency.reading import declared_columns
 from recency.scoring import measures
 from recency.scoring.next_word import word_entropy_settings
 from recency.workflow import lint
@@ -557,7 +557,7 @@ def _tokens(look: Lookup, file: Mapping) -> Faults:
 
 def _join(look: Lookup, value: Mapping) -> Faults:
     """Yield an unknown join key or interpretation."""
-    if problem := join_keys.problem(value):
+    if problem := declared_columns.problem(value):
         yield (), problem
 
 
