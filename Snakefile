@@ -12,9 +12,9 @@ include: source
 
 
 from recency.evaluations import registry
-from recency.workflow.plan import batches, exports, products, regressions
 from recency.workflow.config import lm_checks
 from recency.workflow.engine import start
+from recency.workflow.plan import batches, exports, products, regressions
 from recency.workflow.plan.batches import any_of
 
 

@@ -25,8 +25,7 @@ if not os.path.isdir(HERE):
 sys.path[:0] = [os.path.join(HERE, "src"), os.path.join(HERE, "packages", "crosslmm", "src")]
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
 
-from recency.workflow import installed
-from recency.workflow.engine import snakemake_patches
+from recency.workflow.engine import faults, snakemake_patches
 
 faults.require("pandas")
 snakemake_patches.require_version()
