@@ -261,11 +261,11 @@ def command(part: str, device: str, folder: Path, name: str) -> list[str]:
 
 def run(words: list[str], seconds: float) -> str:
     """Run a command for so many seconds at most; return how it ended: ok, cut, or what failed."""
-    from project import environment
+    from project import SOURCES, environment
 
     mirrors = os.environ.get("RECENCY_MIRROR", f"{ROOT}/../shared/mirror:{ROOT}/../shared/data")
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sources = os.pathsep.join(filter(None, [str(ROOT / "src"), *given]))
+    sources = os.pathsep.join(filter(None, [SOURCES, *given]))
     paths = {"PYTHONPATH": sources, "RECENCY_MIRROR": mirrors}
     process = subprocess.Popen(words, cwd=ROOT, env=environment() | paths, start_new_session=True)
     try:

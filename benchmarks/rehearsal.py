@@ -199,7 +199,7 @@ def extrapolated(sizes: list[int], values: list[float], to: float, least: float 
 def planned(project: Path, *overlays: str) -> list[dict]:
     """Return all jobs of the studies' targets, as setup/cost_table.py has them."""
     words = [sys.executable, str(ROOT / "setup" / "cost_table.py"), "--jobs", *overlays]
-    paths = environment() | {"PYTHONPATH": str(project / "src")}
+    paths = environment() | {"PYTHONPATH": sources(project)}
     done = subprocess.run(
         words, cwd=project, env=paths, check=True, stdout=subprocess.PIPE, text=True
     )

@@ -1,6 +1,6 @@
 """Print the longest job of each rule of a study: its work, cost, extrapolated time and request.
 
-PYTHONPATH=src python setup/cost_table.py [--json | --jobs] [CONFIGFILE …]
+.venv/bin/python setup/cost_table.py [--json | --jobs] [CONFIGFILE …]
 
 Jobs are those of all targets, with all data there; `--jobs` prints each of them. `make rehearsal` adds what
 it measured; docs/scaling.md has its table.

@@ -1,6 +1,6 @@
 """Configs with faults drawn at random, and what becomes of them.
 
-PYTHONPATH=src python tests/mutated_configs.py 10000 [SEED]: mutates so many, prints how many are accepted, what
+.venv/bin/python tests/mutated_configs.py 10000 [SEED]: mutates so many, prints how many are accepted, what
 raised anything but InputError, and lines of 300 signs and more.
 """
 
