@@ -28,7 +28,7 @@ import pandas as pd
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 
 from recency.reading.contracts import word_table
 from recency.reading.joins import engine, index

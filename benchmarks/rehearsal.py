@@ -29,13 +29,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("src", "benchmarks", "tests", "setup")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("src", "packages/crosslmm/src", "benchmarks", "tests", "setup")]
 
 import stand_ins
 from result import keep, processor
 
 from hub_server import serving
-from project import copy_project, environment, load
+from project import copy_project, environment, load, sources
 from recency.workflow.plan import cost_model
 
 STUDIES = {

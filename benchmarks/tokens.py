@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="its tokenizer.json")
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "src"))
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
     os.environ["RAYON_NUM_THREADS"] = str(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as name:

@@ -67,7 +67,9 @@ def folder(study):
         (study / ".tools").symlink_to((ROOT / ".tools").resolve())
     command = study / "bin" / "recency"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nPYTHONPATH=src:packages/crosslmm/src exec {sys.executable} -m recency "$@"\n')
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH=src:packages/crosslmm/src exec {sys.executable} -m recency "$@"\n'
+    )
     command.chmod(0o755)
     return study
 
