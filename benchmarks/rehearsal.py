@@ -29,7 +29,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("src", "packages/crosslmm/src", "benchmarks", "tests", "setup")]
+sys.path[:0] = [
+    str(ROOT / folder)
+    for folder in ("src", "packages/crosslmm/src", "benchmarks", "tests", "setup")
+]
 
 import stand_ins
 from result import keep, processor

@@ -36,7 +36,7 @@ KNOWN = "RECENCY_TEST_CODE"
 PREPARE = """
 import compileall, re, sys
 from pathlib import Path
-from recency.workflow import code
+from recency.workflow.plan import code
 
 code.remember(Path(sys.argv[1]))
 rules = "".join(file.read_text() for file in Path("rules").glob("*.smk"))

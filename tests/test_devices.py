@@ -138,9 +138,9 @@ def test_the_gpu_of_a_killed_job_is_free_again(tmp_path):
 
 
 SNAKEFILE = """
-from recency.workflow import cluster
+from recency.workflow.engine import machine
 onstart:
-    cluster.limit_gpus(workflow, 2)
+    machine.limit_gpus(workflow, 2)
 rule all:
     input: expand("{i}.txt", i=range(4))
 rule train:

@@ -343,7 +343,8 @@ def unknown(package: str, name: object, candidates: Iterable[str] | None = None)
         return f"{str(name)!r}: {problem}"
     candidates = names(package) if candidates is None else list(candidates)
     quoted, listed, rest = nearest(name, candidates).partition("; known: ")
-    where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
+    above = "" if package.startswith("recency.") else f"packages/{package.partition('.')[0]}/"
+    where = f"{above}src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
     if not listed:
         return f"{quoted} If not, add {where}, or install the package that provides it"
     return f"{quoted}; add {where}, or install the package that provides it{listed}{rest}"

@@ -351,7 +351,7 @@ import sys
 sys.path.insert(0, {str(tmp_path)!r})
 {imported[0]}
 from pathlib import Path
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 from recency.workflow.plan.study import Study
 root = Path({str(ROOT)!r})
 config = loading.load(root, "config.demo.yaml")

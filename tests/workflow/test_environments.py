@@ -57,7 +57,7 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names) - {code.PACKAGE}
+    return found - set(sys.stdlib_module_names) - {code.PACKAGE, *code.BELOW}
 
 
 def needed(script: Path) -> dict[str, str]:

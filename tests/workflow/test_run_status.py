@@ -184,7 +184,7 @@ import sys
 from pathlib import Path
 
 sys.path[:0] = "SRC".split(os.pathsep)
-from recency.workflow import run_status
+from recency.workflow.engine import run_status
 from snakemake.logging import logger
 
 onstart:

@@ -29,7 +29,7 @@ import os
 import sys
 
 sys.path[:0] = "SRC".split(os.pathsep)
-from recency.workflow import snakemake_patches
+from recency.workflow.engine import snakemake_patches
 
 snakemake_patches.record_finished_jobs_only()
 if workflow.is_main_process:
