@@ -59,7 +59,7 @@ TESTS = (
     "tests/networks/test_loss.py",
 )
 LMS = {"no_bias": "Pythia", "mixed_slopes": "ALiBi-mix-TI"}
-MODEL = ROOT / "src" / "recency" / "workflow" / "cost_model.py"
+MODEL = ROOT / "src" / "recency" / "workflow" / "plan" / "cost_model.py"
 COST = "seconds_per_operation."
 WIDE = {
     "family": "gpt_neox", "layers": 12, "heads": 12, "width": 768, "feed_forward": 3072,

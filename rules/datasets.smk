@@ -131,7 +131,7 @@ rule not_run:
     conda:
         "../envs/plot.yaml"
     params:
-        main="evaluations.not_run",
+        main="evaluations.report.not_run",
         datasets=study.not_run_rows(),
     script:
         "../workflow/scripts/run.py"
