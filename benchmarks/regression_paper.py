@@ -47,7 +47,17 @@ from recency.workflow.config import loading
 from recency.workflow.plan import batches
 from recency.workflow.plan.study import Study
 
-PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "studies", "config.yaml")
+PROJECT = (
+    "Snakefile",
+    "rules",
+    "src",
+    "packages",
+    "workflow",
+    "envs",
+    "profiles",
+    "studies",
+    "config.yaml",
+)
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
 TARGETS = {"minutes": 4.0, "peak_memory_gib": 6.0}

@@ -5,7 +5,7 @@ import pytest
 
 from recency.errors import InputError
 from recency.networks import architectures
-from recency.scoring import ngram_surprisal
+from recency.scoring import ngram_likeness, ngram_surprisal
 from recency.scoring.surprisal import Model, score_words
 from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
@@ -53,7 +53,7 @@ def test_fitted_values_and_remainders_are_those_of_least_squares(model, arpa, bo
 
 
 def test_a_reference_reads_as_it_is_told(model, arpa):
-    reading = ngram_surprisal.Reference(arpa, bos=False)
+    reading = ngram_likeness.Reference(arpa, bos=False)
     other = score_words(TEXTS, model, measures=NAMES, ngram_lm=reading).table
     plain = score_words(TEXTS, model, measures=NAMES, ngram_lm=arpa).table
     assert (other["surprisal_bits"] == plain["surprisal_bits"]).all()
@@ -71,4 +71,4 @@ def test_what_cannot_be_fitted_is_refused(model, arpa, tmp_path):
     with pytest.raises(InputError, match="to 2 words"):
         score_words("the cat", model, measures=NAMES, ngram_lm=arpa)
     with pytest.raises(InputError, match="of different surprisal"):
-        ngram_surprisal.fit(np.arange(5.0), np.ones(5))
+        ngram_likeness.fit(np.arange(5.0), np.ones(5))

@@ -119,7 +119,10 @@ def test_a_missing_name_of_a_protecting_patch_stops_the_run(monkeypatch):
 def test_private_names_of_snakemake_occur_in_one_file():
     """An attribute that begins with _ of another object than self, in what handles Snakemake's objects."""
     found = set()
-    for path in [*(ROOT / "src/recency/workflow").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]:
+    for path in [
+        *(ROOT / "src/recency/workflow").rglob("*.py"),
+        *(ROOT / "workflow").rglob("*.py"),
+    ]:
         for node in ast.walk(ast.parse(path.read_text())):
             private = isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr)
             if private and getattr(node.value, "id", "self") not in ("self", "cls", "node"):

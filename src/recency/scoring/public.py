@@ -14,7 +14,7 @@ from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
 from recency.scoring import measures as measure_names
-from recency.scoring import ngram, ngram_surprisal
+from recency.scoring import ngram, ngram_likeness
 from recency.scoring import surprisal as scoring
 from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
@@ -253,7 +253,7 @@ def surprisal(
         settings["lossy"] = lossy_settings.check(lossy)
     asked = measure_names.check(measures, context)  # before a model is opened
     reference = None if ngram_lm is None else os.fspath(ngram_lm)
-    ngram_surprisal.reference(reference, asked, bool(bos), within, rows == "tokens")
+    ngram_likeness.reference(reference, asked, bool(bos), within, rows == "tokens")
     if word_entropy is not None:
         if not asked.separate:
             raise InputError(

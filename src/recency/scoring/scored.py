@@ -32,7 +32,7 @@ def main(
     `settings` are those of recency.scoring.surprisal.main. Datasets with the same words are scored
     once. `accept` lists the checks that the surprisal of each dataset may fail; `unigram` the unigram
     surprisal files, for LMs that erase words by frequency. `tuned_lens` and `ngram_lm` are optional
-    files for measures, `ngram_reading` the settings of recency.scoring.ngram_surprisal.Reference, and
+    files for measures, `ngram_reading` the settings of recency.scoring.ngram_likeness.Reference, and
     `word_list` the file of words for word entropy, if any.
     """
     files = {"tuned_lens": list(tuned_lens), "ngram_lm": list(ngram_lm)}
@@ -57,7 +57,7 @@ def main(
             again.append(part)
     todo = list(first.values())
     if todo:
-        from recency.scoring.ngram_surprisal import Reference
+        from recency.scoring.ngram_likeness import Reference
         from recency.scoring.surprisal import main as score
 
         if tuned_lens:

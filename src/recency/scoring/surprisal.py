@@ -23,6 +23,7 @@ from recency.scoring import (
     foils,
     measures,
     ngram,
+    ngram_likeness,
     ngram_surprisal,
     results,
     word_measures,
@@ -192,7 +193,7 @@ def score_words(
     context: int | Sequence[int] | None = None,
     tokens: bool = False,
     lossy: Mapping[str, Any] | lossy_settings.Lossy | None = None,
-    ngram_lm: ngram_surprisal.Reference | str | Path | None = None,
+    ngram_lm: ngram_likeness.Reference | str | Path | None = None,
     word_entropy: Mapping[str, Any] | None = None,
     **options,
 ) -> Result:
@@ -233,7 +234,7 @@ def score_words(
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
     if correction not in VARIANTS:
         raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
-    reference = ngram_surprisal.reference(ngram_lm, asked, bool(bos), within, tokens)
+    reference = ngram_likeness.reference(ngram_lm, asked, bool(bos), within, tokens)
     if isinstance(model, str | Path) and ngram.is_ngram(model):
         measure_names.refuse_ngrams(asked, tokens)
         lossy_settings.refuse_ngrams(lossy)
@@ -276,7 +277,7 @@ def score_words(
     )
     result.notes += notes
     if reference is not None:
-        ngram_surprisal.fill(result, words, asked, reference, unit)
+        ngram_likeness.fill(result, words, asked, reference, unit)
     if tokens:
         result.tokens = word_measures.token_table(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked

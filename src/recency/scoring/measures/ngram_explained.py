@@ -1,6 +1,6 @@
 """Surprisal explained by an n-gram model: fitted values of surprisal ~ 1 + n-gram surprisal."""
 
-from recency.scoring.ngram_surprisal import fit
+from recency.scoring.ngram_likeness import fit
 
 MEASURE = {"unit": 1, "masked": False}
 
