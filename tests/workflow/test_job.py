@@ -91,7 +91,7 @@ def test_a_job_killed_in_a_run_is_explained(study):
     summary.unlink()
     (study / "src" / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
-        "if sys.orig_argv[-1].endswith('summary.py'):\n"
+        "if sys.orig_argv[-1].endswith('run.py'):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     run = snakemake(study, "--nolock", str(summary.relative_to(study)), configs=TINY)
