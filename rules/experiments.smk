@@ -57,8 +57,8 @@ rule verdict:
     conda:
         "../envs/plot.yaml"
     params:
-        main="evaluations.reading_times.verdict",
         **products.verdict_settings(study),
+        main="evaluations.reading_times.verdict",
     script:
         "../workflow/scripts/run.py"
 
@@ -82,8 +82,8 @@ rule summary:
     conda:
         "../envs/plot.yaml"
     params:
-        main="evaluations.summary",
         **products.summary_parameters(study),
+        main="evaluations.summary",
     script:
         "../workflow/scripts/run.py"
 
@@ -101,7 +101,7 @@ rule report_page:
     conda:
         "../envs/plot.yaml"
     params:
-        main="evaluations.report.page",
         **products.report_parameters(study),
+        main="evaluations.report.page",
     script:
         "../workflow/scripts/run.py"

@@ -18,8 +18,8 @@ rule explore:
     conda:
         "../envs/plot.yaml"
     params:
-        main="evaluations.explore.assemble",
         **regressions.parameters(study),
+        main="evaluations.explore.assemble",
         command=lambda wildcards: regressions.command(
             wildcards.experiment, workflow.overwrite_configfiles
         ),

@@ -69,8 +69,8 @@ rule export_dataset:
     conda:
         "../envs/stats.yaml"
     params:
-        main="export.dataset",
         **exports.parameters(study),
+        main="export.dataset",
         dataset="{dataset}",
         texts_and_times=exports.texts_and_times(study),
     script:

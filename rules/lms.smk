@@ -116,8 +116,8 @@ for batch in batches.datasets(study):
             "../envs/lm.yaml"
         threads: config["threads"]["surprisal"]
         params:
-            main="scoring.scored",
             **batches.scoring(study),
+            main="scoring.scored",
             datasets=list(batch.members),
             accept=batches.accepted(study, batch),
         script:

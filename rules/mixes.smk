@@ -94,8 +94,8 @@ rule corpus_surprisal:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        main="scoring.scored",
         **batches.scoring(study),
+        main="scoring.scored",
         datasets=lambda wildcards: [wildcards.corpus],
     script:
         "../workflow/scripts/run.py"
@@ -116,7 +116,7 @@ rule corpus_ngram_surprisal:
     conda:
         "../envs/kenlm.yaml"
     params:
-        main="scoring.ngram_surprisal",
         **study.ngram_parameters("context", "bos", "text_rule"),
+        main="scoring.ngram_surprisal",
     script:
         "../workflow/scripts/run.py"

@@ -88,8 +88,8 @@ rule estimate_ngram_lm:
     conda:
         "../envs/kenlm.yaml"
     params:
-        main="scoring.estimated",
         **study.ngram_parameters("order", "memory", "prune", "text_rule", "distance"),
+        main="scoring.estimated",
     script:
         "../workflow/scripts/run.py"
 
@@ -109,8 +109,8 @@ rule ngram_lm_surprisal:
     conda:
         "../envs/kenlm.yaml"
     params:
-        main="scoring.ngram_surprisal",
         **study.ngram_parameters("context", "bos", "text_rule"),
+        main="scoring.ngram_surprisal",
         lm="{lm}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),

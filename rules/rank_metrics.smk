@@ -54,8 +54,8 @@ rule ngram_rank_metrics:
     conda:
         "../envs/lm.yaml"
     params:
-        main="evaluations.rank_metrics.score",
         **study.ngram_parameters("text_rule"),
+        main="evaluations.rank_metrics.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/run.py"
