@@ -117,7 +117,8 @@ def main():
             options.code
             and path.suffix in (".py", ".R", ".smk", ".yaml", ".js")
             and re.match(
-                r"src/|packages/|rules/|workflow/|setup/|config|profiles/|envs/|Snakefile", name
+                r"src/|packages/\w+/src/|rules/|workflow/|setup/|config|profiles/|envs/|Snakefile",
+                name,
             )
             and name != "setup/language.py"
         ):

@@ -315,15 +315,15 @@ def standardised(fit: MixedModel) -> np.ndarray:
         rows[source.request.weights].to_numpy() if source.request.weights else np.ones(fit.nobs)
     )
     if family == families.GAUSSIAN:
-        return np.sqrt(weights) * (response - fitted) / fit.sigma
+        return np.asarray(np.sqrt(weights) * (response - fitted) / fit.sigma)
     if family in (families.LOGNORMAL, families.SHIFTED):
         # The fitted mean is that of the lognormal distribution.
         eta = np.log(fitted - source.shift) - fit.sigma**2 / 2
-        return (np.log(response - source.shift) - eta) / fit.sigma
+        return np.asarray((np.log(response - source.shift) - eta) / fit.sigma)
     if family == families.BINOMIAL:
-        return np.sqrt(weights) * (response - fitted) / np.sqrt(fitted * (1 - fitted))
+        return np.asarray(np.sqrt(weights) * (response - fitted) / np.sqrt(fitted * (1 - fitted)))
     if family in families.GENERALISED:
-        return (response - fitted) / np.sqrt(fitted)
+        return np.asarray((response - fitted) / np.sqrt(fitted))
     raise InputError(f"diagnostic plots support linear models and lme4's, not family {family!r}")
 
 
@@ -500,8 +500,9 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     level = grid[column].to_numpy()
     combinations = weights @ np.array([X[level == name].mean(0) for name in names])
     beta, covariance = fit.fixed["estimate"].to_numpy(), fit.covariance.to_numpy()
-    if source.internal is not None:  # free of the rounding of columns far from zero
-        factor, figures = source.internal.factor, source.result.figures
+    figures = source.result.figures
+    if source.internal is not None and figures is not None:  # no rounding of columns far from zero
+        factor = source.internal.factor
         beta, covariance = factor * figures.beta, factor**2 * figures.covariance
     estimate = combinations @ beta
     covariance = combinations @ covariance @ combinations.T
@@ -535,14 +536,14 @@ def _grid(rows: pd.DataFrame, factors: dict[str, list[str]]) -> pd.DataFrame:
 def _columns(fit: MixedModel, prepared: Prepared, grid: pd.DataFrame) -> np.ndarray:
     """Return the fixed columns (rows, p) of the grid, on the internal scale if there is one."""
     source = fit._source
-    if source.internal is None:
+    figures = source.result.figures
+    if source.internal is None or figures is None:
         values = designs.values_of(prepared.design, grid)
         return np.column_stack([values[term] for term in fit.fixed.index])
     basis = source.internal.fixed
-    values = dict(
-        zip(basis.kept, basis.values(leaf_values(prepared.design, grid), len(grid)), strict=True)
-    )
-    return np.column_stack([values[c] for c in source.result.figures.kept])
+    columns = basis.values(leaf_values(prepared.design, grid), len(grid))
+    of_column = dict(zip(basis.kept, columns, strict=True))
+    return np.column_stack([of_column[column] for column in figures.kept])
 
 
 def _weights(names: list[str], kind: str) -> tuple[list[str], np.ndarray]:
@@ -570,4 +571,4 @@ def _holm(p: np.ndarray) -> np.ndarray:
         from statsmodels.stats.multitest import multipletests
     except ImportError:
         raise InputError("contrasts() needs statsmodels: pip install statsmodels") from None
-    return multipletests(p, method="holm")[1]
+    return np.asarray(multipletests(p, method="holm")[1])

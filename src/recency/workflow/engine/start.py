@@ -5,7 +5,7 @@ Clean up after killed runs when a run begins.
 `recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A killed job leaves
 this partial file, and its next attempt uses another process number.
 
-What a run could not make, by failed jobs or by regressions of which none could be fitted.
+Files that a run could not make: of failed jobs, and of regressions none of which could be fitted.
 
 A failed job costs what depends on it. A single failed regression is a result, and the others are compared;
 if all failed there is no result.

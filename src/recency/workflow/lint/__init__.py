@@ -11,7 +11,7 @@ Rules read the config when a run is planned, without PyTorch, R or pandas. Their
 in the plan and listed in the summary and the report; none stops a run. `accept` silences a rule: at
 the top level of the config, or in an entry of `ACCEPTING`.
 
-What an LM computes, whatever its name and label: for lint rules that compare LMs.
+The identity of an LM, independent of name and label: for lint rules that compare LMs.
 """
 
 import json
