@@ -15,6 +15,8 @@ COPY setup.sh requirements.lock pyproject.toml README.md LICENSE ./
 COPY setup setup
 COPY envs/kenlm.post-deploy.sh envs/
 COPY src/recency/__init__.py src/recency/__init__.py
+COPY packages/crosslmm/pyproject.toml packages/crosslmm/README.md packages/crosslmm/
+COPY packages/crosslmm/src/crosslmm/__init__.py packages/crosslmm/src/crosslmm/__init__.py
 RUN PIP_EXTRA_INDEX_URL="$PIP_EXTRA_INDEX_URL" PIP_NO_CACHE_DIR=1 ./setup.sh && rm -rf /var/lib/apt/lists/*
 COPY . .
 

@@ -108,8 +108,8 @@ fuzz-fits: setup
 	@$(tools) python benchmarks/fuzz_fits.py --minutes $(or $(MINUTES),10)
 
 # The modules of the functions that `import recency` and its packages offer: typed in full.
-public = $$(sed -n 's/^from \(recency\..*\) import .*/--module \1/p' \
-	src/recency/__init__.pyi src/recency/*/__init__.pyi | sort -u)
+public = $$(sed -n 's/^from \(\(recency\|crosslmm\)\..*\) import .*/--module \1/p' \
+	src/recency/__init__.pyi src/recency/*/__init__.pyi packages/*/src/*/__init__.pyi | sort -u)
 
 lint: setup
 	@$(tools) ruff check
@@ -134,20 +134,23 @@ docs: .tools/docs/made
 	@.tools/docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	@touch $@
 
-# With TAG=v0.1.0, all that a release needs is checked as well. The tests are those that the source
-# distribution holds; they run with the wheel and the packages of the core alone.
+# With TAG=v0.1.0, all that a release needs is checked as well. Tests of crosslmm that need no extra run
+# with its wheel and what that requires alone.
+core_tests = $(patsubst %,tests/test_%.py,crossed deep_formulas densities moments skewed claims correlations draws)
 package: .tools/package/made
 	@.tools/package/bin/python setup/release.py $(TAG)
 	@rm -rf build/dist build/sdist
-	@.tools/package/bin/python -m build --outdir build/dist >.tools/package/build.log 2>&1 || \
-		{ tail -n 25 .tools/package/build.log >&2; exit 1; }
+	@for package in . packages/crosslmm; do \
+		.tools/package/bin/python -m build --outdir build/dist $$package >.tools/package/build.log 2>&1 || \
+			{ tail -n 25 .tools/package/build.log >&2; exit 1; }; done
 	@.tools/package/bin/twine check --strict build/dist/*
-	@.tools/package/bin/check-wheel-contents build/dist/*.whl
-	@mkdir build/sdist && tar -xzf build/dist/*.tar.gz -C build/sdist --strip-components 1
+	@.tools/package/bin/check-wheel-contents build/dist/recency-*.whl
+	@.tools/package/bin/check-wheel-contents --no-config build/dist/crosslmm-*.whl
 	@$(docs_python) -m venv --clear .tools/core
-	@.tools/core/bin/python -m pip install --quiet --disable-pip-version-check build/dist/*.whl \
+	@.tools/core/bin/python -m pip install --quiet --disable-pip-version-check build/dist/crosslmm-*.whl \
 		$$(grep '^pytest==' requirements.lock)
-	@cd build/sdist && ../../.tools/core/bin/python -m pytest --quiet --override-ini pythonpath=tests
+	@cd packages/crosslmm && ../../.tools/core/bin/python -m pytest --quiet --override-ini pythonpath=tests \
+		$(core_tests)
 	@.tools/package/bin/python -m pip hash build/dist/*
 
 .tools/package/made: setup/package.txt
@@ -160,7 +163,8 @@ package: .tools/package/made
 newest: setup
 	@grep '^torch==' requirements.lock >.tools/torch.txt
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
-		--upgrade-strategy eager --constraint .tools/torch.txt --editable '.[all]'
+		--upgrade-strategy eager --constraint .tools/torch.txt \
+		--editable '.[all]' --editable packages/crosslmm
 
 # After a change in the tutorial.
 notebook:

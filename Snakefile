@@ -12,20 +12,10 @@ include: source
 
 
 from recency.evaluations import registry
-from recency.workflow import (
-    batches,
-    explored,
-    exports,
-    failed,
-    mixes,
-    ngrams,
-    products,
-    regressions,
-    reporting,
-    searches,
-    start,
-)
-from recency.workflow.constraints import any_of
+from recency.workflow.config import lm_checks
+from recency.workflow.engine import start
+from recency.workflow.plan import batches, exports, products, regressions
+from recency.workflow.plan.batches import any_of
 
 
 configfile: "config.yaml"
@@ -83,7 +73,7 @@ onsuccess:
 
 
 onerror:
-    failed.say(workflow, log)
+    start.say(workflow, log)
 
 
 # Without a target, make what `run` selects; rules/targets.smk has experiments and numbered figures.

@@ -2,23 +2,23 @@
 # Everything that the workflow and its tests need, inside this folder: run by `make setup`.
 #
 #   .venv/          Python packages, as requirements.lock pins them, and a link to this one
-#   .tools/bin      R and Rscript: links to an R that has lme4 and mgcv
+#   .tools/bin      R and Rscript: links to an R that has lme4
 #   .tools/kenlm    lmplz, built from its pinned source
 #
-# What the machine lacks (Python 3.11 to 3.13, R with lme4 and mgcv, a C++ compiler with Boost) comes from
+# What the machine lacks (Python 3.11 to 3.13, R with lme4, a C++ compiler with Boost) comes from
 # Debian's or Ubuntu's packages when this account may install them, else from conda into
 # .tools/conda. The user's own Python and R libraries are never written to. Asks nothing; can be
 # stopped at any time and started again; a second run takes a second.
 set -euo pipefail
 
 PYTHONS=(python3.11 python3.12 python3.13 python3)
-APT_R=(r-base-core r-cran-lme4 r-cran-mgcv)
+APT_R=(r-base-core r-cran-lme4)
 APT_BUILD=(
     cmake make g++ zlib1g-dev libbz2-dev liblzma-dev
     libboost-{program-options,thread,test,iostreams}-dev
 )
 CONDA_PACKAGES=(
-    python=3.11 pip r-base=4.4 r-lme4 r-mgcv
+    python=3.11 pip r-base=4.4 r-lme4
     cmake make cxx-compiler libboost-devel zlib bzip2 xz
 )
 CONDA=.tools/conda
@@ -77,16 +77,16 @@ apt_headers() {
     [[ -z $package ]] || ! apt-cache show "$package" >/dev/null 2>&1 || echo "$package"
 }
 
-# The first Rscript that can load lme4 and mgcv and whose R is a library too, as rpy2 needs it; and the
-# folders of the two packages.
+# The first Rscript that can load lme4 and whose R is a library too, as rpy2 needs it; and the package's
+# folder.
 find_rscript() {
-    local rscript folders
+    local rscript folder
     while read -r rscript; do
-        folders=$("$rscript" -e 'library(lme4); library(mgcv)
+        folder=$("$rscript" -e 'library(lme4)
             stopifnot(length(Sys.glob(file.path(R.home("lib"), "libR.*"))) > 0)
-            cat("", find.package("lme4"), find.package("mgcv"), sep = "\n")' \
+            cat("", find.package("lme4"), sep = "\n")' \
             </dev/null 2>/dev/null) || continue
-        printf '%s\n%s\n' "$rscript" "$(tail -n 2 <<<"$folders")"
+        printf '%s\n%s\n' "$rscript" "$(tail -n 1 <<<"$folder")"
         return
     done < <(type -ap "$PWD/$CONDA/bin/Rscript" Rscript)
     return 1
@@ -188,7 +188,7 @@ three_ways() {
      an administrator run: apt-get install $(apt_packages "$@" | tr '\n' ' ')
   2. no root: install conda, mamba or micromamba in your home, put it on the PATH and run the same
      command; it makes an environment of its own in $CONDA
-  3. put these on the PATH yourself: Python 3.11 to 3.13 with venv, Rscript with the packages lme4 and mgcv,
+  3. put these on the PATH yourself: Python 3.11 to 3.13 with venv, Rscript with the package lme4,
      and cmake, make, c++ with Boost's libraries"
 }
 
@@ -215,13 +215,13 @@ get_missing() {
 
 link_r() {
     r_linked && return
-    local rscript lme4 mgcv
-    { read -r rscript && read -r lme4 && read -r mgcv; } < <(find_rscript)
+    local rscript lme4
+    { read -r rscript && read -r lme4; } < <(find_rscript)
     mkdir -p .tools/bin
     ln -sf "$rscript" .tools/bin/Rscript
     ln -sf "$(dirname "$rscript")/R" .tools/bin/R
-    printf '%s\n' "$lme4" "$mgcv" >.tools/r-packages
-    say "R with lme4 and mgcv: $rscript"
+    printf '%s\n' "$lme4" >.tools/r-packages
+    say "R with lme4: $rscript"
 }
 
 new_venv() {
@@ -255,11 +255,11 @@ install_packages() {
     cp requirements.lock .venv/requirements.lock
 }
 
-# This project itself, for notebooks: .venv gets a link to src, so that an edit counts at once.
+# The packages themselves, for notebooks: .venv gets links to them, so that an edit counts at once.
 # .venv/package holds the folder that it links to: of a checkout that was moved it is made anew.
 link_package() {
     [[ -f .venv/package && $(<.venv/package) == "$PWD" ]] && return
-    logged package pip_install --no-deps --no-build-isolation -e .
+    logged package pip_install --no-deps --no-build-isolation -e . -e packages/crosslmm
     echo "$PWD" >.venv/package
 }
 

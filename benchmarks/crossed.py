@@ -29,17 +29,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from regression import PREDICTORS, Shape, plain, say, simulate, timed
 from result import keep, processor
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+from regression import PREDICTORS, Shape, plain, say, simulate, timed
 
-from recency.mixed import lme4
-from recency.mixed.cells import Cells
-from recency.mixed.factors import crossed_factors
-from recency.mixed.formula import Formula, parse
-from recency.mixed.levels import Levels
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+
+from crosslmm import lme4
+from crosslmm.cells import Cells
+from crosslmm.factors import Levels, crossed_factors
+from crosslmm.formula import Formula, parse
 from recency.regression import crossed
 from recency.regression.predictors import Rows
 

@@ -3,7 +3,7 @@
 python benchmarks/dependence.py [--repeats 400] [--out FILE]
 
 Differences of two equal LMs in the scores of cells (a subject's times of a sentence) are drawn with effects of
-subjects, texts, sentences and cells. The intervals are the package's (recency.stats.crossed_samples): by
+subjects, texts, sentences and cells. The intervals are the package's (crosslmm.stats.crossed_samples): by
 sentences alone, by texts alone, and the larger of both, which it reports, with responses that share texts as one
 sample, and taken for independent. The first settings cross the design with what varies; each of the others changes one
 property of two designs. Shares are of 95 % intervals; the table is docs/endpoint/dependence.csv, in ten
@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 
-from recency.stats.crossed_samples import Scores, of_texts
+from crosslmm.stats.crossed_samples import Scores, of_texts
 
 
 @dataclass(frozen=True)

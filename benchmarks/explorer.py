@@ -29,10 +29,9 @@ import pandas as pd
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src"), str(ROOT / "tests")]
 
 from browsing import BROWSERS
-
 from recency.evaluations.explore import assemble
 
 TARGETS = {"write_seconds": 20.0, "open_seconds": 2.0, "view_milliseconds": 200.0}

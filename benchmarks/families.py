@@ -27,15 +27,15 @@ import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import parse
-from recency.mixed.generalised import fit_generalised
-from recency.mixed.levels import Levels
+from crosslmm.factors import Levels
+from crosslmm.fitting import fit_model
+from crosslmm.formula import parse
+from crosslmm.generalised import fit_generalised
 
 FORMULA = "y ~ x + w + (1 + x | subject) + (1 | sentence)"
 MODELS = {

@@ -27,7 +27,7 @@ from pyarrow import csv
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 
 from recency.reading import fixations
 from recency.reading.parsers import fixations as parser

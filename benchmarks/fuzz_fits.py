@@ -24,10 +24,16 @@ from pathlib import Path
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "benchmarks")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "tests"),
+    str(ROOT / "benchmarks"),
+]
+
+from result import keep, processor
 
 from random_designs import ERRORS, GLMER, LOGLIK, Design, draw, problems
-from result import keep, processor
 
 FOLDER = ROOT / "build" / "fuzz-fits"
 TARGETS = {"designs": 250, "failed": 0}

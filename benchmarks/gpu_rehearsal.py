@@ -37,7 +37,12 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks"), str(ROOT / "tests")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "benchmarks"),
+    str(ROOT / "tests"),
+]
 
 from result import keep, processor
 
@@ -54,7 +59,7 @@ TESTS = (
     "tests/networks/test_loss.py",
 )
 LMS = {"no_bias": "Pythia", "mixed_slopes": "ALiBi-mix-TI"}
-MODEL = ROOT / "src" / "recency" / "workflow" / "cost_model.py"
+MODEL = ROOT / "src" / "recency" / "workflow" / "plan" / "cost_model.py"
 COST = "seconds_per_operation."
 WIDE = {
     "family": "gpt_neox", "layers": 12, "heads": 12, "width": 768, "feed_forward": 3072,
@@ -106,7 +111,7 @@ def reading_cost(device: str) -> float:
     from surprisal import network_of, texts_of, tokenizer_of
 
     from recency.scoring.surprisal import score_words
-    from recency.workflow.workloads import TOKENS_PER_WORD
+    from recency.workflow.plan.workloads import TOKENS_PER_WORD
 
     texts, length = (2, 200) if device == "cpu" else (50, 1000)
     network, (tokenizer, words) = network_of("small"), tokenizer_of(50_257)
@@ -121,14 +126,14 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
     """Return seconds per operation of fine-tuning: 6 per parameter and token, of 64 tokens an example."""
     import numpy as np
     import torch
-    from masked_networks import roberta
 
+    from masked_networks import roberta
     from recency.evaluations.glue import fine_tune
     from recency.evaluations.glue.examples import Encoded
     from recency.evaluations.glue.seed_state import SeedState
     from recency.networks.stopping import Stop
     from recency.scoring.surprisal import load
-    from recency.workflow.workloads import EXAMPLE
+    from recency.workflow.plan.workloads import EXAMPLE
 
     many, shape = (8, {}) if device == "cpu" else (2048, {"width": 768, "heads": 12, "layers": 12})
     opened = load(
@@ -261,11 +266,11 @@ def command(part: str, device: str, folder: Path, name: str) -> list[str]:
 
 def run(words: list[str], seconds: float) -> str:
     """Run a command for so many seconds at most; return how it ended: ok, cut, or what failed."""
-    from project import environment
+    from project import SOURCES, environment
 
     mirrors = os.environ.get("RECENCY_MIRROR", f"{ROOT}/../shared/mirror:{ROOT}/../shared/data")
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sources = os.pathsep.join(filter(None, [str(ROOT / "src"), *given]))
+    sources = os.pathsep.join(filter(None, [SOURCES, *given]))
     paths = {"PYTHONPATH": sources, "RECENCY_MIRROR": mirrors}
     process = subprocess.Popen(words, cwd=ROOT, env=environment() | paths, start_new_session=True)
     try:

@@ -28,10 +28,11 @@ import pandas as pd
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 
 from recency.reading.contracts import word_table
-from recency.reading.joins import engine, index, sequences
+from recency.reading.joins import engine, index
+from recency.reading.joins.readings import aligned as align
 from recency.reading.parsers import table as parser
 
 TARGETS = {
@@ -128,7 +129,7 @@ def main() -> None:
     one = rows[rows["reader"] == "r0"].reset_index(drop=True)
     start = time.perf_counter()
     known = index.index(words)
-    sequences.aligned(known, one[["item", "word"]], known.item, known.item_start)
+    align(known, one[["item", "word"]], known.item, known.item_start)
     seconds = time.perf_counter() - start
     metrics["ratio_vs_difflib"] = aligned(words, rows) / seconds
     metrics["peak_memory_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -20,7 +20,7 @@ from pathlib import Path
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src"), str(ROOT / "benchmarks")]
 
 import tokens
 from result import keep, processor
@@ -38,12 +38,13 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 def peak_mib(text: Path, out: Path) -> float:
     """Return the most memory that the job holds, MiB, in a process of its own."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from recency import passages;"
-        "passages.main(*sys.argv[2:4]);"
+        "import sys; sys.path[:0] = sys.argv[1:3]; from recency import passages;"
+        "passages.main(*sys.argv[3:5]);"
         "status = open('/proc/self/status').read();"
         "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)"
     )
-    command = [sys.executable, "-c", code, str(ROOT / "src"), str(text), str(out)]
+    command = [sys.executable, "-c", code, str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+    command += [str(text), str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 

@@ -21,14 +21,14 @@ import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from regression import FULL, QUICK, simulate, timed
 from result import keep, processor
 
 import recency
-from recency.mixed import lme4
+from crosslmm import lme4
+from regression import FULL, QUICK, simulate, timed
 
 TARGETS = {"seconds": 2.0, "ratio_vs_lme4": 100.0, "largest_difference": 0.01}
 """The ratio is at least, all else at most."""

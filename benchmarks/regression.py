@@ -37,18 +37,17 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
-from recency.mixed import lme4
-from recency.mixed.factors import crossed_factors
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import parse
-from recency.mixed.levels import Levels
-from recency.mixed.sums import products_of
-from recency.mixed.theta_search import search
+from crosslmm import lme4
+from crosslmm.factors import Levels, crossed_factors
+from crosslmm.fitting import fit_model
+from crosslmm.formula import parse
+from crosslmm.scaled_search import products_of
+from crosslmm.theta_search import search
 
 PREDICTORS = ("length", "position", "unigram", "surprisal", "previous_surprisal")
 FIXED = "time_ms ~ " + " + ".join(PREDICTORS)

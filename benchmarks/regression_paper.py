@@ -33,19 +33,31 @@ import numpy as np
 import pandas as pd
 import psutil
 import yaml
-from regression import plain, say
 from result import keep, processor
 
+from regression import plain, say
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 
 from recency import config as configuration
 from recency import files
 from recency.reading.observations import partition
-from recency.workflow import batches, loading
-from recency.workflow.study import Study
+from recency.workflow.config import loading
+from recency.workflow.plan import batches
+from recency.workflow.plan.study import Study
 
-PROJECT = ("Snakefile", "rules", "src", "workflow", "envs", "profiles", "studies", "config.yaml")
+PROJECT = (
+    "Snakefile",
+    "rules",
+    "src",
+    "packages",
+    "workflow",
+    "envs",
+    "profiles",
+    "studies",
+    "config.yaml",
+)
 PROJECT += ("config.schema.yaml", "data/corpora", "data/published", "data/sources")
 RESULTS = "results/paper/paper"
 TARGETS = {"minutes": 4.0, "peak_memory_gib": 6.0}

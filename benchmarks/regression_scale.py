@@ -27,14 +27,14 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import parse
-from recency.mixed.levels import Levels
+from crosslmm.factors import Levels
+from crosslmm.fitting import fit_model
+from crosslmm.formula import parse
 
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 LEVELS = (100, 1_000, 3_200, 10_000)

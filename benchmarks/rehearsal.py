@@ -29,14 +29,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("src", "benchmarks", "tests", "setup")]
+sys.path[:0] = [
+    str(ROOT / folder)
+    for folder in ("src", "packages/crosslmm/src", "benchmarks", "tests", "setup")
+]
 
 import stand_ins
-from hub_server import serving
-from project import copy_project, environment, load
 from result import keep, processor
 
-from recency.workflow import cost_model
+from hub_server import serving
+from project import copy_project, environment, load, sources
+from recency.workflow.plan import cost_model
 
 STUDIES = {
     "paper": ["all", "clark2025"],
@@ -199,7 +202,7 @@ def extrapolated(sizes: list[int], values: list[float], to: float, least: float 
 def planned(project: Path, *overlays: str) -> list[dict]:
     """Return all jobs of the studies' targets, as setup/cost_table.py has them."""
     words = [sys.executable, str(ROOT / "setup" / "cost_table.py"), "--jobs", *overlays]
-    paths = environment() | {"PYTHONPATH": str(project / "src")}
+    paths = environment() | {"PYTHONPATH": sources(project)}
     done = subprocess.run(
         words, cwd=project, env=paths, check=True, stdout=subprocess.PIPE, text=True
     )

@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor
 
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import parse
-from recency.mixed.levels import Levels
+from crosslmm.factors import Levels
+from crosslmm.fitting import fit_model
+from crosslmm.formula import parse
 
 FORMULAS = {
     "": parse("y ~ x + w + (1 | subject) + (1 | sentence) + (1 | word)"),

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from regression import plain, say
 from regression_paper import CORPORA, RESULTS, lay_out, rules_of, sentences, snakemake, write
 from result import keep, processor
 
 from recency import surprisal
 from recency.networks import architectures
-from recency.workflow import loading
+from recency.workflow.config import loading
+from regression import plain, say
 
 TARGETS = {"startup_share_of_wall": 0.15}
 QUICK = ("ucl_spr.SPR", "ucl_eye_tracking.FP")
@@ -66,7 +66,7 @@ for name in Path(os.environ["SEEN"], quote(snakemake.output[0], safe="")).read_t
     except Exception:  # made by another module, or the process's own
         continue
     if name == "rpy2.robjects":
-        importlib.import_module("recency.mixed.lme4").start()
+        importlib.import_module("crosslmm.lme4").start()
 for path in snakemake.output:
     Path(path).touch()
 """

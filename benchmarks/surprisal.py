@@ -337,7 +337,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if arguments.peers:
         sys.path.insert(0, str(arguments.peers))
-    sys.path.insert(0, str(ROOT / "src"))
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
     from recency.heap import keep_freed
     from recency.processor import use
     from recency.scoring import surprisal as module

@@ -80,12 +80,13 @@ def ours(text: Path, tokenizer: Path, out: Path, threads: int) -> None:
 def peak_mib(text: Path, tokenizer: Path, folder: Path) -> float:
     """Return the most memory that one of our processes holds, MiB, in a process of its own."""
     code = (
-        "import sys, pathlib; sys.path[:0] = sys.argv[1:3]; import tokens;"
-        "t, k, o = map(pathlib.Path, sys.argv[3:6]); tokens.ours(t, k, o, 1);"
+        "import sys, pathlib; sys.path[:0] = sys.argv[1:4]; import tokens;"
+        "t, k, o = map(pathlib.Path, sys.argv[4:7]); tokens.ours(t, k, o, 1);"
         "status = pathlib.Path('/proc/self/status').read_text();"
         "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)"
     )
-    paths = [ROOT / "benchmarks", ROOT / "src", text, tokenizer, folder / "m.bin"]
+    paths = [ROOT / "benchmarks", ROOT / "src", ROOT / "packages/crosslmm/src"]
+    paths += [text, tokenizer, folder / "m.bin"]
     command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
@@ -100,7 +101,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="its tokenizer.json")
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "src"))
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
     os.environ["RAYON_NUM_THREADS"] = str(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as name:

@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
 
 from result import keep, processor
 
@@ -102,7 +102,7 @@ def compare(shape: str, size: tuple, metrics: dict, module, clock, released: Pat
     from surprisal import texts_of
 
     from recency.scoring import alignment
-    from recency.scoring.next_word import next_words
+    from recency.scoring.next_word import word_entropies
 
     texts, length, turns = size
     made, words = tokenizer_of(50257)
@@ -121,13 +121,13 @@ def compare(shape: str, size: tuple, metrics: dict, module, clock, released: Pat
         module.score_words([drawn[0][:20]], model, **asked)
     times: dict = {name: [] for name in runs}
     tables, evaluations = {}, []
-    grow = next_words.Group.extend
+    grow = word_entropies.Group.extend
 
     def counted(group, parents, tokens):
         evaluations.append(len(tokens))
         return grow(group, parents, tokens)
 
-    next_words.Group.extend = counted
+    word_entropies.Group.extend = counted
     for _ in range(turns):
         for name, asked in runs.items():
             evaluations.clear()
@@ -135,7 +135,7 @@ def compare(shape: str, size: tuple, metrics: dict, module, clock, released: Pat
             tables[name] = module.score_words(drawn, model, **asked).table
             times[name].append(clock() - start)
             metrics[f"{shape}.{name}.evaluations_per_word"] = sum(evaluations) / (texts * length)
-    next_words.Group.extend = grow
+    word_entropies.Group.extend = grow
     del metrics[f"{shape}.plain.evaluations_per_word"]
     metrics[f"{shape}.words"] = texts * length
     metrics[f"{shape}.tokens"] = int(tables["plain"]["tokens"].sum())

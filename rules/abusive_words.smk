@@ -2,6 +2,7 @@
 
 
 rule abusive_features:
+    "Features of a lexicon's entries."
     input:
         unpack(lambda wildcards: products.inputs(study, "abusive_words", "lexicon", wildcards)),
         files=lambda wildcards: products.inputs(study, "abusive_words", "files", wildcards),
@@ -12,14 +13,16 @@ rule abusive_features:
     conda:
         "../envs/lexicon.yaml"
     params:
+        main="evaluations.abusive_words.features",
         resources=lambda wildcards: products.setting_of(
             study, "abusive_words", "resources", wildcards
         ),
     script:
-        "../workflow/scripts/abusive_words/features.py"
+        "../workflow/scripts/run.py"
 
 
 rule abusive_vectors:
+    "An LM's embeddings of a lexicon's words."
     input:
         base=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "base"),
         expanded=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "expanded"),
@@ -34,14 +37,16 @@ rule abusive_vectors:
     conda:
         "../envs/lm.yaml"
     params:
+        main="evaluations.abusive_words.vectors",
         lm=lambda wildcards: study.opening(wildcards.lm),
         neighbours=lambda wildcards: int(wildcards.neighbours),
         similarity=lambda wildcards: wildcards.similarity,
     script:
-        "../workflow/scripts/abusive_words/vectors.py"
+        "../workflow/scripts/run.py"
 
 
 rule classify_abusive_words:
+    "Cross-validated classification, and the expanded lexicon."
     input:
         unpack(lambda wildcards: products.inputs(study, "abusive_words", "lexicon", wildcards)),
         features="<results>/experiments/{experiment}/abusive_words_features.parquet",
@@ -55,7 +60,8 @@ rule classify_abusive_words:
     conda:
         "../envs/lexicon.yaml"
     params:
+        main="evaluations.abusive_words.classify",
         folds=lambda wildcards: products.setting_of(study, "abusive_words", "folds", wildcards),
         seed=lambda wildcards: products.setting_of(study, "abusive_words", "seed", wildcards),
     script:
-        "../workflow/scripts/abusive_words/classify.py"
+        "../workflow/scripts/run.py"

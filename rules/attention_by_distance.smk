@@ -2,6 +2,7 @@
 
 
 rule attention_by_distance:
+    "The attention of each head by distance, and its entropy."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -14,6 +15,7 @@ rule attention_by_distance:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.attention_by_distance.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/attention_by_distance/attention_by_distance.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule attention_map:
+    "The attention of every head of every layer over one sentence."
     input:
         model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
@@ -11,7 +12,8 @@ rule attention_map:
     conda:
         "../envs/lm.yaml"
     params:
+        main="evaluations.attention_maps.score",
         text=lambda wildcards: config["sentences"][wildcards.sentence],
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/attention_maps/attention_map.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule babylm_scores:
+    "Log probabilities of all candidates of the zero-shot parts, and of words."
     input:
         lambda wildcards: sum(products.setting_of(study, "babylm", "files", wildcards).values(), []),
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -15,13 +16,15 @@ rule babylm_scores:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.babylm.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
         files=lambda wildcards: products.setting_of(study, "babylm", "files", wildcards),
     script:
-        "../workflow/scripts/babylm/babylm_scores.py"
+        "../workflow/scripts/run.py"
 
 
 rule babylm_words:
+    "Surprisal of the challenge's child-directed words in their contexts."
     input:
         contexts=lambda wildcards: products.setting_of(study, "babylm", "contexts", wildcards)[0],
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -35,6 +38,7 @@ rule babylm_words:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.babylm.words",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/babylm/babylm_words.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule condition_means:
+    "Mean response and mean surprisal by condition."
     input:
         words=lambda wildcards: products.inputs(study, "conditions", "words", wildcards),
         observations=lambda wildcards: products.inputs(
@@ -15,8 +16,9 @@ rule condition_means:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.conditions.means",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         by=lambda wildcards: products.setting_of(study, "conditions", "by", wildcards),
         stimulus=lambda wildcards: products.setting_of(study, "conditions", "stimulus", wildcards),
     script:
-        "../workflow/scripts/conditions/conditions.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule context_information:
+    "Surprisal of words after their whole context, and after its last k words."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -19,6 +20,7 @@ rule context_information:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.context_information.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/context_information/context_information.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule contrasts:
+    "Differences between words in responses and surprisal, by item and over items."
     input:
         words=lambda wildcards: products.inputs(study, "contrasts", "words", wildcards),
         observations=lambda wildcards: products.inputs(
@@ -16,10 +17,11 @@ rule contrasts:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.contrasts.item_effects",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         measures=lambda wildcards: products.setting_of(study, "contrasts", "measures", wildcards),
         by=lambda wildcards: products.setting_of(study, "contrasts", "by", wildcards),
         filter=lambda wildcards: products.setting_of(study, "contrasts", "filter", wildcards),
         contrasts=lambda wildcards: products.setting_of(study, "contrasts", "contrasts", wildcards),
     script:
-        "../workflow/scripts/contrasts/contrasts.py"
+        "../workflow/scripts/run.py"

@@ -43,6 +43,7 @@ rule prepare_text:
 
 # Hashes that tell whether a text was trained on, once per text (recency.passages).
 rule passages:
+    "Hash the passages of a text, to compare evaluated texts with it."
     input:
         text="<results>/corpora/{corpus}/text.parquet",
     output:
@@ -51,11 +52,14 @@ rule passages:
         "<logs>/passages/{corpus}.log",
     conda:
         "../envs/lm.yaml"
+    params:
+        main="passages",
     script:
-        "../workflow/scripts/corpora/passages.py"
+        "../workflow/scripts/run.py"
 
 
 rule train_tokenizer:
+    "Train a tokenizer on a corpus's text: byte-level BPE, or words."
     input:
         text=lambda wildcards: f"<results>/corpora/{config['tokenizers'][wildcards.tokenizer]['corpus']}/text.parquet",
         also=lambda wildcards: files.also_of(wildcards.tokenizer),
@@ -67,12 +71,14 @@ rule train_tokenizer:
         "../envs/lm.yaml"
     threads: 2
     params:
+        main="text.tokenizer",
         settings=lambda wildcards: files.tokenizer_settings(wildcards.tokenizer),
     script:
-        "../workflow/scripts/corpora/train_tokenizer.py"
+        "../workflow/scripts/run.py"
 
 
 rule tokenize_text:
+    "Tokenize a corpus into one stream of tokens, which training reads through a memory map."
     input:
         text="<results>/corpora/{corpus}/text.parquet",
         tokenizer=lambda wildcards: files.tokenizer(wildcards.tokenizer),
@@ -84,11 +90,14 @@ rule tokenize_text:
     conda:
         "../envs/lm.yaml"
     threads: 2
+    params:
+        main="text.tokens",
     script:
-        "../workflow/scripts/corpora/tokenize_text.py"
+        "../workflow/scripts/run.py"
 
 
 rule pretokenized:
+    "Check a tokenized corpus, such as the pre-shuffled Pile (Biderman et al. 2023)."
     input:
         tokens=lambda wildcards: files.pretokenized(wildcards.corpus),
         tokenizer=lambda wildcards: files.tokenizer(wildcards.tokenizer),
@@ -98,5 +107,7 @@ rule pretokenized:
         "<logs>/pretokenized/{corpus}.{tokenizer}.log",
     conda:
         "../envs/lm.yaml"
+    params:
+        main="text.pretokenized",
     script:
-        "../workflow/scripts/corpora/pretokenized.py"
+        "../workflow/scripts/run.py"

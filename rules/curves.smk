@@ -2,6 +2,7 @@
 
 
 rule learning_curves:
+    "ΔLogLik, perplexity, minimal pairs and attention at training steps."
     input:
         unpack(lambda wildcards: regressions.delta_loglik_files(study, wildcards.experiment)),
         unpack(lambda wildcards: products.inputs(study, "curves", "others", wildcards)),
@@ -14,8 +15,9 @@ rule learning_curves:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.curves.points",
         points=lambda wildcards: products.setting_of(study, "curves", "points", wildcards),
         cells=lambda wildcards: study.named_cells(wildcards.experiment),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/curves/learning_curves.py"
+        "../workflow/scripts/run.py"

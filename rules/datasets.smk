@@ -62,6 +62,7 @@ rule responses:
 
 
 rule observations:
+    "Filter responses as in the paper, count the removals, and partition them if requested."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         responses=lambda wildcards: study.responses_file(wildcards.dataset, wildcards.measure),
@@ -79,6 +80,7 @@ rule observations:
     conda:
         "../envs/plot.yaml"
     params:
+        main="reading.observations",
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
         event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
         keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
@@ -87,10 +89,11 @@ rule observations:
         offset=lambda wildcards: study.offset(wildcards.dataset),
         language=lambda wildcards: study.language(wildcards.dataset),
     script:
-        "../workflow/scripts/datasets/observations.py"
+        "../workflow/scripts/run.py"
 
 
 rule observations_whole:
+    "Filter responses as in the paper, count the removals, and partition them if requested."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         responses=lambda wildcards: study.responses_file(wildcards.dataset, wildcards.measure),
@@ -106,6 +109,7 @@ rule observations_whole:
     conda:
         "../envs/plot.yaml"
     params:
+        main="reading.observations",
         filters=lambda wildcards: study.filters(wildcards.dataset, wildcards.measure),
         event=lambda wildcards: study.event(wildcards.dataset, wildcards.measure),
         keep=lambda wildcards: regressions.own_columns(study, wildcards.dataset, wildcards.measure),
@@ -114,10 +118,11 @@ rule observations_whole:
         offset=lambda wildcards: study.offset(wildcards.dataset),
         language=lambda wildcards: study.language(wildcards.dataset),
     script:
-        "../workflow/scripts/datasets/observations.py"
+        "../workflow/scripts/run.py"
 
 
 rule not_run:
+    "List the datasets that were not run, with the reasons."
     output:
         "<results>/not_run.csv",
     log:
@@ -126,13 +131,15 @@ rule not_run:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.report.not_run",
         datasets=study.not_run_rows(),
     script:
-        "../workflow/scripts/datasets/not_run.py"
+        "../workflow/scripts/run.py"
 
 
 # Quality report of a corpus: `./run check_<dataset>`.
 rule check_dataset:
+    "Write a quality report of a reading-time corpus, before anything is fitted to it."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         responses=lambda wildcards: study.responses_files(wildcards.dataset),
@@ -158,6 +165,7 @@ rule check_dataset:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.dataset_check.page",
         measures=lambda wildcards: study.read_measures(wildcards.dataset),
         dataset="{dataset}",
         label=lambda wildcards: config["datasets"][wildcards.dataset]["label"],
@@ -167,7 +175,7 @@ rule check_dataset:
             "published_counts", {}
         ),
     script:
-        "../workflow/scripts/datasets/check_dataset.py"
+        "../workflow/scripts/run.py"
 
 
 for name in config["datasets"]:

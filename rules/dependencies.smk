@@ -2,6 +2,7 @@
 
 
 rule dependencies:
+    "Dependencies between the words of a dataset, from its annotated trees."
     input:
         trees=lambda wildcards: files.data("dependencies", wildcards.dependencies, "trees"),
         leaves=lambda wildcards: files.data("dependencies", wildcards.dependencies, "leaves"),
@@ -14,12 +15,14 @@ rule dependencies:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.dependencies.extract",
         options=lambda wildcards: config["dependencies"][wildcards.dependencies].get("options", {}),
     script:
-        "../workflow/scripts/dependencies/dependencies.py"
+        "../workflow/scripts/run.py"
 
 
 rule attention_heads:
+    "Attention from head words to their dependents (Clark et al. 2025, 7.1)."
     input:
         words=lambda wildcards: study.annotated_words(wildcards.dependencies),
         dependencies="<results>/dependencies/{dependencies}.parquet",
@@ -33,7 +36,8 @@ rule attention_heads:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.dependencies.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/dependencies/attention_heads.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule effects_by_item:
+    "Effects of contrasts by item, partially pooled, and their prediction."
     input:
         words=lambda wildcards: products.inputs(study, "effects_by_item", "words", wildcards),
         observations=lambda wildcards: products.inputs(
@@ -19,6 +20,7 @@ rule effects_by_item:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.effects_by_item.observed_and_predicted",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         by=lambda wildcards: products.setting_of(study, "effects_by_item", "by", wildcards),
         regions=lambda wildcards: products.setting_of(
@@ -28,4 +30,4 @@ rule effects_by_item:
             study, "effects_by_item", "contrasts", wildcards
         ),
     script:
-        "../workflow/scripts/effects_by_item/effects_by_item.py"
+        "../workflow/scripts/run.py"

@@ -30,6 +30,7 @@ rule simulate_endpoint:
 
 
 rule figure_endpoint:
+    "Size and power of candidate endpoints of ΔLogLik."
     input:
         candidates="<results>/endpoint/candidates.csv",
     output:
@@ -44,11 +45,14 @@ rule figure_endpoint:
         "<logs>/figure_endpoint.log",
     conda:
         "../envs/plot.yaml"
+    params:
+        main="evaluations.endpoint.figure",
     script:
-        "../workflow/scripts/endpoint/figure_endpoint.py"
+        "../workflow/scripts/run.py"
 
 
 rule table_endpoint:
+    "Size and power of candidate endpoints of ΔLogLik."
     input:
         candidates="<results>/endpoint/candidates.csv",
         tests="<results>/endpoint/tests.csv",
@@ -64,5 +68,7 @@ rule table_endpoint:
         "<logs>/table_endpoint.log",
     conda:
         "../envs/plot.yaml"
+    params:
+        main="evaluations.endpoint.table",
     script:
-        "../workflow/scripts/endpoint/table_endpoint.py"
+        "../workflow/scripts/run.py"

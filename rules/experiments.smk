@@ -28,6 +28,7 @@ for product in registry.products():
 
 
 rule perplexity:
+    "Perplexity of each LM on the reading-time corpora, from its surprisal (Clark et al. 2025, Figure 6)."
     input:
         surprisal=lambda wildcards: regressions.surprisals(study, wildcards.experiment),
     output:
@@ -38,12 +39,14 @@ rule perplexity:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.reading_times.perplexity",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
     script:
-        "../workflow/scripts/experiments/perplexity.py"
+        "../workflow/scripts/run.py"
 
 
 rule verdict:
+    "The verdict of an experiment: which LM predicts best, and with what certainty."
     input:
         unpack(lambda wildcards: products.verdict_files(study, wildcards.experiment)),
     output:
@@ -55,11 +58,13 @@ rule verdict:
         "../envs/plot.yaml"
     params:
         **products.verdict_settings(study),
+        main="evaluations.reading_times.verdict",
     script:
-        "../workflow/scripts/experiments/verdict.py"
+        "../workflow/scripts/run.py"
 
 
 rule summary:
+    "Summary of a run for the terminal and the report: ranking, observations, missing results."
     input:
         **products.summarised_files(study),
     output:
@@ -78,14 +83,16 @@ rule summary:
         "../envs/plot.yaml"
     params:
         **products.summary_parameters(study),
+        main="evaluations.summary",
     script:
-        "../workflow/scripts/experiments/summary.py"
+        "../workflow/scripts/run.py"
 
 
 # The report page: recency.evaluations.report.
 rule report_page:
+    "The report: one page that begins with the answer."
     input:
-        unpack(lambda wildcards: reporting.inputs(study)),
+        unpack(lambda wildcards: products.report_inputs(study)),
     output:
         out="<results>/report.html",
     log:
@@ -94,6 +101,7 @@ rule report_page:
     conda:
         "../envs/plot.yaml"
     params:
-        **reporting.parameters(study),
+        **products.report_parameters(study),
+        main="evaluations.report.page",
     script:
-        "../workflow/scripts/experiments/report.py"
+        "../workflow/scripts/run.py"

@@ -2,8 +2,9 @@
 
 
 rule explore:
+    "Write the page for exploring an experiment's words, readers and LMs."
     input:
-        unpack(lambda wildcards: explored.inputs(study, wildcards.experiment)),
+        unpack(lambda wildcards: regressions.inputs(study, wildcards.experiment)),
         delta_loglik="<results>/experiments/{experiment}/delta_loglik.csv",
         intervals="<results>/experiments/{experiment}/delta_loglik_intervals.csv",
         not_run="<results>/not_run.csv",
@@ -12,25 +13,26 @@ rule explore:
     log:
         "<logs>/explore/{experiment}.log",
     wildcard_constraints:
-        experiment=any_of(explored.experiments(study)),
+        experiment=any_of(regressions.experiments(study)),
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        **explored.parameters(study),
-        command=lambda wildcards: explored.command(
+        **regressions.parameters(study),
+        main="evaluations.explore.assemble",
+        command=lambda wildcards: regressions.command(
             wildcards.experiment, workflow.overwrite_configfiles
         ),
         frequency="unigram surprisal (bits)",
     script:
-        "../workflow/scripts/explore/explore.py"
+        "../workflow/scripts/run.py"
 
 
-for name in explored.experiments(study):
+for name in regressions.experiments(study):
 
     rule:
         name:
             f"explore_{name}"
         input:
-            explored.page(name),
+            regressions.page(name),
         localrule: True

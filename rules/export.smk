@@ -3,6 +3,7 @@
 
 
 rule export:
+    "Write a language model as a folder that transformers opens, including its bias."
     input:
         unpack(lambda wildcards: exports.files(study, wildcards.lm)),
     output:
@@ -14,13 +15,15 @@ rule export:
     conda:
         "../envs/lm.yaml"
     params:
+        main="export.write",
         lm=lambda wildcards: study.opening(wildcards.lm),
         about=lambda wildcards: exports.about(study, wildcards.lm),
     script:
-        "../workflow/scripts/lms/export.py"
+        "../workflow/scripts/run.py"
 
 
 rule push:
+    "Upload an exported language model to the Hugging Face Hub, given a token."
     input:
         folder="<results>/exports/{lm}",
     output:
@@ -31,10 +34,11 @@ rule push:
     conda:
         "../envs/hub.yaml"
     params:
+        main="export.push",
         repository=lambda wildcards: exports.repository(study, wildcards.lm),
         private=config.get("export", {}).get("private", True),
     script:
-        "../workflow/scripts/lms/push.py"
+        "../workflow/scripts/run.py"
 
 
 for name in exports.lms(study):
@@ -55,6 +59,7 @@ for name in exports.lms(study):
 
 
 rule export_dataset:
+    "A dataset's words with all LMs' surprisals, its responses, and R code."
     input:
         unpack(lambda wildcards: exports.dataset_files(study, wildcards.dataset)),
     output:
@@ -65,10 +70,11 @@ rule export_dataset:
         "../envs/stats.yaml"
     params:
         **exports.parameters(study),
+        main="export.dataset",
         dataset="{dataset}",
         texts_and_times=exports.texts_and_times(study),
     script:
-        "../workflow/scripts/datasets/export_dataset.py"
+        "../workflow/scripts/run.py"
 
 
 for name in config["datasets"]:
@@ -84,6 +90,7 @@ for name in config["datasets"]:
 # On request by file name: the data of a regression, such as
 # results/paper/paper/regression/spr/ucl_spr.SPR/Pythia.full.data.parquet.
 rule fitted_data:
+    "Rules fitted_data, fitted_nested_data: the rows and columns of a regression as a table."
     input:
         unpack(
             lambda wildcards: regressions.regression_files(
@@ -99,16 +106,18 @@ rule fitted_data:
         "<logs>/fitted_data/{design}/{dataset}.{measure}/{lm}.{model}.log",
     wildcard_constraints:
         lm=any_of([*config["lms"], "none"]),
-        model="full|base|linear",
+        model="full|base",
     conda:
         "../envs/stats.yaml"
     params:
+        main="regression.fitted",
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
-        "../workflow/scripts/regression/fitted_data.py"
+        "../workflow/scripts/run.py"
 
 
 rule fitted_nested_data:
+    "Rules fitted_data, fitted_nested_data: the rows and columns of a regression as a table."
     input:
         unpack(
             lambda wildcards: regressions.nested_files(
@@ -133,14 +142,16 @@ rule fitted_nested_data:
     conda:
         "../envs/stats.yaml"
     params:
+        main="regression.fitted",
         second_lm="{other}",
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
-        "../workflow/scripts/regression/fitted_data.py"
+        "../workflow/scripts/run.py"
 
 
 # The run of `all` with its inputs, as an RO-Crate: recency.export.ro_crate.
 rule rocrate:
+    "Package a finished run as an RO-Crate."
     input:
         **exports.crate_corpora(study),
         results=products.of_run(study),
@@ -154,9 +165,10 @@ rule rocrate:
     conda:
         "../envs/plot.yaml"
     params:
+        main="export.ro_crate",
         settings=lambda wildcards: exports.crate_settings(study),
         project=HERE,
         system_r=not workflow.deployment_settings.deployment_method,
         texts_and_times=exports.texts_and_times(study),
     script:
-        "../workflow/scripts/experiments/ro_crate.py"
+        "../workflow/scripts/run.py"

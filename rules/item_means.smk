@@ -2,6 +2,7 @@
 
 
 rule delta_aic:
+    "Compare LMs by the AIC of full-data fits, and correlate their surprisal."
     input:
         unpack(lambda wildcards: regressions.delta_aic_files(study, wildcards.experiment)),
     output:
@@ -11,16 +12,18 @@ rule delta_aic:
     conda:
         "../envs/stats.yaml"
     params:
+        main="evaluations.item_means.delta_aic",
         cells=lambda wildcards: study.named_cells(wildcards.experiment),
         named=lambda wildcards: regressions.named_lms(study, study.responses(wildcards.experiment)),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
     script:
-        "../workflow/scripts/item_means/delta_aic.py"
+        "../workflow/scripts/run.py"
 
 
 rule bias_search:
+    "Search a bias's parameters for the best fit to mean reading times (de Varda & Marelli 2024, 3.4)."
     input:
-        unpack(lambda wildcards: searches.search_files(study, wildcards.search)),
+        unpack(lambda wildcards: regressions.search_files(study, wildcards.search)),
     output:
         trials="<results>/searches/{search}/trials.csv",
         best="<results>/searches/{search}/best.json",
@@ -32,12 +35,14 @@ rule bias_search:
         "../envs/search.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        settings=lambda wildcards: searches.search_settings(study, wildcards.search),
+        main="evaluations.bias_search.search",
+        settings=lambda wildcards: regressions.search_settings(study, wildcards.search),
     script:
-        "../workflow/scripts/item_means/bias_search.py"
+        "../workflow/scripts/run.py"
 
 
 rule figure_bias_search:
+    "Trials of a bias search: their gain in log-likelihood over the unbiased LM."
     input:
         trials="<results>/searches/{search}/trials.csv",
         best="<results>/searches/{search}/best.json",
@@ -54,9 +59,10 @@ rule figure_bias_search:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.bias_search.figure",
         labels=lambda wildcards: study.search_labels(wildcards.search),
     script:
-        "../workflow/scripts/item_means/figure_bias_search.py"
+        "../workflow/scripts/run.py"
 
 
 for name in config.get("searches", {}):

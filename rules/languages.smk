@@ -46,6 +46,7 @@ rule unigram_by_language:
 
 
 rule wordfreq_surprisal:
+    "Unigram surprisal of every word from the package wordfreq (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
     output:
@@ -58,9 +59,10 @@ rule wordfreq_surprisal:
     conda:
         "../envs/wordfreq.yaml"
     params:
+        main="scoring.wordfreq_surprisal",
         language=lambda wildcards: config["unigrams"][wildcards.unigram]["wordfreq"],
         lm="{unigram}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset),
     script:
-        "../workflow/scripts/languages/wordfreq_surprisal.py"
+        "../workflow/scripts/run.py"

@@ -2,12 +2,10 @@
 
 
 rule linearity:
+    "Compare an experiment's linking functions with the linear effect, on held-out observations."
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
         words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
-        additive_linear=lambda wildcards: products.inputs(
-            study, "linearity", "additive_linear", wildcards
-        ),
     output:
         "<results>/experiments/{experiment}/linearity.csv",
     log:
@@ -15,9 +13,10 @@ rule linearity:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.linearity.differences",
         cells=lambda wildcards: products.setting_of(study, "linearity", "cells", wildcards),
         endpoint=lambda wildcards: study.endpoint(wildcards.experiment),
         bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/linearity/linearity.py"
+        "../workflow/scripts/run.py"

@@ -2,7 +2,7 @@
 # are LMs as well.
 
 from recency.networks.hub import SUFFIX
-from recency.workflow.files import HUB
+from recency.workflow.plan.files import HUB
 
 
 # A checkpoint of the Hub: the list of its files, which are next to it, is the input of jobs.
@@ -117,13 +117,15 @@ for batch in batches.datasets(study):
         threads: config["threads"]["surprisal"]
         params:
             **batches.scoring(study),
+            main="scoring.scored",
             datasets=list(batch.members),
             accept=batches.accepted(study, batch),
         script:
-            "../workflow/scripts/lms/surprisal.py"
+            "../workflow/scripts/run.py"
 
 
 rule surprisal_table:
+    "Surprisal of every word of a dataset from a table of surprisals (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         table=lambda wildcards: files.surprisals(wildcards.lm, wildcards.dataset),
@@ -138,7 +140,8 @@ rule surprisal_table:
     conda:
         "../envs/reading.yaml"
     params:
+        main="scoring.surprisal_table",
         settings=lambda wildcards: study.table_settings(wildcards.lm, wildcards.dataset),
         accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
     script:
-        "../workflow/scripts/lms/surprisal_table.py"
+        "../workflow/scripts/run.py"

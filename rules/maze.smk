@@ -3,6 +3,7 @@
 
 
 rule maze_choices:
+    "Choices between words and foils, and contrasts between versions of items."
     input:
         unpack(lambda wildcards: products.inputs(study, "maze", "readers", wildcards)),
         words=lambda wildcards: products.inputs(study, "maze", "words", wildcards),
@@ -15,6 +16,7 @@ rule maze_choices:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.maze.choices",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
         by=lambda wildcards: products.setting_of(study, "maze", "by", wildcards),
@@ -23,4 +25,4 @@ rule maze_choices:
         contrasts=lambda wildcards: products.setting_of(study, "maze", "contrasts", wildcards),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/maze/maze.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule measured_memory:
+    "The effect of replacing a word on the surprisal of each later word."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -20,6 +21,7 @@ rule measured_memory:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.measured_memory.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/measured_memory/measured_memory.py"
+        "../workflow/scripts/run.py"

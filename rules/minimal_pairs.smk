@@ -2,6 +2,7 @@
 
 
 rule minimal_pairs:
+    "Pairs of an acceptable and an unacceptable sentence, from their files."
     input:
         files=lambda wildcards: files.originals("minimal_pairs", wildcards.pairs),
     output:
@@ -12,12 +13,14 @@ rule minimal_pairs:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.minimal_pairs.pairs",
         labels=lambda wildcards: config["minimal_pairs"][wildcards.pairs].get("labels", {}),
     script:
-        "../workflow/scripts/minimal_pairs/minimal_pairs.py"
+        "../workflow/scripts/run.py"
 
 
 rule score_pairs:
+    "Surprisal of each sentence of minimal pairs under one language model."
     input:
         pairs="<results>/minimal_pairs/{pairs}.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -31,12 +34,14 @@ rule score_pairs:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.minimal_pairs.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/minimal_pairs/score_pairs.py"
+        "../workflow/scripts/run.py"
 
 
 rule pair_accuracy:
+    "Accuracy of each LM on minimal pairs, with intervals and tests against the baseline."
     input:
         pairs=lambda wildcards: products.inputs(study, "minimal_pairs", "pairs", wildcards),
         scores=lambda wildcards: products.inputs(study, "minimal_pairs", "scores", wildcards),
@@ -47,8 +52,9 @@ rule pair_accuracy:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.minimal_pairs.accuracy",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/minimal_pairs/pair_accuracy.py"
+        "../workflow/scripts/run.py"

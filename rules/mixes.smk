@@ -3,7 +3,7 @@
 
 rule mix_shares:
     input:
-        unpack(lambda wildcards: mixes.Mix(study, wildcards.lm).held_out()),
+        unpack(lambda wildcards: lm_checks.Mix(study, wildcards.lm).held_out()),
     output:
         "<results>/lms/{lm}/shares.json",
     log:
@@ -13,17 +13,17 @@ rule mix_shares:
     conda:
         "../envs/plot.yaml"
     params:
-        lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
+        lms=lambda wildcards: lm_checks.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
         given=lambda wildcards: study.lms[wildcards.lm].get("shares"),
-        unknown_as=lambda wildcards: mixes.Mix(study, wildcards.lm).unknown_as,
+        unknown_as=lambda wildcards: lm_checks.Mix(study, wildcards.lm).unknown_as,
     script:
         "../workflow/scripts/mixes/shares.py"
 
 
 rule mix_surprisal:
     input:
-        unpack(lambda wildcards: mixes.Mix(study, wildcards.lm).words(wildcards.dataset)),
+        unpack(lambda wildcards: lm_checks.Mix(study, wildcards.lm).words(wildcards.dataset)),
         shares="<results>/lms/{lm}/shares.json",
     output:
         "<results>/surprisal/{lm}/{dataset}.parquet",
@@ -35,7 +35,7 @@ rule mix_surprisal:
     conda:
         "../envs/plot.yaml"
     params:
-        lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
+        lms=lambda wildcards: lm_checks.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
         lm="{lm}",
         dataset="{dataset}",
@@ -46,7 +46,7 @@ rule mix_surprisal:
 
 rule mix_text_perplexity:
     input:
-        unpack(lambda wildcards: mixes.Mix(study, wildcards.lm).text(wildcards.corpus)),
+        unpack(lambda wildcards: lm_checks.Mix(study, wildcards.lm).text(wildcards.corpus)),
         shares="<results>/lms/{lm}/shares.json",
     output:
         "<results>/text_perplexity/{lm}/{corpus}.parquet",
@@ -57,9 +57,9 @@ rule mix_text_perplexity:
     conda:
         "../envs/lm.yaml"
     params:
-        lms=lambda wildcards: mixes.Mix(study, wildcards.lm).lms,
+        lms=lambda wildcards: lm_checks.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
-        unknown_as=lambda wildcards: mixes.Mix(study, wildcards.lm).unknown_as,
+        unknown_as=lambda wildcards: lm_checks.Mix(study, wildcards.lm).unknown_as,
     script:
         "../workflow/scripts/text_perplexity/score_mix.py"
 
@@ -79,6 +79,7 @@ rule corpus_words:
 
 
 rule corpus_surprisal:
+    "Surprisal of every word of some datasets under one language model (contract 3)."
     input:
         **batches.scoring_files(study),
         words=["<results>/mixes/{corpus}/words.parquet"],
@@ -94,12 +95,14 @@ rule corpus_surprisal:
     threads: config["threads"]["surprisal"]
     params:
         **batches.scoring(study),
+        main="scoring.scored",
         datasets=lambda wildcards: [wildcards.corpus],
     script:
-        "../workflow/scripts/lms/surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule corpus_ngram_surprisal:
+    "Surprisal of every word of a dataset under an n-gram model (contract 3)."
     input:
         words="<results>/mixes/{corpus}/words.parquet",
         arpa=lambda wildcards: study.ngram_file(wildcards.lm),
@@ -114,5 +117,6 @@ rule corpus_ngram_surprisal:
         "../envs/kenlm.yaml"
     params:
         **study.ngram_parameters("context", "bos", "text_rule"),
+        main="scoring.ngram_surprisal",
     script:
-        "../workflow/scripts/ngrams/ngram_surprisal.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule nearest_words:
+    "Nearest neighbours of words by embedding and by memory."
     input:
         model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
@@ -11,10 +12,11 @@ rule nearest_words:
     conda:
         "../envs/lm.yaml"
     params:
+        main="evaluations.nearest_words.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
         words=lambda wildcards: products.setting_of(study, "nearest_words", "words", wildcards),
         neighbours=lambda wildcards: products.setting_of(
             study, "nearest_words", "neighbours", wildcards
         ),
     script:
-        "../workflow/scripts/nearest_words/nearest_words.py"
+        "../workflow/scripts/run.py"

@@ -3,6 +3,7 @@
 
 
 rule estimate_ngrams:
+    "Estimate an n-gram model of a corpus with KenLM (modified Kneser-Ney)."
     input:
         text=lambda wildcards: study.unigram_text(wildcards.unigram),
         passages=lambda wildcards: ancient(
@@ -17,13 +18,15 @@ rule estimate_ngrams:
     conda:
         "../envs/kenlm.yaml"
     params:
+        main="scoring.estimated",
         memory=lambda wildcards: config["unigrams"][wildcards.unigram].get("memory", "1G"),
         order=lambda wildcards: config["unigrams"][wildcards.unigram].get("order", 1),
     script:
-        "../workflow/scripts/ngrams/estimate_ngrams.py"
+        "../workflow/scripts/run.py"
 
 
 rule ngram_surprisal:
+    "Surprisal of every word of a dataset under an n-gram model (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         arpa="<results>/unigrams/{unigram}.arpa",
@@ -37,14 +40,16 @@ rule ngram_surprisal:
     conda:
         "../envs/kenlm.yaml"
     params:
+        main="scoring.ngram_surprisal",
         lm="{unigram}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset),
     script:
-        "../workflow/scripts/ngrams/ngram_surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule frequency_surprisal:
+    "Unigram surprisal of every word from a list of counts (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         counts=lambda wildcards: files.counts(wildcards.unigram),
@@ -58,15 +63,17 @@ rule frequency_surprisal:
     conda:
         "../envs/lm.yaml"
     params:
+        main="scoring.frequency",
         columns=lambda wildcards: config["unigrams"][wildcards.unigram]["columns"],
         lm="{unigram}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset),
     script:
-        "../workflow/scripts/ngrams/frequency_surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule estimate_ngram_lm:
+    "Estimate an n-gram model of a corpus with KenLM (modified Kneser-Ney)."
     input:
         text=lambda wildcards: study.ngram_text(wildcards.lm),
         passages=lambda wildcards: ancient(
@@ -82,11 +89,13 @@ rule estimate_ngram_lm:
         "../envs/kenlm.yaml"
     params:
         **study.ngram_parameters("order", "memory", "prune", "text_rule", "distance"),
+        main="scoring.estimated",
     script:
-        "../workflow/scripts/ngrams/estimate_ngrams.py"
+        "../workflow/scripts/run.py"
 
 
 rule ngram_lm_surprisal:
+    "Surprisal of every word of a dataset under an n-gram model (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         arpa=lambda wildcards: study.ngram_file(wildcards.lm),
@@ -101,18 +110,20 @@ rule ngram_lm_surprisal:
         "../envs/kenlm.yaml"
     params:
         **study.ngram_parameters("context", "bos", "text_rule"),
+        main="scoring.ngram_surprisal",
         lm="{lm}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
         require_unseen=True,
     script:
-        "../workflow/scripts/ngrams/ngram_surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule train_cdlm:
+    "Train a combination of an n-gram model with longer-distance word effects."
     input:
-        unpack(lambda wildcards: ngrams.cdlm_files(study, wildcards.lm)),
-        passages=lambda wildcards: ancient(ngrams.cdlm_passages(study, wildcards.lm)),
+        unpack(lambda wildcards: regressions.cdlm_files(study, wildcards.lm)),
+        passages=lambda wildcards: ancient(regressions.cdlm_passages(study, wildcards.lm)),
     output:
         "<results>/lms/{lm}/cdlm.npz",
     log:
@@ -120,12 +131,13 @@ rule train_cdlm:
     benchmark:
         "<benchmarks>/train_cdlm/{lm}.tsv"
     wildcard_constraints:
-        lm=any_of(ngrams.cdlms(study)),
+        lm=any_of(regressions.cdlms(study)),
     conda:
         "../envs/lm.yaml"
     threads: config["threads"]["train"]
     params:
-        settings=lambda wildcards: ngrams.cdlm_settings(study, wildcards.lm),
+        main="scoring.train_cdlm",
+        settings=lambda wildcards: regressions.cdlm_settings(study, wildcards.lm),
         text_rule="displayed",
     script:
-        "../workflow/scripts/ngrams/train_cdlm.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule pooled_effects:
+    "An LM's lead in each corpus, and a meta-analysis."
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
         words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
@@ -13,6 +14,7 @@ rule pooled_effects:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.pooled.effects",
         cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
         datasets=lambda wildcards: products.setting_of(study, "pooled", "datasets", wildcards),
         lms=lambda wildcards: products.setting_of(study, "pooled", "pooled_lms", wildcards),
@@ -21,4 +23,4 @@ rule pooled_effects:
         bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/pooled/effects.py"
+        "../workflow/scripts/run.py"

@@ -30,6 +30,7 @@ rule simulate_power:
 
 
 rule figure_power:
+    "The smallest detectable lead by subjects, sentences and training seeds."
     input:
         sizes="<results>/power/{power}.sizes.csv",
     output:
@@ -46,5 +47,7 @@ rule figure_power:
         power=any_of(POWER),
     conda:
         "../envs/plot.yaml"
+    params:
+        main="evaluations.power.figure",
     script:
-        "../workflow/scripts/power/figure_power.py"
+        "../workflow/scripts/run.py"

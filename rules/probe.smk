@@ -2,6 +2,7 @@
 
 
 rule treebank:
+    "The syntactic words of a treebank in CoNLL-U, with their heads and relations."
     input:
         train=lambda wildcards: files.data("probe", wildcards.treebank, "train"),
         dev=lambda wildcards: files.data("probe", wildcards.treebank, "dev"),
@@ -12,8 +13,10 @@ rule treebank:
         "<logs>/treebank/{treebank}.log",
     conda:
         "../envs/plot.yaml"
+    params:
+        main="evaluations.probe.treebank",
     script:
-        "../workflow/scripts/probe/treebank.py"
+        "../workflow/scripts/run.py"
 
 
 rule structural_probe:

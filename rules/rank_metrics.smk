@@ -2,6 +2,7 @@
 
 
 rule rank_metrics:
+    "An LM's ranks of the observed words, and its continuations."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -24,12 +25,14 @@ rule rank_metrics:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.rank_metrics.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/rank_metrics/rank_metrics.py"
+        "../workflow/scripts/run.py"
 
 
 rule ngram_rank_metrics:
+    "An LM's ranks of the observed words, and its continuations."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: study.ngram_file(wildcards.lm),
@@ -52,12 +55,14 @@ rule ngram_rank_metrics:
         "../envs/lm.yaml"
     params:
         **study.ngram_parameters("text_rule"),
+        main="evaluations.rank_metrics.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/rank_metrics/rank_metrics.py"
+        "../workflow/scripts/run.py"
 
 
 rule continuations:
+    "LMs' continuations, shuffled with the originals, for human judges."
     input:
         continuations=lambda wildcards: products.inputs(
             study, "rank_metrics", "continuations", wildcards
@@ -70,7 +75,8 @@ rule continuations:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.rank_metrics.judges",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         seed=lambda wildcards: products.setting_of(study, "rank_metrics", "seed", wildcards),
     script:
-        "../workflow/scripts/rank_metrics/continuations.py"
+        "../workflow/scripts/run.py"

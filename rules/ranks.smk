@@ -2,6 +2,7 @@
 
 
 rule refits:
+    "Refit a regression to resampled subjects: log-likelihood of their exploratory observations."
     input:
         unpack(
             lambda wildcards: regressions.regression_files(
@@ -23,6 +24,7 @@ rule refits:
     conda:
         "../envs/stats.yaml"
     params:
+        main="evaluations.ranks.refits",
         lm="{lm}",
         design=lambda wildcards: config["designs"][wildcards.design],
         model="{model}",
@@ -31,4 +33,4 @@ rule refits:
         seed=lambda wildcards: int(wildcards.seed),
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
-        "../workflow/scripts/ranks/refits.py"
+        "../workflow/scripts/run.py"

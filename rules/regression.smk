@@ -28,22 +28,24 @@ for batch in batches.responses(study):
         wildcard_constraints:
             design=fitted_alone,
             lm=any_of(batch.lms or [*config["lms"], batches.NO_LM]),
-            model="full|base|linear",
+            model="full|base",
         conda:
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
         params:
+            main="regression.fits",
             lm="{lm}",
             model="{model}",
             responses=lambda wildcards, batch=batch: regressions.settings_of(
                 study, batch.of(wildcards)
             ),
         script:
-            "../workflow/scripts/regression/regression.py"
+            "../workflow/scripts/run.py"
 
 
 # Two LMs in one model: the contribution of each given the other.
 rule nested_regression:
+    "Fit regressions of some responses, with or without an LM's surprisal: one JSON file each."
     input:
         unpack(
             lambda wildcards: regressions.nested_files(
@@ -66,6 +68,7 @@ rule nested_regression:
     conda:
         "../envs/stats.yaml"
     params:
+        main="regression.fits",
         lm="{lm}",
         second_lm="{other}",
         model="full",
@@ -73,10 +76,11 @@ rule nested_regression:
             study, [(wildcards.design, wildcards.dataset, wildcards.measure)]
         ),
     script:
-        "../workflow/scripts/regression/regression.py"
+        "../workflow/scripts/run.py"
 
 
 rule nested:
+    "Additional effect of an LM in a regression with another LM, from fits and held-out rows."
     input:
         unpack(lambda wildcards: regressions.nested_table_files(study, wildcards.experiment)),
     output:
@@ -86,6 +90,7 @@ rule nested:
     conda:
         "../envs/stats.yaml"
     params:
+        main="evaluations.reading_times.nested",
         comparisons=lambda wildcards: regressions.named_pairs(
             regressions.nested_pairs(study, wildcards.experiment)
         ),
@@ -93,7 +98,7 @@ rule nested:
         permutations=10_000,
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/regression/nested.py"
+        "../workflow/scripts/run.py"
 
 
 # Subjects and sentences are resampled jointly; each draw is fitted and scored on the omitted ones.
@@ -135,6 +140,7 @@ for batch in batches.responses(study):
 
 
 rule delta_loglik:
+    "Collect an experiment's fits into one table of ΔLogLik: full minus base, one row per response."
     input:
         unpack(
             lambda wildcards: regressions.ranked_files(
@@ -154,6 +160,7 @@ rule delta_loglik:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.reading_times.delta_loglik",
         cells=lambda wildcards: study.ranked_cells(wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         baseline=lambda wildcards: study.ranked_baseline(wildcards.experiment),
@@ -162,11 +169,12 @@ rule delta_loglik:
         bootstrap=lambda wildcards: study.experiment(wildcards.experiment).get("bootstrap"),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/regression/delta_loglik.py"
+        "../workflow/scripts/run.py"
 
 
 # On request by file name, such as results/paper/paper/random_effects/spr/ucl_spr.SPR/Pythia.html.
 rule random_effects:
+    "Search for the random-effects structure, as in Clark et al. (2025, Section 4.4)."
     input:
         unpack(
             lambda wildcards: regressions.random_effects_files(
@@ -187,13 +195,15 @@ rule random_effects:
     conda:
         "../envs/stats.yaml"
     params:
+        main="regression.random_effects",
         design=lambda wildcards: config["designs"][wildcards.design],
         named=lambda wildcards: regressions.named_lms(study, [dict(wildcards.items())]),
     script:
-        "../workflow/scripts/regression/random_effects.py"
+        "../workflow/scripts/run.py"
 
 
 rule seeds:
+    "ΔLogLik of LMs trained from several seeds: variance between seeds and between items."
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
     output:
@@ -203,13 +213,15 @@ rule seeds:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.reading_times.seeds",
         cells=lambda wildcards: study.seeded_cells(wildcards.experiment),
         endpoint=lambda wildcards: study.endpoint(wildcards.experiment),
     script:
-        "../workflow/scripts/regression/seeds.py"
+        "../workflow/scripts/run.py"
 
 
 rule permutation:
+    "Paired permutation tests between LMs on the held-out partition (Clark et al. 2025, Section 4)."
     input:
         unpack(lambda wildcards: regressions.permutation_files(study, wildcards.experiment)),
     output:
@@ -220,6 +232,7 @@ rule permutation:
     conda:
         "../envs/stats.yaml"
     params:
+        main="evaluations.reading_times.permutation",
         comparisons=lambda wildcards: regressions.named_comparisons(study, wildcards.experiment),
         baselines=lambda wildcards: regressions.ranked_baselines(study, wildcards.experiment),
         kinds=lambda wildcards: regressions.memory_kinds(study, wildcards.experiment),
@@ -230,4 +243,4 @@ rule permutation:
             "test_statistic", "mean"
         ),
     script:
-        "../workflow/scripts/regression/permutation.py"
+        "../workflow/scripts/run.py"

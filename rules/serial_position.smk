@@ -2,6 +2,7 @@
 
 
 rule remember_lists:
+    "Recognition and free recall of lists of words."
     input:
         pool=lambda wildcards: products.inputs(study, "serial_position", "pool", wildcards),
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -15,7 +16,8 @@ rule remember_lists:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.serial_position.remember",
         lm=lambda wildcards: study.opening(wildcards.lm),
         settings=lambda wildcards: products.setting_of(study, "serial_position", "drawn", wildcards),
     script:
-        "../workflow/scripts/serial_position/remember_lists.py"
+        "../workflow/scripts/run.py"

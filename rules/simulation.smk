@@ -2,6 +2,7 @@
 
 
 rule simulate_text:
+    "Write the training text of the simulated study: stories in a small, English-like language."
     output:
         "<results>/corpora/{corpus}/text.parquet",
     log:
@@ -11,13 +12,15 @@ rule simulate_text:
     conda:
         "../envs/lm.yaml"
     params:
+        main="simulation.text",
         documents=lambda wildcards: config["corpora"][wildcards.corpus]["simulate"]["documents"],
         seed=lambda wildcards: config["corpora"][wildcards.corpus]["simulate"]["seed"],
     script:
-        "../workflow/scripts/simulation/simulate_text.py"
+        "../workflow/scripts/run.py"
 
 
 rule simulate_stimuli:
+    "Write the stimuli of the simulated reading experiments: stories outside the training data."
     output:
         "<results>/simulation/{dataset}/stimuli.csv",
     log:
@@ -25,13 +28,15 @@ rule simulate_stimuli:
     conda:
         "../envs/lm.yaml"
     params:
+        main="simulation.stimuli",
         stories=lambda wildcards: study.simulated(wildcards.dataset)["stories"],
         seed=lambda wildcards: study.simulated(wildcards.dataset)["stimuli_seed"],
     script:
-        "../workflow/scripts/simulation/simulate_stimuli.py"
+        "../workflow/scripts/run.py"
 
 
 rule simulate_readers:
+    "Write reading times of simulated readers, whose expectations are an LM's surprisal."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         surprisal=lambda wildcards: study.readers_surprisal(wildcards.dataset),
@@ -44,14 +49,16 @@ rule simulate_readers:
     conda:
         "../envs/plot.yaml"
     params:
+        main="simulation.responses",
         measure=lambda wildcards: study.simulated(wildcards.dataset)["measure"],
         reader=lambda wildcards: study.simulated(wildcards.dataset)["reader"],
         settings=lambda wildcards: study.simulated(wildcards.dataset)["readers"],
     script:
-        "../workflow/scripts/simulation/simulate_readers.py"
+        "../workflow/scripts/run.py"
 
 
 rule recovery:
+    "Compare the effects estimated for simulated readers with their true effects."
     input:
         truth="<results>/simulation/{dataset}/truth.json",
         fits=lambda wildcards: regressions.recovery_fits(
@@ -69,6 +76,7 @@ rule recovery:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.reading_times.recovery",
         lms=lambda wildcards: study.recovered(wildcards.experiment, wildcards.dataset),
     script:
-        "../workflow/scripts/simulation/recovery.py"
+        "../workflow/scripts/run.py"

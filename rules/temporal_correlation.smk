@@ -2,6 +2,7 @@
 
 
 rule temporal_correlation:
+    "Correlation of a network's states by distance in words."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -18,6 +19,7 @@ rule temporal_correlation:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.temporal_correlation.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/temporal_correlation/temporal_correlation.py"
+        "../workflow/scripts/run.py"

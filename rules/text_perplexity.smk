@@ -2,6 +2,7 @@
 
 
 rule text_perplexity:
+    "Surprisal of every token of a corpus under one network."
     input:
         tokens=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[0],
         info=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[1],
@@ -18,12 +19,13 @@ rule text_perplexity:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.text_perplexity.score",
         lm=lambda wildcards: study.opening(wildcards.lm),
         reset=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]].get(
             "reset", "never"
         ),
     script:
-        "../workflow/scripts/text_perplexity/score.py"
+        "../workflow/scripts/run.py"
 
 
 rule ngram_text_perplexity:

@@ -2,6 +2,7 @@
 
 
 rule triggering:
+    "Probability of a word after another one relative to chance, by distance."
     input:
         text=lambda wildcards: products.inputs(study, "triggering", "text", wildcards),
     output:
@@ -13,8 +14,9 @@ rule triggering:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.triggering.count",
         pairs=lambda wildcards: products.setting_of(study, "triggering", "pairs", wildcards),
         reach=lambda wildcards: products.setting_of(study, "triggering", "reach", wildcards),
         seed=study.scale["seed"],
     script:
-        "../workflow/scripts/triggering/triggering.py"
+        "../workflow/scripts/run.py"

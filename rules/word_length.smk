@@ -2,6 +2,7 @@
 
 
 rule type_lengths:
+    "Average surprisal of word types, with their length and frequency."
     input:
         words=lambda wildcards: products.inputs(study, "word_length", "words", wildcards),
         surprisals=lambda wildcards: products.inputs(study, "word_length", "surprisals", wildcards),
@@ -13,7 +14,8 @@ rule type_lengths:
     conda:
         "../envs/plot.yaml"
     params:
+        main="evaluations.word_length.types",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         common=lambda wildcards: products.setting_of(study, "word_length", "common", wildcards),
     script:
-        "../workflow/scripts/word_length/word_length.py"
+        "../workflow/scripts/run.py"

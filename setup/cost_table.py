@@ -1,6 +1,6 @@
 """Print the longest job of each rule of a study: its work, cost, extrapolated time and request.
 
-PYTHONPATH=src python setup/cost_table.py [--json | --jobs] [CONFIGFILE …]
+.venv/bin/python setup/cost_table.py [--json | --jobs] [CONFIGFILE …]
 
 Jobs are those of all targets, with all data there; `--jobs` prints each of them. `make rehearsal` adds what
 it measured; docs/scaling.md has its table.
@@ -10,13 +10,14 @@ import json
 import sys
 from pathlib import Path
 
-from recency.workflow import batches, cost_model, costs, listing, snakemake_patches
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.plan import batches, cost_model, costs
 
 
 def jobs(configfiles: list[str]) -> list[dict]:
     """Return a row for each job of a rule with a script; the longest first."""
     rows = []
-    with listing.opened(Path(), configfiles, []) as workflow:
+    with costs.opened(Path(), configfiles, []) as workflow:
         study = workflow.globals["study"]
         snakemake_patches.build_dag(workflow, costs.listed(study.config, False))
         model = cost_model.Model(study)

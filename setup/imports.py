@@ -9,7 +9,8 @@ import importlib
 import pkgutil
 import sys
 
-sys.path.insert(0, "src")
+sys.path[:0] = ["src", "packages/crosslmm/src"]
+import crosslmm
 import recency
 
 LATE = (  # imported within functions, or by the tools
@@ -40,7 +41,11 @@ LATE = (  # imported within functions, or by the tools
     "xdist.plugin",
 )
 
-own = [module.name for module in pkgutil.walk_packages(recency.__path__, "recency.")]
+own = [
+    module.name
+    for package in (crosslmm, recency)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+]
 for name in [*LATE, *own]:
     if not name.endswith("__main__"):
         try:

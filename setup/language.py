@@ -100,7 +100,9 @@ def findings(lines, where):
 def main():
     """Print the phrases left and set the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--code", action="store_true", help="docstrings, comments, strings of src/")
+    parser.add_argument(
+        "--code", action="store_true", help="docstrings, comments, strings of src/ and packages/"
+    )
     parser.add_argument("paths", nargs="*", help="files or folders (default: all)")
     options = parser.parse_args()
     tracked = subprocess.run(
@@ -114,7 +116,10 @@ def main():
         elif (
             options.code
             and path.suffix in (".py", ".R", ".smk", ".yaml", ".js")
-            and re.match(r"src/|rules/|workflow/|setup/|config|profiles/|envs/|Snakefile", name)
+            and re.match(
+                r"src/|packages/\w+/src/|rules/|workflow/|setup/|config|profiles/|envs/|Snakefile",
+                name,
+            )
             and name != "setup/language.py"
         ):
             left += findings(comments_and_strings(path), name)

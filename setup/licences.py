@@ -48,9 +48,8 @@ UNTOLD = {
 }
 #: Tools that are not Python packages: name → licence, purpose.
 TOOLS = {
-    "R": ("GPL-2.0-only OR GPL-3.0-only", "lme4 and mgcv run in it"),
+    "R": ("GPL-2.0-only OR GPL-3.0-only", "lme4 runs in it"),
     "lme4": ("GPL-2.0-or-later", "mixed models"),
-    "mgcv": ("GPL-2.0-or-later", "smooths"),
     "KenLM": ("LGPL-2.1-or-later", "n-grams; called as a program"),
 }
 #: JavaScript in the explorer's pages: name → licence, and the package that includes it.
@@ -121,7 +120,7 @@ their training text. Installed packages and downloaded data have their own licen
 |---|---|
 {chr(10).join(rows)}
 
-codespell, rpy2, R, lme4 and mgcv are GPL: they are called, and nothing of them is distributed with this project.
+codespell, rpy2, R and lme4 are GPL: they are called, and nothing of them is distributed with this project.
 
 ## Tools
 

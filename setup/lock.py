@@ -13,19 +13,25 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+#: The packages of this repository, each with its pyproject.toml.
+OURS = {"recency": ".", "crosslmm": "packages/crosslmm"}
 CUDA = re.compile(r"^(nvidia-|cuda-|triton$)")
 
 
-def direct(pyproject: Path) -> list[Requirement]:
-    """Return the requirements in pyproject.toml, without the extra `corpora`."""
-    table = tomllib.loads(pyproject.read_text())
-    project = table["project"]
-    lines = [*project["dependencies"], *table["build-system"]["requires"]]
-    extras = {n: each for n, each in project["optional-dependencies"].items() if n != "corpora"}
-    for more in (extras, table["dependency-groups"]):
-        lines += [line for lines in more.values() for line in lines]
-    found = [Requirement(line) for line in lines]
-    return [requirement for requirement in found if requirement.name != project["name"]]
+def direct(root: Path) -> list[Requirement]:
+    """Return the requirements of all packages: to run, in extras, to develop and to build.
+
+    The extra `corpora` is not set up: its packages are as large as all others but PyTorch.
+    """
+    lines = []
+    for folder in OURS.values():
+        table = tomllib.loads((root / folder / "pyproject.toml").read_text())
+        project = table["project"]
+        lines += [*project["dependencies"], *table["build-system"]["requires"]]
+        extras = {n: each for n, each in project["optional-dependencies"].items() if n != "corpora"}
+        for more in (extras, table.get("dependency-groups", {})):
+            lines += [line for lines in more.values() for line in lines]
+    return [each for each in map(Requirement, lines) if each.name not in OURS]
 
 
 def closure(requirements: list[Requirement]) -> dict[str, str]:
@@ -56,7 +62,7 @@ def closure(requirements: list[Requirement]) -> dict[str, str]:
 def main() -> None:
     """Print the lock, sorted by name."""
     print("# Made by `make lock` from pyproject.toml; every version that setup.sh installs.")
-    for name, version in sorted(closure(direct(Path("pyproject.toml"))).items()):
+    for name, version in sorted(closure(direct(Path())).items()):
         print(f"{name}=={version}")
 
 

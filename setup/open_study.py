@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.stats import claims
+from crosslmm.stats import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "open-study"

@@ -6,9 +6,9 @@ config=config.$1.yaml
 
 ./run --configfile "$config" --cores "${CORES:-all}"
 
-results=$(PYTHONPATH=src .venv/bin/python - "$config" <<'PYTHON'
+results=$(PYTHONPATH=src:packages/crosslmm/src .venv/bin/python - "$config" <<'PYTHON'
 import sys
-from recency.workflow import loading
+from recency.workflow.config import loading
 config = loading.load(".", sys.argv[1])
 print("results", config["study"], config["scale"], sep="/")
 PYTHON

@@ -321,7 +321,9 @@ def write(project, packages=None):
 
     source, points = project / "src", []
     for group, (name, text) in MODULES.items():
-        ours = source / plugins.KINDS[group].package.replace(".", "/")
+        package = plugins.KINDS[group].package
+        above = "" if package.startswith("recency.") else f"packages/{package.partition('.')[0]}"
+        ours = project / above / "src" / package.replace(".", "/")
         folder = source / "others" / group if packages else ours
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.py").write_text(text)

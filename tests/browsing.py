@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+
 from project import ROOT
 
 BROWSERS = (

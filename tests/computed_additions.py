@@ -85,10 +85,10 @@ def of_measure():
     """Return the varentropy of words, bits², and the same from the whole logits of a pass."""
     import numpy as np
     import torch
-    from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
     from recency.networks import architectures
     from recency.scoring.surprisal import Model, score_words
+    from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
     tokenizer = byte_tokenizer()
     network = architectures.new(TINY, NONE, tokenizer.get_vocab_size(), 1).eval()
@@ -142,9 +142,10 @@ def of_family():
     import numpy as np
     from scipy import stats
 
-    from recency.mixed.formula import parse
-    from recency.mixed.generalised import density_of, fit_generalised
-    from recency.mixed.levels import Levels
+    from crosslmm import families
+    from crosslmm.factors import Levels
+    from crosslmm.formula import parse
+    from crosslmm.generalised import fit_generalised
 
     random = np.random.default_rng(2)
     subject = np.repeat(np.arange(20), 40)
@@ -152,7 +153,7 @@ def of_family():
     groups = {"subject": Levels(subject, [f"s{i}" for i in range(20)])}
     fit = fit_generalised("student", "identity", parse("y ~ 1 + (1 | subject)"), {}, y, groups)
     eta = np.tile([300.0, np.log(50.0)], (800, 1))
-    error = density_of("student").log_density(y, eta) - stats.t.logpdf(y, 5, 300, 50)
+    error = families.density("student").log_density(y, eta) - stats.t.logpdf(y, 5, 300, 50)
     return [fit.location.fixed["(Intercept)"], fit.location.sigma, float(np.abs(error).max())]
 
 
@@ -162,7 +163,7 @@ def of_statistic():
 
     import numpy as np
 
-    from recency.stats import permutation
+    from crosslmm.stats import permutation
 
     random = np.random.default_rng(1)
     cluster = np.repeat(np.arange(6), [1, 2, 3, 4, 5, 6])
@@ -187,7 +188,7 @@ def of_evaluation():
 
 def of_config():
     """Check the config; return a dataset's label and the endpoints that the schema knows."""
-    from recency.workflow import checks, loading
+    from recency.workflow.config import checks, loading
 
     config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
     checks.check(config, Path("config.schema.yaml"))
@@ -196,7 +197,8 @@ def of_config():
 
 def of_lint():
     """Return the warnings of the rule, and of a config that accepts it at the top level."""
-    from recency.workflow import checks, lint, loading
+    from recency.workflow import lint
+    from recency.workflow.config import checks, loading
 
     config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
     shown = []
@@ -210,10 +212,10 @@ def of_lint():
 
 def of_rule():
     """Return the files whose fingerprints the evaluation's own rule has, and how its jobs count."""
-    from recency.workflow import cost_model, listing
+    from recency.workflow.plan import cost_model, costs
 
     configs = ["config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml"]
-    with listing.opened(Path.cwd(), configs, []) as workflow:
+    with costs.opened(Path.cwd(), configs, []) as workflow:
         params = [str(value) for value in workflow.get_rule("lengths").params]
     cost = cost_model.of_rule("lengths")
     return [[value.split()[0] for value in params], [cost.kind, cost.core]]

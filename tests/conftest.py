@@ -16,8 +16,9 @@ import time
 from datetime import date
 from pathlib import Path
 
-import job_server
 import pytest
+
+import job_server
 from project import ROOT, TINY, copy_finished, copy_project, prepare, run_once, snakemake
 
 pytest_plugins = ["training_job", "masked_job"]  # its fixtures

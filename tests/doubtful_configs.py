@@ -55,7 +55,6 @@ DOUBTFUL = [
     ("designs: {eye_tracking: {accept: []}}\n" + EXPERIMENT + "{responses: {eye_tracking: [simulated_eye_tracking.FP]}}}", "random_slopes"),
     (spr(f"{BOTH}(1 | sentence)"), "cluster_effects"),
     (spr(f"{BOTH}{SLOPES}"), "cluster_effects"),
-    (spr(f'{CONTROLS}s(surprisal) + s(subject, bs="re") + previous_length', engine="gam", of_interest="[surprisal]"), "cluster_effects"),
     (spr(f"{BOTH}(1 + surprisal + previous_surprisal + previous_length | subject) + (1 | sentence)"), "slope_without_effect"),
     # Logarithms.
     ("designs: {mine: {response: log, family: lognormal}}", "log_twice"),
@@ -208,7 +207,6 @@ SOUND = [
     "designs: {mine: {base: all}}",
     "designs: {mine: {linking: 1.5}}",
     "designs: {mine: {linking: log}}",
-    EXPERIMENT + "{sensitivity: {linking: [linear, smooth]}}}",
     "scales: {cores: {stride: 256}}",
     "unigrams: {simulated: {order: 1}}",
     "searches: {dVM: {trials: 20}}",

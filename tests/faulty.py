@@ -14,8 +14,8 @@ from pathlib import Path
 #: The variable that has each job of a run die once: a seed and a signal's number.
 DOOMED = "RECENCY_FAULTS_DOOMED"
 
-#: How a job's file names the script that it runs.
-SCRIPT = re.compile(r"__file__ = '[^']*/workflow/scripts/([^']+)'")
+#: How a job's file names its log, and with it its rule.
+RULE = re.compile(r"/logs/(\w+)[/.]")
 
 #: What changes files, as Python's audit events call it; an "open" counts where it may write.
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
@@ -39,23 +39,23 @@ def die_at(number, below, by=signal.SIGKILL):
 
 
 def doom():
-    """Let this job of Snakemake die once, at a change of a file or at a time drawn by its script's name, at the latest when done.
+    """Let this job of Snakemake die once, at a change of a file or at a time drawn by its rule's name, at the latest when done.
 
-    Projects under test have a src/sitecustomize.py that calls this; `.doomed` has the scripts that died.
+    Projects under test have a src/sitecustomize.py that calls this; `.doomed` has the rules that died.
     """
     words = sys.orig_argv[1:]
     if DOOMED not in os.environ or len(words) != 1 or "/.snakemake/scripts/" not in words[0]:
         return
-    script = SCRIPT.search(Path(words[0]).read_text())[1]
+    rule = RULE.search(Path(words[0]).read_text())[1]
     seed, by = os.environ[DOOMED].split(":")
-    mark = Path(".doomed", script)
+    mark = Path(".doomed", rule)
     mark.parent.mkdir(parents=True, exist_ok=True)
     try:
         mark.touch(exist_ok=False)
     except FileExistsError:
         return
     atexit.register(os.kill, os.getpid(), int(by))
-    draw = random.Random(f"{seed} {script}")
+    draw = random.Random(f"{seed} {rule}")
     if draw.random() < 0.5:
         die_at(draw.randint(2, 5), os.path.abspath("results"), int(by))
     else:

@@ -1,8 +1,8 @@
 """A corpus of mean times as De Varda and Marelli's are, its observations, and fits to it."""
 
 import numpy as np
-from project import load
 
+from project import load
 from recency.reading import observations, responses, words
 from recency.regression import fit as regression
 from recency.regression.inputs import Inputs

@@ -122,9 +122,7 @@ def _load() -> None:
         from rpy2.robjects import r
     except (ImportError, OSError, ValueError):
         return
-    r(
-        "suppressPackageStartupMessages({require(lme4, quietly = TRUE); require(mgcv, quietly = TRUE)})"
-    )
+    r("suppressPackageStartupMessages(require(lme4, quietly = TRUE))")
     r("invisible(solve(diag(2)))")  # R loads LAPACK when it is first used; a fork no longer can
 
 

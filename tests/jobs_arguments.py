@@ -12,11 +12,16 @@ from pathlib import Path
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from recency.workflow import script, snakemake_patches
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.plan import code
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 
 
 def called(path):
-    """Return the function that a script runs, and the arguments that it adds; None without `run`."""
+    """Return the function of a module, or that a script runs and the arguments that it adds; None without `run`."""
+    if SCRIPTS not in path.parents:
+        return importlib.import_module(code.name_of(path)).main, {}
     tree = ast.parse(path.read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     runs = [node for node in calls if getattr(node.func, "id", "") == "run"]
@@ -41,12 +46,13 @@ def main(configs, targets):
         for job in workflow.dag.jobs:
             if not job.rule.script or errors.get(job.rule.name):
                 continue
-            path = Path(str(job.rule.basedir), job.rule.script).resolve()
+            script_file = Path(str(job.rule.basedir), job.rule.script)
+            path = code.starts_of(script_file, job.rule.params.get("main"))[-1]
             errors[job.rule.name] = ""
             if (function := called(path)) is None:
                 continue
             try:
-                given = script.arguments(function[0], job)
+                given = job.arguments(function[0], job)
                 inspect.signature(function[0]).bind(**given | function[1])
             except TypeError as error:
                 errors[job.rule.name] = str(error)

@@ -5,22 +5,34 @@ import re
 from types import SimpleNamespace
 
 from project import ROOT
-
 from recency.evaluations import registry
-from recency.workflow import batches, code, products
-from recency.workflow.study import Study
+from recency.workflow.plan import batches, code, products
+from recency.workflow.plan.study import Study
 
 
 def scripts():
-    """Return rule → its script, as the rules' files name them, and of figures and tables."""
+    """Return rule → its module or script, as the rules' files name them, and of figures and tables."""
     found = {}
     for file in (ROOT / "rules").glob("*.smk"):
         for block in re.split(r"^(?= *rule\b)", file.read_text(), flags=re.MULTILINE)[1:]:
             name = re.search(r'^rule (\w+)|batch\.rule\("(\w+)"\)', block)
             if name and (script := re.search(r'^ +script:\s+"([^"]+)"', block, re.MULTILINE)):
-                found[name[1] or name[2]] = (ROOT / "rules" / script[1]).resolve()
-    draw = ROOT / "workflow" / "scripts" / "experiments" / "draw.py"
+                main = re.search(r'^ +main="([\w.]+)"', block, re.MULTILINE)
+                path = ROOT / "rules" / script[1]
+                found[name[1] or name[2]] = code.starts_of(path, main and main[1])
+    draw = (ROOT / "workflow" / "scripts" / "experiments" / "draw.py",)
     return found | {product.rule: draw for product in registry.products()}
+
+
+def logs():
+    """Return rule → the folder of its jobs' logs, or their file's stem."""
+    found = {}
+    for file in (ROOT / "rules").glob("*.smk"):
+        for block in re.split(r"^(?= *rule\b)", file.read_text(), flags=re.MULTILINE)[1:]:
+            name = re.search(r'^rule (\w+)|batch\.rule\("(\w+)"\)', block)
+            if name and (log := re.search(r'log:\s+f?"<logs>/(\w+)', block)):
+                found[name[1] or name[2]] = log[1]
+    return found | {product.rule: product.rule for product in registry.products()}
 
 
 def study_of(config):
@@ -29,7 +41,7 @@ def study_of(config):
 
 
 def closure(study, rule, wildcards):
-    """Return module → fingerprint of what recency.workflow.code finds that a job depends on."""
+    """Return module → fingerprint of what recency.workflow.plan.code finds that a job depends on."""
     chosen = products.chosen(study, rule, SimpleNamespace(**wildcards))
     return code.fingerprints(scripts()[batches.kind_of(rule)], chosen)
 

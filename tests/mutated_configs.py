@@ -1,6 +1,6 @@
 """Configs with faults drawn at random, and what becomes of them.
 
-PYTHONPATH=src python tests/mutated_configs.py 10000 [SEED]: mutates so many, prints how many are accepted, what
+.venv/bin/python tests/mutated_configs.py 10000 [SEED]: mutates so many, prints how many are accepted, what
 raised anything but InputError, and lines of 300 signs and more.
 """
 
@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 
 from recency.errors import InputError
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
@@ -128,9 +128,10 @@ def cases(many, seed=1):
 
 def outcome(config):
     """Return what a config comes to: its study if it is accepted, or the lines that refuse it."""
-    from recency.workflow import lint, plan_checks, products
-    from recency.workflow.faults import ConfigError
-    from recency.workflow.study import Study
+    from recency.workflow import lint
+    from recency.workflow.engine.faults import ConfigError
+    from recency.workflow.plan import plan_checks, products
+    from recency.workflow.plan.study import Study
 
     try:
         if isinstance(config.get("lms"), dict) and len(config["lms"]) % 2:

@@ -19,6 +19,14 @@ from pathlib import Path
 import forked
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def sources(folder):
+    """Return PYTHONPATH for the packages of a checkout or a copy of it."""
+    return os.pathsep.join([f"{folder}/src", f"{folder}/packages/crosslmm/src"])
+
+
+SOURCES = sources(ROOT)
 SCHEMA = ROOT / "config.schema.yaml"
 TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
 
@@ -26,21 +34,25 @@ TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
 #: Names the file of what the project's scripts depend on, as `prepare` found it for all copies.
 KNOWN = "RECENCY_TEST_CODE"
 PREPARE = """
-import compileall, sys
+import compileall, re, sys
 from pathlib import Path
-from recency.workflow import code
+from recency.workflow.plan import code
 
 code.remember(Path(sys.argv[1]))
+rules = "".join(file.read_text() for file in Path("rules").glob("*.smk"))
 for script in Path("workflow/scripts").rglob("*.py"):
-    code.reached(script.resolve())
+    code.reached((script.resolve(),))
+for module in re.findall(r'main="([\\w.]+)"', rules):
+    code.reached(code.starts_of(Path("workflow/scripts/run.py"), module))
 compileall.compile_dir("src", quiet=2)
+compileall.compile_dir("packages/crosslmm/src", quiet=2)
 """
 
 
 def prepare(folder):
     """Begin to find and compile what the first run in every copy else would: a second of each."""
     os.environ[KNOWN] = str(Path(folder, "code.json"))
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    variables = os.environ | {"PYTHONPATH": SOURCES}
     subprocess.Popen([sys.executable, "-c", PREPARE, os.environ[KNOWN]], cwd=ROOT, env=variables)
 
 
@@ -51,6 +63,7 @@ def copy_project(folder):
         "Snakefile",
         "rules",
         "src",
+        "packages",
         "studies",
         "workflow",
         "envs",
@@ -170,7 +183,7 @@ def planned(output):
 
 def merged(base, over):
     """Lay one config over another, in place, as an overlay that is read after the corpus files."""
-    from recency.workflow import loading
+    from recency.workflow.config import loading
 
     return loading.merge(base, copy.deepcopy(over))
 
@@ -181,7 +194,7 @@ def assert_is_refused(overlay, reason, *names):
     import yaml
 
     from recency.errors import InputError
-    from recency.workflow import checks
+    from recency.workflow.config import checks
 
     with pytest.raises(InputError) as error:
         checks.check(merged(load(*names), yaml.safe_load(overlay)), SCHEMA)
@@ -197,6 +210,6 @@ def load(*names):
 
 @functools.cache
 def _loaded(*names):
-    from recency.workflow import loading
+    from recency.workflow.config import loading
 
     return loading.load(ROOT, *names)

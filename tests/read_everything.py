@@ -39,10 +39,10 @@ def where(file: dict, folders: list[Path]) -> Path | None:
 
 def main(folders: list[Path]) -> dict:
     """Read words and every measure of what is there; both keep their contracts or this fails."""
-    sys.path.insert(0, str(ROOT / "src"))
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages" / "crosslmm" / "src")]
     from recency.reading import declared_columns, parsers
     from recency.reading.contracts import check_responses, check_words
-    from recency.workflow import loading
+    from recency.workflow.config import loading
 
     found, characters, config = {}, {}, loading.load(ROOT)
     for name, entry in config["datasets"].items():

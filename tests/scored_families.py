@@ -6,13 +6,14 @@ import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import families
 import numpy as np
 import torch
 import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+import families
 from families import BART, GROUPED, LATENT, OWN_WIDTH, SIZES, WINDOW
 from small_networks import TEXTS as STORIES
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"]
 BEGIN, PAD, STOP, END, CLS, SEP, MASK = range(len(SPECIAL))

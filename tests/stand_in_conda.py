@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 #: What an environment may name of conda's channels → programs of this machine.
 LOCAL = {
-    "python": [], "pip": [], "r-base": ["R", "Rscript"], "r-lme4": [], "r-mgcv": [], "cmake": ["cmake"],
+    "python": [], "pip": [], "r-base": ["R", "Rscript"], "r-lme4": [], "cmake": ["cmake"],
     "make": ["make"], "cxx-compiler": ["c++"], "libboost-devel": [], "zlib": [], "bzip2": [], "xz": [],
 }  # fmt: skip
 ACTIVATE = 'export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"; . "$1/variables"\n'

@@ -6,15 +6,15 @@ import re
 import subprocess
 import sys
 
-import additions
-import computed_additions
 import pytest
 import yaml
-from project import ROOT, TINY, copy_project, plan, planned
 
+import additions
+import computed_additions
+from project import ROOT, TINY, copy_project, plan, planned, sources
 from recency import endpoints, plugins
 from recency.scoring import measures
-from recency.workflow import code
+from recency.workflow.plan import code
 
 pytestmark = pytest.mark.merge
 
@@ -24,7 +24,7 @@ COMPUTED = [name for name in vars(computed_additions) if name.startswith("of_")]
 
 def run(project, *names):
     """Run functions of `computed_additions` in a project; return what they returned, or the last line of an error."""
-    folders = [project / "src", ROOT / "tests", ROOT / "tests" / "regression"]
+    folders = [sources(project), ROOT / "tests", ROOT / "tests" / "regression"]
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "computed_additions.py"), *names],
         cwd=project, env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))},
@@ -180,7 +180,7 @@ def test_an_edit_of_another_package_s_module_reruns_its_jobs(tmp_path, monkeypat
         folder = others(
             tmp_path / f"package_{number}", monkeypatch, "biases", root=text, helper=helper
         )
-        computed = code.fingerprints(script, {"recency.attention.biases": [chosen, "none"]})
+        computed = code.fingerprints((script,), {"recency.attention.biases": [chosen, "none"]})
         monkeypatch.undo()
         return {name.replace(folder.name, "package"): digest for name, digest in computed.items()}
 

@@ -1,15 +1,16 @@
 """A plugin that cannot be read is named, skipped, and refused only where it is used."""
 
-import additions
 import pytest
-from project import ROOT, TINY, copy_project, load, plan
 
+import additions
+from project import ROOT, TINY, copy_project, load, plan
 from recency import config as configuration
 from recency import plugins
 from recency.command.main import main
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, code
+from recency.workflow.config import checks
+from recency.workflow.plan import code
 
 GOOD = '"""A form."""\nPARAMETERS = {}\n'
 SPEC = "from recency.evaluations.registry import Evaluation\nEVALUATION = Evaluation()\n"
@@ -56,11 +57,11 @@ every = pytest.mark.parametrize("broken", BROKEN, indirect=True)
 def readers(group):
     """Read all plugins of a kind, as configs and commands do."""
     from recency import endpoints
-    from recency.mixed import families
+    from recency.regression import designs
     from recency.scoring import measures
 
     kind = {"measures": measures.declared, "likelihoods": endpoints._likelihoods}
-    kind |= {"families": families.names, "evaluations": registry.evaluations.__wrapped__}
+    kind |= {"families": designs.family_names, "evaluations": registry.evaluations.__wrapped__}
     return list(kind.get(group, configuration.forms)())
 
 

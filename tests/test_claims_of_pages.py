@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.stats import claims
+from crosslmm.stats import claims
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from recency import damage
-from recency.workflow.job import logged
+from recency.workflow.engine.job import logged
 
 
 def write(folder):

@@ -7,8 +7,8 @@ import sys
 import time
 
 import pytest
-from project import ROOT, environment
 
+from project import SOURCES, environment
 from recency import devices
 
 A, B = "GPU-aaaa1111-22", "GPU-bbbb3333-44"
@@ -122,7 +122,7 @@ with devices.reserved(1, folder=Path(sys.argv[1])) as names:
 
 def test_the_gpu_of_a_killed_job_is_free_again(tmp_path):
     words = [sys.executable, "-c", HOLD, str(tmp_path)]
-    seen = {"PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": "0", "PATH": ""}
+    seen = {"PYTHONPATH": SOURCES, "CUDA_VISIBLE_DEVICES": "0", "PATH": ""}
     jobs = [subprocess.Popen(words, env=seen, stdout=subprocess.PIPE, text=True)]
     try:
         assert jobs[0].stdout.readline() == "0\n"
@@ -138,9 +138,9 @@ def test_the_gpu_of_a_killed_job_is_free_again(tmp_path):
 
 
 SNAKEFILE = """
-from recency.workflow import cluster
+from recency.workflow.engine import machine
 onstart:
-    cluster.limit_gpus(workflow, 2)
+    machine.limit_gpus(workflow, 2)
 rule all:
     input: expand("{i}.txt", i=range(4))
 rule train:
@@ -168,7 +168,7 @@ def test_jobs_side_by_side_have_a_gpu_each_of_those_there_are(tmp_path, limit):
     (tmp_path / "job.py").write_text(JOB)
     words = [sys.executable, "-m", "snakemake", "--cores", "4"]
     words += ["--resources", f"gpu={limit}"] if limit else []
-    seen = environment() | {"PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": "0,1"}
+    seen = environment() | {"PYTHONPATH": SOURCES, "CUDA_VISIBLE_DEVICES": "0,1"}
     began = time.monotonic()
     run = subprocess.run(words, cwd=tmp_path, env=seen, capture_output=True, text=True, check=False)
     assert run.returncode == 0 and time.monotonic() - began < 120, run.stderr[-2000:]

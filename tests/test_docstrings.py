@@ -6,11 +6,11 @@ import importlib
 import pytest
 
 MODULES = [
-    "recency.mixed.likelihood_ratio",
-    "recency.mixed.model",
-    "recency.stats.multiple_tests",
-    "recency.stats.permutation",
-    "recency.stats.proportions",
+    "crosslmm.likelihood_ratio",
+    "crosslmm.model",
+    "crosslmm.stats.multiple_tests",
+    "crosslmm.stats.permutation",
+    "crosslmm.stats.proportions",
 ]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

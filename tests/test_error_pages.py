@@ -2,16 +2,20 @@
 
 import pkgutil
 
-from project import ROOT
-
+import crosslmm
 import recency
+from project import ROOT
 from recency import evaluations
 from recency.command.main import main
 from recency.errors import PAGES, InputError, with_page
 
 
 def test_packages_and_pages_exist():
-    packages = {module.name for module in pkgutil.walk_packages(recency.__path__, "recency.")}
+    packages = {
+        module.name
+        for package in (crosslmm, recency)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    } | {"crosslmm"}
     assert set(PAGES) <= packages
     assert all((ROOT / page).is_file() for page in PAGES.values())
 

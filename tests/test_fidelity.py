@@ -4,6 +4,7 @@ import re
 
 import pytest
 import yaml
+
 from project import ROOT
 
 PAGE = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ from packaging.requirements import Requirement
 
 needs = [Requirement(line) for line in distribution("recency").requires]
 core = {need.name for need in needs if need.marker is None}
-assert core == {"numpy", "pandas", "pyarrow", "scipy"}, core
+assert core == {"crosslmm", "numpy", "pandas", "pyarrow", "scipy"}, core
 beyond = {need.name.replace("-", "_") for need in needs} - core - {"recency"} | {"yaml"}
 
 class Missing(importlib.abc.MetaPathFinder):
@@ -72,11 +72,9 @@ except ModuleNotFoundError as error:
 """
 
 
-def test_without_extras_it_fits_mixed_models_and_names_the_extra_of_the_rest(wheel, tmp_path):
+def test_without_extras_it_fits_mixed_models_and_names_the_extra_of_the_rest(wheels, tmp_path):
     """The packages of all extras are there, and an importer hides them."""
-    site = tmp_path / "site"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
+    site = unpack(wheels, tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", CORE, str(site)],
         cwd=tmp_path, env={"PATH": "", "PYTHONPATH": str(site)}, capture_output=True, text=True,
@@ -87,12 +85,16 @@ def test_without_extras_it_fits_mixed_models_and_names_the_extra_of_the_rest(whe
     assert "recency.load needs the package torch: pip install 'recency[lm]'" in done.stderr
 
 
+#: Package → its folder in the project.
+PACKAGES = {"recency": ".", "crosslmm": "packages/crosslmm"}
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """Copy the files that a distribution is built from, so that nothing is left in the checkout."""
+    """Copy the files that distributions are built from, so that nothing is left in the checkout."""
     copy = tmp_path_factory.mktemp("build") / "copy"
     unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("src", "tests"):
+    for name in ("src", "packages"):
         shutil.copytree(ROOT / name, copy / name, ignore=unwanted)
     for name in ("pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, copy)
@@ -101,62 +103,66 @@ def copy(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wheel(copy):
-    folder = copy.parent
+def wheels(copy):
+    """Build the wheel of each package: name → file."""
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-w", folder, "."], cwd=copy, check=True, capture_output=True)
-    (built,) = folder.glob("recency-*.whl")
-    return built
+    folders = [copy / folder for folder in PACKAGES.values()]
+    subprocess.run([*command, "-w", copy.parent, *folders], check=True, capture_output=True)
+    return {name: next(copy.parent.glob(f"{name}-*.whl")) for name in PACKAGES}
 
 
-def test_the_wheel_has_every_file_of_the_package(wheel):
-    source = ROOT / "src"
+def unpack(wheels, folder):
+    """Unpack all wheels into a folder; return it."""
+    for wheel in wheels.values():
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_wheel_has_every_file_of_its_package(wheels, package):
+    source = ROOT / PACKAGES[package] / "src"
     files = (path for path in source.rglob("*") if path.is_file())
     expected = {
         str(path.relative_to(source))
         for path in files
         if "__pycache__" not in path.parts and not any("egg-info" in part for part in path.parts)
     }
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheels[package]) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == expected
-    assert any(name.endswith(".R") for name in names)
-    assert {"recency/py.typed", "recency/__init__.pyi", "recency/mixed/__init__.pyi"} <= names
+    assert {f"{package}/py.typed", f"{package}/__init__.pyi"} <= names
 
 
-def test_the_wheel_is_small(wheel):
-    assert wheel.stat().st_size < 13e6  # 1.7 MB of code and captions, 10 MB of embedded networks
+def test_the_wheel_is_small(wheels):
+    assert wheels["recency"].stat().st_size < 13e6  # 1.5 MB of code, 10 MB of embedded networks
+    assert wheels["crosslmm"].stat().st_size < 3e5
 
 
-def test_the_source_distribution_has_the_package_and_the_tests_of_the_core(copy):
-    """`make package` runs these tests; here, that all that it lists is there and nothing else is."""
-    code = "from setuptools.build_meta import build_sdist; print(build_sdist('..'))"
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_source_distribution_has_the_whole_package(copy, package):
+    code = "from setuptools.build_meta import build_sdist; print(build_sdist('built'))"
+    folder = copy / PACKAGES[package]
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
     )
-    with tarfile.open(copy.parent / done.stdout.split()[-1]) as archive:
+    with tarfile.open(folder / "built" / done.stdout.split()[-1]) as archive:
         names = {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
-    lines = (ROOT / "MANIFEST.in").read_text().splitlines()
-    listed = {name for line in lines if line.startswith("include") for name in line.split()[1:]}
-    tests = {name for name in listed if name.startswith("tests/")}
-    assert tests and tests == {name for name in names if name.startswith("tests/")}
-    assert listed | {"pyproject.toml", "LICENSE", "README.md"} <= names
-    source = {str(path.relative_to(copy)) for path in (copy / "src").rglob("*") if path.is_file()}
+    assert {"pyproject.toml", "LICENSE", "README.md"} <= names
+    source = {str(p.relative_to(folder)) for p in (folder / "src").rglob("*") if p.is_file()}
     generated = {name for name in source if "egg-info" in name or "__pycache__" in name}
     assert source - generated <= names
 
 
-def test_the_wheel_installs_the_command(wheel):
-    with zipfile.ZipFile(wheel) as archive:
+def test_the_wheel_installs_the_command(wheels):
+    with zipfile.ZipFile(wheels["recency"]) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
         points = archive.read(name).decode()
     assert "[console_scripts]\nrecency = recency.command.main:main" in points
 
 
-def test_it_works_away_from_the_checkout_without_r(wheel, tmp_path):
-    site = tmp_path / "site"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
+def test_it_works_away_from_the_checkout_without_r(wheels, tmp_path):
+    site = unpack(wheels, tmp_path)
     keep = {key: os.environ[key] for key in ("HOME", "LANG") if key in os.environ}
     environment = keep | {"PATH": str(tmp_path), "PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from project import ROOT
 
 SCRIPT = ROOT / "envs" / "kenlm.post-deploy.sh"

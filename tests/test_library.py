@@ -1,6 +1,7 @@
 """The public functions: what they take, what they give, and how they refuse."""
 
 import doctest
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from transformers import (
 )
 
 import recency
+from project import SOURCES
 from recency.attention import specification
 from recency.networks import architectures
 from recency.scoring import public
@@ -67,7 +69,7 @@ def checkpoint(tmp_path_factory, network, tokenizer):
 def test_importing_the_package_loads_little():
     code = "import sys; before = {*sys.modules}; import recency; print(*{*sys.modules} - before)"
     names = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path += [{str(ROOT / 'src')!r}]; {code}"],
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path += {SOURCES.split(os.pathsep)!r}; {code}"],
         capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     assert {"recency", "recency.public"} == {name for name in names if name.startswith("recency")}
@@ -76,7 +78,7 @@ def test_importing_the_package_loads_little():
 
 def test_importing_the_package_loads_no_other_package():
     code = "import sys, recency; recency.InputError, recency.attention; print(*sys.modules)"
-    environment = {"PYTHONPATH": str(ROOT / "src")}
+    environment = {"PYTHONPATH": SOURCES}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )

@@ -10,8 +10,8 @@ import pytest
 
 from recency import digests, lineage
 from recency.errors import InputError
-from recency.workflow import results_folder
-from recency.workflow.job import logged
+from recency.workflow.engine import results_folder
+from recency.workflow.engine.job import logged
 
 
 class Named(list):

@@ -1,6 +1,7 @@
 """The versions that set-up installs: pinned, with hashes, and those that pyproject.toml asks for."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -15,20 +16,6 @@ def locked() -> dict[str, str]:
     """Return name → version of requirements.lock."""
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     return dict(line.split("==") for line in lines if not line.startswith("#"))
-
-
-def direct() -> list[Requirement]:
-    """Return what pyproject.toml names: to run, in every extra, to develop and to build.
-
-    The extra `corpora` is not set up: its packages are as large as all others but PyTorch.
-    """
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    project = table["project"]
-    extras = {n: each for n, each in project["optional-dependencies"].items() if n != "corpora"}
-    groups = [project["dependencies"], *extras.values()]
-    groups += [*table["dependency-groups"].values(), table["build-system"]["requires"]]
-    found = [Requirement(line) for lines in groups for line in lines]
-    return [each for each in found if each.name != project["name"]]
 
 
 def test_lock_pins_every_package_to_one_version():
@@ -51,7 +38,7 @@ def test_all_but_pytorch_has_hashes():
 
 def test_lock_has_what_pyproject_asks_for():
     lock = locked()
-    for requirement in direct():
+    for requirement in runpy.run_path(str(ROOT / "setup" / "lock.py"))["direct"](ROOT):
         assert requirement.specifier.contains(lock[requirement.name]), requirement
 
 

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pandas as pd
-from project import ROOT, SCHEMA, load
 
-from recency.workflow import checks
+from project import ROOT, SCHEMA, load
+from recency.workflow.config import checks
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}

@@ -3,8 +3,8 @@
 import ast
 
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency import module_source
 
 MODULES = sorted((ROOT / "src" / "recency").rglob("*.py"))

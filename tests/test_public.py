@@ -9,6 +9,7 @@ import tomllib
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
+
 from project import ROOT
 
 spec = importlib.util.spec_from_file_location("release", ROOT / "setup" / "release.py")

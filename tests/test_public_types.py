@@ -5,14 +5,15 @@ import importlib
 import inspect
 
 import pytest
+
 from project import ROOT
 
-PACKAGES = ["recency", "recency.attention", "recency.mixed", "recency.stats"]
+PACKAGES = ["recency", "recency.attention", "crosslmm", "crosslmm.stats"]
 PUBLIC = [
     (package, name)
     for package in PACKAGES
     for name in importlib.import_module(package).__all__
-    if name != "attention"
+    if name not in ("attention", "stats")
 ]
 
 

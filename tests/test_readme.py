@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from project import load, merged
 
+from project import load, merged
 from recency import config as configuration
 from recency.command.main import main
-from recency.workflow import checks as config_checks
-from recency.workflow import lm_tables
+from recency.workflow.config import checks as config_checks
+from recency.workflow.config import loading
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 ADDITIONS = (Path(__file__).resolve().parents[1] / "docs" / "additions.md").read_text()
@@ -47,7 +47,7 @@ def test_config_examples_are_right(page, tmp_path, monkeypatch):
         merged(config, entry if "corpora" in entry else {"lms": entry})
     for block in blocks("yaml", page):
         merged(config, yaml.safe_load(block))
-    lm_tables.expand_biased(config)
+    loading.expand_biased(config)
     config_checks.check(config, Path(__file__).resolve().parents[1] / "config.schema.yaml")
     if page == ADDITIONS:
         assert configuration.language_model(config, "gpt2-window")["bias"]["width"] == 7

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import ROOT, load, merged
 
-from recency.workflow import checks as config_checks
-from recency.workflow import loading
+from project import ROOT, load, merged
+from recency.workflow.config import checks as config_checks
+from recency.workflow.config import loading
 
 DOCS = ROOT / "docs"
 TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"

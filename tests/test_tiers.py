@@ -4,8 +4,9 @@ import re
 import subprocess
 from types import SimpleNamespace
 
-import conftest
 import pytest
+
+import conftest
 from project import ROOT
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from project import ROOT, environment, load, merged
 
-from recency.workflow import checks as config_checks
+from project import ROOT, environment, load, merged
+from recency.workflow.config import checks as config_checks
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -67,7 +67,9 @@ def folder(study):
         (study / ".tools").symlink_to((ROOT / ".tools").resolve())
     command = study / "bin" / "recency"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nPYTHONPATH=src exec {sys.executable} -m recency "$@"\n')
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH=src:packages/crosslmm/src exec {sys.executable} -m recency "$@"\n'
+    )
     command.chmod(0o755)
     return study
 

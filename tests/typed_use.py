@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 import recency
-from recency.mixed import MixedModel
-from recency.stats import PermutationTest, holm, interval, wilson
+from crosslmm import MixedModel
+from crosslmm.stats import PermutationTest, holm, interval, wilson
 
 
 def score(texts: list[str], folder: Path, network: Any, tokenizer: Any) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import shutil
 from itertools import pairwise
 
 import pandas as pd
+
 from project import TINY
 
 RESULTS = "results/tiny/cores"

@@ -22,10 +22,10 @@ if not os.path.isdir(HERE):
         os.rename(part, HERE)
 
 # For jobs in conda environments and on clusters.
-sys.path.insert(0, os.path.join(HERE, "src"))
-os.environ["PYTHONPATH"] = sys.path[0]
+sys.path[:0] = [os.path.join(HERE, "src"), os.path.join(HERE, "packages", "crosslmm", "src")]
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
 
-from recency.workflow import installed, snakemake_patches
+from recency.workflow.engine import faults, snakemake_patches
 
-installed.require("pandas")
+faults.require("pandas")
 snakemake_patches.require_version()

@@ -1,4 +1,4 @@
-"""Access to the config with resolved names; recency.workflow.checks reports its errors."""
+"""Access to the config with resolved names; recency.workflow.config.checks reports its errors."""
 
 import functools
 import glob

@@ -2,6 +2,8 @@
 
 import traceback
 
+from crosslmm.errors import InputError as InputError  # noqa: PLC0414, one class for both
+
 #: Page of the documentation → packages whose errors it explains.
 _PACKAGES = {
     "config/README.md": "workflow",
@@ -16,7 +18,7 @@ _PACKAGES = {
     "docs/extensions.md": "plugins",
     "docs/faults.md": "lineage",
     "docs/garden_paths.md": "evaluations.effects_by_item",
-    "docs/how_sure.md": "stats evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
+    "docs/how_sure.md": "evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
     "docs/installation.md": "downloads",
     "docs/joins.md": "reading.joins",
     "docs/languages.md": "languages",
@@ -27,12 +29,11 @@ _PACKAGES = {
     "docs/measured_memory.md": "evaluations.measured_memory evaluations.context_information evaluations.temporal_correlation evaluations.triggering",
     "docs/memories.md": "networks.memories evaluations.nearest_words",
     "docs/minimal_pairs.md": "evaluations.minimal_pairs",
-    "docs/mixed_models.md": "mixed export",
+    "docs/mixed_models.md": "export",
     "docs/penn_treebank.md": "evaluations.text_perplexity",
     "docs/probing.md": "evaluations.probe",
     "docs/rare_words.md": "evaluations.rare_words",
-    "docs/regression.md": "regression evaluations.linearity "
-    "evaluations.sensitivity evaluations.smooths",
+    "docs/regression.md": "regression evaluations.linearity evaluations.sensitivity",
     "docs/serial_position.md": "evaluations.serial_position",
     "docs/surprisal.md": "scoring networks",
     "docs/text.md": "text",
@@ -44,10 +45,7 @@ PAGES = {
     for page, packages in _PACKAGES.items()
     for package in packages.split()
 }
-
-
-class InputError(ValueError):
-    """Invalid input; the message names file, row or key, value and the way out."""
+PAGES |= {"crosslmm": "docs/mixed_models.md", "crosslmm.stats": "docs/how_sure.md"}
 
 
 def with_page(error: BaseException, message: str) -> str:

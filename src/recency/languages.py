@@ -107,7 +107,7 @@ def member(config: Mapping, table: str, name: str, dataset: str) -> str:
     Raises
     ------
     KeyError
-        If it has no member for the language; `recency.workflow.language_checks` reports this earlier.
+        If it has no member for the language; `recency.workflow.config.checks` reports this earlier.
     """
     entry = config[table][name]
     return entry["languages"][of_dataset(config, dataset)] if "languages" in entry else name

@@ -71,7 +71,7 @@ class Passages:
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write `path` atomically by the function `write`.
 
-    recency.files.atomic does more, but results depend on its code (recency.workflow.code).
+    recency.files.atomic does more, but results depend on its code (recency.workflow.plan.code).
     """
     part = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:

@@ -3,7 +3,7 @@
 Each kind is a package of this project with one module per name. Other installed packages can provide
 more by entry points of the kind's group; one that cannot be read is set aside with the reason, and
 refused where a config names it. Only `load` imports modules by a dynamic name, so that
-recency.workflow.code can determine the code dependencies of a rule.
+recency.workflow.plan.code can determine the code dependencies of a rule.
 """
 
 import ast
@@ -57,12 +57,12 @@ KINDS = {
     "measures": Kind("recency.scoring.measures", "measure", "MEASURE", ("MEASURE",)),
     "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT", ("ENDPOINT",)),
     "families": Kind(
-        "recency.mixed.densities",
+        "crosslmm.densities",
         "family of responses",
         "PREDICTORS",
         ("PREDICTORS", "LINKS", "POSITIVE"),
     ),
-    "statistics": Kind("recency.stats.statistics", "test statistic", "columns"),
+    "statistics": Kind("crosslmm.stats.statistics", "test statistic", "columns"),
     "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", ending="/"),
     "lint": Kind("recency.workflow.lint", "lint rule", "RULE", ("RULE",)),
 }
@@ -343,7 +343,8 @@ def unknown(package: str, name: object, candidates: Iterable[str] | None = None)
         return f"{str(name)!r}: {problem}"
     candidates = names(package) if candidates is None else list(candidates)
     quoted, listed, rest = nearest(name, candidates).partition("; known: ")
-    where = f"src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
+    above = "" if package.startswith("recency.") else f"packages/{package.partition('.')[0]}/"
+    where = f"{above}src/{package.replace('.', '/')}/<name>{_kind(package).ending}"
     if not listed:
         return f"{quoted} If not, add {where}, or install the package that provides it"
     return f"{quoted}; add {where}, or install the package that provides it{listed}{rest}"

@@ -2,7 +2,7 @@
 
 Snakemake imports every package of this name whenever it starts, before it reads a Snakefile, which
 decides whose `recency` is used. So nothing of `recency` is imported here: the run's status arrives
-with a record of the log (`recency.workflow.start.say_what`).
+with a record of the log (`recency.workflow.engine.start.say_what`).
 """
 
 import logging

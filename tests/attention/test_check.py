@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 import transformers
-from families import CAUSAL, make, outputs, text
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
 import recency
+from families import CAUSAL, make, outputs, text
 from recency.attention import biased, check
 from recency.attention.biases import Bias
 from recency.attention.short_texts import draw_texts

@@ -5,11 +5,11 @@ import math
 
 import pytest
 import torch
-from families import FAMILIES, LENGTH, make, outputs, text
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 import recency
+from families import FAMILIES, LENGTH, make, outputs, text
 from recency.attention import biased
 
 pytestmark = pytest.mark.merge

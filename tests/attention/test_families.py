@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from families import CAUSAL, FAMILIES, LENGTH, make, outputs, text
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 import recency
+from families import CAUSAL, FAMILIES, LENGTH, make, outputs, text
 from recency.attention import biased
 from recency.attention.biases import build
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from browsing import browser  # noqa: F401, a fixture
 from project import ROOT
 

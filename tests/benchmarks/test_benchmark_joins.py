@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from project import ROOT
 
 pytestmark = pytest.mark.merge

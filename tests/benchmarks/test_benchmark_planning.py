@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from project import planned, snakemake
 
 pytestmark = pytest.mark.merge

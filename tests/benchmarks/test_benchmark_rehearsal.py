@@ -5,6 +5,7 @@ import json
 import sys
 
 import pytest
+
 from project import ROOT, load
 
 

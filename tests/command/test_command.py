@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from project import ROOT
 
 import recency
+from project import ROOT, SOURCES
 from recency.command.main import main
 
 
@@ -14,7 +14,7 @@ def started(*arguments, **settings):
     """Run `python -m recency` as a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "recency", *arguments],
-        env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
+        env={"PYTHONPATH": SOURCES, "PATH": ""},
         capture_output=True,
         text=True,
         check=False,
@@ -73,7 +73,7 @@ def test_biases_need_no_pytorch(tmp_path):
     for arguments in (["biases"], ["--version"]):
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments],
-            env={"PYTHONPATH": str(ROOT / "src")},
+            env={"PYTHONPATH": SOURCES},
             capture_output=True,
             text=True,
             check=False,

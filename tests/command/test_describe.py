@@ -9,14 +9,14 @@ import subprocess
 import pandas as pd
 import pytest
 import yaml
+
 from own_corpus import SUBJECTS, ms, readings, right, save, words
 from project import ROOT
-
 from recency.command.main import main
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
 from recency.reading.parsers import natural_stories
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 
 def means():

@@ -2,9 +2,10 @@
 
 import pandas as pd
 import pytest
+from test_describe import described, run_entry
+
 from item_tables import cells, means, trials
 from own_corpus import readings, save
-from test_describe import described, run_entry
 
 
 def in_columns(path, frame):

@@ -1,8 +1,8 @@
 """`recency biases`, `models`, `corpora` and `targets`: each entry has a line."""
 
 import pytest
-from project import ROOT, load
 
+from project import ROOT, load
 from recency import plugins
 from recency.command import lists
 from recency.command.main import main

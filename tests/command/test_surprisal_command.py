@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from checkpoints import checkpoint
-from project import ROOT
 from safetensors.torch import load_file
 
 import recency
+from checkpoints import checkpoint
+from project import SOURCES
 from recency.command import surprisal
 from recency.command.main import main
-from recency.scoring import whitespace
+from recency.scoring import texts
 from recency.scoring.results import UNITS
 
 TEXT = "The cat sat\non the mat"
@@ -249,7 +249,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
     got.clear()
     assert main(["surprisal", story, "--model", "m"]) == 0
     assert set(got) == own
-    for option, choices in {"--unit": UNITS, "--correction": whitespace.VARIANTS}.items():
+    for option, choices in {"--unit": UNITS, "--correction": texts.VARIANTS}.items():
         for choice in choices:
             assert main(["surprisal", story, "--model", "m", option, choice]) == 0
 
@@ -258,7 +258,7 @@ def test_options_are_those_of_the_function(story, monkeypatch):
 def test_a_terminal_has_a_progress_bar_and_a_pipe_none(story, model):
     """As a process: the bar is on standard error, the table alone on standard output."""
     command = [sys.executable, "-m", "recency", "surprisal", "--model", model]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment = {**os.environ, "PYTHONPATH": SOURCES}
     piped = subprocess.run(
         command, input=TEXT.encode(), capture_output=True, check=True, env=environment
     )

@@ -1,12 +1,12 @@
 """A malformed address is refused wherever one is read."""
 
 import pytest
-from project import SCHEMA, load
 
+from project import SCHEMA, load
 from recency import sources
 from recency.downloads import download
 from recency.errors import InputError
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 BAD = [
     "http://[::1/a.csv",

@@ -9,21 +9,22 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
-import job_server
 import pandas as pd
 import pytest
+
+import job_server
 from checkpoints import checkpoint
 from hub_server import serving
 from project import ROOT, TINY, command, environment, load, snakemake
-from small_networks import TEXTS
-
 from recency import lineage
 from recency.downloads import download, hub, stated
 from recency.errors import InputError
 from recency.networks import hub as names
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import batches, costs, results_folder, start
-from recency.workflow.study import Study
+from recency.workflow.engine import results_folder, start
+from recency.workflow.plan import batches, costs
+from recency.workflow.plan.study import Study
+from small_networks import TEXTS
 
 COMMITS = {"main": "a" * 40, "step1": "b" * 40}
 

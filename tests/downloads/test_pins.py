@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from project import ROOT, load
 
+from project import ROOT, load
 from recency import sources
-from recency.workflow.study import Study
+from recency.workflow.plan.study import Study
 
 #: The others add no file of an address.
 CONFIGS = ([], ["config.pretrained.yaml"])

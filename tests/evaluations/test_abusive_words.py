@@ -5,12 +5,12 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 from scipy import sparse
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
+from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.abusive_words import (
     classify,

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 from statsmodels.stats.multitest import multipletests
 
 from recency.errors import InputError
 from recency.evaluations.attention_by_distance import score as attention_by_distance
 from recency.evaluations.dependencies import score as attention_heads
 from recency.networks import architectures, checkpoints
-from recency.scoring import alignment, attention_weights
+from recency.scoring import alignment, inner_states
 from recency.scoring.lm_spec import LMSpec
+from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -291,9 +291,9 @@ def test_total_variation_to_the_unbiased_network(tmp_path, tokenizer, words):
 def test_one_layer_at_a_time(tokenizer):
     """The hook sees every layer, lowest first, and the network keeps none."""
     model = architectures.new(TINY | {"layers": 3}, MIX, tokenizer.get_vocab_size(), 1).eval()
-    attention_weights.enable_weights(model)
+    inner_states.enable_weights(model)
     seen = []
-    attention_weights.visit_layers(
+    inner_states.visit_layers(
         model, list(range(1, 20)), lambda layer, a: seen.append((layer, a.shape))
     )
     assert seen == [(layer, (4, 19, 19)) for layer in range(3)]
@@ -313,12 +313,12 @@ def test_other_networks_and_biased_layers(tokenizer):
         model = GPT2LMHeadModel(config).eval()
         if biased:
             attach(model, MIX | {"layers": "last"})
-        attention_weights.enable_weights(model)
+        inner_states.enable_weights(model)
         seen.append({})
-        attention_weights.visit_layers(model, list(range(1, 20)), seen[-1].__setitem__)
+        inner_states.visit_layers(model, list(range(1, 20)), seen[-1].__setitem__)
     torch.testing.assert_close(seen[0][0], seen[1][0])
     assert (seen[0][1] - seen[1][1]).abs().max() > 0.01
-    assert [each.slope for each in attention_weights.list_heads(model)][2:] == [1 / 16, 1 / 256]
+    assert [each.slope for each in inner_states.list_heads(model)][2:] == [1 / 16, 1 / 256]
 
 
 def test_masked_models_are_refused(tmp_path, words, pairs, tokenizer):
@@ -335,5 +335,5 @@ def test_masked_models_are_refused(tmp_path, words, pairs, tokenizer):
 
 def test_words_without_tokens_have_no_places():
     text = alignment.Text(np.array([5, 6, 7]), np.array([0, 0, 2]), 4)
-    places = [list(each) for each in attention_weights.word_tokens(text, 1)]
+    places = [list(each) for each in inner_states.word_tokens(text, 1)]
     assert places == [[1, 2], [], [3], []]

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from recency.errors import InputError
@@ -13,6 +12,7 @@ from recency.evaluations.attention_maps import score as attention_map
 from recency.figures import comparison, style
 from recency.networks import architectures, checkpoints
 from recency.scoring.lm_spec import LMSpec
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 TEXT = "The unforgettable cat  saw the dog"
 LMS = [

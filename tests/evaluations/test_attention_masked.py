@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from masked_networks import roberta
 
+from masked_networks import roberta
 from recency.evaluations.attention_by_distance import score as attention_by_distance
 from recency.evaluations.attention_maps import score as attention_map
-from recency.scoring import hidden_states
+from recency.scoring import inner_states
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load
 
@@ -51,7 +51,7 @@ def pieces(opened, table):
 def test_states_of_words_are_those_of_transformers_piece_by_piece(folder, texts):
     opened = load(folder)
     aligned = list(opened.texts(texts).values())
-    found = hidden_states.word_states(
+    found = inner_states.word_states(
         opened.network, aligned, [0, 2], None, around=opened.around, tokens_at_once=30
     )
     with torch.inference_mode():
@@ -120,9 +120,9 @@ def network_attention(folder, ids, bias):
     """Return attention by transformers itself, or with the bias by the equation, layer by layer."""
     if bias is None:
         return attention(folder, ids)
-    from recency.scoring import attention_weights
+    from recency.scoring import inner_states
 
     network, found = load(folder, bias=bias).network, {}
-    attention_weights.enable_weights(network)
-    attention_weights.visit_layers(network, ids, found.__setitem__)
+    inner_states.enable_weights(network)
+    inner_states.visit_layers(network, ids, found.__setitem__)
     return [found[layer][None] for layer in sorted(found)]

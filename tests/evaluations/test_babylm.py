@@ -10,17 +10,17 @@ import pytest
 import statsmodels.formula.api as smf
 import torch
 import yaml
+from scipy.optimize import curve_fit
+from scipy.stats import pearsonr, spearmanr
+
+import recency
 from checkpoints import checkpoint
 from masked_networks import roberta
 from project import copy_project, snakemake
-from scipy.optimize import curve_fit
-from scipy.stats import pearsonr, spearmanr
-from small_networks import TEXTS
-
-import recency
 from recency.errors import InputError
 from recency.evaluations.babylm import parts, results, score, spec, table, words
 from recency.scoring.lm_spec import LMSpec
+from small_networks import TEXTS
 
 WORDS = sorted({word for text in TEXTS for word in text.split()})
 SUBSETS = {

@@ -4,9 +4,9 @@ import json
 
 import pandas as pd
 import pytest
+
 from checkpoints import checkpoint
 from item_means import DESIGN, fitted, items, observed
-
 from recency.attention import biased
 from recency.errors import InputError
 from recency.evaluations.bias_search import figure as figure_bias_search

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_corpus import WORDS, times
 
+from made_corpus import WORDS, times
 from recency.evaluations.dataset_check import page as check_dataset
 from recency.reading import checks as dataset_checks
 from recency.reading import parsers

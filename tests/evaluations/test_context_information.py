@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from small_networks import NONE, TINY, byte_tokenizer
 
 from recency.errors import InputError
 from recency.evaluations.context_information import figure, score, summary, table
 from recency.figures.comparison import LM
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
+from small_networks import NONE, TINY, byte_tokenizer
 
 WORDS = np.array(["a", "bee", "sees", "the", "hill", "under", "which", "it"])
 LAG = 6

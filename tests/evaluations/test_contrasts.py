@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from project import assert_is_refused
 from scipy import stats
 
+from project import assert_is_refused
 from recency.errors import InputError
 from recency.evaluations.contrasts import item_effects, paired, table
 from recency.evaluations.contrasts.stars import mark

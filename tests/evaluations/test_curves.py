@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.stats.totals import NewSeeds
 from recency.evaluations.curves import figure, figure_perplexity, points, rows, table
 from recency.evaluations.reading_times import delta_loglik, intervals
-from recency.stats.totals import NewSeeds
 
 STEPS = (8, 64, 500)
 RESPONSES = [

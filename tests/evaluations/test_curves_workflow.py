@@ -6,8 +6,8 @@ import shutil
 import pandas as pd
 import pytest
 import yaml
-from project import TINY, plan, snakemake
 
+from project import TINY, plan, snakemake
 from recency.networks import checkpoints
 
 pytestmark = pytest.mark.merge

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+
 from item_means import DESIGN, fitted, items, observed
 from project import ROOT, load
-
 from recency.errors import InputError
 from recency.evaluations.item_means import delta_aic
 from recency.evaluations.item_means import figure as figure_delta_aic

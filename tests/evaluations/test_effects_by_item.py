@@ -13,9 +13,9 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "regression"))
 from made_readers import DESIGN, files, parted, readings, texts
-from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from scipy import stats
 
+from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from recency.errors import InputError
 from recency.evaluations.effects_by_item import (
     conversion,
@@ -26,7 +26,7 @@ from recency.evaluations.effects_by_item import (
     table_predicted,
 )
 from recency.regression import fit as regression
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 ITEMS, READERS, BITS, SPILLED, FACTOR = 20, 60, 6.0, 3.0, 4.0
 FILLERS = DESIGN | {
@@ -159,7 +159,7 @@ def test_predictions_are_coefficients_times_differences(study, results):
 
 
 def test_pooled_effects_are_lme4s(critical, tmp_path):
-    from recency.mixed import lme4
+    from crosslmm import lme4
 
     lme4.start()
     from rpy2 import robjects

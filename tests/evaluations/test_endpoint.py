@@ -6,22 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from project import load
 
+from crosslmm import recorded
+from crosslmm.factors import Levels, crossed_factors
+from crosslmm.stats import bootstrap
+from crosslmm.stats.crossed_samples import Tables
+from crosslmm.stats.permutation import permutation_p
+from project import load
 from recency.evaluations.endpoint import candidate_names, candidates, likelihoods, simulate
 from recency.evaluations.endpoint import figure as figure_endpoint
 from recency.evaluations.endpoint import table as table_endpoint
-from recency.mixed import likelihood
-from recency.mixed.factors import crossed_factors
-from recency.mixed.levels import Levels
 from recency.regression import crossed
 from recency.regression.designs import formula_of
 from recency.regression.predictors import Rows
 from recency.simulation import repeats, studies, study_scores
 from recency.simulation.studies import Settings
-from recency.stats import bootstrap
-from recency.stats.crossed_samples import Tables
-from recency.stats.permutation import permutation_p
 
 CLOSENESS = {"a": 0.96, "b": 0.64}
 SMALL = Settings(subjects=10, sentences=14, words=6, residual_sd=60, slope=25)
@@ -43,7 +42,7 @@ def flat(scored):
 
 
 def record_of(fitted):
-    """Return a fit as recency.mixed.likelihood reads it."""
+    """Return a fit as crosslmm.recorded reads it."""
     found, sigma = {"sigma": fitted.fit.solution.sigma, "random": {}, "ranef": {}}, 1.0
     sigma = found["sigma"]
     at = fitted.fit.solution
@@ -82,14 +81,14 @@ def test_likelihoods_of_cells_are_those_of_rows(subjects, model):
     }
     X = np.column_stack([predictors.get(name, np.ones(len(y))) for name in formula.fixed])
     residuals = y - fitted.shift - X @ fitted.fit.solution.beta
-    modes = likelihood.random_part(record, predictors, groups, len(y))
+    modes = recorded.random_part(record, predictors, groups, len(y))
     sizes = {"subject": subjects, "sentence": settings.sentences}
     expected = {
-        "conditional": likelihood.independent(residuals - modes, record["sigma"]),
-        "marginal_subject": likelihood.marginal(residuals, record, predictors, groups, ["subject"]),
-        "marginal": likelihood.marginal(residuals, record, predictors, groups),
-        "fixed_effects": likelihood.independent(residuals, record["sigma"]),
-        "modelblocks": likelihood.modelblocks(residuals, record, predictors, groups, sizes),
+        "conditional": recorded.independent(residuals - modes, record["sigma"]),
+        "marginal_subject": recorded.marginal(residuals, record, predictors, groups, ["subject"]),
+        "marginal": recorded.marginal(residuals, record, predictors, groups),
+        "fixed_effects": recorded.independent(residuals, record["sigma"]),
+        "modelblocks": recorded.modelblocks(residuals, record, predictors, groups, sizes),
     }
     for name, found in zip(likelihoods.SEEN, by_cell, strict=True):
         rows = np.zeros(scored.kept.shape)

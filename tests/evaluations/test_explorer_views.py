@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+
+import recency
 from browsing import browser, opened  # noqa: F401, a fixture
 from explorer_walks import in_browser, walked_pages
 from project import ROOT
-
-import recency
 
 pytestmark = pytest.mark.merge
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 import yaml
-from project import SCHEMA, load, merged
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
 from recency.evaluations.families import explained, figure, gaps, shares, table
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 GROUPS = {"rising": ["a1", "a2", "a3"], "falling": ["b1", "b2", "b3"]}
 RESPONSES = [

@@ -6,16 +6,16 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT, load
 from scipy import stats
 
+from project import ROOT, load
 from recency.evaluations.contrasts.spec import listed
 from recency.evaluations.maze import choices, table_contrasts
 from recency.evaluations.maze.spec import EVALUATION
 from recency.reading.parsers import table as parser
 from recency.scoring.foils import COLUMN
-from recency.workflow import listing
-from recency.workflow.study import Study
+from recency.workflow.plan import costs
+from recency.workflow.plan.study import Study
 
 ITEMS, CONDITIONS = 12, ("predpre", "predpost", "nonpre", "nonpost")
 #: Bits by condition and region that have all 19 properties: no other order of the two chains does.
@@ -136,4 +136,4 @@ def test_without_the_items_it_is_said_not_to_be_run(config):
     assert not EVALUATION.applies(study, "german_maze")
     (line,) = study.left_out()
     assert "not run: German maze is not here" in line and "docs/thesis_measures.md" in line
-    assert listing._absent(study, "german_maze") == " (without German maze: missing)"
+    assert costs._absent(study, "german_maze") == " (without German maze: missing)"

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+
 from masked_networks import roberta
 from project import SCHEMA, load
-
 from recency.errors import InputError
 from recency.evaluations.glue import examples, figure, fine_tune, scores, seed_state, table
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load as open_model
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 WORDS = [f"w{number}" for number in range(30)]
 TASK = {

@@ -3,9 +3,10 @@
 import html
 
 import pytest
+from test_check_dataset import run
+
 from browsing import browser, opened  # noqa: F401, a fixture
 from made_corpus import WORDS, times
-from test_check_dataset import run
 
 pytestmark = pytest.mark.merge
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.stats import bootstrap, interval
+from crosslmm.stats.crossed_samples import Scores
+from crosslmm.stats.totals import Draws
 from recency.evaluations.reading_times import intervals
 from recency.evaluations.reading_times.intervals import Sums
-from recency.stats import bootstrap, interval
-from recency.stats.crossed_samples import Scores
-from recency.stats.totals import Draws
 
 
 def brute_force(parts, cluster, replicates, seed):

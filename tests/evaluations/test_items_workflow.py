@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from item_tables import CONDITIONS, cells, means, rating, trials
 from project import ROOT, copy_project, snakemake
-
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
-from recency.workflow import checks, loading
+from recency.workflow.config import checks, loading
 
 pytestmark = pytest.mark.merge
 

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
+
 from checkpoints import checkpoint
 from item_means import items
 from loaded import untracked

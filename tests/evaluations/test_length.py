@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from masked_networks import roberta
-from project import load
 from torch import nn
 
+from masked_networks import roberta
+from project import load
 from recency.errors import InputError
 from recency.evaluations.length import differences, figure, score, spec, table
 from recency.scoring.lm_spec import LMSpec

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.stats.totals import Draws, NewSeeds
 from recency.evaluations.curves import matched, table_matched
-from recency.stats.totals import Draws, NewSeeds
 
 STEPS = (8, 64, 500)
 BITS = {"base": (9.0, 7.0, 6.0), "better": (8.5, 6.2, 5.0)}

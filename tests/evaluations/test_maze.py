@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from project import SCHEMA, load, merged
 from scipy import stats
-from small_networks import MIX, TINY, byte_tokenizer
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.evaluations.contrasts.stars import mark
@@ -19,7 +18,8 @@ from recency.networks import architectures
 from recency.reading.contracts import word_table
 from recency.scoring import foils, ngram_surprisal
 from recency.scoring.surprisal import Model, score_words
-from recency.workflow import checks
+from recency.workflow.config import checks
+from small_networks import MIX, TINY, byte_tokenizer
 
 SENTENCES = ["the dog sat", "the dog ran away", "a cat sat"]
 FOILS = ["", "ran", "dog", "", "", "a", "cat", None, "the", "ran"]

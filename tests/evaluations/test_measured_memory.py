@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import nnls
-from small_networks import NONE, TINY, byte_tokenizer
 
 from recency.errors import InputError
 from recency.evaluations.measured_memory import (
@@ -23,6 +22,7 @@ from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
+from small_networks import NONE, TINY, byte_tokenizer
 
 VOCABULARY = ["a", "bee", "sees", "the", "hill", "under", "which", "it", "sleeps", "now"]
 

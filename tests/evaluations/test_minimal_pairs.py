@@ -12,9 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from loaded import untracked
-from project import copy_project, load, snakemake
-from small_networks import MIX, TINY
 from tokenizers import (
     Tokenizer,
     decoders,
@@ -26,6 +23,8 @@ from tokenizers import (
 )
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
+from loaded import untracked
+from project import copy_project, load, snakemake
 from recency.errors import InputError
 from recency.evaluations.minimal_pairs import pairs as minimal_pairs
 from recency.evaluations.minimal_pairs import score as score_pairs
@@ -34,6 +33,7 @@ from recency.networks import architectures
 from recency.scoring import causal as scoring
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
+from small_networks import MIX, TINY
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = {

@@ -1,4 +1,4 @@
-"""Models on all the data, events and smooths by Snakemake: from a table to tables and figures."""
+"""Models on all the data, events and linking functions by Snakemake: from a table to tables and figures."""
 
 import json
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from checkpoints import checkpoint
 from loaded import untracked
 from masked_networks import roberta
@@ -20,10 +21,6 @@ MIXED = {
     "engine": "cross_products",
     "response": "raw",
     "surprisal": "plain",
-}
-ADDITIVE = MIXED | {
-    "engine": "gam",
-    "formula": 'time_ms ~ length + s(surprisal, bs="cr", k=6) + s(subject, bs="re")',
 }
 SKIPPING = MIXED | {
     "engine": "lme4",
@@ -66,7 +63,6 @@ MADE = {
     "fine_tuning": {"seeds": [1, 2], "epochs": 2},
     "designs": {
         "mixed": MIXED,
-        "additive": ADDITIVE,
         "skipping": SKIPPING,
     },
     "datasets": {
@@ -82,13 +78,13 @@ MADE = {
         "parted": ABOUT
         | {
             "lms": ["gpt2"],
-            "responses": {"additive": ["made.FP"], "skipping": ["made.skip"]},
+            "responses": {"mixed": ["made.FP"], "skipping": ["made.skip"]},
         },
         "linear": ABOUT
         | {
             "responses": {"mixed": ["made.FP"]},
             "endpoint": "conditional",
-            "sensitivity": {"linking": ["log", "linear", 2, "smooth"], "response": ["raw", "log"]},
+            "sensitivity": {"linking": ["log", "linear", 2], "response": ["raw", "log"]},
         },
         "masked": ABOUT
         | {
@@ -166,25 +162,18 @@ def test_all_observations_are_fitted_and_compared(results):
     )
 
 
-def test_smooths_stand_beside_lines(results):
+def test_times_and_events_are_in_one_table(results):
     folder, _ = results
-    where = folder / "experiments" / "parted"
-    rows = pd.read_csv(where / "smooths.csv")
-    loglik = pd.read_csv(where / "delta_loglik.csv").query("measure == 'FP'")
-    assert rows.delta_smooth.tolist() == pytest.approx(loglik.delta_loglik.tolist())
-    assert (rows.delta_nonlinear - rows.delta_smooth + rows.delta_linear).abs().max() < 1e-9
-    assert set(pd.read_csv(where / "smooth_curves.csv").kind) == {"smooth", "line", "count"}
-    assert (where / "figure_smooths.svg").stat().st_size > 1000
-    assert "skip" in (where / "table_delta_loglik.html").read_text()
+    table = (folder / "experiments" / "parted" / "table_delta_loglik.html").read_text()
+    assert "skip" in table and "FP" in table
 
 
-def test_linking_functions_and_smooths_are_compared_with_lines(results):
+def test_linking_functions_are_compared_with_lines(results):
     folder, _ = results
     where = folder / "experiments" / "linear"
     rows = pd.read_csv(where / "linearity.csv", dtype={"linking": str})
     assert (
-        rows.groupby(["lm", "settings"]).linking.agg(list).tolist()
-        == [["log", "linear", "2", "smooth"]] * 4
+        rows.groupby(["lm", "settings"]).linking.agg(list).tolist() == [["log", "linear", "2"]] * 4
     )
     for row in rows.itertuples():
         changed = {"linking": row.linking, "response": row.settings.removeprefix("times: ")}
@@ -194,11 +183,9 @@ def test_linking_functions_and_smooths_are_compared_with_lines(results):
         ]
         linear = [name for name in names if "linking" not in name]
         fits = {}
-        is_smooth = row.linking == "smooth"  # relative to mgcv's line
-        for key, settings in (("function", names), ("linear", names if is_smooth else linear)):
+        for key, settings in (("function", names), ("linear", linear)):
             design = f"mixed@{','.join(settings)}" if settings else "mixed"
-            model = "linear" if is_smooth and key == "linear" else "full"
-            path = folder / "regression" / design / "made.FP" / f"{row.lm}.{model}.json"
+            path = folder / "regression" / design / "made.FP" / f"{row.lm}.full.json"
             fits[key] = json.loads(path.read_text())
         difference = np.diff([fits[k]["loglik"]["exploratory"] for k in ("linear", "function")])[0]
         assert row.difference == pytest.approx(difference, abs=1e-7)
@@ -206,10 +193,8 @@ def test_linking_functions_and_smooths_are_compared_with_lines(results):
             assert row.difference == 0 and np.isnan(row.low)
         else:
             assert row.low < row.difference < row.high
-        if is_smooth:
-            assert next(s["names"] for s in fits["function"]["smooths"]) == ["surprisal"]
     assert (where / "figure_linearity.svg").stat().st_size > 1000
-    assert "smooth" in (where / "table_linearity.html").read_text()
+    assert "x^2" in (where / "table_linearity.html").read_text()
 
 
 def test_masked_lms_are_fine_tuned_and_read_by_length(results):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from checkpoints import checkpoint
 from project import copy_project, plan, planned, snakemake
 

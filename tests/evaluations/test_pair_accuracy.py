@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import check_shape
 
 from recency.errors import InputError
 from recency.evaluations.minimal_pairs import accuracy as pair_accuracy
 from recency.evaluations.minimal_pairs import figure as figure_minimal_pairs
 from recency.evaluations.minimal_pairs import table as table_minimal_pairs
+from table_files import check_shape
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from crosslmm.factors import Levels
+from crosslmm.stats.crossed_samples import two_way
 from recency.evaluations.reading_times import permutation
 from recency.evaluations.reading_times.permutation import Errors, compare, holm, permutation_p
-from recency.mixed.levels import Levels
-from recency.stats.crossed_samples import two_way
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 12])

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.stats.meta_analysis import combine
 from recency.errors import InputError
 from recency.evaluations.pooled import effects as computing
 from recency.evaluations.pooled import figure, table
 from recency.evaluations.pooled.effects import ALL
-from recency.stats.meta_analysis import combine
 
 DATASETS = [
     {"dataset": "a", "label": "A", "language": "en"},

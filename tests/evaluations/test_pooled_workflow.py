@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+
 from project import TINY, copy_project, planned, snakemake
 
 CONFIGS = [*TINY, "tests/config.two_languages.yaml"]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from loaded import untracked
 from project import TINY, copy_project, snakemake
-
 from recency.evaluations.power import figure as figure_power
 from recency.evaluations.power import simulate as simulate_power
 from recency.simulation import studies, study_scores

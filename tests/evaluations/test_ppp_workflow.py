@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from project import ROOT, SCHEMA, copy_project, load, merged, snakemake
 
-from recency.mixed import lme4
-from recency.workflow import checks
+from crosslmm import lme4
+from project import ROOT, SCHEMA, copy_project, load, merged, snakemake
+from recency.workflow.config import checks
 
 pytestmark = pytest.mark.merge
 

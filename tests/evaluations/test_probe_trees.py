@@ -4,10 +4,10 @@ from collections import deque
 
 import numpy as np
 import pytest
-from random_trees import RANDOM, bank, random_heads
 from scipy import stats
 from scipy.sparse import csgraph
 
+from random_trees import RANDOM, bank, random_heads
 from recency.evaluations.probe import trees
 
 

@@ -5,11 +5,11 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
+
 from loaded import untracked
 from project import ROOT, TINY, copy_finished, load, plan, planned, snakemake
 from random_trees import random_heads
-
-from recency.workflow.study import Study
+from recency.workflow.plan.study import Study
 
 pytestmark = pytest.mark.merge
 

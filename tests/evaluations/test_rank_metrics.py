@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from small_networks import MIX, TINY, byte_tokenizer
 from transformers import BertConfig, BertForMaskedLM
 
 import recency
@@ -16,9 +15,10 @@ from recency.errors import InputError
 from recency.evaluations.rank_metrics import figure, judges, score, table
 from recency.networks import architectures
 from recency.reading.contracts import word_table
-from recency.scoring import generation, ngram, ngram_ranks
+from recency.scoring import generation, ngram, ngram_surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
+from small_networks import MIX, TINY, byte_tokenizer
 
 VOCABULARY = ["the", "dog", "cat", "sat", "ran", "a", "on", "mat."]
 
@@ -54,7 +54,7 @@ def test_ranks_of_ngrams_are_those_of_the_whole_vocabulary(tmp_path, order, bos)
     path = arpa(tmp_path / "m.arpa", order, seed=order)
     random = np.random.default_rng(1)
     sentences = [[*random.choice([*VOCABULARY, "zebra"], 9)] for _ in range(8)]
-    found = ngram_ranks.score(path, sentences, bos)
+    found = ngram_surprisal.ranks_of(path, sentences, bos)
     for sentence, (log10, rank), other in zip(
         sentences, found, ngram.score(path, sentences, bos), strict=True
     ):
@@ -71,7 +71,7 @@ def test_ranks_of_ngrams_are_those_of_the_whole_vocabulary(tmp_path, order, bos)
 def test_a_binary_has_no_ranks(tmp_path):
     (tmp_path / "m.bin").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\x00")
     with pytest.raises(InputError, match="is no ARPA file, and ranks need"):
-        ngram_ranks.score(tmp_path / "m.bin", [["a"]])
+        ngram_surprisal.ranks_of(tmp_path / "m.bin", [["a"]])
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from crosslmm.factors import levels
+from crosslmm.stats.permutation import permutation_p
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, intervals, permutation
 from recency.evaluations.reading_times.intervals import Sums
-from recency.mixed.levels import levels
-from recency.stats.permutation import permutation_p
 
 RESPONSE = ("d", "SPR", "x")
 

@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 from scipy.stats import spearmanr
 
+from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.rare_words import files, score, table
 from recency.networks import string_similarity as similarity

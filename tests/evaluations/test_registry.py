@@ -3,16 +3,17 @@
 import importlib
 import inspect
 
-import additions
 import pytest
 import yaml
-from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
 
+import additions
+from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
 from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.workflow import checks, products
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan import products
+from recency.workflow.plan.study import Study
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from crosslmm.stats import bootstrap
+from crosslmm.stats.totals import NewSeeds
 from recency.evaluations.reading_times import seeds
-from recency.stats import bootstrap
-from recency.stats.totals import NewSeeds
 
 pytestmark = pytest.mark.merge
 
 
 @pytest.mark.parametrize("S,between", [(1, 0.0), (2, 0.1), (2, 1.0), (3, 0.2), (5, 0.0), (4, 9.0)])
 def test_intervals_of_seeds_follow_the_rule_of_all_intervals_over_seeds(S, between):
-    """`recency.stats.totals` by simulation gives the same interval; 1.96 SE gives a narrower one."""
+    """`crosslmm.stats.totals` by simulation gives the same interval; 1.96 SE gives a narrower one."""
     random = np.random.default_rng(S)
     values = random.normal(1, 1, (1, 150)) + random.normal(0, between, (S, 1))
     values = values + random.normal(0, 0.3, (S, 150))

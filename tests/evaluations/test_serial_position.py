@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from project import assert_is_refused
-from small_networks import NONE, byte_tokenizer
 
+from project import assert_is_refused
 from recency.errors import InputError
 from recency.evaluations.serial_position import figure, remember, serial_curves, table, word_lists
 from recency.evaluations.serial_position.word_lists import WordList
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
+from small_networks import NONE, byte_tokenizer
 
 STUDY, PROBE, RECALL = "they had read", "and then saw", "and then said"
 POOL = ["apple", "bread", "cloud", "drum", "eagle", "frost", "grape", "house", "island", "jewel", "knife", "lemon", "mouse", "night", "olive", "pearl"]  # fmt: skip

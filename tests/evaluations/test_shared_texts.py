@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.stats.crossed_samples import Scores, Tables, clustered, of_texts, two_way
 from recency.evaluations.reading_times import delta_loglik, shared_texts
-from recency.stats.crossed_samples import Scores, Tables, clustered, of_texts, two_way
 
 LONG = ["The old clock stopped at noon today.", "Nobody in the village had noticed it."]
 

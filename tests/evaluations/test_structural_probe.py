@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from random_trees import bank, random_heads
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 
+from random_trees import bank, random_heads
 from recency.attention import biased
 from recency.errors import InputError
 from recency.evaluations.probe import score as structural_probe
 from recency.evaluations.probe import train_probe, trees
 from recency.networks import architectures
-from recency.scoring import alignment, hidden_states
+from recency.scoring import alignment, inner_states
 from recency.scoring.lm_spec import LMSpec
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 SETTINGS = {
     "rank": None, "epochs": 4, "batch": 5, "learning_rate": 0.01, "patience": 2,
@@ -138,9 +138,9 @@ def test_states_are_those_of_transformers(shape, begin, tokenizer):
     if shape == "inference":
         biased.attach(model, MIX)
     texts = [alignment.align(text.split(), tokenizer) for text in TEXTS]
-    layers = list(range(hidden_states.count_layers(model) + 1))
-    found = hidden_states.word_states(model, texts, layers, begin, tokens_at_once=64)
-    again = hidden_states.word_states(model, texts, layers[1:2], begin, tokens_at_once=1)
+    layers = list(range(inner_states.count_layers(model) + 1))
+    found = inner_states.word_states(model, texts, layers, begin, tokens_at_once=64)
+    again = inner_states.word_states(model, texts, layers[1:2], begin, tokens_at_once=1)
     assert found.shape == (3, 12, 32)
     np.testing.assert_allclose(again[0], found[1], atol=1e-5)
     word = 0
@@ -173,7 +173,7 @@ def test_states_of_a_long_text_are_those_of_its_windows(tokenizer):
     words = ("the cat saw the dog " * 40).split()
     text = alignment.align(words, tokenizer)
     assert len(text.ids) > 2 * TINY["context"]
-    found = hidden_states.word_states(model, [text], [2], 0, stride=TINY["context"])[0]
+    found = inner_states.word_states(model, [text], [2], 0, stride=TINY["context"])[0]
     stream = torch.tensor([0, *text.ids])
     parts = stream.split(TINY["context"])
     with torch.inference_mode():
@@ -193,9 +193,9 @@ def test_a_token_counts_with_each_word_that_it_has_a_character_of(tokenizer):
               for s, e in plain.offsets]  # fmt: skip
     assert [set(range(a, b + 1)) for a, b in zip(text.word, text.last)] == owners
     assert {1, 2} in owners and {2} not in owners
-    assert not hidden_states.lacks_token(text).any()
+    assert not inner_states.lacks_token(text).any()
     model = architectures.new(TINY, NONE, tokenizer.get_vocab_size(), 5).eval()
-    found = hidden_states.word_states(model, [text], [0, 2], None)
+    found = inner_states.word_states(model, [text], [0, 2], None)
     with torch.inference_mode():
         every = model(torch.tensor([plain.ids]), output_hidden_states=True).hidden_states
     for number, layer in enumerate((0, 2)):
@@ -203,7 +203,7 @@ def test_a_token_counts_with_each_word_that_it_has_a_character_of(tokenizer):
             own = [n for n, owner in enumerate(owners) if word in owner]
             expected = every[layer][0, own].mean(0).numpy()
             np.testing.assert_allclose(found[number, word], expected, atol=1e-6)
-    assert hidden_states.lacks_token(
+    assert inner_states.lacks_token(
         alignment.Text(np.array([3, 4]), np.array([0, 2]), 4, last=np.array([0, 2]))
     ).tolist() == [False, True, False, True]
 
@@ -214,11 +214,11 @@ def test_untrained_is_what_training_begins_with(tokenizer):
     for architecture, spec in ((TINY, MIX), (GPT2 | {"dropout": 0.5}, NONE)):
         first = architectures.new(architecture, spec, size, 7).eval()
         trained = architectures.new(architecture, spec, size, 8).eval()
-        fresh = hidden_states.untrained(trained, architecture, None, 7)
+        fresh = inner_states.untrained(trained, architecture, None, 7)
         with torch.inference_mode():
             torch.testing.assert_close(fresh(ids)[0], first(ids)[0])
             assert not torch.allclose(fresh(ids)[0], trained(ids)[0])
-    elsewhere = hidden_states.untrained(first, None, {"form": "window", "width": 2}, 7)
+    elsewhere = inner_states.untrained(first, None, {"form": "window", "width": 2}, 7)
     assert elsewhere.config._attn_implementation == biased.NAME
     with torch.inference_mode():  # a window of two: the first token is out of the fourth's reach
         other = ids.clone()

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from small_networks import NONE, TINY, byte_tokenizer
 
 from recency.errors import InputError
 from recency.evaluations.temporal_correlation import figure, score
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
+from small_networks import NONE, TINY, byte_tokenizer
 
 
 def by_hand(states, lengths, distance):

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from project import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.summary import plain
 from recency.evaluations.text_perplexity import pairs, score, table
 from recency.evaluations.text_perplexity import rare as table_rare
 from recency.networks import architectures
-from recency.scoring import estimate_ngrams, interpolation
+from recency.scoring import estimate_ngrams, mix
 from recency.scoring.lm_spec import LMSpec
 from recency.text import prepare
 
@@ -100,8 +100,8 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     rows = pd.read_csv(out[0]).set_index("lm")
     fofe = rows.loc["PTB-FOFE-4"]
     assert fofe.test_ppl == pytest.approx(np.exp(nats[0][2000:].mean()))
-    shares = interpolation.estimate_shares(np.array(nats)[:, :2000])
-    together = interpolation.mix_nats(np.array(nats)[:, 2000:], shares)
+    shares = mix.estimate_shares(np.array(nats)[:, :2000])
+    together = mix.mix_nats(np.array(nats)[:, 2000:], shares)
     assert fofe.interpolated_ppl == pytest.approx(np.exp(together.mean()))
     assert (fofe.published_ppl, fofe.published_interpolated_ppl) == (112, 101)
     assert rows.loc["PTB-KN5"].published_ppl == 141 and np.isnan(rows.loc["mine"].published_ppl)
@@ -203,8 +203,8 @@ def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
     with_kn, shares = [], []
     for seed in (1, 2, 3):
         validation, test = (np.array([nats["near", seed][n], nats["kn", 1][n]]) for n in (0, 1))
-        shares.append(interpolation.estimate_shares(validation))
-        with_kn.append(np.exp(interpolation.mix_nats(test, shares[-1]).mean()))
+        shares.append(mix.estimate_shares(validation))
+        with_kn.append(np.exp(mix.mix_nats(test, shares[-1]).mean()))
     assert rows.interpolated_ppl["near"] == pytest.approx(np.exp(np.log(with_kn).mean()))
     assert rows.interpolated_sd["near"] == pytest.approx(np.std(with_kn, ddof=1))
     assert rows.weight["near"] == pytest.approx(np.mean([each[0] for each in shares]))

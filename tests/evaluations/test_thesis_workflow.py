@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from checkpoints import checkpoint
 from loaded import untracked
 from project import copy_project, plan, planned, snakemake

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.turing_test import cubic, figure, judgements, table, table_fits
 

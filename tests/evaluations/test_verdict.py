@@ -8,12 +8,12 @@ import math
 import pandas as pd
 import pytest
 
+from crosslmm.stats import detection
 from recency.evaluations.reading_times import evidence as evidences
 from recency.evaluations.reading_times import verdict
 from recency.evaluations.reading_times.verdict_sentences import join_names, sentences, write_p
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.intervals import Interval, Intervals
-from recency.stats import detection
 
 LABELS = {"base": "no bias", "one": "ALiBi-1-TI", "four": "ALiBi-4-TI", "dvm": "dVM-TI"}
 TENTH = {"relative": 0.1}

@@ -6,17 +6,17 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT, TINY, environment, load, snakemake
 
+from crosslmm.factors import Levels
+from crosslmm.recorded import scaling_of
+from project import ROOT, TINY, environment, load, snakemake
 from recency.export import columns, dataset, dataset_tables, lme4
 from recency.export.column_names import short_names
-from recency.mixed.levels import Levels
-from recency.mixed.recorded import scaling_of
 from recency.reading import observations
 from recency.regression import fitted
 from recency.regression.predictors import Rows
-from recency.workflow import exports
-from recency.workflow.study import Study
+from recency.workflow.plan import exports
+from recency.workflow.plan.study import Study
 
 RESULTS = "results/tiny/cores"
 DESIGN = {"engine": "cross_products", "response": "raw", "surprisal": "plain"}
@@ -248,6 +248,8 @@ def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
         folder = results / "exports" / name
         code = (folder / f"{name}.R").read_text()
         assert fit in code
+        call = code.rpartition("# brm(")[2]
+        assert call == f"{record['formula']}, data = data, family = gaussian())\n"
         found = asked_of_r(code + ASK.format(model="model"), folder)
         same(found, record)
     counts = pd.read_csv(results / "observations/simulated_spr.SPR/counts.csv", index_col="step")

@@ -5,9 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from peers import peer
-from small_networks import TEXTS, TINY, byte_tokenizer
-from strangers import Strangers
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -17,12 +14,15 @@ from transformers import (
 )
 
 import recency
+from peers import peer
 from recency import history
 from recency.attention.biases import build
 from recency.errors import InputError
 from recency.export import modelling, write
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
+from small_networks import TEXTS, TINY, byte_tokenizer
+from strangers import Strangers
 
 ABOUT = {"label": "ALiBi-1-TI", "study": "open", "applied": "training"}
 BIASES = {

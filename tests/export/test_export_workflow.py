@@ -4,9 +4,9 @@ import json
 
 import pandas as pd
 import pytest
-from project import TINY, plan, planned, snakemake
 
 import recency
+from project import TINY, plan, planned, snakemake
 
 pytestmark = [pytest.mark.apart, pytest.mark.merge]
 RESULTS = "results/tiny/cores"

@@ -7,18 +7,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from rocrate.rocrate import ROCrate
+
 from archives import holding
 from checkpoints import checkpoint
 from project import ROOT, TINY, load, snakemake
-from rocrate.rocrate import ROCrate
-from small_networks import TEXTS
-
 from recency import lineage
 from recency.evaluations.explore.packing import packed
 from recency.export import dataset, ro_crate, shareable, write
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import exports, results_folder
-from recency.workflow.study import Study
+from recency.workflow.engine import results_folder
+from recency.workflow.plan import exports
+from recency.workflow.plan.study import Study
+from small_networks import TEXTS
 
 SENTENCES = ["The quibbling zorvath plodded home", "Every flimsterbund swallowed nine brambletons"]
 WORDS = ["zorvath", "flimsterbund", "brambletons"]

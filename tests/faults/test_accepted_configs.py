@@ -6,9 +6,10 @@ A learning rate at which the training diverges is one that only the training can
 import copy
 import random
 
-import mutated_configs
 import pytest
 import yaml
+
+import mutated_configs
 from project import TINY, load, snakemake
 
 pytestmark = pytest.mark.long

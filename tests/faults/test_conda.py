@@ -3,8 +3,9 @@
 import os
 import re
 
-import faulty
 import pytest
+
+import faulty
 import stand_in_conda
 from project import ROOT, TINY, copy_project
 

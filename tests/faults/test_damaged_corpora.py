@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from damaged import changed, damage
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reading"))

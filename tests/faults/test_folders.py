@@ -8,10 +8,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import faulty
 import pytest
-from project import ROOT, TINY, copy_finished, environment
 from test_killed_jobs import ALONE, project, run
+
+import faulty
+from project import ROOT, TINY, copy_finished, environment
 
 pytestmark = pytest.mark.long
 

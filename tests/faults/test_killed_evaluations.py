@@ -1,27 +1,29 @@
-"""The scripts that the tiny study lacks, each killed once, in further studies."""
+"""The rules that the tiny study lacks, each killed once, in further studies."""
 
 import importlib.util
 import shutil
 from pathlib import Path
 
-import faulty
 import pandas as pd
 import pytest
-import wide_study
 import yaml
+from test_killed_jobs import doomed, due, killed_until_done, parts
+
+import faulty
+import wide_study
+from loaded import logs
 from project import ROOT, TINY, copy_finished, copy_project, snakemake
-from test_killed_jobs import SCRIPTS, doomed, due, killed_until_done, parts
 
 pytestmark = pytest.mark.long
 
-#: Scripts that no study kills, and why.
+#: Rules that no study kills, and why.
 NOT_KILLED = {
-    "lms/push.py": "a commit to the Hub is whole or is not there: tests/export/test_push.py",
-    "lms/hub_checkpoint.py": "the Hub is no part of a study here; a list is written after its files: tests/downloads/test_fetched_checkpoints.py",
-    "languages/wordfreq_surprisal.py": "needs the package wordfreq: make test-peers",
-    "experiments/ro_crate.py": "its zip has the time at which it was made",
-    "babylm/babylm_scores.py": "its many files are made by tests/evaluations/test_babylm.py alone",
-    "babylm/babylm_words.py": "as babylm_scores.py",
+    "push": "a commit to the Hub is whole or is not there: tests/export/test_push.py",
+    "hub_checkpoint": "the Hub is no part of a study here; a list is written after its files: tests/downloads/test_fetched_checkpoints.py",
+    "wordfreq_surprisal": "needs the package wordfreq: make test-peers",
+    "rocrate": "its zip has the time at which it was made",
+    "babylm_scores": "its many files are made by tests/evaluations/test_babylm.py alone",
+    "babylm_words": "as babylm_scores",
 }
 
 
@@ -40,7 +42,7 @@ def wide(finished, folder):
 
 
 def models(finished, folder):
-    """Write the study of another test: all data, smooths, masked LMs."""
+    """Write the study of another test: all data, linking functions, masked LMs."""
     module("evaluations/test_models_workflow.py").write(copy_project(folder))
     return ["made.yaml"], ["whole", "parted", "masked", "linear"]
 
@@ -71,13 +73,13 @@ def two_languages(finished, folder):
 STUDIES = [wide, models, thesis, search, two_languages]
 
 
-def test_every_script_is_killed_in_some_study(finished, tmp_path):
+def test_every_rule_is_killed_in_some_study(finished, tmp_path):
     killed = due(copy_project(tmp_path / "tiny"))
     for study in STUDIES:
         folder = tmp_path / study.__name__
         configs, words = study(finished, folder)
         killed |= due(folder, *words, configs=configs)
-    known = {str(path.relative_to(SCRIPTS)) for path in SCRIPTS.rglob("*.py")}
+    known = set(logs().values())
     assert known - killed == set(NOT_KILLED)
 
 
@@ -93,7 +95,7 @@ def without_speed(folder):
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_every_other_rule_s_script_killed_once(finished, tmp_path, study):
+def test_every_other_rule_killed_once(finished, tmp_path, study):
     folder, whole = tmp_path / "killed", tmp_path / "whole"
     configs, words = study(finished, folder)
     shutil.copytree(folder, whole, symlinks=True)

@@ -7,17 +7,16 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 import faulty
 import job_server
-import pytest
-from loaded import scripts
+from loaded import logs
 from project import ROOT, TINY, command, copy_project, environment, plan, planned
-
-from recency.workflow import leftovers
+from recency.workflow.engine import start
 
 pytestmark = pytest.mark.long
 
-SCRIPTS = ROOT / "workflow" / "scripts"
 #: Each job in a Python of its own, as the users' jobs are; else a fork that has the libraries, at a third of the cost.
 ALONE = {job_server.NAME: ""}
 DOOM = "import job_server\n\njob_server.ask()\n\nimport faulty\n\nfaulty.doom()\n"
@@ -47,22 +46,22 @@ def run(folder, *words, configs=TINY, **variables):
 
 def parts(folder):
     """Return the files that killed jobs left half written."""
-    return list(leftovers._found([folder / "results"]))
+    return list(start._found([folder / "results"]))
 
 
 def due(folder, *words, configs=TINY):
-    """Return the scripts that a run would start."""
-    known = scripts()
+    """Return the rules whose jobs a run would start, by the folder of their logs."""
+    known = logs()
     rules = planned(plan(folder, "--nolock", *words, configs=configs).stdout)
-    return {str(known[rule].relative_to(SCRIPTS)) for rule in rules if rule in known}
+    return {known[rule] for rule in rules if rule in known}
 
 
 def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variables):
-    """Run a study until it is done, each of its scripts killed once.
+    """Run a study until it is done, each of its rules' jobs killed once.
 
     At a change of a file or a time that its name draws; `--keep-going` lets many die in a run.
     """
-    scripts, code, runs, said = due(folder, *words, configs=configs), 1, 0, 0
+    rules, code, runs, said = due(folder, *words, configs=configs), 1, 0, 0
     while code and runs < 30:
         doom = variables | {faulty.DOOMED: f"1:{by.value}"}
         code, text = run(folder, "--keep-going", *words, configs=configs, **doom)
@@ -71,11 +70,11 @@ def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variabl
     assert code == 0, text[-4000:]
     assert runs > 3 and said >= runs - 2, (runs, said)
     died = folder / ".doomed"
-    assert {str(path.relative_to(died)) for path in died.rglob("*.py")} == scripts
+    assert {path.name for path in died.iterdir()} == rules
 
 
 @pytest.mark.parametrize(("by", "jobs"), [(signal.SIGKILL, {}), (signal.SIGTERM, ALONE)])
-def test_every_rule_s_script_killed_once(finished, tmp_path, by, jobs):
+def test_every_rule_killed_once(finished, tmp_path, by, jobs):
     """Of a fork all that is killed is its own work; alone, its imports are killed too."""
     folder = project(tmp_path / "killed")
     killed_until_done(folder, by=by, **jobs)

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import time
 
-import faulty
 import pytest
-from project import TINY, command, environment
 from test_killed_jobs import ALONE, parts, project, run
+
+import faulty
+from project import TINY, command, environment
 
 pytestmark = pytest.mark.long
 

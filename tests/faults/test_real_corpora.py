@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
+from test_damaged_corpora import check
+
 import read_everything
 from damaged import damage
 from project import load
-from test_damaged_corpora import check
-
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading import words as reading_words

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 import read_everything
 from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check, made_corpus
 from project import ROOT
-
 from recency.reading import checks, parsers
 from recency.reading.contracts import check_responses, check_words, response_column
 from recency.reading.formats import anything
 from recency.scoring import surprisal_table
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 pytestmark = pytest.mark.long
 

@@ -15,10 +15,11 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
-import faulty
 import pytest
-from project import ROOT, TINY, copy_project, environment
 from test_killed_jobs import ALONE
+
+import faulty
+from project import ROOT, TINY, copy_project, environment
 
 pytestmark = pytest.mark.long
 

@@ -4,12 +4,12 @@ import itertools
 import shutil
 import signal
 
-import faulty
 import pytest
-from training_job import RECIPE
 
+import faulty
 from recency.networks import train
-from recency.workflow import leftovers
+from recency.workflow.engine import start
+from training_job import RECIPE
 
 #: Few steps, each with a state, two checkpoints and held-out text: all phases, in a moment.
 PHASES = RECIPE | {"steps": 5, "checkpoints": [1, 4], "validation": {"tokens": 400, "every": 2}}
@@ -43,7 +43,7 @@ def test_a_training_killed_at_its_changes_of_files(every, job, tmp_path, monkeyp
         if not ended:
             break
         assert ended == signal.SIGKILL
-        leftovers.sweep([lms], here=True)
+        start.sweep([lms], here=True)
         train.main(**job)
         assert contents(lms) == expected, number
     assert number > 60, "a training has more changes of files"

@@ -4,8 +4,8 @@ import copy
 import doctest
 
 import pytest
-from project import ROOT, load
 
+from project import ROOT, load
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity

@@ -2,12 +2,12 @@
 
 import itertools
 
-import made_corpus
 import numpy as np
 import pandas as pd
 import pytest
 from test_figures import SIX, check_texts, lm, texts, words
 
+import made_corpus
 from recency.evaluations.dataset_check import page as check_dataset
 from recency.evaluations.endpoint import figure as figure_endpoint
 from recency.evaluations.endpoint.candidates import CANDIDATES

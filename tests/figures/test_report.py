@@ -6,11 +6,10 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
-from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
-from table_files import Grid
 from test_figures import PUBLISHED, TABLE2, lm, response, write_delta, write_intervals
 from test_tables import write_counts
 
+from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
     table_delta_loglik,
@@ -19,6 +18,7 @@ from recency.evaluations.reading_times import (
     verdict,
 )
 from recency.evaluations.report import page, prose
+from table_files import Grid
 
 HOSTILE = (
     "<script>window.hostile = 1</script><img src=x onerror='parent.hostile = 1'> .. raw:: html\n\n"

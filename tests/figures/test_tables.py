@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from table_files import Grid, check_shape
 from test_figures import (
     PUBLISHED,
     ROOT,
@@ -29,6 +28,7 @@ from recency.evaluations.reading_times import (
     verdict,
 )
 from recency.figures import comparison, tables
+from table_files import Grid, check_shape
 
 ENDS = (".csv", ".html", ".tex")
 NOT_RUN = "dataset,measure,reason\ndundee,,Dundee is not in the mirror\n"

@@ -11,12 +11,12 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 import recency
 from recency.errors import InputError
 from recency.networks import architectures, checkpoints
+from small_networks import MIX, NONE, TEXTS, TINY, byte_tokenizer
 
 SIZES = {"vocab_size": 300, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
 SIZES |= {"num_attention_heads": 4, "max_position_embeddings": 64, "initializer_range": 0.3}

@@ -1,11 +1,11 @@
 """Compiled networks train as plain ones do, and the first step finds those that do not."""
 
 import pytest
-from conftest import needs_compiler
-from training_job import ARCHITECTURE, MIX, RECIPE
 
+from conftest import needs_compiler
 from recency.networks import architectures, training
 from recency.networks.stream import TokenStream
+from training_job import ARCHITECTURE, MIX, RECIPE
 
 
 @needs_compiler

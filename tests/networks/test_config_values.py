@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from small_networks import TEXTS
 from test_self_test import make, save
 
 import recency
 from recency.errors import InputError
 from recency.networks import config_values
+from small_networks import TEXTS
 
 ROPE = {"rope_type": "default", "rope_theta": 1e4}
 

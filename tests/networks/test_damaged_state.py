@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from training_job import RECIPE
 
 from recency.errors import InputError
 from recency.networks import training
+from training_job import RECIPE
 
 SPECIFICATION = {"recipe": RECIPE, "code": {}}
 

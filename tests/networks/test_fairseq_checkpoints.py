@@ -10,15 +10,15 @@ import math
 import numpy as np
 import pytest
 import torch
-from checkpoints import byte_tokenizer
-from small_networks import TEXTS
 from torch.nn import functional
 
 import recency
+from checkpoints import byte_tokenizer
+from fill_mask import fill_mask
 from recency.command import main as command
 from recency.errors import InputError
 from recency.networks import fairseq_checkpoints
-from recency.scoring.fill_mask import fill_mask
+from small_networks import TEXTS
 
 WIDTH, LAYERS, INNER, CONTEXT = 24, 2, 40, 32
 BEGIN, PAD, END = 0, 1, 2

@@ -7,16 +7,16 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from checkpoints import byte_tokenizer
 from gguf import quants
-from small_networks import TEXTS
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
+from checkpoints import byte_tokenizer
 from recency.errors import InputError
 from recency.networks import gguf_files, precisions
 from recency.networks.hub import locate
+from small_networks import TEXTS
 
 NAMES = {
     "model.embed_tokens": "token_embd",

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
-from checkpoints import checkpoint
-from project import ROOT
-from small_networks import TEXTS
 
 import recency
+from checkpoints import checkpoint
+from project import SOURCES
 from recency.errors import InputError
 from recency.networks.hub import locate
+from small_networks import TEXTS
 
 #: Opens names in a process of its own that has a copy of some of the Hub, and no internet.
 SCRIPT = """
@@ -91,7 +91,7 @@ def test_revisions_and_folders_of_the_hub(tmp_path):
     for folder, texts in zip(here.values(), (TEXTS, TEXTS[:1], TEXTS[1:]), strict=True):
         checkpoint(folder, texts)
     wrong = ["owner/name@step2000", "owner/name/large"]
-    paths = {"HF_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    paths = {"HF_HOME": str(tmp_path), "PYTHONPATH": SOURCES}
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(TEXTS), *here, *wrong],
         env=os.environ | paths | {"HF_HUB_OFFLINE": "1"},

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
-from training_job import ARCHITECTURE, MIX, RECIPE, Killed
 
 from recency import files
 from recency.errors import InputError
 from recency.networks import architectures, checkpoints, stored_steps, train, training
 from recency.networks.stream import TokenStream
+from training_job import ARCHITECTURE, MIX, RECIPE, Killed
 
 KEEPS = RECIPE | {
     "steps": 24,

@@ -7,7 +7,6 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, models
-from training_job import RECIPE, assert_same_after_a_kill, losses, write_stream
 
 from recency.errors import InputError
 from recency.networks import architectures, train
@@ -15,6 +14,7 @@ from recency.networks.lossy_rows import LossyRows
 from recency.networks.lossy_training import LossyTraining
 from recency.networks.stream import TokenStream
 from recency.networks.training import Training
+from training_job import RECIPE, assert_same_after_a_kill, losses, write_stream
 
 HALF = {"erasure": {"form": "exponential", "half_life": 2}, "segment": 4}
 ALL = {"erasure": {"form": "exponential", "rate": 0}, "segment": 4}

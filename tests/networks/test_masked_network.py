@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from project import load
 from transformers import AutoModelForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
+from project import load
 from recency.errors import InputError
 from recency.networks import architectures, checkpoints, masked_training, roberta
 

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from conftest import needs_compiler
-from masked_job import ARCHITECTURE, NONE, OFFSET, RECIPE, facts
 from safetensors.numpy import load_file
-from training_job import assert_same_after_a_kill, losses
 from transformers import RobertaForMaskedLM
 
+from conftest import needs_compiler
+from masked_job import ARCHITECTURE, NONE, OFFSET, RECIPE, facts
 from recency.errors import InputError
 from recency.networks import architectures, masked_rows, masked_training, train
 from recency.networks.masking import Entries, Masking, entries
 from recency.networks.roberta import BEGIN, END, PAD
 from recency.networks.schedule import learning_rate
+from training_job import assert_same_after_a_kill, losses
 
 EXAMPLES = RECIPE | {"rows": "examples"}
 BEGUN = {"head": "clap", "embedding_norm": False, "positions": "none", "dropout": 0.1}

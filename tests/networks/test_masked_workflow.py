@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 import yaml
-from project import TINY, snakemake
 
 import recency
+from project import TINY, snakemake
 
 pytestmark = pytest.mark.merge
 

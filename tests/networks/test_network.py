@@ -4,7 +4,6 @@ import functools
 
 import pytest
 import torch
-from conftest import needs_compiler
 from transformers import (
     AttentionInterface,
     AutoModelForCausalLM,
@@ -16,6 +15,7 @@ from transformers import (
 )
 from transformers.masking_utils import AttentionMaskInterface
 
+from conftest import needs_compiler
 from recency.attention.biased import WITH_WEIGHTS, attach, attention_modules, biased_attention
 from recency.networks import architectures, checkpoints, training
 

@@ -8,22 +8,23 @@ import pytest
 import torch
 import transformers
 import yaml
-from checkpoints import byte_tokenizer, checkpoint
-from peers import peer
-from project import SCHEMA, load
-from small_networks import TEXTS
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
+from checkpoints import byte_tokenizer, checkpoint
+from peers import peer
+from project import SCHEMA, load
 from recency import memory
 from recency.errors import InputError
 from recency.export import write
 from recency.files import sha256
 from recency.networks import footprint, precisions
-from recency.scoring import precision_difference, surprisal
+from recency.scoring import results, surprisal
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import checks, plan_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan import plan_checks
+from recency.workflow.plan.study import Study
+from small_networks import TEXTS
 
 BIAS = {"form": "linear", "slopes": "mix"}
 HERE = "model.safetensors"
@@ -183,7 +184,7 @@ def test_the_difference_from_float32_is_that_of_the_two_networks(
     words.to_parquet(tmp_path / "words.parquet")
     lm = LMSpec("lm", llama, weights={"precision": "bf16"})
     settings = {"dataset": "texts", "accept": [["implausible"]]}
-    monkeypatch.setattr(surprisal.plausible, "require_plausible", lambda *_, **__: None)
+    monkeypatch.setattr(results, "require_plausible", lambda *_, **__: None)
     surprisal.main(tmp_path / "words.parquet", lm, tmp_path / "out.parquet", "texts")
     full = recency.surprisal(words, llama).surprisal_bits.to_numpy()
     low = pd.read_parquet(tmp_path / "out.parquet")
@@ -199,7 +200,7 @@ def test_the_difference_from_float32_is_that_of_the_two_networks(
             raise footprint.TooLarge("needs 30 GB")
 
     monkeypatch.setattr(footprint, "check", lambda *arguments: too_large(precision=arguments[3]))
-    _, about = precision_difference.open_and_compare(words, lm)
+    _, about = surprisal.open_and_compare(words, lm)
     assert about == {"precision": "bf16", "not_compared": "needs 30 GB"}
 
 

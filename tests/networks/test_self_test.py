@@ -11,13 +11,13 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from small_networks import TEXTS, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import recency
 from recency import embedded
 from recency.errors import InputError
 from recency.networks import checkpoints, self_test, tested
+from small_networks import TEXTS, byte_tokenizer
 
 WEIGHTS = "model.safetensors"
 SIZES = {

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models
-from training_job import RECIPE, write_stream
 
 from recency.errors import InputError
 from recency.networks import architectures, checkpoints, start, string_similarity, train
+from training_job import RECIPE, write_stream
 
 WORDS = ["</s>", "<unk>", "walk", "talk", "walks", "talks", "walked", "Walker", "qqq", "stalks"]
 FREQUENT = ["walk", "talk", "walks", "talks"]

@@ -7,10 +7,10 @@ import signal
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from training_job import RECIPE, losses
 
 from recency.errors import InputError
 from recency.networks import train, training
+from training_job import RECIPE, losses
 
 pytestmark = pytest.mark.merge
 

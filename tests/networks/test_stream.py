@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from training_job import write_stream
 
 from recency.errors import InputError
 from recency.networks.stream import TokenStream
+from training_job import write_stream
 
 
 def test_sequential_order_is_the_file_and_starts_over(tmp_path):

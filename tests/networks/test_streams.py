@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
-from training_job import RECIPE, Killed, losses, write_stream
 
 from recency.errors import InputError
 from recency.networks import architectures, carried, schedule, train
+from training_job import RECIPE, Killed, losses, write_stream
 
 STREAMS = RECIPE | {
     "order": "streams",

@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+
+from recency import history
+from recency.errors import InputError
+from recency.networks import architectures, states, train, training
+from recency.networks.schedule import learning_rate
+from recency.networks.stream import TokenStream
 from training_job import (
     ARCHITECTURE,
     MIX,
@@ -17,12 +23,6 @@ from training_job import (
     losses,
     train_until_killed,
 )
-
-from recency import history
-from recency.errors import InputError
-from recency.networks import architectures, states, train, training
-from recency.networks.schedule import learning_rate
-from recency.networks.stream import TokenStream
 
 
 def test_learns_and_writes_a_checkpoint(job):

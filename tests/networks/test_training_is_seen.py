@@ -1,12 +1,12 @@
 """What a training shows while it runs: progress, states, losses, and the loss on held-out text."""
 
 import pytest
-from peers import peer
 from safetensors.numpy import load_file
-from training_job import RECIPE, assert_same_after_a_kill, losses, train_until_killed
 
+from peers import peer
 from recency.networks import train
 from recency.networks.stream import TokenStream
+from training_job import RECIPE, assert_same_after_a_kill, losses, train_until_killed
 
 
 @pytest.mark.merge

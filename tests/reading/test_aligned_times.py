@@ -2,11 +2,11 @@
 
 import pandas as pd
 import pytest
-from made_corpus import WORDS, corpus, times
 
+from made_corpus import WORDS, corpus, times
 from recency.errors import InputError
 from recency.reading import observations
-from recency.reading.aligned_times import require_aligned
+from recency.reading.gate import require_aligned
 from recency.reading.parsers import devarda_marelli2024
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.reading.formats import anything, archives, streamed
+from recency.reading.formats import anything, streamed
 from recency.reading.formats.anything import Style
 
 TEXT = 'reader,text,word,"part, of day"\n1,a.page0,"It, then",x\n2,a.page1,rained,y\n10,b.page0,all,x\n'
@@ -101,8 +101,8 @@ def test_a_large_table_is_read_as_a_small_one(tmp_path, monkeypatch, packed):
 
 
 def test_patterns_of_members():
-    expression = archives.compiled("data/{text}/r{reader}_*.csv")
+    expression = streamed.compiled("data/{text}/r{reader}_*.csv")
     assert expression.fullmatch("all/data/a/r1_x.csv").groupdict() == {"text": "a", "reader": "1"}
     assert expression.fullmatch("data/a/b/r1_x.csv") is None
     with pytest.raises(InputError, match="cannot be read"):
-        archives.compiled("{a}{a}")
+        streamed.compiled("{a}{a}")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from parsing import read, sizes, words_of
 from scipy.io import savemat
 
+from parsing import read, sizes, words_of
 from recency.errors import InputError
 from recency.reading import parsers
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import read_everything
 from test_published_counts import MEASURED, PAIRS
+
+import read_everything
 
 pytestmark = pytest.mark.merge
 

@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from parsing import read, write
 
+from parsing import read, write
 from recency.errors import InputError
 from recency.reading import observations, parsers, responses, words
 from recency.reading.parsers import natural_stories

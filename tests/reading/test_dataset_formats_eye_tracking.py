@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parsing import read, write
 
+from parsing import read, write
 from recency.errors import InputError
 from recency.reading import parsers
 

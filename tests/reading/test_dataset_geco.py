@@ -4,8 +4,8 @@ import zipfile
 
 import pytest
 from openpyxl import Workbook
-from parsing import read, write
 
+from parsing import read, write
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.formats import xlsx

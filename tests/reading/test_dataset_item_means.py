@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from parsing import responses_of, sizes, words_of, write
 
+from parsing import responses_of, sizes, words_of, write
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.contracts import check_responses, response_column

@@ -1,8 +1,8 @@
 """The G-maze of Boyce et al. and self-paced reading of the same sentences."""
 
 import pytest
-from parsing import responses_of, sizes, words_of, write
 
+from parsing import responses_of, sizes, words_of, write
 from recency.errors import InputError
 
 

@@ -4,8 +4,8 @@ import shutil
 import subprocess
 
 import pytest
-from parsing import responses_of, sizes, words_of, write
 
+from parsing import responses_of, sizes, words_of, write
 from recency.errors import InputError
 
 JOINT = """uniform_id,lang,trialid,sentnum,ianum,ia,dur,firstrun.skip,firstrun.dur,firstrun.gopast,firstfix.dur

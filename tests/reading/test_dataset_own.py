@@ -9,8 +9,8 @@ import yaml
 
 from recency.errors import InputError
 from recency.reading import observations, parsers, responses, words
-from recency.workflow import checks as config_checks
-from recency.workflow import loading
+from recency.workflow.config import checks as config_checks
+from recency.workflow.config import loading
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parsing import responses_of, words_of
 from scipy.io import savemat
 
+from parsing import responses_of, words_of
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.contracts import check_responses, check_words

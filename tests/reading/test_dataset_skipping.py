@@ -1,8 +1,8 @@
 """Skipping of a real corpus, read a second way: UCL's words without a first-pass time."""
 
 import pandas as pd
-from project import load
 
+from project import load
 from recency.reading import observations, responses, words
 
 

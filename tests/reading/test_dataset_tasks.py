@@ -2,13 +2,13 @@
 
 import pandas as pd
 import pytest
+
 from parsing import read, responses_of, sizes, words_of
 from project import ROOT
-
 from recency.errors import InputError
 from recency.reading import parsers
 from recency.reading.contracts import check_responses
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 DATA = ROOT.parent / "shared" / "data"
 ENTRIES = loading.entries_of(loading.corpus_files(ROOT))["datasets"]

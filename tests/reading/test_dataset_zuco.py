@@ -1,8 +1,8 @@
 """ZuCo: total times by reader and item means; its results files are in test_dataset_results.py."""
 
 import pytest
-from parsing import responses_of, sizes, words_of, write
 
+from parsing import responses_of, sizes, words_of, write
 from recency.errors import InputError
 
 TRT = """task subject sentence_id word_id word TRT

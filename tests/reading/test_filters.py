@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from project import load
 
+from project import load
 from recency.errors import InputError
 from recency.reading import filters
 

@@ -5,8 +5,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from peers import peer
 
+from peers import peer
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words
 from recency.reading.parsers import fixations

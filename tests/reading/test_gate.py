@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_corpus import WORDS, times
 
+from made_corpus import WORDS, times
 from recency import overrides
 from recency.errors import InputError
 from recency.reading import gate, observations

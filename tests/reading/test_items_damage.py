@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from item_tables import cells, means, parsed, trials
 
+from item_tables import cells, means, parsed, trials
 from recency.errors import InputError
 from recency.reading.parsers import table as parser
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from item_tables import cells, parsed, trials
 
+from item_tables import cells, parsed, trials
 from recency.reading import observations
 from recency.regression import fit as regression
 from recency.regression.inputs import Inputs

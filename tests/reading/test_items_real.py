@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from item_tables import parsed
 
+from item_tables import parsed
 from recency.errors import InputError
 
 

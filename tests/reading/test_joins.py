@@ -1,6 +1,7 @@
 """Damaged tables are joined to the true words, or refused: never a value on another word."""
 
 import pytest
+
 from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check, made_corpus
 
 pytestmark = pytest.mark.merge

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recency.reading.own.language import guess
+from recency.reading.text_languages import guess
 
 TEXTS = {
     "English": "The tide turned in the evening and nobody of the village was on the beach to see it",

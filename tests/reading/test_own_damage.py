@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from own_corpus import WORDS, parsed, readings, right
 
+from own_corpus import WORDS, parsed, readings, right
 from recency.errors import InputError
 from recency.reading.formats import anything
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from own_corpus import parsed, readings, right, save, words
 
+from own_corpus import parsed, readings, right, save, words
 from recency.errors import InputError
 from recency.reading.parsers import provo
 

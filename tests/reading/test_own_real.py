@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency import config as configuration
 from recency.reading import parsers
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
 from recency.reading.contracts import check_responses, check_words
 from recency.reading.parsers import table
-from recency.workflow import checks, loading
-from recency.workflow.study import Study
+from recency.workflow.config import checks, loading
+from recency.workflow.plan.study import Study
 
 DATA = ROOT.parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not (DATA / "ucl").is_dir(), reason="no real data here")

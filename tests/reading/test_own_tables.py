@@ -6,8 +6,8 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from own_corpus import SUBJECTS, TEXTS, WORDS, ms, parsed, readings, right, save, words
 
+from own_corpus import SUBJECTS, TEXTS, WORDS, ms, parsed, readings, right, save, words
 from recency.errors import InputError
 from recency.reading import observations
 from recency.reading.contracts import check_responses, check_words

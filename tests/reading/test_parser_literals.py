@@ -2,15 +2,15 @@
 
 import pandas as pd
 import pytest
-from project import ROOT
 from test_dataset_damage import ALL, NAMES, outcome
 
+from project import ROOT
 from recency import plugins
 from recency.config import PARSERS, READERS, parsers
 from recency.reading import declared_columns, filters, observations
 from recency.reading import parsers as loaded
 from recency.reading.formats import zuco_results
-from recency.workflow import option_checks
+from recency.workflow.config import schema_checks
 
 KINDS = {filters.NUMBER, filters.TEXT, filters.FLAG, filters.ANY}
 
@@ -46,8 +46,8 @@ def test_what_is_not_there_is_none():
 def test_options_of_readers_are_known_with_their_types():
     taken = plugins.keywords(READERS, "plain", "read")
     assert taken == {"documents": "str", "longest": "int"}
-    assert list(option_checks.faults({"documents": "line", "longest": 3}, taken)) == []
-    assert list(option_checks.faults({"longest": True}, taken)) == [
+    assert list(schema_checks.faults({"documents": "line", "longest": 3}, taken)) == []
+    assert list(schema_checks.faults({"longest": True}, taken)) == [
         (("longest",), "True is not a whole number")
     ]
 

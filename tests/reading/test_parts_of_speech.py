@@ -1,8 +1,8 @@
 """Parts of speech of words, from tags of their parts."""
 
 import pytest
-from parsing import write
 
+from parsing import write
 from recency.errors import InputError
 from recency.reading import parsers, parts_of_speech
 from recency.reading.parsers import ucl_eye_tracking, ucl_spr

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT, SCHEMA, load
 
+from project import ROOT, SCHEMA, load
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.reading.predictor_tables import attach
-from recency.workflow import checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan.study import Study
 
 TEXT = "The old mill stood by the river . Nobody had ever been inside the mill since the flood came"
 SPLIT = TEXT.replace(" .", ".").split()

@@ -4,6 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from public_corpora import (
     EVENTS,
     MEASURES,
@@ -20,11 +21,10 @@ from public_corpora import (
     words_of,
     written,
 )
-
 from recency.errors import InputError
 from recency.reading import gate, parsers
 from recency.reading.contracts import check_responses, check_words
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 ROOT = Path(__file__).resolve().parents[2]
 

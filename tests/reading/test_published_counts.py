@@ -4,6 +4,7 @@ import csv
 import re
 
 import pytest
+
 from project import ROOT, load
 
 with (ROOT / "data/published/replica_dataset_counts.csv").open(newline="") as table:

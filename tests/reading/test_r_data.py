@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from recency.errors import InputError
-from recency.reading.formats import anything, serialized
+from recency.reading.formats import anything, rda
 
 pytestmark = pytest.mark.skipif(not shutil.which("Rscript"), reason="Rscript is not on the PATH")
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 @pytest.mark.merge
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_lies_still_is_read(folder, name):
-    serialized.refuse_code(folder / name)
+    rda.refuse_code(folder / name)
     assert len(anything.read(folder / name, anything.Style()).frame)
 
 
@@ -70,7 +70,7 @@ def test_a_promise_within_other_data_is_refused(folder, tmp_path):
     for write in (changed.write_bytes, lambda data: changed.write_bytes(gzip.compress(data))):
         write(content.replace(language, promise))
         with pytest.raises(InputError, match="it holds a promise"):
-            serialized.refuse_code(changed)
+            rda.refuse_code(changed)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_promise_within_other_data_is_refused(folder, tmp_path):
 )
 def test_what_cannot_be_walked_through_is_refused_with_a_way_out(folder, name, told):
     with pytest.raises(InputError, match=told):
-        serialized.refuse_code(folder / name)
+        rda.refuse_code(folder / name)
 
 
 def test_a_file_cut_anywhere_is_refused_in_one_line(folder, tmp_path):
@@ -86,4 +86,4 @@ def test_a_file_cut_anywhere_is_refused_in_one_line(folder, tmp_path):
     for size in range(2, len(content)):
         (tmp_path / "cut.rds").write_bytes(content[:size])
         with pytest.raises(InputError, match="cut.rds"):
-            serialized.refuse_code(tmp_path / "cut.rds")
+            rda.refuse_code(tmp_path / "cut.rds")

@@ -8,13 +8,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from project import assert_is_refused
 
+from project import assert_is_refused
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import surprisal_table
-from recency.workflow import lm_tables
-from recency.workflow.study import Study
+from recency.workflow.config import loading
+from recency.workflow.plan.study import Study
 
 WORD_SCHEMA = pa.schema(
     [
@@ -108,7 +108,7 @@ def read(words, path, dataset="mills", **entry):
     config = {
         "lms": {"X": {"surprisals": {"replica": {"tag": "gpt2_surprisal_{dataset}"} | entry}}}
     }
-    lm_tables.expand_replica(config)
+    loading.expand_replica(config)
     settings = Study.table_settings(StudyOf(config), "X", dataset)
     return surprisal_table.score(words, path, dataset=dataset, **settings)
 
@@ -186,7 +186,7 @@ def test_a_store_that_cannot_be_verified_is_refused(tmp_path, words, change, ent
 
 def test_a_store_calls_the_dataset_otherwise(tmp_path, words):
     config = {"lms": {"X": {"surprisals": {"replica": {"tag": "gpt2_surprisal_{dataset}"}, "datasets": {"mine": "mills"}}}}}  # fmt: skip
-    lm_tables.expand_replica(config)
+    loading.expand_replica(config)
     settings = Study.table_settings(StudyOf(config), "X", "mine")
     assert settings["rows"]["tag"] == ["gpt2_surprisal_mills"]
     path = store(tmp_path / "mills.parquet")
@@ -199,7 +199,7 @@ def test_what_replica_says_is_not_said_twice():
     with pytest.raises(
         InputError, match="lms → X → surprisals → unit: it cannot be combined with `replica`"
     ):
-        lm_tables.expand_replica({"lms": {"X": {"surprisals": entry}}})
+        loading.expand_replica({"lms": {"X": {"surprisals": entry}}})
 
 
 def test_many_lms_of_a_store_are_one_entry(tmp_path, words):
@@ -210,8 +210,8 @@ def test_many_lms_of_a_store_are_one_entry(tmp_path, words):
         "lms_from": {"published": {"tags": tags, "tables": {"mills": {"local": str(path)}}}},
     }
     for _ in range(2):  # a complete config stays as it is
-        lm_tables.expand(config)
-        lm_tables.expand_replica(config)
+        loading.expand(config)
+        loading.expand_replica(config)
     assert config["lm_groups"] == {"published": ["GPT-2", "other"]}
     found = [
         surprisal_table.score(

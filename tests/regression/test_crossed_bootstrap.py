@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from crosslmm.factors import Levels
+from crosslmm.fitting import fit_model
+from crosslmm.formula import column, parse
+from crosslmm.stats.crossed_samples import WITHOUT, deviations
 from recency.endpoints import WITHOUT_GROUP
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import column, parse
-from recency.mixed.levels import Levels
 from recency.regression import crossed
 from recency.regression.predictors import Rows
-from recency.stats.crossed_samples import WITHOUT, deviations
-from tests.mixed.test_mixed_model import simulate
+from test_mixed_model import simulate
 
 FIXED = "time_ms ~ length + surprisal"
 BOTH = f"{FIXED} + (1 + length | subject) + (1 | sentence)"

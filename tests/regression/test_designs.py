@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from project import load
 
+from crosslmm.factors import levels
+from crosslmm.stats.bootstrap import interval
+from project import load
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, seeds
-from recency.mixed.levels import levels
 from recency.regression import fit as regression
 from recency.regression import random_effects
 from recency.regression.inputs import Inputs
 from recency.regression.texts import read_texts
-from recency.stats.bootstrap import interval
 
 MIXED = {
     "formula": "time_ms ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)",

@@ -8,18 +8,16 @@ import pytest
 import statsmodels.formula.api as smf
 from made_readers import DESIGN, MIXED, columns, files, parted, readings, texts
 
+from crosslmm import lme4
 from recency.evaluations.reading_times import delta_loglik
-from recency.mixed import lme4
 from recency.regression import fit as regression
 
 NAMES = {"lm": "lm", "label": "LM", "dataset": "d", "measure": "m", "design": "x"}
-GAM = 'time_ms ~ length + s(surprisal, bs="cr", k=5) + s(subject, bs="re")'
 EVENT = "event ~ length + surprisal + (1 | subject)"
 DESIGNS = {
     "mixed": MIXED,
     "lme4": MIXED | {"engine": "lme4", "response": "log"},
     "ols": DESIGN | {"engine": "ols", "formula": "time_ms ~ length + surprisal"},
-    "gam": DESIGN | {"engine": "gam", "formula": GAM},
     "events": DESIGN | {"engine": "lme4", "family": "binomial", "formula": EVENT},
 }
 LMER = "time_ms ~ length {} + (1 | subject) + (1 | sentence)"
@@ -71,20 +69,10 @@ def own_glmer(frame):
     return in_r(code, frame)
 
 
-def own_mgcv(frame):
-    code = """function(d) {
-      fit <- function(f) logLik(mgcv::bam(f, data = d, method = "fREML"))
-      base <- time_ms ~ length + s(subject, bs = "re")
-      as.numeric(fit(update(base, ~ . + s(surprisal, bs = "cr", k = 5))) - fit(base))
-    }"""
-    return in_r(code, frame)
-
-
 THEIRS = {
     "mixed": own_lme4,
     "lme4": lambda frame: own_lme4(frame, "log"),
     "ols": own_ols,
-    "gam": own_mgcv,
     "events": own_glmer,
 }
 
@@ -111,11 +99,10 @@ def test_in_sample_delta_loglik_is_that_of_others(study, tmp_path, kind, partiti
     theirs = THEIRS[kind](frame)
     n = frame.word_id.nunique() if kind == "ols" else len(frame)
     assert row["n"] == row["n_fit"] == n
-    assert row["delta_loglik"] == pytest.approx(theirs, abs=1e-3 if kind != "gam" else 1e-2)
+    assert row["delta_loglik"] == pytest.approx(theirs, abs=1e-3)
     assert row["delta_loglik_per_observation"] == pytest.approx(row["delta_loglik"] / n)
     assert row["low"] < row["delta_loglik"] < row["high"]
-    if kind != "gam":  # one parameter more
-        assert row["delta_aic"] == pytest.approx(2 - 2 * row["delta_loglik"])
+    assert row["delta_aic"] == pytest.approx(2 - 2 * row["delta_loglik"])  # one parameter more
     for (json_,), (rows,) in paths.values():
         table = pd.read_parquet(rows)
         fitted = table[table.partition == "fit"]

@@ -8,7 +8,7 @@ from made_readers import MIXED, files, parted, readings, texts
 
 from recency.errors import InputError
 from recency.regression import fit as regression
-from recency.regression.designs import formula_of, smooth
+from recency.regression.designs import formula_of
 
 COLUMNS = {"words": (), "responses": ()}
 FORMULA = "time_ms ~ length + surprisal + (1 + surprisal | subject) + (1 | sentence)"
@@ -60,29 +60,3 @@ def test_an_effect_that_is_no_plain_predictor_is_refused():
     design = DESIGN | {"formula": FORMULA.replace("surprisal", "log(surprisal)"), "linking": 0.5}
     with pytest.raises(InputError, match="plain predictors, and 'surprisal' is none"):
         formula_of(design, "full", COLUMNS)
-
-
-def test_smooth_is_the_additive_model_with_the_same_terms():
-    design = smooth(DESIGN | {"linking": "smooth"})
-    assert design["engine"] == "gam" and "linking" not in design
-    assert str(formula_of(design, "full", COLUMNS)) == (
-        'time_ms ~ 1 + length + s(surprisal, bs="cr") + s(subject, bs="re") '
-        '+ s(subject, surprisal, bs="re") + s(sentence, bs="re")'
-    )
-
-
-def test_smooth_has_the_controls_of_the_word_before():
-    design = smooth(DESIGN | {"linking": "smooth", "controls": "spillover"})
-    assert "previous_length" in design["formula"] and "controls" not in design
-
-
-@pytest.mark.parametrize(
-    ("formula", "message"),
-    [
-        ("time_ms ~ length * surprisal + (1 | subject)", "length:surprisal is an interaction"),
-        ("time_ms ~ surprisal + (1 | subject) + (1 | subject:item)", "nested grouping factor"),
-    ],
-)
-def test_terms_that_cannot_be_smooths_are_refused(formula, message):
-    with pytest.raises(InputError, match=message):
-        smooth(DESIGN | {"formula": formula, "linking": "smooth"})

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.design import basis_of
+from crosslmm.model import lmer
 from recency.errors import InputError
-from recency.mixed.model import lmer
-from recency.mixed.polynomials import basis_of
 from recency.regression import fit as regression
 from recency.regression import prediction, random_effects
 from recency.regression import predictor_names as names

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm.recorded import scaling_of
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik
-from recency.mixed.recorded import scaling_of
 from recency.regression import fit as regression
 from recency.regression.designs import formula_of
 from recency.regression.inputs import Inputs

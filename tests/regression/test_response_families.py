@@ -10,8 +10,8 @@ import pytest
 from made_readers import MIXED, columns, files, parted, readings, texts
 from scipy import stats
 
+from crosslmm.densities import exgaussian, gamma
 from recency.errors import InputError
-from recency.mixed.densities import exgaussian, gamma
 from recency.regression import fit as regression
 from recency.regression.designs import formula_of
 from recency.regression.prediction import predict, rows_for

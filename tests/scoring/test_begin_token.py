@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, OPTConfig, OPTForCausalLM
 from transformers import PreTrainedTokenizerFast as Fast
 
 import recency
 from recency.errors import InputError
-from recency.scoring.begin_token import begin_token
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, main, score_words
+from recency.scoring.tokenizer import begin_token
+from small_networks import TEXTS, byte_tokenizer
 
 SPECIAL = ["<s>", "</s>", "<bos>", "<unk>"]
 

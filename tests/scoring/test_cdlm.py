@@ -7,7 +7,7 @@ import torch
 from test_ngrams import program
 
 from recency.errors import InputError
-from recency.scoring import cdlm, estimate_ngrams, ngram, train_cdlm
+from recency.scoring import estimate_ngrams, ngram, train_cdlm
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def text(tmp_path_factory):
 def drawn(base, matrices, width=5):
     rng = np.random.default_rng(0)
     size = len(base.words)
-    return cdlm.Model(
+    return ngram.Model(
         base,
         *(rng.normal(0, 0.3, (rows, width)) for rows in (size, size + 1)),
         rng.normal(0, 0.3, (matrices, width, width)),
@@ -39,10 +39,10 @@ def drawn(base, matrices, width=5):
 
 
 def test_the_base_is_the_n_gram_model(text):
-    base = cdlm.read_base(text / "3.arpa")
+    base = ngram.read_base(text / "3.arpa")
     sentence = ["a1", "m2", "n3", "z1", "e", "</s>", "new", "m0"]
     expected = ngram.score(text / "3.arpa", [sentence])[0].log10
-    contexts, words = cdlm.training_examples(base, [base.ids(sentence)], 2)
+    contexts, words = ngram.training_examples(base, [base.ids(sentence)], 2)
     found = base.distributions(contexts)
     np.testing.assert_allclose(found[range(8), words] / np.log(10), expected, atol=1e-9)
     np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-4)  # as KenLM writes them
@@ -50,13 +50,13 @@ def test_the_base_is_the_n_gram_model(text):
 
 def test_surprisal_is_the_formula_s(text, tmp_path):
     """P = p_3 exp(E·(v + Σ T v)) / Z, word by word; the file opens as an n-gram model does."""
-    base = cdlm.read_base(text / "3.arpa")
+    base = ngram.read_base(text / "3.arpa")
     model = drawn(base, matrices=2)
     model.save(tmp_path / "model")
-    assert ngram.is_ngram(tmp_path / "model") and not cdlm.is_model(text / "3.arpa")
+    assert ngram.is_ngram(tmp_path / "model") and not ngram.is_model(text / "3.arpa")
     sentences = [["a1", "m2", "n3", "z1", "e", "</s>"], [], ["e", "zebra", "a0"]]
     scored = ngram.score(tmp_path / "model", sentences)
-    E, v, T = (getattr(model, name).astype(np.float32).astype(float) for name in cdlm.FIELDS)
+    E, v, T = (getattr(model, name).astype(np.float32).astype(float) for name in ngram.FIELDS)
     vocabulary = [*base.words]
     for sentence, found in zip(sentences, scored, strict=True):
         known = [word if word in vocabulary else "<unk>" for word in sentence]
@@ -81,15 +81,15 @@ def test_surprisal_is_the_formula_s(text, tmp_path):
 
 
 def test_the_gradient_is_that_of_the_surprisal(text):
-    base = cdlm.read_base(text / "3.arpa")
+    base = ngram.read_base(text / "3.arpa")
     model = drawn(base, matrices=1)
-    contexts, words = cdlm.training_examples(
+    contexts, words = ngram.training_examples(
         base, [base.ids(["a1", "m2", "n3", "z1", "e"])], model.reach
     )
-    tensors = {name: torch.tensor(getattr(model, name).astype("f4"), requires_grad=True) for name in cdlm.FIELDS}  # fmt: skip
+    tensors = {name: torch.tensor(getattr(model, name).astype("f4"), requires_grad=True) for name in ngram.FIELDS}  # fmt: skip
     train_cdlm.loss(base, tensors, contexts, words).backward()
     rng = np.random.default_rng(5)
-    for name in cdlm.FIELDS:
+    for name in ngram.FIELDS:
         way = rng.normal(size=getattr(model, name).shape)
         sides = []
         for sign in (1e-4, -1e-4):
@@ -105,22 +105,22 @@ def test_it_learns_what_a_3_gram_cannot_see(text, tmp_path):
     told = text / "train", text / "valid", text / "3.arpa"
     settings = {"width": 8, "learning_rate": 0.3, "batch": 50}
     train_cdlm.main(*told, tmp_path / "4", span=4, epochs=6, **settings)
-    base = cdlm.read_base(text / "3.arpa")
+    base = ngram.read_base(text / "3.arpa")
     held = train_cdlm.read_sentences(text / "valid", base)
 
     def told_by_first(model):
-        contexts, words = cdlm.training_examples(base, held, model.reach)
+        contexts, words = ngram.training_examples(base, held, model.reach)
         return model.nats(contexts, words)[3::6].mean()
 
-    without = cdlm.Model(base, *(np.zeros((len(base.words) + n, 1)) for n in (0, 1)), np.zeros((0, 1, 1)))  # fmt: skip
-    four = cdlm.load(tmp_path / "4")
+    without = ngram.Model(base, *(np.zeros((len(base.words) + n, 1)) for n in (0, 1)), np.zeros((0, 1, 1)))  # fmt: skip
+    four = ngram.load(tmp_path / "4")
     assert told_by_first(without) > 0.9 * np.log(6) and told_by_first(four) < 0.2
     train_cdlm.main(
         *told, tmp_path / "5", span=5, epochs=1, grown_from=[tmp_path / "4"], **settings
     )
-    five = cdlm.load(tmp_path / "5")
+    five = ngram.load(tmp_path / "5")
     assert (five.E == four.E).all() and (five.v == four.v).all() and five.T.shape == (1, 8, 8)
-    examples = (cdlm.training_examples(base, held, each.reach) for each in (four, five))
+    examples = (ngram.training_examples(base, held, each.reach) for each in (four, five))
     before, after = (m.nats(*each).mean() for m, each in zip((four, five), examples, strict=True))
     assert after <= before + 1e-6
     with pytest.raises(InputError, match="has range 4 or another n-gram model; this grows range 5"):

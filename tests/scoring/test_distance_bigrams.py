@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 from test_ngrams import program
 
+from project import ROOT
 from recency.evaluations.text_perplexity import score
-from recency.scoring import distance_bigrams, estimate_ngrams, interpolation, ngram
+from recency.scoring import estimate_ngrams, mix, ngram
 from recency.text import prepare
 
 PTB = ROOT.parent / "shared" / "data" / "ptb_mikolov"
@@ -33,7 +33,7 @@ def test_at_a_distance_of_one_they_are_kenlm_s(text):
     rng = np.random.default_rng(2)  # many rare words: both estimate all discounts
     lines = [[f"w{n}" for n in rng.zipf(1.4, size) % 9000] for size in rng.integers(3, 30, 400)]
     pd.DataFrame({"text": ["\n".join(map(" ".join, lines))]}).to_parquet(folder / "train")
-    distance_bigrams.write(lines, folder / "own.arpa", 1)
+    estimate_ngrams.write(lines, folder / "own.arpa", 1)
     estimate_ngrams.main(folder / "train", folder / "kenlm.arpa", "100M", order=2, lmplz=program("lmplz"))  # fmt: skip
     sentences = [*held, ["w1", "new", "w2"], ["</s>"]]
     found, expected = (ngram.score(folder / f"{name}.arpa", sentences) for name in ("own", "kenlm"))
@@ -52,7 +52,7 @@ def test_a_word_is_told_by_the_one_that_far_before(text):
     seen = [p for line in lines for p in zip(["<s>"] * 3 + line[:-3], line, strict=True)]
     pairs = pd.Series(seen).value_counts()
     listed = pd.Series([after for _, after in pairs.index]).value_counts()
-    d2, d1 = (distance_bigrams.estimate_discounts(counts.to_numpy()) for counts in (pairs, listed))
+    d2, d1 = (estimate_ngrams.estimate_discounts(counts.to_numpy()) for counts in (pairs, listed))
     assert (d2 != [0, 0.5, 1, 1.5]).any()
 
     def p(before, after):
@@ -84,9 +84,9 @@ def test_a_skip_model_learns_what_bigrams_cannot(text):
             estimate_ngrams.main(folder / "train", arpa, order=2, distance=distance)
         scored = ngram.score(arpa, held)
         nats.append(-np.log(10) * np.concatenate([each.log10 for each in scored]))
-    shares = interpolation.estimate_shares(np.array(nats))
+    shares = mix.estimate_shares(np.array(nats))
     assert shares[2] > 0.6 and shares[1] < 0.05
-    assert interpolation.mix_nats(np.array(nats), shares).mean() < nats[0].mean() - 0.3
+    assert mix.mix_nats(np.array(nats), shares).mean() < nats[0].mean() - 0.3
 
 
 @pytest.mark.merge
@@ -103,7 +103,7 @@ def test_skip_models_gain_on_ptb_what_the_thesis_s_do(tmp_path):
             score.score_ngrams(tmp_path / part, tmp_path / name, tmp_path / "o")
             nats[name, part] = pd.read_parquet(tmp_path / "o").nats.to_numpy()
     valid, test = (np.array([nats[name, part] for name in told]) for part in ("valid", "test"))
-    mixed = interpolation.mix_nats(test, interpolation.estimate_shares(valid))
+    mixed = mix.mix_nats(test, mix.estimate_shares(valid))
     ratio = np.exp(mixed.mean() - test[0].mean())
     assert np.exp(test[0].mean()) == pytest.approx(148.3, abs=0.1)
     assert ratio == pytest.approx(160.0 / 162.1, abs=0.01)

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
 
 import recency
 from recency.errors import InputError
 from recency.networks import self_test
-from recency.scoring import cdlm, ngram, results
+from recency.scoring import ngram, results
+from small_networks import TEXTS, byte_tokenizer
 
 ARPA = """\\data\\
 ngram 1=5
@@ -62,9 +62,9 @@ def test_n_grams(tmp_path, old, new, match):
 @pytest.mark.parametrize("field", ["E", "v"])
 def test_a_cdlm(tmp_path, field):
     (tmp_path / "lm.arpa").write_text(ARPA)
-    base = cdlm.read_base(tmp_path / "lm.arpa")
+    base = ngram.read_base(tmp_path / "lm.arpa")
     size = len(base.words)
-    model = cdlm.Model(base, np.ones((size, 2)), np.ones((size + 1, 2)), np.ones((1, 2, 2)))
+    model = ngram.Model(base, np.ones((size, 2)), np.ones((size + 1, 2)), np.ones((1, 2, 2)))
     getattr(model, field)[:] = np.nan
     model.save(tmp_path / "lm")
     with pytest.raises(InputError, match="lm: 2 of 2 log-probabilities are NaN or infinite"):
@@ -84,9 +84,9 @@ def test_a_cdlm(tmp_path, field):
 )
 def test_arrays_of_a_cdlm(tmp_path, edit, match):
     (tmp_path / "lm.arpa").write_text(ARPA)
-    base = cdlm.read_base(tmp_path / "lm.arpa")
+    base = ngram.read_base(tmp_path / "lm.arpa")
     size = len(base.words)
-    cdlm.Model(base, np.ones((size, 2)), np.ones((size + 1, 2)), np.ones((1, 2, 2))).save(
+    ngram.Model(base, np.ones((size, 2)), np.ones((size + 1, 2)), np.ones((1, 2, 2))).save(
         tmp_path / "lm"
     )
     assert np.isfinite(ngram.score(tmp_path / "lm", [["the", "cat"]])[0].log10).all()

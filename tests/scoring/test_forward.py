@@ -5,14 +5,14 @@ import os
 import numpy as np
 import pytest
 import torch
-from small_networks import TINY, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from recency import memory
 from recency.errors import InputError
 from recency.networks import architectures, footprint, products
 from recency.scoring import alignment, causal, forward, output_layer
-from recency.scoring.windows import Window
+from recency.scoring.forward import Window
+from small_networks import TINY, byte_tokenizer
 
 
 def gpt2(**settings):

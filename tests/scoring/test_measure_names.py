@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency.errors import InputError
 from recency.regression import predictor_names
 from recency.scoring import measures

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 import recency
 from recency.errors import InputError
@@ -14,6 +13,7 @@ from recency.networks import architectures
 from recency.scoring import measures, surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_words
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 TEXTS = [
     'The cat’s well-known "friends" didn’t sit (on 3.5 mats), naïvely.',

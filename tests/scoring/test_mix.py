@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 from recency.errors import InputError
 from recency.reading.contracts import word_table
-from recency.scoring import cache, mix, results
-from recency.scoring.interpolation import estimate_shares, mix_nats
+from recency.scoring import mix, results
+from recency.scoring.mix import estimate_shares, mix_nats
 
 
 def test_the_shares_are_the_best_there_are():
@@ -61,7 +61,7 @@ def test_shares_are_those_that_em_goes_to():
 def test_a_cache_is_the_share_of_the_words_last_read():
     rng = np.random.default_rng(2)
     text = [f"w{n}" for n in rng.integers(0, 30, 400)]
-    found = cache.score(text, words=50)
+    found = mix.score(text, words=50)
     for place, word in enumerate(text):
         last = text[max(0, place - 50) : place]
         share = last.count(word) / len(last) if last else 0

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
 from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import ngram_likeness, ngram_surprisal
 from recency.scoring.surprisal import Model, score_words
+from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
 NAMES = ["ngram_explained", "ngram_remainder"]
 

@@ -10,7 +10,7 @@ from test_ngrams import by_query, program
 from recency.errors import InputError
 from recency.reading.contracts import word_table
 from recency.scoring import estimate_ngrams, ngram_surprisal
-from recency.scoring.word_pieces import RULES, rewrite, split_word
+from recency.scoring.ngram import RULES, rewrite, split_word
 
 FALLBACK = (0.5, 1.0, 1.5)  # lmplz's, for counts from which no discount follows
 

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from recency import history
+from recency import history, stored_parts
 from recency.errors import InputError
-from recency.scoring import estimate_ngrams, frequency, ngram, ngram_surprisal
-from recency.workflow import estimated, stored_parts
+from recency.scoring import estimate_ngrams, estimated, frequency, ngram, ngram_surprisal
+from small_networks import byte_tokenizer
 
 BUILT = Path(__file__).resolve().parents[2] / ".tools" / "kenlm" / "bin"
 TEXT = [

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency.errors import InputError
 from recency.networks import architectures
-from recency.scoring import alignment, hidden_states
+from recency.scoring import alignment, inner_states
 from recency.scoring.surprisal import Model, score_words
+from small_networks import byte_tokenizer
 
 SHAPE = {"family": "recurrent", "layers": 2, "width": 16, "embedding": 12}
 MEMORIES = [
@@ -116,7 +116,7 @@ def test_hidden_states_are_means_over_the_tokens_of_a_word(tokenizer):
     shape = SHAPE | {"embedding": 16, "memory": {"form": "gru"}}
     model = architectures.new(shape, NONE, tokenizer.get_vocab_size(), 1).eval()
     texts = [alignment.align(text.split(), tokenizer) for text in TEXTS[1:]]
-    got = hidden_states.word_states(model, texts, [0, 1, 2], bos=0)
+    got = inner_states.word_states(model, texts, [0, 1, 2], bos=0)
     with torch.no_grad():
         ids = torch.tensor([[0, *texts[1].ids]])
         layers = model.model(ids, output_hidden_states=True).hidden_states
@@ -125,4 +125,4 @@ def test_hidden_states_are_means_over_the_tokens_of_a_word(tokenizer):
         np.testing.assert_allclose(got[number, 2], states[0, own].mean(0), atol=1e-6)
     with pytest.raises(InputError, match="layer 0 are 12 wide, others 16"):
         narrow = network({"form": "gru"}, tokenizer.get_vocab_size())
-        hidden_states.word_states(narrow, texts, [0], bos=0)
+        inner_states.word_states(narrow, texts, [0], bos=0)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
 import recency
 from recency.networks import architectures
+from small_networks import NONE, TEXTS, TINY, byte_tokenizer
 
 TEXT = TEXTS[1]
 

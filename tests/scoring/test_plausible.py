@@ -8,8 +8,8 @@ import pytest
 
 from recency.errors import InputError
 from recency.reading.contracts import word_table
-from recency.scoring import ngram_surprisal, plausible, results
-from recency.scoring.plausible import implausible, require_plausible, unit_scale
+from recency.scoring import ngram_surprisal, results
+from recency.scoring.results import implausible, require_plausible, unit_scale
 
 BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
 
@@ -147,7 +147,7 @@ def test_a_script_that_the_tokenizer_does_not_know_is_refused():
     length = words.word.str.len().to_numpy()
     for tokens, refused in ((length * 13 // 10 + 1, True), (1 + length // 4, False)):
         made = result(bits, words=words, tokens=tokens)
-        assert bool(plausible.other_language(words, made)) == refused
+        assert bool(results.other_language(words, made)) == refused
 
 
 def test_n_grams_of_another_language_are_refused(tmp_path):

@@ -5,8 +5,13 @@ import re
 import numpy as np
 import pytest
 import torch
+
+import recency
 from peers import peer
 from project import ROOT
+from recency.scoring import texts
+from recency.scoring.masked import FUTURES, METRICS
+from recency.scoring.surprisal import Model, score_words
 from scored_families import (
     BEGIN,
     CAUSAL,
@@ -28,11 +33,6 @@ from scored_families import (
     written_out,
     written_out_masked,
 )
-
-import recency
-from recency.scoring import whitespace
-from recency.scoring.masked import FUTURES, METRICS
-from recency.scoring.surprisal import Model, score_words
 
 #: Bits.
 NEAR = 1e-4
@@ -65,7 +65,7 @@ def close(found, expected):
 def test_plain_corrected_and_begin_tokens(name):
     """Short texts, run together: the tokenizer's begin token, another one, and none."""
     exact = in_double(network(name))
-    for variant in whitespace.VARIANTS:
+    for variant in texts.VARIANTS:
         for given, bos in ((True, BEGIN), ("<|endoftext|>", END), (False, None)):
             expected = references(exact, TEXTS, variant, bos)
             close(scored(name, TEXTS, bos=given, correction=variant), expected)

@@ -8,22 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from peers import peer
-from small_networks import byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import recency
+from peers import peer
 from recency import scripts
 from recency.errors import InputError
 from recency.reading import responses as read_responses
 from recency.reading import sentences, text_languages
 from recency.reading import words as read_words
-from recency.reading.joins import characters
+from recency.reading.joins import readings
 from recency.reading.joins.index import spelling
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
-from recency.scoring.plausible import other_language
-from recency.scoring.word_pieces import split_word
+from recency.scoring.ngram import split_word
+from recency.scoring.results import other_language
 from recency.text.readers import conllu
+from small_networks import byte_tokenizer
 
 KENLM = Path(__file__).resolve().parents[2] / ".tools" / "kenlm" / "bin"
 #: Language → words in reading order, whether a space follows each, and sentences that they make.
@@ -147,7 +147,7 @@ def test_letters_of_other_scripts_are_told_apart_in_joins():
         assert spelling(one) != spelling(other)
     assert spelling("Été,") == spelling("ete") and spelling("كَتَبَ") == spelling("كتب")
     for one, other in [("한글", "호글"), ("がく", "かく")]:
-        assert characters.plain(one) != characters.plain(other)
+        assert readings.plain(one) != readings.plain(other)
 
 
 def test_full_width_punctuation_is_no_letter():

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import recency
 from recency.errors import InputError
-from recency.scoring import alignment, surprisal, whitespace
+from recency.scoring import alignment, surprisal, texts
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_words
 from recency.scoring.texts import as_words
+from small_networks import TEXTS, byte_tokenizer
 
 CHINESE = ["我", "昨天", "看见", "了", "他", "。"]
 ENGLISH, AFTER = ["She", "did", "n't", "go", "."], [True, False, True, False, True]
@@ -78,7 +78,7 @@ def test_the_workflow_takes_the_column(tmp_path, network, tokenizer):
     np.testing.assert_allclose(found["surprisal_bits"], expected["surprisal_bits"], atol=1e-4)
 
 
-@pytest.mark.parametrize("variant", whitespace.VARIANTS)
+@pytest.mark.parametrize("variant", texts.VARIANTS)
 def test_no_space_is_counted_where_none_follows(network, tokenizer, variant):
     settings = {"correction": variant}
     model = Model(network, tokenizer)

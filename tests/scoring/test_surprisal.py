@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import byte_tokenizer
 from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
 from recency.networks import architectures
-from recency.scoring import alignment, surprisal, whitespace
+from recency.scoring import alignment, surprisal, texts
 from recency.scoring import causal as scoring
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import score_words
+from small_networks import byte_tokenizer
 
 MIX = {"form": "linear", "slopes": "mix"}
 TINY = {
@@ -101,7 +101,7 @@ def masses(text, model, tokenizer):
     return np.array(found)
 
 
-@pytest.mark.parametrize("variant", whitespace.VARIANTS)
+@pytest.mark.parametrize("variant", texts.VARIANTS)
 def test_variants_against_brute_force(model, tokenizer, variant):
     text = TEXTS[1]
     got = score_words([text.split()], model, tokenizer, correction=variant)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from peers import peer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 import recency
+from peers import peer
 from recency.evaluations.minimal_pairs.score import score
 from recency.networks import architectures, train
 from recency.scoring.surprisal import Model, load, score_words

@@ -8,11 +8,11 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from project import ROOT
 
+from project import ROOT
 from recency.errors import InputError
 from recency.reading.contracts import word_table
-from recency.reading.joins import characters, sequences
+from recency.reading.joins import readings
 from recency.reading.parsers import natural_stories
 from recency.scoring import surprisal_table
 
@@ -113,7 +113,7 @@ def test_a_sign_that_cannot_be_is_refused_with_row_and_way_out(tmp_path):
 def tokens_of(kind):
     """Cut the stories' texts as vocabularies do; give token, item, offset and log probability."""
     rng, rows = np.random.default_rng(3), []
-    table = characters._byte_of()
+    table = readings._byte_of()
     shown = {byte: character for character, byte in table.items()}
     totals = np.zeros(len(WORDS))
     for item, words in WORDS.groupby("item", sort=False):
@@ -265,11 +265,11 @@ TREEBANK = ["The", "dog", "did", "n't", "bark", ".", "It", "slept", "--", "deja-
 def test_parts_of_characters_and_quotes_of_treebanks():
     """Tokens that hold some bytes of a character, as APIs show them; `` and '' of treebanks."""
     words = ["The", "dog", "didn’t", "bark.", "It", "slept", "—", "déjà-vu!"]
-    found = characters.find(words, API)
+    found = readings.find(words, API)
     assert found.row.tolist() == [0, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7, 7, 7, 7, 7]
     assert found.whole.all()
     words = [*words, "A", "naïve", "“cat”", "sat."]
-    found = characters.find(words, TREEBANK)
+    found = readings.find(words, TREEBANK)
     assert found.row[-7:].tolist() == [8, 9, 10, 10, 10, 11, 11]
     assert (~found.whole).nonzero()[0].tolist() == [6]  # two dashes for one
 
@@ -316,13 +316,13 @@ def test_long_texts_stay_in_step(tmp_path):
     letters = list("abcdefghijklmnop")
     words = ["".join(rng.choice(letters, rng.integers(1, 9))) for _ in range(4000)]
     rows = words[:1000] + words[1500:3000] + words[2980:3000] + words[3000:]
-    found = characters.find(words, rows)
+    found = readings.find(words, rows)
     assert found.row[:1000].tolist() == list(range(1000))
     assert found.row[1000:2500].tolist() == list(range(1500, 3000))
     assert (found.row[2500:2520] == -1).all() and found.row[2520:].tolist() == list(range(3000, 4000))  # fmt: skip
     assert (~found.whole).nonzero()[0].tolist() == list(range(1000, 1500))
     # Of two copies, neither is surely the right one.
-    doubtful = sequences.ambiguous(words, rows, found.row)
+    doubtful = readings.ambiguous(words, rows, found.row)
     assert set(range(2980, 3000)) <= set(doubtful) and len(doubtful) < 60
 
 

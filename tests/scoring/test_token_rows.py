@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_networks import NONE, TINY, byte_tokenizer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 import recency
@@ -12,6 +11,7 @@ from recency.errors import InputError
 from recency.networks import architectures
 from recency.scoring import measures
 from recency.scoring.surprisal import Model
+from small_networks import NONE, TINY, byte_tokenizer
 
 TEXTS = [
     "  The cat’s\t well-known \n\n friends 🙂 didn’t\u00a0sit, naïvely.\n",

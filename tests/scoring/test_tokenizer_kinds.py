@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_networks import TEXTS, byte_tokenizer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from recency.scoring import whitespace
+from recency.scoring import texts
 from recency.scoring.surprisal import Model, score_words
+from small_networks import TEXTS, byte_tokenizer
 
 SPECIAL = ["<s>", "</s>", "<unk>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -113,7 +113,7 @@ def written_out(network, tokenizer, text, variant):
 
 
 @pytest.mark.merge
-@pytest.mark.parametrize("variant", whitespace.VARIANTS)
+@pytest.mark.parametrize("variant", texts.VARIANTS)
 def test_words_have_the_tokens_that_begin_with_their_space(opened, variant):
     network, tokenizer = opened
     model = Model(network, tokenizer, bos_token=tokenizer.id_to_token(0))

@@ -10,6 +10,7 @@ from datetime import date
 import pandas as pd
 import pytest
 import yaml
+
 from project import ROOT, copy_project, load, plan, planned, snakemake
 
 CONFIG = "config.open.yaml"

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import yaml
-from project import ROOT
 
+from project import ROOT
 from recency.errors import InputError
 from recency.text import cuts, prepare, utf8
 from recency.text.readers import text8, wikipedia_dump

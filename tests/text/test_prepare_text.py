@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from project import TINY, copy_project, load, snakemake
 from test_corpora import babylm_zip, written
 
+from project import TINY, copy_project, load, snakemake
 from recency import sources
 from recency.downloads import download
 from recency.errors import InputError

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from project import ROOT
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
+from project import SOURCES
 from recency.errors import InputError
 from recency.text import pretokenized
 from recency.text import tokenizer as train_tokenizer
@@ -95,9 +95,8 @@ def test_training_is_deterministic(trained, tmp_path):
         "import sys; from recency.text import tokenizer as t; "
         "t.main(sys.argv[1], sys.argv[2], vocabulary=300, threads=int(sys.argv[3]))"
     )
-    source = str(ROOT / "src")
     for threads, seed in (("1", "1"), ("2", "7")):
-        env = {**os.environ, "PYTHONPATH": source, "PYTHONHASHSEED": seed}
+        env = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONHASHSEED": seed}
         out = tmp_path / f"{threads}.json"
         subprocess.run([sys.executable, "-c", program, text, out, threads], env=env, check=True)
         assert out.read_bytes() == trained.read_bytes()

@@ -1,13 +1,14 @@
 """Checks that a config overrides by name: listed in summary, verdict and report."""
 
 import pytest
-from loaded import study_of
-from project import ROOT
 from snakemake.iocontainers import Wildcards
 
+from loaded import study_of
+from project import ROOT
 from recency import overrides
 from recency.errors import InputError
-from recency.workflow import batches, checks, loading, products, reporting, strict_yaml
+from recency.workflow.config import checks, loading, strict_yaml
+from recency.workflow.plan import batches, products
 
 LINE = (
     "Corpus 'Natural Stories': times may follow a neighbouring word's length (accepted: shifted)."
@@ -65,7 +66,7 @@ def test_the_scale_is_told_only_of_lms_that_are_trained():
         settings = products.summary_settings(one)
         assert (scale["note"] in settings["notes"]) == told
         assert (scale["label"] in settings["study"]) == told
-        assert ("Scale" in dict(reporting.settings(one)["made"])) == told
+        assert ("Scale" in dict(products.settings(one)["made"])) == told
         assert "Not trained in this study: small." in settings["notes"]
     pretrained = study("config.pretrained.yaml")
     assert listed(pretrained) == ["Not trained in this study: SmolLM2-135M."]

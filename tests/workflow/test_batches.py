@@ -4,11 +4,11 @@ import itertools
 import re
 
 import pytest
-from project import ROOT, TINY, load
 
+from project import ROOT, TINY, load
 from recency import config as configuration
-from recency.workflow import batches
-from recency.workflow.study import Study
+from recency.workflow.plan import batches
+from recency.workflow.plan.study import Study
 
 STUDIES = {"paper": [], "open": ["config.open.yaml"], "tiny": TINY}
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from snakemake.logging import logger
 
-from recency.workflow import start
+from recency.workflow.engine import start
 
 
 def test_warnings_of_a_check_that_was_a_target_are_logged(tmp_path, caplog, monkeypatch):

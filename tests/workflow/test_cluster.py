@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from project import ROOT, TINY, copy_project, environment, plan
 
-from recency.workflow import batches, cluster, cost_model
-from recency.workflow.faults import ConfigError
+from project import ROOT, TINY, copy_project, environment, plan
+from recency.workflow.engine import machine
+from recency.workflow.engine.faults import ConfigError
+from recency.workflow.plan import batches, cost_model
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +97,11 @@ def test_more_gpus_than_a_node_of_the_cluster_has(tmp_path, monkeypatch, partiti
     programs(tmp_path, monkeypatch, sinfo=NODES, scontrol="")
     workflow = submitted(gpu=gpus, slurm_partition=partition)
     if not said:
-        return cluster.require_slurm(workflow)
+        return machine.require_slurm(workflow)
     with pytest.raises(ConfigError, match=said) as error:
-        cluster.require_slurm(workflow)
+        machine.require_slurm(workflow)
     assert "\n" not in str(error.value)
-    cluster.require_slurm(submitted("cluster-generic", gpu=gpus, slurm_partition=partition))
+    machine.require_slurm(submitted("cluster-generic", gpu=gpus, slurm_partition=partition))
 
 
 @pytest.mark.parametrize(
@@ -119,9 +120,9 @@ def test_a_cluster_that_takes_no_job_without_an_account(
     programs(tmp_path, monkeypatch, sinfo="", scontrol=config, sacctmgr=default)
     workflow = submitted(slurm_account=account)
     if not refused:
-        return cluster.require_slurm(workflow)
+        return machine.require_slurm(workflow)
     with pytest.raises(ConfigError, match="without an account.*set `slurm_account`"):
-        cluster.require_slurm(workflow)
+        machine.require_slurm(workflow)
 
 
 SNAKEFILE = """
@@ -161,7 +162,7 @@ def test_the_generic_profile_s_submit_command(tmp_path):
             timeout=100,
         )
     lines = (tmp_path / "asked").read_text().splitlines()
-    asked = [re.split(r" --output", line)[0] for line in sorted(lines)]
+    asked = sorted(line.partition(" --output")[0] for line in lines)
     assert asked == [
         "--parsable --cpus-per-task=1 --mem=700 --time=9",
         "--parsable --cpus-per-task=1 --mem=700 --time=9 --account=lab",
@@ -195,15 +196,15 @@ def of(ids):
 def test_jobs_that_a_killed_run_left_are_ended_and_waited_for(queue, tmp_path):
     queue.write_text("17\n99\n")  # 18 is over, 99 is another's
     began = time.monotonic()
-    cluster.end_orphans(of({"one": "17", "two": "18"}))
+    machine.end_orphans(of({"one": "17", "two": "18"}))
     assert (tmp_path / "ended").read_text().split() == ["17"]
     assert queue.read_text() == "" and time.monotonic() - began < 30
 
 
 def test_nobody_elses_jobs_are_ended(queue, tmp_path):
     queue.write_text("99\n")
-    cluster.end_orphans(of({"one": "17"}))
-    cluster.end_orphans(of({}))
+    machine.end_orphans(of({"one": "17"}))
+    machine.end_orphans(of({}))
     assert not (tmp_path / "ended").exists()
 
 

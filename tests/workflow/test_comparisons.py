@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import yaml
-from project import TINY, load, merged
 
-from recency.workflow import regressions
-from recency.workflow.study import Study
+from project import TINY, load, merged
+from recency.workflow.plan import regressions
+from recency.workflow.plan.study import Study
 
 CHANGES = """
 run: [asked]

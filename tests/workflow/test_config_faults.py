@@ -4,10 +4,10 @@ import re
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 TABLE = "datasets: {mine: {label: Mine, parser: table, words: {t: {url: 'https://x.org/a.csv'}}, responses: {t: {url: 'https://x.org/a.csv'}}, measures: {SPR: {filters: [f]}}, "
 MINE = TABLE + "options: {columns: {SPR: rt, cloze: cloze}}, "

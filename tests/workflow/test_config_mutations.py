@@ -1,11 +1,11 @@
 """Configs with faults drawn at random: refused in lines that a person can read, or accepted and right."""
 
-import mutated_configs
 import pytest
 import yaml
-from project import ROOT, load
 
-from recency.workflow import loading
+import mutated_configs
+from project import ROOT, load
+from recency.workflow.config import loading
 
 pytestmark = pytest.mark.merge
 

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, copy_project, plan
 
+from project import ROOT, copy_project, plan
 from recency.errors import InputError
-from recency.workflow import loading, strict_yaml
+from recency.workflow.config import loading, strict_yaml
 
 BROKEN = {
     "a: 1\nb: {c: 1, d: 2\ne: 3": "mine.yaml, line 3: ",

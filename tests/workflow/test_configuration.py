@@ -7,13 +7,13 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA, load, merged
 
+from project import ROOT, SCHEMA, SOURCES, load, merged
 from recency import config as configuration
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.figures import encoding
-from recency.workflow import checks as config_checks
+from recency.workflow.config import checks as config_checks
 
 STUDIES = [
     (),
@@ -341,18 +341,16 @@ def test_a_run_starts_without_what_jobs_alone_need(tmp_path):
     """A config is read, checked and made a study of where importing pandas and the like fails."""
     for name in ("matplotlib", "pandas", "pyarrow", "scipy", "torch", "transformers"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(__name__ + ' was imported')")
-    imported = re.search(
-        r"^from recency\.workflow import \(.+?^\)",
-        (ROOT / "Snakefile").read_text(),
-        re.MULTILINE | re.DOTALL,
-    )
+    text = (ROOT / "Snakefile").read_text()
+    imported = re.findall(r"^from recency\.workflow\.\w+ import .+$", text, re.MULTILINE)
+    assert len(imported) > 2
     program = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
-{imported[0]}
+{chr(10).join(imported)}
 from pathlib import Path
-from recency.workflow import checks, loading
-from recency.workflow.study import Study
+from recency.workflow.config import checks, loading
+from recency.workflow.plan.study import Study
 root = Path({str(ROOT)!r})
 config = loading.load(root, "config.demo.yaml")
 checks.check(config, root / "config.schema.yaml")
@@ -361,7 +359,7 @@ assert products.of_run(study) and batches.responses(study)
 """
     run = subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": SOURCES},
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recency.workflow.constraints import any_of
+from recency.workflow.plan.batches import any_of
 
 SIGNS = "ab1-.]^"
 NAMES = st.sets(st.text(SIGNS, min_size=1, max_size=4), min_size=1, max_size=12)

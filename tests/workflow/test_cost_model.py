@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+
 from jobs_arguments import called
 from loaded import scripts, study_of
-from project import ROOT, TINY, copy_project, environment, load, plan, snakemake
-
+from project import ROOT, SOURCES, TINY, copy_project, environment, load, plan, snakemake
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import batches, cost_model
+from recency.workflow.plan import batches, cost_model
 
 #: Rules whose functions take an LM, but run no network on a GPU: n-grams, and an export's self-test.
 NO_NETWORK = {"ngram_rank_metrics", "export"}
@@ -25,7 +25,7 @@ def test_every_rule_that_runs_a_network_is_known():
     """By their functions: those that take an LM as jobs open it, without `train`, which makes one."""
     found = set()
     for rule, path in scripts().items():
-        if function := called(path):
+        if function := called(path[-1]):
             parameters = inspect.signature(function[0]).parameters.values()
             if any(parameter.annotation is LMSpec for parameter in parameters):
                 found.add(rule)
@@ -131,7 +131,7 @@ STUDIES = [
 def test_every_request_has_a_margin_over_its_extrapolation(configs):
     """Of the jobs that are planned, as Snakemake resolves their resources."""
     words = [sys.executable, "setup/cost_table.py", "--json", *configs.split()]
-    variables = environment() | {"PYTHONPATH": str(ROOT / "src")}
+    variables = environment() | {"PYTHONPATH": SOURCES}
     done = subprocess.run(
         words, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
     )

@@ -2,10 +2,10 @@
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.workflow import checks, design_checks
+from recency.workflow.config import checks, dataset_checks
 
 START = "time_ms ~ length + surprisal + previous_surprisal"
 REST = "(1 | subject) + (1 | sentence)"
@@ -196,6 +196,6 @@ def test_two_lms_need_observations_to_be_tested_on():
 def test_measures_that_an_lm_gives():
     config = load()
     config["lms"]["Pythia"] |= {"measures": ["entropy"], "context": [2]}
-    assert design_checks.not_given(config, "Pythia", ["previous_entropy_bits", "surprisal"]) == []
+    assert dataset_checks.not_given(config, "Pythia", ["previous_entropy_bits", "surprisal"]) == []
     asked = ["surprisal_context_2", "surprisal_context_3", "next_rank[Pythia]"]
-    assert design_checks.not_given(config, "Pythia", asked) == ["surprisal_context_3", "rank"]
+    assert dataset_checks.not_given(config, "Pythia", asked) == ["surprisal_context_3", "rank"]

@@ -6,8 +6,8 @@ import shutil
 
 import pandas as pd
 import pytest
-from project import TINY, snakemake
 
+from project import TINY, snakemake
 from recency import lineage
 from recency.command.main import main
 

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA, load, merged
 
+from project import ROOT, SCHEMA, load, merged
 from recency import endpoints, plugins
 from recency.errors import InputError
-from recency.workflow import checks as config_checks
-from recency.workflow import products
-from recency.workflow.study import Study
+from recency.workflow.config import checks as config_checks
+from recency.workflow.plan import products
+from recency.workflow.plan.study import Study
 
 THREE = """
 designs:

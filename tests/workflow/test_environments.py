@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from recency.evaluations import registry
-from recency.workflow import code
+from recency.workflow.plan import code
 
 pytestmark = pytest.mark.merge
 
@@ -36,12 +36,16 @@ PROGRAMS = {"Rscript": "r-base", "lmplz": "cmake"}  # KenLM is built in its envi
 
 
 def scripts() -> dict[str, set[Path]]:
-    """Return environment → scripts of the rules that name it."""
+    """Return environment → modules, or scripts, of the rules that name it."""
     found: dict[str, set[Path]] = {}
-    pattern = r'conda:\s*"\.\./envs/(\w+)\.yaml"(?:(?!\brule\b).)*?script:\s*"\.\./([^"]+)"'
     for path in sorted((ROOT / "rules").glob("*.smk")):
-        for environment, script in re.findall(pattern, path.read_text(), re.DOTALL):
-            found.setdefault(environment, set()).add(ROOT / script)
+        for block in re.split(r"^(?= *rule\b)", path.read_text(), flags=re.MULTILINE)[1:]:
+            conda = re.search(r'conda:\s*"\.\./envs/(\w+)\.yaml"', block)
+            script = re.search(r'script:\s*"\.\./([^"]+)"', block)
+            if conda and script:
+                main = re.search(r'\bmain="([\w.]+)"', block)
+                start = code.starts_of(ROOT / script[1], main and main[1])[-1]
+                found.setdefault(conda[1], set()).add(start)
     return found
 
 
@@ -53,7 +57,7 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names) - {code.PACKAGE}
+    return found - set(sys.stdlib_module_names) - {code.PACKAGE, *code.BELOW}
 
 
 def needed(script: Path) -> dict[str, str]:
@@ -67,8 +71,8 @@ def needed(script: Path) -> dict[str, str]:
 def closure(script: Path) -> dict[str, Path]:
     """Return module → file of all that a script reaches, and itself."""
     drawn = [product.module for product in registry.products()]
-    reached = code.fingerprints(script, {registry.PACKAGE: drawn})
-    modules = {script.name: script}
+    reached = code.fingerprints((script,), {registry.PACKAGE: drawn})
+    modules = {code.name_of(script): script}
     modules |= {name: code.file_of(name) for name in reached}
     todo = [path for path in modules.values() if path is not None and path.suffix == ".py"]
     while todo:  # modules that are exempt from fingerprints are imported all the same
@@ -97,7 +101,8 @@ def installed(environment: str) -> set[str]:
 
 
 def test_every_script_is_in_some_rule_that_names_an_environment():
-    assert set().union(*scripts().values()) == set(SCRIPTS.rglob("*.py"))
+    named = {path for path in set().union(*scripts().values()) if SCRIPTS in path.parents}
+    assert named == set(SCRIPTS.rglob("*.py")) - {SCRIPTS / "run.py"}
 
 
 @pytest.mark.parametrize("environment", sorted(scripts()))
@@ -109,20 +114,22 @@ def test_environment_has_what_its_scripts_import(environment):
                 continue
             given = has & {name.lower().replace("_", "-") for name in DISTRIBUTIONS[package]}
             if not given and package not in NOT_NEEDED.get(environment, {}):
-                missing.add(f"{package} (by {module} for {script.relative_to(SCRIPTS)})")
+                missing.add(f"{package} (by {module} for {code.name_of(script)})")
     assert not missing
 
 
 def test_environment_has_the_programs_that_its_scripts_start():
     """MECO's words are R's data, which R itself reads."""
-    without_conda = {"ro_crate.py"}  # it asks R for its version only where there is no environment
+    without_conda = {
+        "recency.export.ro_crate"
+    }  # it asks R for its version only where there is no environment
     missing, found = set(), set()
     for environment, all_of in scripts().items():
         for script in all_of:
-            programs = started(script) if script.name not in without_conda else set()
+            programs = started(script) if code.name_of(script) not in without_conda else set()
             found |= programs
             lacks = {name for name in programs if PROGRAMS[name] not in installed(environment)}
-            missing |= {f"{name} for {script.name} in {environment}" for name in lacks}
+            missing |= {f"{name} for {code.name_of(script)} in {environment}" for name in lacks}
     assert not missing and found == set(PROGRAMS)
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 from recency import config as configuration
 from recency import grids
 from recency.errors import InputError
 from recency.evaluations.reading_times import table_seeds
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.evaluations.training import spec as training
-from recency.workflow import checks as config_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks as config_checks
+from recency.workflow.plan.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = """
@@ -96,10 +96,6 @@ def test_experiments_without_a_grid_stay(config):
         ({"sensitivity": {"boss": [True]}}, "unknown key 'boss'; did you mean 'bos'?"),
         ({"sensitivity": {"response": ["cubed"]}}, "'cubed' is not one of"),
         ({"sensitivity": {"family": ["gaussian", "gama"]}}, "did you mean 'gamma'?"),
-        (
-            {"sensitivity": {"linking": ["linear", "smooth"]}, "endpoint": "marginal"},
-            "linking smooth: `engine: gam`, family gaussian, has no such likelihood",
-        ),
         ({"seeds": [1, 1]}, "seeds: 1 stands twice"),
         (
             {"compare": [["ALiBi-mix-TI", "Pythia"]]},

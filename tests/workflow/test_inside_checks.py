@@ -2,11 +2,11 @@
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.workflow import checks, inside_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks, lm_checks
+from recency.workflow.plan.study import Study
 
 OPEN = ("config.open.yaml",)
 REFUSED = {
@@ -74,19 +74,19 @@ lms:
 
 def test_the_shape_of_an_architecture_is_that_of_its_network():
     from recency.networks import architectures
-    from recency.scoring.inside.network_parts import parts_of
+    from recency.scoring.inside import parts_of
 
     config = load(*OPEN)
     for lm in ("LSTM", "state-space"):
         named = config["lms"][lm]["architecture"]
         memory = config["memories"][config["lms"][lm]["memory"]]
         entry = config["architectures"][named]
-        known = inside_checks.shape_of(named, entry, memory)
+        known = lm_checks.shape_of(named, entry, memory)
         made = architectures.new(entry | {"memory": memory}, {"form": "none"}, 50, 1)
         assert parts_of(made).shape == known
     entry = config["architectures"]["pythia-2-4-256"]
     shape = parts_of(architectures.new(entry, {"form": "none"}, 50, 1)).shape
-    known = inside_checks.shape_of("pythia-2-4-256", entry, None)
+    known = lm_checks.shape_of("pythia-2-4-256", entry, None)
     assert (shape.layers, shape.heads, shape.attending) == (
         known.layers,
         known.heads,

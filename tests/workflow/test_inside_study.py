@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
 from project import TINY, copy_project, snakemake
 
 pytestmark = [pytest.mark.apart, pytest.mark.merge]

@@ -5,14 +5,14 @@ import logging
 import resource
 import sys
 
-import faulty
 import numpy as np
 import pytest
-from project import TINY, snakemake
 
+import faulty
+from project import TINY, snakemake
 from recency.errors import InputError
-from recency.workflow import failed
-from recency.workflow.job import logged, refused
+from recency.workflow.engine import start
+from recency.workflow.engine.job import logged, refused
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_run_says_what_ended_a_job(tmp_path, caplog):
         "Command 'x' died with <Signals.SIGKILL: 9>.\n… died with <Signals.SIGSEGV: 11>.\n"
     )
     with caplog.at_level(logging.ERROR):
-        failed.say_why([str(log), str(tmp_path / "absent.log")])
+        start.say_why([str(log), str(tmp_path / "absent.log")])
     first, second = (record.getMessage() for record in caplog.records)
     assert "SIGKILL: memory ran out, or a user killed it" in first and "SIGSEGV" in second
     assert all("repeat the command to continue" in each for each in (first, second))
@@ -91,7 +91,7 @@ def test_a_job_killed_in_a_run_is_explained(study):
     summary.unlink()
     (study / "src" / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
-        "if sys.orig_argv[-1].endswith('summary.py'):\n"
+        "if sys.orig_argv[-1].endswith('run.py'):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     run = snakemake(study, "--nolock", str(summary.relative_to(study)), configs=TINY)

@@ -8,9 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from recency import stored_parts
 from recency.errors import InputError
+from recency.regression import fits
+from recency.scoring import scored
 from recency.scoring.lm_spec import LMSpec
-from recency.workflow import fits, scored, stored_parts
 
 
 @pytest.fixture
@@ -182,7 +184,7 @@ def regress(folder, *responses, lm="Pythia", processes=1, code="1", design="ols"
     rows = [folder / f"{name}.{lm}.parquet" for name in responses]
     for path in (*out, *rows):
         path.unlink(missing_ok=True)
-    fits.main(files, out, rows, named, lm, "full", {"recency.mixed": code}, processes)
+    fits.main(files, out, rows, named, lm, "full", {"crosslmm": code}, processes)
     return [path.read_bytes() for path in (*out, *rows)]
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 import yaml
-from project import SCHEMA, load, merged
 
+from project import SCHEMA, load, merged
 from recency import config as configuration
 from recency import grids, languages
 from recency.errors import InputError
-from recency.workflow import checks
+from recency.workflow.config import checks
 
 GERMAN = """
 corpora: {deutsch: {files: [README.md], reader: plain, language: de}}

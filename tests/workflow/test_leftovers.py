@@ -6,10 +6,10 @@ import sys
 import time
 
 import pytest
-from project import TINY, snakemake
 
+from project import TINY, snakemake
 from recency.files import atomic
-from recency.workflow import leftovers
+from recency.workflow.engine import start
 
 
 def ended() -> int:
@@ -32,7 +32,7 @@ def test_what_goes_and_what_stays(tmp_path):
     (folder / "lm.5").mkdir()
     for path in (*gone, *stays):
         path.touch()
-    removed = leftovers.sweep([tmp_path, tmp_path / "absent"], here=True)
+    removed = start.sweep([tmp_path, tmp_path / "absent"], here=True)
     assert set(removed) == {*gone, folder / f".exports.{dead}"}
     assert not any(path.exists() for path in removed) and all(path.exists() for path in stays)
 
@@ -41,8 +41,8 @@ def test_another_machines_jobs_may_still_write(tmp_path):
     fresh, old = (tmp_path / f".{name}.{ended()}.csv" for name in "ab")
     for path in (fresh, old):
         path.touch()
-    os.utime(old, (time.time() - 2 * leftovers.QUIET,) * 2)
-    assert leftovers.sweep([tmp_path], here=False) == [old] and fresh.exists()
+    os.utime(old, (time.time() - 2 * start.QUIET,) * 2)
+    assert start.sweep([tmp_path], here=False) == [old] and fresh.exists()
 
 
 def test_files_of_the_future_are_dated_now(tmp_path):
@@ -51,7 +51,7 @@ def test_files_of_the_future_are_dated_now(tmp_path):
     for name, when in {"past": now - 9, "ahead": now + 5, "future": now + 9e5}.items():
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (when, when))
-    assert leftovers.date_now([tmp_path, tmp_path / "absent"]) == 1
+    assert start.date_now([tmp_path, tmp_path / "absent"]) == 1
     dated = {path.name: path.stat().st_mtime for path in tmp_path.iterdir()}
     assert dated["past"] < now < dated["ahead"] and now - 1 < dated["future"] < time.time() + 1
 
@@ -66,7 +66,7 @@ def test_a_killed_writers_file_is_one(tmp_path):
             os._exit(9)
     os.waitpid(writer, 0)
     (left,) = tmp_path.iterdir()
-    assert leftovers.sweep([tmp_path], here=True) == [left]
+    assert start.sweep([tmp_path], here=True) == [left]
 
 
 @pytest.mark.merge

@@ -12,17 +12,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
+from crosslmm.factors import Levels
+from crosslmm.fitting import fit_least_squares, fit_model
+from crosslmm.formula import parse
 from doubtful_configs import DEMO, DOUBTFUL, DOUBTFUL_OPEN, DOUBTFUL_PAPER, MINE, OPEN, SOUND
 from loaded import study_of
-from project import ROOT, SCHEMA, assert_is_refused, load, merged, plan_once
-
+from project import ROOT, SCHEMA, SOURCES, assert_is_refused, load, merged, plan_once
 from recency.evaluations.reading_times.delta_loglik import compare
 from recency.evaluations.report import doubts
-from recency.mixed.fitting import fit_model
-from recency.mixed.formula import parse
-from recency.mixed.least_squares import fit_least_squares
-from recency.mixed.levels import Levels
-from recency.workflow import checks, lint, products, reporting, targets
+from recency.workflow import lint
+from recency.workflow.config import checks
+from recency.workflow.plan import costs, products
 
 EVERY = [(DEMO, *case) for case in DOUBTFUL] + [(OPEN, *case) for case in DOUBTFUL_OPEN]
 EVERY += [((), *case) for case in DOUBTFUL_PAPER]
@@ -92,7 +93,7 @@ def test_rules_import_no_heavy_library():
     code = "import sys; from recency.workflow import lint; from recency import plugins; "
     code += "[plugins.load('recency.workflow.lint', name) for name in lint.rules()]; "
     code += "print({'torch', 'pandas', 'rpy2', 'scipy', 'transformers'} & sys.modules.keys())"
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    variables = os.environ | {"PYTHONPATH": SOURCES}
     done = subprocess.run(
         [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
     )
@@ -210,14 +211,14 @@ def test_a_rule_that_fails_stops_no_run(monkeypatch):
 
 def test_summary_and_report_list_findings_and_accepted_ones():
     study = study_of(copy.deepcopy(config_of(FORMULA % "")))
-    for settings in (products.summary_settings(study), reporting.settings(study)):
+    for settings in (products.summary_settings(study), products.settings(study)):
         listed = settings["doubts"]
         assert [line.rpartition(" ")[2] for line in listed["warnings"]] == ["[random_slopes]"]
         (accepted,) = listed["accepted"]
         assert accepted.startswith("experiments → mine → seeds: ") and "single_training" in accepted
         assert [rule["rule"] for rule in listed["noted"]] == ["dependent_predictors", "few_units"]
     expected = ["<results>/experiments/mine/delta_loglik.csv"]
-    assert reporting.inputs(study)["delta_loglik"] == expected
+    assert products.report_inputs(study)["delta_loglik"] == expected
 
 
 def test_accepted_rules_change_no_parameter_of_a_job():
@@ -246,7 +247,7 @@ def test_an_lm_that_is_listed_twice_is_evaluated_once():
     ],
 )
 def test_the_experiments_of_a_run_s_targets_are_checked(asked, expected):
-    assert targets.experiments(asked, load()) == expected
+    assert costs.experiments(asked, load()) == expected
 
 
 def fit(path, model, subjects, sentences=50, note="", engine="cross_products"):

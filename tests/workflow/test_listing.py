@@ -10,11 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from loaded import study_of
-from project import ROOT, TINY, copy_project, environment, load, plan, planned
 
+from loaded import study_of
+from project import ROOT, TINY, copy_project, environment, load, plan, planned, sources
+from recency import stored_parts
 from recency.errors import InputError
-from recency.workflow import cost_model, costs, stored_parts, targets
+from recency.workflow.plan import cost_model, costs
 
 pytestmark = pytest.mark.xdist_group("listing")
 
@@ -30,7 +31,7 @@ def listed(folder, *arguments, configs=TINY):
         [sys.executable, "-m", "recency", "targets", *arguments, "--configfile", *configs],
         check=False,
         cwd=folder,
-        env=environment() | {"PYTHONPATH": str(folder / "src")},
+        env=environment() | {"PYTHONPATH": sources(folder)},
         text=True,
         capture_output=True,
     )
@@ -66,9 +67,9 @@ def test_every_target_has_its_line_and_cost(tiny):
     head, of = tiny
     assert head == "study tiny, scale cores; remaining jobs, on 2 cores"
     config = load(*TINY)
-    for target in targets.targets(config):
+    for target in costs.targets(config):
         if target.kind:
-            assert targets.KINDS[target.kind] in of[target.kind]
+            assert costs.KINDS[target.kind] in of[target.kind]
         else:
             assert re.search(r"\d jobs?[:;]", of[target.name]), of[target.name]
             assert target.line in of[target.name]
@@ -102,9 +103,9 @@ def test_all_of_them_and_the_internal_rules(project):
 )
 def test_a_name_that_is_nearly_a_target(name, meant):
     config = load(*TINY)
-    known = {target.name for target in targets.targets(config)}
+    known = {target.name for target in costs.targets(config)}
     with pytest.raises(InputError) as error:
-        targets.require_known([name], config, known)
+        costs.require_known([name], config, known)
     assert meant in str(error.value) and len(str(error.value)) < 120
 
 
@@ -112,7 +113,7 @@ def test_files_and_rules_are_let_through(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "README").touch()
     config = load(*TINY)
-    targets.require_known(["results/x/y", "a.csv", "README", "train"], config, {"train"})
+    costs.require_known(["results/x/y", "a.csv", "README", "train"], config, {"train"})
 
 
 @pytest.mark.merge

@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 import yaml
-from project import ROOT, copy_project, load, plan
 from snakemake.utils import update_config
 
+from project import ROOT, copy_project, load, plan
 from recency.errors import InputError
-from recency.workflow import checks, lm_tables, loading, renamed_keys
+from recency.workflow.config import checks, loading
 
 CORPUS = """
 datasets:
@@ -195,7 +195,7 @@ NETWORKS = {"lms": {"net": {"label": "Net", "checkpoint": "net"}}}
 def test_a_group_of_networks_and_biases_is_each_network_without_and_with_each_bias():
     group = {"weights": ["net"], "biases": ["dVM", "ALiBi-1"]}
     config = NETWORKS | {"lms": dict(NETWORKS["lms"]), "lm_groups": {"all": group}}
-    lm_tables.expand_biased(config)
+    loading.expand_biased(config)
     assert config["lm_groups"]["all"] == ["net", "net-dVM-I", "net-ALiBi-1-I"]
     assert config["lms"]["net-dVM-I"] == {
         "weights": "net", "bias": "dVM", "applied": "inference", "label": "Net + dVM"
@@ -206,7 +206,7 @@ def test_an_lm_of_the_name_that_is_another_one_is_refused():
     lms = NETWORKS["lms"] | {"net-dVM-I": {"checkpoint": "other"}}
     config = {"lms": lms, "lm_groups": {"all": {"weights": ["net"], "biases": ["dVM"]}}}
     with pytest.raises(InputError, match="lm_groups → all: an LM 'net-dVM-I' already exists"):
-        lm_tables.expand_biased(config)
+        loading.expand_biased(config)
 
 
 def test_old_keys_get_their_new_names_with_a_notice():
@@ -227,9 +227,9 @@ def test_old_keys_get_their_new_names_with_a_notice():
 
 
 def test_the_old_folder_of_supplied_files_is_noticed(tmp_path):
-    assert renamed_keys.rename({}, tmp_path) == []
+    assert loading.rename({}, tmp_path) == []
     (tmp_path / "data" / "placed").mkdir(parents=True)
-    assert "mv data/placed data/supplied" in renamed_keys.rename({}, tmp_path)[0]
+    assert "mv data/placed data/supplied" in loading.rename({}, tmp_path)[0]
 
 
 def test_an_old_key_gets_the_new_name_of_its_entry():

@@ -1,11 +1,11 @@
 """Faults of lossy contexts are met when the config is read, a line each; what jobs get of them."""
 
 import pytest
-from project import SCHEMA, assert_is_refused, load, merged
 
+from project import SCHEMA, assert_is_refused, load, merged
 from recency import config as configuration
-from recency.workflow import checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan.study import Study
 
 L = "lms: {Lossy: {weights: Pythia, lossy: "
 R = "recipes: {cores: {lossy: "

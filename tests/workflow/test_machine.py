@@ -3,11 +3,11 @@
 import os
 
 import pytest
-from project import ROOT, load
 
+from project import ROOT, load
 from recency.errors import InputError
-from recency.workflow import machine
-from recency.workflow.machine import Machine, Needs
+from recency.workflow.engine import machine
+from recency.workflow.engine.machine import Machine, Needs
 
 TEN = {name: "pythia" for name in ("Pythia", "dVM-TI", "ALiBi-mix-TI", "ALiBi-1-TI")}
 BIG = Machine(gpus=1, disk=500e9, memory=64e9)
@@ -129,6 +129,6 @@ def test_used_disk(tmp_path):
     ],
 )
 def test_a_locale_in_which_r_opens_no_file_of_another_alphabet(environment, is_c):
-    from recency.workflow import start
+    from recency.workflow.engine import start
 
     assert start._is_c(environment) == is_c

@@ -1,6 +1,7 @@
 """The study of the released masked LMs is planned, and a run names the files that are missing."""
 
 import pytest
+
 from project import copy_project, plan, planned, snakemake
 
 pytestmark = [pytest.mark.apart, pytest.mark.merge]

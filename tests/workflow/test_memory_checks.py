@@ -1,11 +1,12 @@
 """Faults of memories, recurrent LMs and their training are met when the config is read, a line each."""
 
 import pytest
-from project import SCHEMA, assert_is_refused, load
 
+from project import SCHEMA, assert_is_refused, load
 from recency import config as configuration
-from recency.workflow import checks, plan_checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan import plan_checks
+from recency.workflow.plan.study import Study
 
 M, R, A = "memories: {mine: ", "recipes: {streams: ", "architectures: {recurrent-128: "
 L = "lms: {mine: {memory: LSTM, architecture: recurrent-128, recipe: streams, "

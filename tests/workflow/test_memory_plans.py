@@ -1,6 +1,7 @@
 """What is planned for memories: in the open study, and for the Penn Treebank's tables."""
 
 import pytest
+
 from project import copy_project, plan, planned, snakemake
 
 pytestmark = [pytest.mark.apart, pytest.mark.merge]

@@ -6,6 +6,7 @@ import sys
 import pandas as pd
 import pytest
 import yaml
+
 from project import ROOT, TINY, command, copy_project, environment, merged, plan, planned
 
 SNAKEFILE = """

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from project import copy_project, snakemake
 
 pytestmark = pytest.mark.merge

@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+
 from project import TINY, copy_project, plan, plan_once, planned, snakemake
 
 pytestmark = pytest.mark.apart

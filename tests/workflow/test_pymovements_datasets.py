@@ -5,10 +5,10 @@ import sys
 
 import pytest
 import yaml
-from project import ROOT, SCHEMA
 
+from project import ROOT, SCHEMA
 from recency.errors import InputError
-from recency.workflow import checks, loading, pymovements_datasets
+from recency.workflow.config import checks, loading
 
 DEFINITIONS = {
     "measures.yaml": """
@@ -54,7 +54,7 @@ def package(tmp_path, monkeypatch):
 @pytest.fixture
 def absent(monkeypatch):
     """Have no package, whether or not it is installed."""
-    monkeypatch.setattr(pymovements_datasets, "folder", lambda: None)
+    monkeypatch.setattr(loading, "folder", lambda: None)
 
 
 def load(tmp_path, text):
@@ -138,10 +138,10 @@ def test_without_the_package_the_line_says_how_to_install_it(tmp_path, absent):
 
 
 def test_the_definitions_of_the_installed_package():
-    folder = pymovements_datasets.folder()
+    folder = loading.folder()
     if folder is None:
         pytest.skip("pymovements is not installed: pip install 'recency[corpora]'")
-    known = pymovements_datasets.definitions(folder)
+    known = loading.definitions(folder)
     ready = loading.load(ROOT)["datasets"]
     stated = {each["pymovements"] for each in ready.values() if "pymovements" in each}
     assert stated <= known.keys()

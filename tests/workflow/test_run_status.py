@@ -9,11 +9,11 @@ import sys
 import time
 
 import pytest
-from project import ROOT, snakemake
 
 import snakemake_logger_plugin_recency as plugin
+from project import SOURCES, snakemake
 from recency import progress
-from recency.workflow import run_status
+from recency.workflow.engine import run_status
 from snakemake_logger_plugin_recency.terminal import Terminal
 
 JOBS = {1: ("training", 600.0), 2: ("surprisal", 20.0), 3: ("surprisal", 20.0), 4: ("other", 10.0)}
@@ -162,7 +162,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(monkeypatch):
 def test_the_plugin_leaves_the_choice_of_the_package_to_the_snakefile():
     code = "import sys, snakemake_logger_plugin_recency; sys.exit('recency' in sys.modules)"
     subprocess.run(
-        [sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        [sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": SOURCES}
     )
     assert plugin.QUIET == progress.IN_LOG
 
@@ -179,11 +179,12 @@ def test_progress_is_in_the_log_alone_under_the_plugin(monkeypatch, capsys):
 
 
 SNAKEFILE = """
+import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, "SRC")
-from recency.workflow import run_status
+sys.path[:0] = "SRC".split(os.pathsep)
+from recency.workflow.engine import run_status
 from snakemake.logging import logger
 
 onstart:
@@ -210,7 +211,7 @@ rule after:
 
 @pytest.mark.merge
 def test_a_run_is_quiet_and_its_failures_are_not(tmp_path):
-    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("SRC", str(ROOT / "src")))
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.replace("SRC", SOURCES))
     arguments = ("--nolock", "--logger=recency", "--show-failed-logs")
     run = snakemake(tmp_path, *arguments)
     assert run.returncode == 1

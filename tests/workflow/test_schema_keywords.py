@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 import yaml
-from project import SCHEMA
 
+from project import SCHEMA
 from recency import plugins
 from recency.evaluations import registry
 from recency.simulation.readers import SKIPPING, TERMS, Readers
-from recency.workflow import schema_checks, value_checks
+from recency.workflow.config import schema_checks
 
 CORE = registry.complete_schema(yaml.safe_load(SCHEMA.read_text()))
 
@@ -36,10 +36,10 @@ def test_keywords_name_what_there_is():
         assert {key for key in part if key.startswith("x-")} <= known
         assert part.get("x-table", "lms") in CORE["properties"]
         assert part.get("x-module", "biases") in plugins.KINDS
-        assert part.get("x-check", "file") in value_checks.CHECKS
+        assert part.get("x-check", "file") in schema_checks.CHECKS
     of_parts = list(parts(CORE))
     used = {part["x-check"] for part in of_parts if "x-check" in part}
-    assert used == set(value_checks.CHECKS)
+    assert used == set(schema_checks.CHECKS)
 
 
 @pytest.mark.parametrize("name", ["architecture", "recipe", "lm", "tokenizer", "corpus", "dataset"])

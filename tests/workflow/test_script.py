@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from project import ROOT
 from snakemake.iocontainers import InputFiles, OutputFiles, Params, Wildcards
 
-from recency.workflow.script import arguments
+from project import ROOT, SOURCES
+from recency.workflow.engine.job import arguments
 
 
 def job(inputs=None, outputs=None, params=None, wildcards=None, unnamed=()):
@@ -123,7 +123,7 @@ STUDIES = {
 def test_every_job_of_the_studies_has_what_its_function_takes(configs):
     """Planned, not run: an input that a rule has for some experiments alone is optional there."""
     words = [sys.executable, ROOT / "tests" / "jobs_arguments.py", configs, *STUDIES[configs]]
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src"), "RECENCY_MIRROR": ""}
+    variables = os.environ | {"PYTHONPATH": SOURCES, "RECENCY_MIRROR": ""}
     run = subprocess.run(
         words, check=False, cwd=ROOT, env=variables, capture_output=True, text=True
     )

@@ -9,17 +9,27 @@ import venv
 from types import SimpleNamespace
 
 import pytest
-from project import ROOT, TINY, copy_project, environment, plan, planned, snakemake
 
-from recency.workflow import snakemake_patches
-from recency.workflow.faults import ConfigError
+from project import (
+    ROOT,
+    SOURCES,
+    TINY,
+    copy_project,
+    environment,
+    plan,
+    planned,
+    snakemake,
+    sources,
+)
+from recency.workflow.engine import snakemake_patches
+from recency.workflow.engine.faults import ConfigError
 
 SNAKEFILE = """
 import os
 import sys
 
-sys.path.insert(0, "SRC")
-from recency.workflow import snakemake_patches
+sys.path[:0] = "SRC".split(os.pathsep)
+from recency.workflow.engine import snakemake_patches
 
 snakemake_patches.record_finished_jobs_only()
 if workflow.is_main_process:
@@ -52,7 +62,7 @@ rule c:
 @pytest.mark.parametrize("changed", ["first", "second"])
 def test_what_follows_from_a_job_that_failed_is_made_anew(tmp_path, changed, ending):
     """Its input or its parameters had changed; its outputs of before are gone."""
-    text = SNAKEFILE.replace("ENDING", ending).replace("SRC", str(ROOT / "src"))
+    text = SNAKEFILE.replace("ENDING", ending).replace("SRC", SOURCES)
     (tmp_path / "Snakefile").write_text(text)
 
     def run(**config):
@@ -109,7 +119,10 @@ def test_a_missing_name_of_a_protecting_patch_stops_the_run(monkeypatch):
 def test_private_names_of_snakemake_occur_in_one_file():
     """An attribute that begins with _ of another object than self, in what handles Snakemake's objects."""
     found = set()
-    for path in [*(ROOT / "src/recency/workflow").glob("*.py"), *(ROOT / "workflow").rglob("*.py")]:
+    for path in [
+        *(ROOT / "src/recency/workflow").rglob("*.py"),
+        *(ROOT / "workflow").rglob("*.py"),
+    ]:
         for node in ast.walk(ast.parse(path.read_text())):
             private = isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr)
             if private and getattr(node.value, "id", "self") not in ("self", "cls", "node"):
@@ -143,7 +156,7 @@ def test_the_oldest_version_makes_the_same_bytes(oldest, finished, tmp_path):
     def run(*words):
         words = [oldest, "-m", *words, "--configfile", *TINY, "--cores", "2"]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        variables = environment() | {"PYTHONPATH": str(folder / "src")}
+        variables = environment() | {"PYTHONPATH": sources(folder)}
         done = subprocess.run(words, cwd=folder, env=variables, check=False, **streams)
         assert done.returncode == 0, done.stdout[-3000:]
         return done.stdout

@@ -4,12 +4,12 @@ import re
 
 import pytest
 import yaml
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 from recency import config as configuration
 from recency import grids
-from recency.workflow import checks
-from recency.workflow.study import Study
+from recency.workflow.config import checks
+from recency.workflow.plan.study import Study
 
 KEPT = """
 recipes: {demo: {checkpoints: [5, 20]}}

@@ -1,8 +1,9 @@
 """Brown, GECO and Dundee in their authors' layouts, from the files to Table 1."""
 
-import corpora_as_published
 import pandas as pd
 import pytest
+
+import corpora_as_published
 from project import copy_project, snakemake
 
 pytestmark = pytest.mark.merge

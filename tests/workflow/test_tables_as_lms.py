@@ -7,8 +7,8 @@ import shutil
 import pandas as pd
 import pytest
 import yaml
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, snakemake
 
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, snakemake
 from recency import config as configuration
 from recency import grids
 from recency.command import lists
@@ -17,9 +17,9 @@ from recency.evaluations.rank_metrics import spec
 from recency.evaluations.reading_times import figure_perplexity, intervals
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.figures import comparison
-from recency.workflow import checks as config_checks
-from recency.workflow import machine
-from recency.workflow.study import Study
+from recency.workflow.config import checks as config_checks
+from recency.workflow.engine import machine
+from recency.workflow.plan.study import Study
 
 TABLE = (
     "{columns: {surprisal: s, word_id: word_id}, unit: bits, table: {url: 'https://a.org/x.csv'}}"

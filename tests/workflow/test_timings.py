@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from project import ROOT
-
 from recency.evaluations.report import page
-from recency.workflow import timings
+from recency.workflow.plan import costs
 
 HEAD = "s\th:m:s\tmax_rss\tmean_load\tcpu_time\n"
 
@@ -20,16 +19,16 @@ def test_times_are_added_up_by_kind(tmp_path):
         path = tmp_path / f"{name}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{HEAD}{rows}\n")
-    found = timings.read(tmp_path)
+    found = costs.read(tmp_path)
     assert found[:2] == [
-        timings.Timings("surprisal", 2, 30, 40, 500),
-        timings.Timings("regression", 1, 10, 5, 100),
+        costs.Timings("surprisal", 2, 30, 40, 500),
+        costs.Timings("regression", 1, 10, 5, 100),
     ]
-    assert found[2] == timings.Timings("summary", 1, 0, 1, 0)
-    table = timings.lines(found, "results/x")
+    assert found[2] == costs.Timings("summary", 1, 0, 1, 0)
+    table = costs.timing_lines(found, "results/x")
     assert table[2].split() == ["surprisal", "2", "30", "40", "500", "75.0%"]
     assert table[-1].split() == ["all", "4", "40", "46", "500", "100.0%"]
-    assert timings.lines([], "results/x") == ["no job of results/x has finished yet"]
+    assert costs.timing_lines([], "results/x") == ["no job of results/x has finished yet"]
 
 
 def test_every_job_of_a_run_leaves_its_time(finished):
@@ -38,9 +37,9 @@ def test_every_job_of_a_run_leaves_its_time(finished):
     logs = {path.relative_to(results / "logs").with_suffix("") for path in results.rglob("*.log")}
     times = (results / "benchmarks").rglob("*.tsv")
     assert logs == {path.relative_to(results / "benchmarks").with_suffix("") for path in times}
-    assert page.TIMINGS == timings.FILE
-    table = (results / timings.FILE).read_text().splitlines()
-    assert table == timings.lines(timings.read(results / "benchmarks"), "results/tiny/cores")
+    assert page.TIMINGS == costs.FILE
+    table = (results / costs.FILE).read_text().splitlines()
+    assert table == costs.timing_lines(costs.read(results / "benchmarks"), "results/tiny/cores")
     assert {"train", "surprisal", "regression", "figure_perplexity"} <= {
         line.split()[0] for line in table if line
     }

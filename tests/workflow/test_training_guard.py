@@ -6,10 +6,10 @@ import re
 import shlex
 
 import pytest
-from project import TINY, plan, planned, snakemake
 
+from project import TINY, plan, planned, snakemake
 from recency import history
-from recency.workflow import training_guard
+from recency.workflow.engine import training_guard
 
 pytestmark = pytest.mark.apart
 LMS = "results/tiny/cores/lms"

@@ -3,9 +3,9 @@
 import copy
 
 import pytest
-from project import TINY, load
 
-from recency.workflow import training_text
+from project import TINY, load
+from recency.workflow.config import checks
 
 FILE = {"file": {"url": "https://x/a.txt", "sha256": "0" * 64}, "reader": "plain"}
 
@@ -27,7 +27,7 @@ def config():
 
 
 def said(config):
-    return [problem for problem in training_text.problems(config) if "trained on" in problem]
+    return [problem for problem in checks.training_text_problems(config) if "trained on" in problem]
 
 
 def test_the_study_itself_is_accepted(config):

@@ -9,9 +9,10 @@ import subprocess
 import time
 from urllib.parse import unquote
 
+import pytest
+
 import faulty
 import job_server
-import pytest
 from browsing import browser, check_layout, walked  # noqa: F401, a fixture
 from project import TINY, command, copy_project, environment, load, plan, planned, snakemake
 

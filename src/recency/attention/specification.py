@@ -32,7 +32,7 @@ def bias(form: str, **parameters: Any) -> dict[str, Any]:
     {'form': 'window', 'width': 5, 'layers': [0]}
     >>> recency.attention.bias("linear", slope=0.5)
     Traceback (most recent call last):
-    recency.errors.InputError: bias 'linear': no parameter is called 'slope'; did you mean 'slopes'?
+    crosslmm.errors.InputError: bias 'linear': no parameter is called 'slope'; did you mean 'slopes'?
     """
     return checked({"form": form, **parameters})
 

@@ -9,7 +9,7 @@ from recency import config as configuration
 from recency import sources
 from recency.reading import parsers
 from recency.reading.contracts import check_words
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 
 def find(root: Path, name: str) -> pd.DataFrame | None:

@@ -9,11 +9,12 @@ from recency.command import dataset_words
 from recency.command.lists import CHECKOUT
 from recency.errors import InputError
 from recency.files import atomic
-from recency.reading.own import begin, item_entry, language, profile, surprisal_columns
+from recency.reading import text_languages
+from recency.reading.own import begin, columns, item_entry, roles
 from recency.reading.own.begin import Described, Entry
-from recency.reading.own.surprisal_columns import Scores
+from recency.reading.own.roles import Scores
 from recency.scoring import surprisal_table
-from recency.workflow import loading
+from recency.workflow.config import loading
 
 
 def run(file: str, words: str | None, out: str | None) -> None:
@@ -29,7 +30,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
     lines = _about(table) + (_about(other) if other else [])
     dataset_info = None if dataset is None else _known(dataset, lines)
     items = item_entry.entry(table, other, _datasets()) if dataset is None else None
-    scores = surprisal_columns.find(table.columns, table.roles, table.table.frame)
+    scores = roles.find(table.columns, table.roles, table.table.frame)
     if items is not None:
         lines += items.notes
         if items.problem and out is not None:
@@ -124,9 +125,9 @@ def _lms(table: Described, scores: Scores) -> list[str]:
 def _about(table: Described) -> list[str]:
     """Return lines that describe a table, and the language of its words."""
     size = f"{len(table.table.frame):,} rows, {len(table.columns)} columns"
-    lines = [f"{table.path}: {size}", "", *profile.shown(table.columns), ""]
+    lines = [f"{table.path}: {size}", "", *columns.shown(table.columns), ""]
     if "word" in table.roles.of:
-        code = language.guess(table.table[table.roles.of["word"]].head(5000))
+        code = text_languages.guess(table.table[table.roles.of["word"]].head(5000))
         lines += (
             [f"language: {code}; the LMs and the unigram model must have this language"]
             if code

@@ -127,31 +127,31 @@ def targets(
 
     Costs are omitted if Snakemake is not installed.
     """
-    from recency.workflow import listing
+    from recency.workflow.plan import costs
 
     if importlib.util.find_spec("snakemake") is None:
-        return listing.plain_lines(_study(configfile))
+        return costs.plain_lines(_study(configfile))
     root, named = _checkout(configfile)
     cores = cores or os.cpu_count() or 1
-    return listing.lines(root, named, config, cores, everything)
+    return costs.lines(root, named, config, cores, everything)
 
 
 def timings(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
     """Return the timings of a study by kind of job."""
-    from recency.workflow import timings
+    from recency.workflow.plan import costs
 
     root, named = _checkout(configfile)
-    return timings.of_study(root, named, config)
+    return costs.of_study(root, named, config)
 
 
 def results(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[str]:
     """Return the folder of results of a study; of all studies of the checkout if none is named."""
-    from recency.workflow import listing
+    from recency.workflow.plan import costs
 
     root, named = _checkout(configfile)
     if not configfile and not config:
         return [os.path.relpath(root / "results")]
-    with listing.opened(root, named, config) as workflow:
+    with costs.opened(root, named, config) as workflow:
         return [os.path.relpath(root / workflow.pathvars.apply("<results>"))]
 
 
@@ -204,7 +204,7 @@ def _model(config: dict, name: str) -> str:
 
 def _study(overlays: Sequence[str]) -> dict:
     """Return the checked config of the checkout that contains the working directory, with overlays."""
-    from recency.workflow import checks, loading
+    from recency.workflow.config import checks, loading
 
     root, named = _checkout(overlays)
     config = loading.load(root, *named)

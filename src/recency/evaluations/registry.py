@@ -78,9 +78,9 @@ class Evaluation:
     #: A table of the config whose entries have `responses`, like an experiment.
     fitted: str | None = None
     #: config → its targets other than experiments: (name, line), and optionally their kind
-    #: (recency.workflow.targets.KINDS).
+    #: (recency.workflow.plan.costs.KINDS).
     targets: Callable[[Mapping], list[tuple[str, ...]]] | None = None
-    #: (config, wildcards of a job) → package → modules used by the job (recency.workflow.code).
+    #: (config, wildcards of a job) → package → modules used by the job (recency.workflow.plan.code).
     chooses: Callable[[Mapping, Any], dict[str, list[str]]] | None = None
     #: (config, experiment's name) → (key below its own, LM, corpus): texts for comparing LMs.
     texts: Callable[[Mapping, str], list[tuple[str, str, str]]] | None = None

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from crosslmm import formula as formulas
+from crosslmm.formula import Formula
 from recency.errors import InputError
 from recency.export.column_names import short_names
-from recency.mixed import formula as formulas
-from recency.mixed.formula import Formula
 from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import GROUPS, PREDICTORS
 
@@ -40,6 +40,9 @@ model <- lmer(
 )
 print(summary(model), correlation = FALSE)
 # Results of the workflow: logLik {loglik!r}; {effects}
+# The same model by brms, with its default priors:
+# library(brms)
+# brm({formula}, data = data, family = gaussian())
 """
 NONE = """
 # None of the study's fits can be written as a call of lmer() with these tables: they are not linear

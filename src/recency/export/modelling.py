@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from recency import errors, files, plugins
+from crosslmm import errors
+from recency import files, plugins
 from recency.attention import biases, content, logit_lens
 from recency.errors import InputError
 from recency.export import standalone, standalone_memories
@@ -29,7 +30,7 @@ def source(form: str, config_class: type, model_class: type) -> str:
     form_file = _file(biases.__name__, form)
     classes = ("_NEEDS_BIAS", config_class.__name__, model_class.__name__)
     parts = [
-        _part(errors.__file__),
+        _part(errors.__file__, lambda node: _name(node) == "InputError"),
         *(
             [_part(files.__file__, lambda node: _name(node) == "sha256")]
             if _uses(form_file, files)
@@ -50,7 +51,7 @@ def recurrent_source(form: str) -> str:
     form_file = _file(memories.__name__, form)
     left_out = ("new", "draw")
     parts = [
-        _part(errors.__file__),
+        _part(errors.__file__, lambda node: _name(node) == "InputError"),
         _part(recurrences.__file__),
         _part(memories.__file__, lambda node: _name(node) != "build"),
         *(part for other, name in _other_memories(form_file) for part in _renamed(other, name)),
@@ -116,7 +117,7 @@ def _written(parts: list[tuple], what: str, docstring: str) -> str:
 def _part(path: str | Path, keep: Callable[[ast.AST], bool] = lambda node: True) -> tuple:
     """Return a module's text, its nodes to keep, and its imports as (name, line).
 
-    Its docstring and its imports from recency are omitted, since the file contains everything.
+    Its docstring and its imports of this project are omitted, since the file contains everything.
     """
     text = Path(path).read_text(encoding="utf-8")
     nodes, imports = [], []
@@ -132,7 +133,7 @@ def _lines(node: ast.Import | ast.ImportFrom) -> Iterable[tuple[str, str]]:
     """Return (bound name, line that imports only this name) for an import."""
     module = getattr(node, "module", None)
     for alias in node.names:
-        if (module or alias.name).split(".")[0] in ("recency", "__future__"):
+        if (module or alias.name).split(".")[0] in ("recency", "crosslmm", "__future__"):
             continue
         line = ast.unparse(ast.ImportFrom(module, [alias]) if module else ast.Import([alias]))
         yield (alias.asname or alias.name).split(".")[0], line

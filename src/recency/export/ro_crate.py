@@ -30,7 +30,7 @@ PROFILES = {
 }
 R_VERSIONS = """
 versions <- c(R = as.character(getRversion()))
-for (name in c("lme4", "Matrix", "mgcv"))
+for (name in c("lme4", "Matrix"))
     if (nzchar(system.file(package = name))) versions[name] <- as.character(packageVersion(name))
 writeLines(paste(names(versions), versions))
 """

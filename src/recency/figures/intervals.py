@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from crosslmm.stats.crossed_samples import BY, BY_TEXTS
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Comparison
 from recency.figures.paths import File
-from recency.stats.crossed_samples import BY, BY_TEXTS
 
 TOTAL = "Total"
 COLUMNS = [

@@ -102,7 +102,7 @@ def main(
             while not devices.join():
                 pass
     except torch.multiprocessing.ProcessRaisedException as error:
-        _, ours, message = str(error).partition("recency.errors.InputError: ")
+        _, ours, message = str(error).partition(f"{InputError.__module__}.InputError: ")
         raise InputError(message.strip()) if ours else error from None
 
 

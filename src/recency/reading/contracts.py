@@ -10,16 +10,19 @@ amplitude_uv or response (without a unit: a rating, a cloze probability; float64
 Among these, span (int32) is the number of words of a response to several words of a text, from word_id
 on. `attrs` may have the number of dropped rows without a value, `missing`.
 Further columns have numbers, booleans or text (str); missing values are null.
+
+Check options with a fixed set of values.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.response_names import AMPLITUDE, RESPONSES, TIME
+from recency.names import hint
+from recency.reading.declared_columns import AMPLITUDE, RESPONSES, TIME
 from recency.reading.strict_tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]
@@ -277,3 +280,13 @@ def _columns(frame: pd.DataFrame, needed: list[str], where: str) -> None:
     for name in needed:
         if name not in frame.columns:
             raise InputError(f"{where}: no column {name}; there are {', '.join(frame.columns)}")
+
+
+def one_of(option: str, value: str, choices: Iterable[str]) -> None:
+    """Raise InputError, with the nearest known value, unless `value` is one of them."""
+    choices = list(choices)
+    if value not in choices:
+        raise InputError(
+            f"options → {option}: {value!r} is not possible here; {hint(value, choices)}"
+            f"There are: {', '.join(choices)}"
+        )

@@ -1,11 +1,84 @@
-"""Check that the words of a dataset are in a single language, the stated one."""
+"""Check that the words of a dataset are in a single language, the stated one.
 
-from collections.abc import Iterator
+The language of words, by their script and their most frequent function words.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
 from recency import languages
-from recency.reading.own.language import FUNCTION_WORDS, guess
+
+FUNCTION_WORDS = {
+    "English": "the of and to in that was his he it with is for as had you not be on at",
+    "German": "der die und das nicht ist ich sie er ein zu mit den von es sich auf dem eine auch",
+    "Dutch": "de het een van en niet dat ik zijn op te met voor hij er maar ze naar ook bij",
+    "French": "le la les de des et un une est que dans qui pas pour il elle sur avec ce au",
+    "Spanish": "el la los las de que y en un una es por con no se su para del lo como",
+    "Portuguese": "o a os as de que e em um uma não por com se para do da na no seu",
+    "Italian": "il la di che e un una è non per con del della si in gli le nel sono anche",
+    "Danish": "og det er en et at til på som med af ikke der den for har jeg de var han",
+    "Norwegian": "og det er en et å til på som med av ikke der den for har jeg de var han",
+    "Swedish": "och det är en ett att till på som med av inte där den för har jag de var han",
+    "Finnish": "ja on ei se että hän oli joka ovat mutta kuin niin myös kun ole tai sen sitä olla",
+    "Estonian": "ja on ei see et ta oli mis kui aga ka või siis oma nii seda olid selle kes",
+    "Turkish": "ve bir bu da de için ile çok ne gibi daha o olarak kadar sonra en her ama var",
+}
+_SCRIPTS = {
+    "CYRILLIC": "a language in Cyrillic script",
+    "GREEK": "Greek",
+    "HEBREW": "Hebrew",
+    "ARABIC": "a language in Arabic script",
+    "HANGUL": "Korean",
+    "HIRAGANA": "Japanese",
+    "KATAKANA": "Japanese",
+    "CJK": "Chinese",
+    "DEVANAGARI": "a language in Devanagari script",
+    "THAI": "Thai",
+}
+_SHARE = 0.12
+"""Share of function words from which a text is taken to be of a language."""
+
+
+def code_of(words: Iterable[str]) -> str | None:
+    """Return the ISO 639 code of the likely language of running words, None if it has no code."""
+    codes = {name: code for code, name in languages.NAMES.items()}
+    return codes.get(guess(words) or "")
+
+
+def guess(words: Iterable[str]) -> str | None:
+    """Return the likely language of running words, None if there is too little evidence.
+
+    Parameters
+    ----------
+    words : iterable of str
+        Words of a text, in any order, with or without punctuation.
+    """
+    plain = [word.casefold().strip(".,;:!?\"'()[]…“”‘’«»") for word in words]
+    letters = Counter(
+        unicodedata.name(character, "").partition(" ")[0]
+        for word in plain[:2000]
+        for character in word
+        if character.isalpha()
+    )
+    if not letters:
+        return None
+    script = letters.most_common(1)[0][0]
+    if script in ("CJK", "HIRAGANA", "KATAKANA"):
+        japanese = letters["HIRAGANA"] + letters["KATAKANA"] > 0.05 * letters.total()
+        return "Japanese" if japanese else "Chinese"
+    if script != "LATIN":
+        return _SCRIPTS.get(script)
+    count = Counter(plain)
+    shares = {
+        language: sum(count[word] for word in listed.split()) / len(plain)
+        for language, listed in FUNCTION_WORDS.items()
+    }
+    best = max(shares, key=shares.get)
+    return best if len(plain) >= 15 and shares[best] >= _SHARE else None
+
 
 #: Words per passage for language identification; short texts are combined.
 PASSAGE = 60

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from crosslmm.formula import Formula, replace_predictors
 from recency.errors import InputError
-from recency.mixed.formula import Formula, replace_predictors
 from recency.regression.coding import NO_CODING, Coding
 from recency.regression.predictor_names import CATEGORICAL
 from recency.regression.texts import Texts

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from crosslmm.design import Basis, basis_of
+from crosslmm.expressions import CODINGS, Expression, evaluate, read
+from crosslmm.formula import Formula
 from recency.errors import InputError
-from recency.mixed.expressions import CODINGS, Expression, evaluate, read
-from recency.mixed.formula import Formula
-from recency.mixed.polynomials import Basis, basis_of
 from recency.regression import predictor_names as names
 from recency.regression.texts import Texts, as_identifier, plain, word_values
 

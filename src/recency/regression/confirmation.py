@@ -2,7 +2,7 @@
 
 Fits that are searched on cross-products are computed by this package. For the selected ones, lme4
 evaluates its deviance at theta and reports its own figures, and the two are compared
-(recency.mixed.fitting.confirm_by_lme4). An LM's fits of a model are selected together, so that R starts
+(crosslmm.fitting.confirm_by_lme4). An LM's fits of a model are selected together, so that R starts
 in few jobs. The selection depends on names only, so that adding an LM or corpus changes no other
 fit. The fits that all LMs are compared with are always confirmed.
 """

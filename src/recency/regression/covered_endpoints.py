@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from crosslmm import families
+from crosslmm.factors import Factor, NotSearchable, crossed_factors, nested_group
+from crosslmm.formula import Formula
 from recency.endpoints import CROSSED, ENDPOINTS
 from recency.errors import InputError
-from recency.mixed import families
-from recency.mixed.factors import Factor, NotSearchable, crossed_factors, nested_group
-from recency.mixed.formula import Formula
 from recency.regression.designs import is_mixed, read
 
 

@@ -7,7 +7,7 @@ subjects and new sentences integrated out. The score of a cell (a subject's rows
 its mean over the draws that leave out both: the leave-one-out bootstrap of Efron & Tibshirani
 (1997), crossed.
 
-Intervals are computed from the scores of cells (recency.stats.crossed_samples). Models without a
+Intervals are computed from the scores of cells (crosslmm.stats.crossed_samples). Models without a
 factor of sentences are scored in the same way. If the second factor is larger than a sentence, such
 as the text, its levels are resampled instead.
 
@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.cells import Cells, Fit
+from crosslmm.factors import Factor
+from crosslmm.formula import Formula
+from crosslmm.recorded import scaled
 from recency.endpoints import DRAWS, WITHOUT_GROUP
 from recency.files import atomic
-from recency.mixed.cells import Cells, Fit
-from recency.mixed.factors import Factor
-from recency.mixed.formula import Formula
-from recency.mixed.recorded import scaled
 from recency.progress import progress
 from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared

@@ -6,15 +6,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from crosslmm import families
+from crosslmm import formula as formulas
+from crosslmm.expressions import written
+from crosslmm.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
+from crosslmm.formula import Formula, without
+from recency import plugins
 from recency.errors import InputError
-from recency.mixed import additive, families
-from recency.mixed import formula as formulas
-from recency.mixed.additive import Additive
-from recency.mixed.expressions import written
-from recency.mixed.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
-from recency.mixed.formula import Formula, without
 from recency.names import nearest
-from recency.reading.response_names import EVENT, RESPONSES
+from recency.reading.declared_columns import EVENT, RESPONSES
 from recency.regression import predictor_names as names
 
 FEWEST_LEVELS = 8
@@ -22,7 +22,7 @@ FEWEST_LEVELS = 8
 SURPRISAL = {"plain": "surprisal_bits", "corrected": "corrected_bits"}
 CHOICES = {
     "base": ("fixed", "all"),
-    "engine": ("cross_products", "lme4", "ols", "gam"),
+    "engine": ("cross_products", "lme4", "ols"),
     "response": ("raw", "log"),
     "surprisal": tuple(SURPRISAL),
     "controls": ("own", "spillover"),
@@ -91,17 +91,8 @@ def _check_response(response: str, text: str) -> None:
         )
 
 
-def read(design: Mapping[str, Any]) -> Formula | Additive:
+def read(design: Mapping[str, Any]) -> Formula:
     """Read a design's formula, without checking its names."""
-    if design["engine"] == "gam":
-        if design.get("controls") == "spillover":
-            raise InputError(
-                f"formula {design['formula']!r} is of `engine: gam`, whose smooths of the word before "
-                "are in the formula itself; leave `controls` out"
-            )
-        formula = additive.parse(design["formula"], names.GROUPS)
-        _check_response(formula.response, design["formula"])
-        return formula
     formula = parse(design["formula"], mixed=design["engine"] != "ols")
     if "sigma" in design:
         formula = replace(formula, scale=_scale(design["sigma"]))
@@ -138,28 +129,6 @@ def apply_linking(formula: Formula, of_interest: Collection[str], function: floa
     return formulas.replace_predictors(formula, terms)
 
 
-def smooth(design: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a design with `linking: smooth` as an additive model; any other design unchanged.
-
-    The controls of `controls: spillover` are added to its formula.
-
-    Raises
-    ------
-    InputError
-        If the formula cannot be read or has smooths already.
-    """
-    if design.get("linking") != "smooth":
-        return design
-    plain = {key: value for key, value in design.items() if key != "linking"}
-    formula = read(plain)
-    if isinstance(formula, Additive):
-        raise InputError(
-            f"formula {design['formula']!r} has smooths already; leave linking 'smooth' out"
-        )
-    text = str(additive.with_smooths(formula, design["of_interest"], names.GROUPS))
-    return {k: v for k, v in plain.items() if k != "controls"} | {"engine": "gam", "formula": text}
-
-
 def _scale(text: str) -> Formula:
     """Read the formula of log sigma, `~ surprisal + (1 | subject)`."""
     if not text.lstrip().startswith("~"):
@@ -187,11 +156,10 @@ def formula_of(
     model: str,
     columns: Mapping[str, Collection[str]] | None = None,
     second_lm: str | None = None,
-) -> Formula | Additive:
+) -> Formula:
     """Return the formula of a model, with all its names checked.
 
-    `model` is `full`, `base` or, for additive models, `linear`, with lines in place of smooths.
-    `columns` are the dataset's columns of `words` and of `responses`. The base omits the effects of
+    `model` is `full` or `base`. `columns` are the dataset's columns of `words` and of `responses`. The base omits the effects of
     interest and, if all LMs share it (`base: all`), all other columns of the LM. With `second_lm`,
     another LM, the full model has its terms too.
     """
@@ -199,9 +167,8 @@ def formula_of(
         given = bases(design) if key == "base" else (design.get(key, choices[0]),)
         if odd := [value for value in given if value not in choices]:
             raise InputError(f"design: {key} is {odd[0]!r} and must be one of {', '.join(choices)}")
-    models = ("full", "base", *(("linear",) if design["engine"] == "gam" else ()))
-    if model not in models:
-        raise InputError(f"model is {model!r} and must be {' or '.join(map(repr, models))}")
+    if model not in ("full", "base"):
+        raise InputError(f"model is {model!r} and must be 'full' or 'base'")
     formula = read(design)
     check_model(design, formula)
     if design["response"] == "log" and formula.response == "amplitude_uv":
@@ -217,17 +184,13 @@ def formula_of(
     base = base_of(formula, interest, shared, of_lm if shared else ())
     if model == "base":
         return base
-    if isinstance(formula, Additive):
-        return additive.linear(formula, interest) if model == "linear" else formula
     return names.add_lm(formula, of_lm, second_lm) if second_lm is not None else formula
 
 
 def base_of(
-    formula: Formula | Additive, interest: Collection[str], slopes: bool, of_lm: Collection[str]
-) -> Formula | Additive:
+    formula: Formula, interest: Collection[str], slopes: bool, of_lm: Collection[str]
+) -> Formula:
     """Return a formula without effects of interest (with `slopes`, their slopes too) and `of_lm`."""
-    if isinstance(formula, Additive):
-        return additive.without(formula, {*interest, *of_lm}, slopes)
     return without(formula, interest, slopes, of_lm)
 
 
@@ -256,25 +219,30 @@ def column_names(
     }
 
 
-def check_model(design: Mapping[str, Any], formula: Formula | Additive) -> None:
+def check_model(design: Mapping[str, Any], formula: Formula) -> None:
     """Raise an InputError if family, engine and response are incompatible."""
     check_family(design, formula.response)
+
+
+def family_names() -> list[str]:
+    """Return the families of responses, without those that are set aside (`plugins.unreadable`)."""
+    broken = plugins.unreadable("crosslmm.densities")
+    return [name for name in families.names() if name not in broken]
 
 
 def check_family(design: Mapping[str, Any], response: str) -> None:
     """Raise an InputError if family, engine and response are incompatible."""
     family = design.get("family", GAUSSIAN)
-    if family not in (there := families.names()):
+    if family not in (there := family_names()):
         raise InputError(f"design: family is {nearest(family, there)}")
     if (family == BINOMIAL) != (response == EVENT):
         raise InputError(
             f"design: the left side is {response} and the family {family}; `family: binomial` and "
             f"'{EVENT} ~ …' go together"
         )
-    if family == BINOMIAL and design["engine"] not in ("lme4", "gam"):
+    if family == BINOMIAL and design["engine"] != "lme4":
         raise InputError(
-            f"design: engine {design['engine']} fits no binomial family; write `engine: lme4` "
-            "(glmer) or `engine: gam`"
+            f"design: engine {design['engine']} fits no binomial family; write `engine: lme4` (glmer)"
         )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")

@@ -6,29 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from crosslmm import families, fit_formula
+from crosslmm.factors import NotSearchable
+from crosslmm.fitting import Result, criteria, figures, fit_least_squares, fit_model
+from crosslmm.formula import Formula
+from crosslmm.generalised import TOLERANCE, fit_generalised
+from crosslmm.recorded import scaled, scaling_of
+from crosslmm.referee import check_maximum, failures
+from crosslmm.summary import FitSummary
 from recency.errors import InputError
-from recency.mixed import families, mgcv, shifted
-from recency.mixed.additive import Additive
-from recency.mixed.factors import NotSearchable
-from recency.mixed.fitting import Result, figures, fit_model
-from recency.mixed.formula import Formula
-from recency.mixed.generalised import TOLERANCE, fit_generalised
-from recency.mixed.least_squares import criteria, fit_least_squares
-from recency.mixed.recorded import scaled, scaling_of
-from recency.mixed.referee import check_maximum, failures
-from recency.mixed.summary import FitSummary
 from recency.regression import categories, designs
 from recency.regression.coding import NO_CODING, Coding
 from recency.regression.confirmation import ROWS
 from recency.regression.predictors import Rows
 from recency.regression.texts import Texts
 
-HISTOGRAM = 60
-"""Number of bins for the values of a smooth's predictor in an additive model's record."""
-
 
 def estimate(
-    formula: Formula | Additive,
+    formula: Formula,
     texts: Texts,
     rows: Rows,
     design: Mapping[str, Any],
@@ -42,8 +37,6 @@ def estimate(
     """
     family = design.get("family", families.GAUSSIAN)
     check_responses(rows, family)
-    if isinstance(formula, Additive):
-        return _additive(formula, texts, rows, family, coding)
     formula, scaling, references = prepared(formula, texts, rows, coding)
     predictors = scaled(rows.predictors, scaling)
     more: dict[str, Any] = {}
@@ -99,8 +92,8 @@ def _shifted(
 
     note, shift = "", design.get("shift")
     if shift is None:
-        shift, note = shifted.profile_shift(loglik, rows.y)
-    shifted.check(shift, rows.y)
+        shift, note = fit_formula.profile_shift(loglik, rows.y)
+    fit_formula.check(shift, rows.y)
     result = fit(np.log(rows.y - shift))
     if note:
         result.note = "; ".join(filter(None, [result.note, note]))
@@ -116,7 +109,7 @@ def _density(
     link = design.get("link", (*families.links(family), "identity")[0])
     more: dict[str, Any] = {}
     if family == families.SHIFTED:
-        shifted.check(design["shift"], rows.y)
+        fit_formula.check(design["shift"], rows.y)
         more["shift"] = float(design["shift"])
     z, jacobian = families.transformed({"family": family, **more}, rows.y)
     try:
@@ -173,46 +166,3 @@ def _check_positive(rows: Rows, family: str) -> None:
             f"family {family} needs responses above 0, and {len(wrong):,} of {len(rows.y):,} are not: "
             f"{listed}{' …' if len(wrong) > 3 else ''}; filter such rows out (`time_ms > 0`)"
         )
-
-
-def _additive(
-    formula: Additive, texts: Texts, rows: Rows, family: str, coding: Coding
-) -> tuple[dict[str, Any], FitSummary | None]:
-    """Fit an additive model; predictors are not scaled, so that smooths are in their units."""
-    if categorical := categories.indicators(formula, texts, coding):
-        raise InputError(
-            f"the formula has {min(categorical)!r}, a categorical predictor, which `engine: gam` "
-            "does not cover here; leave it out"
-        )
-    if coding.spans:
-        raise InputError(
-            f"the formula has {min(coding.spans)}, and `engine: gam` takes columns as they are here; "
-            "let a smooth such as s(cloze) find its shape"
-        )
-    names = formula.predictors
-    fit = mgcv.fit_additive(formula, rows.predictors, rows.y, rows.groups, family)
-    converged = fit.summary is not None and fit.summary.converged
-    record = {
-        "formula": str(formula),
-        "scaling": {name: {"mean": 0.0, "sd": 1.0} for name in names},
-        **figures(Result(fit.summary, converged, fit.note, by="mgcv")),
-        **fit.criteria,
-        "smooths": fit.smooths,
-        "predictors": {name: _histogram(rows.predictors[name]) for name in names},
-        "mgcv": fit.packed,
-        "discrete": fit.discrete,
-    }
-    if family != families.GAUSSIAN:
-        record["family"] = family
-    return record, fit.summary
-
-
-def _histogram(values: np.ndarray) -> dict[str, Any]:
-    """Return the mean of a predictor (n,) and the histogram of its values."""
-    counts, edges = np.histogram(values, HISTOGRAM)
-    return {
-        "mean": float(values.mean()),
-        "least": float(edges[0]),
-        "most": float(edges[-1]),
-        "counts": counts.tolist(),
-    }

@@ -1,9 +1,9 @@
 """Fit one regression of reading times or amplitudes, with or without an LM's surprisal.
 
 Engine `cross_products` searches theta on cross-products and computes the figures here, or has lme4
-report those of confirmed fits. Engine `lme4` uses lme4 for everything, `ols` is least squares on
-means over subjects, `gam` an additive model of mgcv, and `brms` a Bayesian model. The exploratory
-partition is scored with the fit's parameters. The result is one JSON file.
+report those of confirmed fits. Engine `lme4` uses lme4 for everything, and `ols` is least squares on
+means over subjects. The exploratory partition is scored with the fit's parameters. The result is one
+JSON file.
 """
 
 import json
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm import families
+from crosslmm.fitting import criteria
 from recency.endpoints import IN_SAMPLE
 from recency.files import atomic
-from recency.mixed import families
-from recency.mixed.least_squares import criteria
 from recency.regression.coding import Coding
 from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate
@@ -45,10 +45,9 @@ def main(
     """Fit `design` to the fit partition, score the exploratory one, and write JSON to `out`.
 
     `design` has the keys formula, of_interest, one of designs.CHOICES for each of base, engine,
-    response and surprisal, and optionally family. `model` is `full`; `base`, without the effects of
-    interest; or `linear`, an additive model with lines in place of their smooths. Without an LM,
-    only a base without any of its columns (`base: all`) can be fitted; for a design with both
-    bases, the LM's file decides which one is fitted. A model that lme4 refuses is a result with
+    response and surprisal, and optionally family. `model` is `full` or `base`, without the effects of
+    interest. Without an LM, only a base without any of its columns (`base: all`) can be fitted; for a design
+    with both bases, the LM's file decides which one is fitted. A model that lme4 refuses is a result with
     `converged` false and the reason in `note`. If every observation is fitted, AIC and BIC are
     given. `out_observations` gets the log-likelihoods of each exploratory observation (each word,
     for `ols`) as Parquet, and with `in_sample`, or if all observations are fitted, of each fitted

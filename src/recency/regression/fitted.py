@@ -6,9 +6,9 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
+from crosslmm.recorded import scaled
 from recency.errors import InputError
 from recency.files import atomic
-from recency.mixed.recorded import scaled
 from recency.regression import prediction
 from recency.regression.inputs import Inputs
 from recency.regression.predictors import Rows

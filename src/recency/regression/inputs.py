@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from recency.mixed.additive import Additive
-from recency.mixed.formula import Formula
+from crosslmm.formula import Formula
 from recency.regression import categories
 from recency.regression.coding import Coding, coding_of
 from recency.regression.designs import (
@@ -78,7 +77,7 @@ class Data:
     design: Mapping[str, Any]
     columns: Mapping[str, Any]
     """columns of words and responses, by table"""
-    formula: Formula | Additive
+    formula: Formula
     texts: Texts
     coding: Coding
     fit: Rows
@@ -86,7 +85,7 @@ class Data:
 
 
 def read_data(inputs: Inputs, design: Mapping[str, Any], model: str) -> Data:
-    """Read the data of a model (`full`, `base` or `linear`) of a design."""
+    """Read the data of a model (`full` or `base`) of a design."""
     there = column_names(inputs.words, inputs.fit)
     design = with_response(with_one_base(design, inputs.surprisal is not None))
     formula, whole = (formula_of(design, kind, there, inputs.second_lm) for kind in (model, "full"))

@@ -1,7 +1,7 @@
 """Log-likelihoods of observations under the record of a fit; natural logarithm throughout.
 
 recency.regression.likelihoods lists those of the exploratory partition, and
-recency.mixed.likelihood defines those of mixed models. Without random effects all of them are
+crosslmm.recorded defines those of mixed models. Without random effects all of them are
 equal; models of events have only the conditional one.
 """
 
@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from crosslmm import families, recorded
+from crosslmm.factors import joined
+from crosslmm.formula import column
+from crosslmm.recorded import fixed_part, scaled, scaling_of
+from crosslmm.summary import FitSummary
 from recency import plugins
 from recency.endpoints import ENDPOINTS, HELD_OUT
 from recency.errors import InputError
-from recency.mixed import density_record, families, likelihood
-from recency.mixed.formula import column
-from recency.mixed.levels import joined
-from recency.mixed.recorded import scaled, scaling_of
-from recency.mixed.summary import FitSummary
-from recency.regression.prediction import all_predictors, fixed_effects, linear_predictor
+from recency.regression.prediction import all_predictors, linear_predictor
 from recency.regression.predictors import Rows
 
 
@@ -31,8 +31,8 @@ def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
         return families.bernoulli(rows.y, linear_predictor(record, rows))
     z, jacobian = families.transformed(record, rows.y)
     if "density" in record:
-        return density_record.log_densities(record, z, all_predictors(record, rows)) + jacobian
-    return likelihood.independent(z - linear_predictor(record, rows), record["sigma"]) + jacobian
+        return recorded.log_densities(record, z, all_predictors(record, rows)) + jacobian
+    return recorded.independent(z - linear_predictor(record, rows), record["sigma"]) + jacobian
 
 
 def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
@@ -77,7 +77,7 @@ class Scored:
     @cached_property
     def residuals(self) -> np.ndarray:
         """Residuals (n,) of a linear model's predictions without random effects."""
-        fixed = fixed_effects(self.record, self.predictors, len(self.rows.y))
+        fixed = fixed_part(self.record, self.predictors, len(self.rows.y))
         return self.transformed[0] - fixed
 
     def independent(self) -> np.ndarray:
@@ -85,9 +85,9 @@ class Scored:
         z, jacobian = self.transformed
         if "density" in self.record:
             given = self.record, self.predictors, self.rows.groups, len(z)
-            eta = density_record.linear_predictors(*given)
-            return density_record.log_densities(self.record, z, eta) + jacobian
-        return likelihood.independent(self.residuals, self.record["sigma"]) + jacobian
+            eta = recorded.linear_predictors(*given)
+            return recorded.log_densities(self.record, z, eta) + jacobian
+        return recorded.independent(self.residuals, self.record["sigma"]) + jacobian
 
     def marginal(self, integrated: Collection[str] | None = None) -> np.ndarray:
         """Return the parts (n,) of the log-likelihood with these groups' effects integrated out.
@@ -97,8 +97,8 @@ class Scored:
         z, jacobian = self.transformed
         given = self.record, self.predictors, self.rows.groups
         if "density" in self.record:
-            return density_record.marginal(*given, z, integrated) + jacobian
-        return likelihood.marginal(self.residuals, *given, integrated) + jacobian
+            return recorded.density_marginal(*given, z, integrated) + jacobian
+        return recorded.marginal(self.residuals, *given, integrated) + jacobian
 
 
 def _compute(name: str, scored: Scored) -> np.ndarray | None:
@@ -109,7 +109,7 @@ def _compute(name: str, scored: Scored) -> np.ndarray | None:
 def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
     """Return the parts (n,) of each likelihood by its name in HELD_OUT, and as `<name>_rescaled`.
 
-    Models of events have only the conditional parts; additive models lack those of Modelblocks.
+    Models of events have only the conditional parts.
     """
     if families.of(record) == families.BINOMIAL:
         return {"conditional": contributions(record, rows)}
@@ -121,10 +121,9 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
         )
     scored = Scored(record, rows, scaled(rows.predictors, record["scaling"]))
     by_name = {name: _compute(name, scored) for name in HELD_OUT}
-    if "mgcv" not in record:
-        scored = replace(scored, predictors=scaled(rows.predictors, _rescaled(record, rows)))
-        names = [name for name in HELD_OUT if ENDPOINTS[name].rescaled]
-        by_name |= {f"{name}_rescaled": _compute(name, scored) for name in names}
+    scored = replace(scored, predictors=scaled(rows.predictors, _rescaled(record, rows)))
+    names = [name for name in HELD_OUT if ENDPOINTS[name].rescaled]
+    by_name |= {f"{name}_rescaled": _compute(name, scored) for name in names}
     return {name: values for name, values in by_name.items() if values is not None}
 
 
@@ -151,10 +150,10 @@ def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) 
     """Return the parts (n,) of the maximised log-likelihood of the rows that were fitted.
 
     They sum to `summary.loglik`: parts of the marginal likelihood for mixed models, and each row's
-    log-likelihood for least squares. Laplace's approximation (events) and mgcv's likelihood are not
-    sums over rows, so each row has its conditional part and an equal share of the remainder.
+    log-likelihood for least squares. Laplace's approximation (events) is no sum over rows, so each row has
+    its conditional part and an equal share of the remainder.
     """
-    if families.of(record) == families.BINOMIAL or "mgcv" in record:
+    if families.of(record) == families.BINOMIAL:
         values = contributions(record, rows)
     else:
         values = Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal()

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from recency.mixed import density_record, families, mgcv
-from recency.mixed.recorded import fixed_part, random_part, scaled
+from crosslmm import families, recorded
+from crosslmm.recorded import fixed_part, random_part, scaled
 from recency.regression.coding import coding_from_record
 from recency.regression.predictors import Rows, read_rows, word_means
 from recency.regression.texts import Texts
@@ -24,7 +24,7 @@ def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """
     if "density" in fit:
         eta = all_predictors(fit, rows)
-        mean = density_record.expectation(fit, eta)
+        mean = recorded.expectation(fit, eta)
         if families.of(fit) == families.SHIFTED:
             return fit["shift"] + np.exp(mean + np.exp(2 * eta[:, 1]) / 2)
         return mean
@@ -37,23 +37,14 @@ def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
 def all_predictors(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return all linear predictors (n, K) of a model fitted by Laplace's approximation."""
     predictors = scaled(rows.predictors, fit["scaling"])
-    return density_record.linear_predictors(fit, predictors, rows.groups, len(rows.y), ())
+    return recorded.linear_predictors(fit, predictors, rows.groups, len(rows.y), ())
 
 
 def linear_predictor(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return the sum of fixed and random effects (n,), which for events is their log odds."""
     predictors = scaled(rows.predictors, fit["scaling"])
     n = len(rows.y)
-    return fixed_effects(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
-
-
-def fixed_effects(
-    fit: Mapping[str, Any], predictors: Mapping[str, np.ndarray], n: int
-) -> np.ndarray:
-    """Return the part (n,) without random effects, for predictors with the fit's scaling."""
-    if "mgcv" in fit:
-        return mgcv.fixed_part(fit["mgcv"], predictors, n)
-    return fixed_part(fit, predictors, n)
+    return fixed_part(fit, predictors, n) + random_part(fit, predictors, rows.groups, n)
 
 
 def read_fit(path: str | PathLike) -> dict[str, Any]:

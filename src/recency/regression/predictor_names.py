@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from crosslmm.expressions import Expression, read, split_product, written
+from crosslmm.expressions import names as columns_of
+from crosslmm.formula import Formula, factors
 from recency.errors import InputError
-from recency.mixed.expressions import Expression, read, split_product, written
-from recency.mixed.expressions import names as columns_of
-from recency.mixed.formula import Formula, factors
 from recency.names import near, nearest
 from recency.scoring import measures
 

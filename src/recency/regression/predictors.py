@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from crosslmm.factors import Levels, levels
 from recency.errors import InputError
-from recency.mixed.levels import Levels, levels
-from recency.reading.response_names import EVENT, RESPONSES
+from recency.reading.declared_columns import EVENT, RESPONSES
 from recency.regression.coding import NO_CODING, Coding, coded, drop_incomplete, raw
 from recency.regression.predictor_names import EXTRA, GROUPS
 from recency.regression.texts import Texts

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.cross_products import Products, select_columns
+from crosslmm.factors import Factor, crossed_factors
+from crosslmm.formula import INTERCEPT, Formula, RandomTerm, parse
+from crosslmm.recorded import scaled
+from crosslmm.scaled_search import products_of
+from crosslmm.theta_search import SINGULAR, search, triangle
 from recency.figures import tables
 from recency.figures.tables import Cell, Table
-from recency.mixed.cross_products import Products, select_columns
-from recency.mixed.factors import Factor, crossed_factors
-from recency.mixed.formula import INTERCEPT, Formula, RandomTerm, parse
-from recency.mixed.recorded import scaled
-from recency.mixed.sums import products_of
-from recency.mixed.theta_search import SINGULAR, search, triangle
 from recency.regression import designs
 from recency.regression.estimation import prepared
 from recency.regression.inputs import Inputs, read_data

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from crosslmm.factors import levels
 from recency.errors import InputError
-from recency.mixed.levels import levels
 from recency.names import nearest
 from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import CATEGORICAL, EXTRA, is_measure, measure_of, split

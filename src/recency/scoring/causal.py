@@ -9,12 +9,11 @@ import torch
 from transformers import PreTrainedModel
 
 from recency.errors import InputError
-from recency.scoring import forward, one_pass
+from recency.scoring import forward
 from recency.scoring.finite import require_finite
-from recency.scoring.inside.internals import Internals
+from recency.scoring.forward import batches, sees_length, short_contexts, window_of, windows
+from recency.scoring.inside import Internals
 from recency.scoring.output_layer import OutputLayer
-from recency.scoring.short_contexts import short_contexts
-from recency.scoring.windows import batches, sees_length, window_of, windows
 
 #: Positions whose logits are in memory at once.
 POSITIONS_AT_ONCE = 1024
@@ -95,7 +94,7 @@ def score(
     """
     if precision not in ("fp32", "bf16"):
         raise InputError(f"precision {precision!r} is neither fp32 nor bf16")
-    one_pass.check(model, stride, window)
+    forward.check_reads_on(model, stride, window)
     size = window_of(model, window)
     stride = size // 2 if stride is None else stride
     if not 1 <= stride <= size:
@@ -117,8 +116,8 @@ def score(
     done = 0
     shorter = short_contexts(texts, words, lengths, size, stride, bos)  # a length at a time
     bf16, carried = precision == "bf16", ()
-    if one_pass.reads_on(model):
-        carried, cut = one_pass.run(model, cut, at_once, bf16, internals), []
+    if forward.reads_on(model):
+        carried, cut = forward.run_on(model, cut, at_once, bf16, internals), []
     cut_up = chain.from_iterable(batches(part, at_once, padded) for part in chain([cut], shorter))
     in_windows = forward.run(model, cut_up, bf16, internals or output_layer.body)
     for batch, output in chain(carried, in_windows):

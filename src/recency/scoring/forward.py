@@ -1,10 +1,19 @@
-"""Run a network over windows of text, in batches that fit in memory."""
+"""Run a network over windows of text, in batches that fit in memory.
 
-from collections.abc import Callable, Iterable, Iterator
+Cut texts into sliding windows, and group windows into batches.
+
+Run a recurrent network over texts of any length in one pass, carrying its state along.
+
+Windows with a limited number of context words before each word.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedModel
@@ -12,7 +21,92 @@ from transformers import PreTrainedModel
 from recency import memory
 from recency.errors import InputError
 from recency.networks import footprint, products
-from recency.scoring.windows import Window
+
+#: The window size of recurrent networks, which read a text in one pass.
+EVERYTHING = 2**62
+#: In a batch of at least so many inputs, a window an eighth shorter than the longest starts a new
+#: batch.
+ENOUGH = 1024
+
+
+def window_of(model: PreTrainedModel, window: int | None = None) -> int:
+    """Return the model's window size, or `window` if it is smaller.
+
+    For a recurrent network (`reads_on`) it is EVERYTHING.
+    """
+    config = model.config.get_text_config()
+    names = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
+    sizes = [getattr(config, name, None) or 0 for name in names]
+    size = next((size for size in sizes if size > 0), None)  # XLNet's is -1
+    if size is None and window is None and reads_on(model):
+        return EVERYTHING
+    if size is None and window is None:
+        raise InputError(f"{type(model).__name__} has no longest input; set `window` (tokens)")
+    for name, module in model.named_modules():  # RoBERTa counts positions from after its padding
+        padding = getattr(module, "padding_idx", None)
+        if size is not None and padding is not None and name.endswith("position_embeddings"):
+            size -= padding + 1
+    return min(size or window, window or size)
+
+
+def reads_on(model: PreTrainedModel) -> bool:
+    """Return whether a network is recurrent: it carries a state and needs no windows."""
+    return hasattr(model.base_model, "start")
+
+
+def sees_length(model: PreTrainedModel) -> bool:
+    """Return whether a causal model's outputs depend on the input's length, padding included.
+
+    True for some forms of bias, and for rotary positions of the type longrope.
+    """
+    if any(getattr(module, "uses_length", False) for module in model.modules()):
+        return True
+    return "longrope" in str(getattr(model.config.get_text_config(), "rope_parameters", None))
+
+
+@dataclass
+class Window:
+    """A window of one text: its input ids, and the range of predictions that count."""
+
+    text: int
+    ids: list[int]
+    start: int  # number in the text of the token predicted by the window's first position
+    fresh: int  # first position whose prediction counts
+    before: int = 0  # earlier tokens that a recurrent network has already read
+
+
+def windows(ids: np.ndarray, text: int, size: int, stride: int, bos: int | None) -> list[Window]:
+    """Cut a text into windows of at most `size` inputs that advance by `stride`.
+
+    Position p of a window predicts the text's token `start + p`. All predictions of the first
+    window count, and only new ones of later windows.
+    """
+    stream = ([] if bos is None else [bos]) + ids.tolist()
+    shift = 0 if bos is not None else 1  # what position 0 predicts
+    cut, done, begin = [], 0, 0
+    while True:
+        end = min(begin + size, len(stream))
+        cut.append(Window(text, stream[begin:end], begin + shift, done - begin))
+        done = end
+        if end == len(stream):
+            return cut
+        begin = end + stride - size
+
+
+def batches(cut: list[Window], tokens: int, padded: bool) -> Iterator[list[Window]]:
+    """Group windows of similar length into batches of about `tokens` inputs."""
+    batch: list[Window] = []
+    for window in sorted(cut, key=lambda window: -len(window.ids)):
+        longest = len(batch[0].ids) if batch else 0
+        full = longest * (len(batch) + 1) > tokens
+        short = longest * len(batch) >= ENOUGH and 8 * len(window.ids) < 7 * longest
+        if batch and (full or short or (not padded and len(window.ids) != longest)):
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch
+
 
 #: Inputs run together on a CPU; more are no faster.
 TOKENS_AT_ONCE = 2048
@@ -188,3 +282,95 @@ def _build_layout(module: nn.Module, gelu: str | None) -> Callable:
         product = products.product(weight, held[1] if len(held) > 1 else None, gelu)
         _LAYOUTS[module] = stored = (state, held, product)
     return stored[-1]
+
+
+#: Fewest inputs of a text per piece; shorter pieces are slower.
+SHORTEST_PIECE = 64
+
+
+def check_reads_on(model: PreTrainedModel, stride: int | None, window: int | None) -> None:
+    """Refuse a stride or a window for a recurrent network."""
+    for name, value in (("stride", stride), ("window", window)):
+        if value is not None and reads_on(model):
+            raise InputError(
+                f"`{name}: {value}`: {type(model).__name__} is recurrent and reads a text of any length "
+                f"in one pass, without windows; leave `{name}` out"
+            )
+
+
+def run_on(
+    model: PreTrainedModel,
+    texts: list[Window],
+    at_once: int,
+    bf16: bool = False,
+    body: Callable | None = None,
+) -> Iterator[tuple[list[Window], Any]]:
+    """Yield batches of pieces with the outputs of the network's body, as `forward.run` does.
+
+    `texts` are windows of whole texts. Texts of similar length run together, the longest first,
+    with about `at_once` inputs at a time; each piece starts from the state after the previous one.
+    """
+    start, texts = model.base_model.start, sorted(texts, key=lambda text: -len(text.ids))
+    rows = max(1, at_once // SHORTEST_PIECE)
+    for first in range(0, len(texts), rows):
+        group = texts[first : first + rows]
+        piece, state = max(SHORTEST_PIECE, at_once // len(group)), start(len(group))
+        for begin in range(0, len(group[0].ids), piece):
+            here = [
+                replace(
+                    window,
+                    ids=window.ids[begin : begin + piece],
+                    start=window.start + begin,
+                    before=begin,
+                )
+                for window in group
+                if len(window.ids) > begin
+            ]
+            ids = torch.zeros(len(here), len(here[0].ids), dtype=torch.long)
+            for row, window in enumerate(here):
+                ids[row, : len(window.ids)] = torch.tensor(window.ids)
+            state = tuple(tuple(tensor[: len(here)] for tensor in layer) for layer in state)
+            settings = {"windows": here} if getattr(body, "reads_windows", False) else {}
+            with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
+                output = (body or model.base_model)(
+                    input_ids=ids.to(model.device), state=state, **settings
+                )
+            state = output.state
+            yield here, output
+
+
+def short_contexts(
+    texts: Sequence[np.ndarray],
+    words: Sequence[np.ndarray],
+    lengths: Sequence[int],
+    size: int,
+    stride: int,
+    bos: int | None,
+) -> Iterator[list[Window]]:
+    """Yield, for each of `lengths`, the windows of all words with so many context words.
+
+    `texts` and `words` hold, for each text, token ids (tokens,) and the numbers of their words
+    (tokens,), not decreasing. Windows number the texts again for each length: text + length's index
+    · texts. The begin token precedes each window. Only the word's own tokens are scored; a token
+    without context is left out. Windows longer than the model's input are cut like long texts.
+    """
+    for layer, length in enumerate(lengths, 1):
+        yield [
+            replace(window, text=number + layer * len(texts))
+            for number, (ids, word) in enumerate(zip(texts, words, strict=True))
+            for window in _text_windows(ids, word, length, size, stride, bos)
+        ]
+
+
+def _text_windows(ids, word, length, size, stride, bos) -> Iterator[Window]:
+    """Yield the windows of one text, numbered 0."""
+    firsts = np.flatnonzero(np.append(True, word[1:] != word[:-1])) if len(word) else []
+    lasts = np.append(firsts[1:], len(word)) if len(word) else []
+    for number, (first, last) in enumerate(zip(firsts, lasts)):
+        begin = int(firsts[max(0, number - length)])
+        if bos is None and last - begin < 2:
+            continue  # the only token has no context
+        for window in windows(ids[begin : last - 1], 0, size, stride, bos):
+            fresh = max(window.fresh, int(first) - begin - window.start)
+            if fresh < len(window.ids):
+                yield replace(window, start=window.start + begin, fresh=fresh)

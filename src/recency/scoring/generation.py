@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from recency.scoring import alignment
-from recency.scoring.begin_token import begin_token
+from recency.scoring.tokenizer import begin_token
 
 #: The end of a sentence, with quotation marks and brackets after it.
 END = re.compile(r"[.?!…][\"'”’)\]]*\s*$")

@@ -19,9 +19,9 @@ from transformers import PreTrainedModel
 from recency.errors import InputError
 from recency.scoring import forward
 from recency.scoring.alignment import Text
-from recency.scoring.distribution import score_logits
 from recency.scoring.finite import require_finite
-from recency.scoring.windows import window_of
+from recency.scoring.forward import window_of
+from recency.scoring.output_layer import score_logits
 
 METRICS = ("within_word_l2r", "original")
 FUTURES = ("seen", "removed", "masked")

@@ -3,11 +3,21 @@
 p(word) = Σ_k λ_k p_k(word). For a subword LM, p_k is the product over the word's tokens, so that
 LMs with different tokenizers and n-gram models can be mixed. For an unknown word, an LM gives the
 probability of all unknown words together; it counts as 0 if another LM knows the word.
+
+Interpolate LMs: p(word) = Σ_k λ_k p_k(word), with maximum-likelihood shares λ on held-out text.
+
+The optimum is that of EM (Jelinek & Mercer 1980). EM converges slowly where an LM is redundant, as
+5-grams are next to the same 5-grams with a cache, because its share then falls as 1 / steps. The
+shares are therefore estimated by Newton steps under λ ≥ 0 (Kim, Carbonetto, Stephens & Anitescu
+2020).
+
+Cache language model: p(word) is its share of the last words (Kuhn & De Mori 1990).
 """
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +26,66 @@ import pandas as pd
 from recency import history
 from recency.errors import InputError
 from recency.files import atomic
-from recency.scoring import cache as caches
 from recency.scoring import results
-from recency.scoring.interpolation import estimate_shares, mix_nats
-from recency.scoring.plausible import require_plausible
-from recency.scoring.results import UNKNOWN
+from recency.scoring.results import UNKNOWN, require_plausible
+
+#: The search ends when better shares can gain at most CLOSE nats per word, or after STEPS steps.
+CLOSE = 1e-12
+STEPS = 200
+#: Makes the problem definite where LMs are identical.
+RIDGE = 1e-12
+#: Least share of an LM: it may be the only one with a word of another text in its vocabulary.
+LEAST = 1e-6
+
+
+def estimate_shares(nats: np.ndarray) -> np.ndarray:
+    """Estimate the shares λ (LMs,), which are positive and sum to 1.
+
+    `nats` (LMs, words) is the surprisal of held-out text. The likelihood is concave in λ, so the
+    optimum is global. Words with p = 0 under every LM are ignored.
+    """
+    nats = nats[:, np.isfinite(nats).any(0)]
+    ratios = np.exp(nats.min(0) - nats)  # p of each LM divided by the largest
+    shares = np.full(len(nats), 1 / len(nats))
+    for _ in range(STEPS):
+        parts = ratios / (shares @ ratios)
+        slopes = parts.mean(1)  # gradient of the mean log p: 1 at the optimum, less where λ = 0
+        if slopes.max() - 1 < CLOSE:
+            break
+        shares, before = _newton_step(ratios, shares, parts, slopes), shares
+        if (shares == before).all():
+            break
+    shares = np.maximum(shares, LEAST)
+    return shares / shares.sum()
+
+
+def _newton_step(ratios, shares, parts, slopes) -> np.ndarray:
+    """Return the shares after one Newton step, halved until the likelihood increases."""
+    from scipy.linalg import solve_triangular
+    from scipy.optimize import nnls
+
+    curvature = parts @ parts.T / parts.shape[1]
+    root = np.linalg.cholesky(curvature + RIDGE * np.eye(len(shares)))
+    wanted = curvature @ shares + slopes - 1  # the sum of the shares is a penalty
+    target, _ = nnls(root.T, solve_triangular(root, wanted, lower=True))
+    length = 1.0
+    while length > 1e-9:
+        there = shares + length * (target - shares)
+        there /= there.sum()
+        with np.errstate(divide="ignore"):
+            if np.log(there @ ratios).mean() > np.log(shares @ ratios).mean():
+                return there
+        length /= 2
+    return shares
+
+
+def mix_nats(nats: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the surprisal (words,) of the interpolated LM in nats, infinite where p = 0."""
+    least = nats.min(0)
+    least[np.isinf(least)] = 0.0
+    with np.errstate(divide="ignore"):
+        return least - np.log(shares @ np.exp(least - nats))
+
 
 IMPOSSIBLE = "no LM with a share gives it a probability"
 #: End of a sentence, as KenLM writes it.
@@ -69,7 +134,7 @@ def read_word_scores(
         lacking[words.word_id.isin(rows)] = True
     if cache is not None:
         items = words.groupby("item", sort=False)["word"]
-        nats = np.concatenate([caches.score(text.tolist(), **cache) for _, text in items])
+        nats = np.concatenate([score(text.tolist(), **cache) for _, text in items])
         order = np.concatenate(list(items.indices.values()))
         back = np.empty(len(words))
         back[order] = nats
@@ -117,7 +182,7 @@ def read_text_scores(
         for lacking, table, sign in zip(unknown, tables, unknown_as, strict=True):
             lacking[:] = ~table.known.to_numpy() & (words != sign)
     if cache is not None:
-        nats = np.vstack([nats, caches.score(words.tolist(), **cache)])
+        nats = np.vstack([nats, score(words.tolist(), **cache)])
         unknown = np.vstack([unknown, np.zeros(nats.shape[1], bool)])
     return nats, unknown, sum(int(table.parameters.iloc[0]) for table in tables)
 
@@ -239,3 +304,24 @@ def write_words(text: str | Path, out: str | Path) -> None:
         raise InputError(f"{text} has no words to estimate shares on")
     with atomic(out) as part:
         word_table(items, sentences, words).to_parquet(part, index=False, compression="zstd")
+
+
+WORDS = 500  # reproduces the thesis's Penn Treebank perplexities of KN2, KN3 and KN5 (Table 4.2)
+
+
+def score(text: Sequence[Hashable], words: int = WORDS) -> np.ndarray:
+    """Return the surprisal of each word in nats, infinite if it is not among the last `words`.
+
+    A cache is useful only interpolated with another LM, since most words are not in it.
+    """
+    last: deque[Hashable] = deque()
+    counts: Counter[Hashable] = Counter()
+    shares = np.zeros(len(text))
+    for position, word in enumerate(text):
+        shares[position] = counts[word] / max(1, len(last))
+        last.append(word)
+        counts[word] += 1
+        if len(last) > words:
+            counts[last.popleft()] -= 1
+    with np.errstate(divide="ignore"):
+        return -np.log(shares)

@@ -14,11 +14,11 @@ from recency.attention import specification
 from recency.errors import InputError
 from recency.names import nearest
 from recency.scoring import measures as measure_names
-from recency.scoring import ngram, ngram_likeness, whitespace
+from recency.scoring import ngram, ngram_likeness
 from recency.scoring import surprisal as scoring
 from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
-from recency.scoring.texts import Spaces, Texts, as_words
+from recency.scoring.texts import VARIANTS, Spaces, Texts, as_words
 
 #: Units of the table's rows.
 ROWS = ("words", "tokens")
@@ -95,7 +95,7 @@ def surprisal(
     unit: str = "bits",
     stride: int | None = None,
     window: int | None = None,
-    correction: str = whitespace.VARIANTS[0],
+    correction: str = VARIANTS[0],
     first_word: str = "null",
     leading_space: bool = False,
     precision: str = "fp32",

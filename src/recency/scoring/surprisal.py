@@ -1,8 +1,13 @@
-"""Rule surprisal: score every word of a dataset with a language model (contract 3)."""
+"""Rule surprisal: score every word of a dataset with a language model (contract 3).
+
+Check that an opened network and its tokenizer allow the requested scores.
+
+Compare surprisal in a reduced precision of the weights with float32, on a sample of words.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,25 +21,21 @@ from recency.progress import progress
 from recency.scoring import (
     alignment,
     foils,
-    measure_sites,
-    model_checks,
+    measures,
     ngram,
     ngram_likeness,
     ngram_surprisal,
-    plausible,
-    precision_difference,
     results,
-    sums,
-    whitespace,
+    word_measures,
 )
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
-from recency.scoring.begin_token import begin_note, begin_token
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.lossy import lossy_settings, lossy_surprisal
 from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.results import Result
-from recency.scoring.texts import Texts, as_words, spaces_of
+from recency.scoring.texts import VARIANTS, Texts, as_words, spaces_of
+from recency.scoring.tokenizer import begin_note, begin_token
 
 FIRST_WORDS = ("null", "rest")
 MEASURE_SETTINGS = ("measures", "context", "tokens", "word_entropy")
@@ -93,14 +94,14 @@ def main(
 
     `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
     opened once. `done` is called with the number of each finished dataset. `accept` are checks that
-    each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
+    each dataset may fail (`results.require_plausible`; if given, also `require_unseen`). `unigram`
     has unigram surprisal (contract 3), for erasure by frequency.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
     settings, compared = lm.reading | settings, {}
     if lm.weights.get("precision", "float32") != "float32":
-        model, compared = precision_difference.open_and_compare(pd.read_parquet(words[0]), lm)
+        model, compared = open_and_compare(pd.read_parquet(words[0]), lm)
     else:
         model = lm.model if ngram.is_ngram(lm.model) else lm.open()
     for number, (table, path, name) in enumerate(zip(words, out, dataset, strict=True)):
@@ -112,7 +113,7 @@ def main(
 
         may_fail = accept[number] if accept else ()
         if accept:  # for held-out texts, the evaluating job makes this check
-            plausible.require_unseen(table, name, lm.name, lm.model, may_fail)
+            results.require_unseen(table, name, lm.name, lm.model, may_fail)
         shown_words = pd.read_parquet(table)
         if unigram:
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
@@ -121,9 +122,9 @@ def main(
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
         if compared:
-            result.notes.append(precision_difference.note(compared))
+            result.notes.append(note(compared))
             result.table.attrs["precision"] = compared
-        plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
+        results.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
 
@@ -182,7 +183,7 @@ def score_words(
     stride: int | None = None,
     *,
     unit: str = "bits",
-    correction: str = whitespace.VARIANTS[0],
+    correction: str = VARIANTS[0],
     first_word: str = "null",
     leading_space: bool = False,
     within: str = "item",
@@ -201,7 +202,7 @@ def score_words(
     Parameters
     ----------
     words : DataFrame or texts
-        Contract 1, or any input of `texts.as_words`.
+        Contract 1, or any input of `as_words`.
     model : Model, PreTrainedModel, path or str
         An opened model, a network (with `tokenizer`), a folder, a Hub name, or an n-gram file.
     bos : bool or str
@@ -209,7 +210,7 @@ def score_words(
     stride : int, optional
         Tokens that each further window adds (causal LMs).
     unit, correction : str
-        "bits", "nats" or "log10"; variant of recency.scoring.whitespace for `corrected_<unit>`.
+        "bits", "nats" or "log10"; variant of recency.scoring.texts for `corrected_<unit>`.
     first_word : {"null", "rest"}
         Surprisal of a first word without context: null, or the sum over its later tokens.
     leading_space : bool
@@ -222,7 +223,7 @@ def score_words(
         Whether the result also has one row per token.
     lossy, ngram_lm, word_entropy, **options
         See lossy_settings.Lossy, ngram_likeness.Reference, word_entropy_settings.WordEntropy, and
-        `causal.score`; `tuned_lens` is the file of recency.scoring.inside.lens.
+        `causal.score`; `tuned_lens` is the file of recency.scoring.inside.
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
@@ -231,8 +232,8 @@ def score_words(
     asked = word_entropy_settings.extend(asked, of_words)
     if first_word not in FIRST_WORDS:
         raise InputError(f"first_word {first_word!r} is none of {', '.join(FIRST_WORDS)}")
-    if correction not in whitespace.VARIANTS:
-        raise InputError(f"no correction is called {nearest(correction, whitespace.VARIANTS)}")
+    if correction not in VARIANTS:
+        raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
     reference = ngram_likeness.reference(ngram_lm, asked, bool(bos), within, tokens)
     if isinstance(model, str | Path) and ngram.is_ngram(model):
         measure_names.refuse_ngrams(asked, tokens)
@@ -271,14 +272,14 @@ def score_words(
         notes = word_entropies.add(
             model, texts, scores, asked, of_words, names, bos, stride, **options
         )
-    result = sums.word_table(
+    result = word_measures.word_table(
         words, rows, texts, scores, model, unit, correction, first_word, spaces, asked
     )
     result.notes += notes
     if reference is not None:
         ngram_likeness.fill(result, words, asked, reference, unit)
     if tokens:
-        result.tokens = sums.token_table(
+        result.tokens = word_measures.token_table(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
     return _with_note(result, model, bos)
@@ -319,8 +320,8 @@ def score_texts(
     **options,
 ) -> list:
     """Return one `causal.Scores` per text; for the settings see `score_words`."""
-    model_checks.check_precision(model, options.get("precision", "fp32"))
-    model_checks.check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
+    check_precision(model, options.get("precision", "fp32"))
+    check_vocabulary(model, [int(text.ids.max()) for text in texts if len(text.ids)])
     if model.masked:
         return _score_masked(model, texts, metric, future, asked, options)
     return _score_causal(model, texts, bos, stride, asked, tuned_lens=tuned_lens, **options)
@@ -331,7 +332,7 @@ def _score_causal(
 ) -> list:
     """Score tokens with a causal LM."""
     from recency.scoring import causal as scoring
-    from recency.scoring.inside.internals import Internals
+    from recency.scoring.inside import Internals
 
     start = begin_token(model, bos)
     if start is None and 0 in asked.lengths:
@@ -345,7 +346,7 @@ def _score_causal(
         )
     ids, output_layer = [text.ids for text in texts], model.output_layers[precision]
     words, internals = [text.word for text in texts], None
-    if names := asked.with_sources(*measure_sites.INSIDE):
+    if names := asked.with_sources(*measures.INSIDE):
         internals = Internals(model.network, names, words, output_layer, tuned_lens)
     with internals.returning_weights() if internals else nullcontext():
         return scoring.score(
@@ -373,7 +374,7 @@ def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
     if options.pop("precision", "fp32") != "fp32":
         raise InputError("`precision` is for causal LMs; leave it out for a masked one")
     around = model.around
-    model_checks.check_vocabulary(model, [around.mask, *around.before, *around.after])
+    check_vocabulary(model, [around.mask, *around.before, *around.after])
     names = asked.statistics
     scored = masked.score(model.network, texts, around, metric, future, statistics=names, **options)
     scores = []
@@ -382,3 +383,82 @@ def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
         statistics = {name: np.append(values, np.nan) for name, values in zip(names, rest)}
         scores.append(scoring.Scores(log, none, none, seen, statistics))
     return scores
+
+
+def check_precision(model, precision: str) -> None:
+    """Refuse a network in half precision if float32 is requested."""
+    for parameter in getattr(model.network, "parameters", tuple)():
+        if model.weights != "float32":  # requested when the model was opened
+            return
+        if precision == "fp32" and parameter.is_floating_point() and parameter.itemsize < 4:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise InputError(
+                f"the network's weights are {kind}, and surprisal is taken in float32: open its folder "
+                "with recency.load, or give network.float(); `precision: bf16` takes it as it is"
+            )
+
+
+def check_vocabulary(model, ids: Sequence[int]) -> None:
+    """Refuse tokens without an embedding: the tokenizer belongs to another model."""
+    if (network := model.network) is None:
+        return
+    rows = network.get_input_embeddings().weight.shape[0]
+    if ids and (number := max(ids)) >= rows:
+        raise InputError(
+            f"the tokenizer has token {number} ({model.tokenizer.id_to_token(number)!r}) and the "
+            f"network an embedding of {rows:,} rows; give the model's own tokenizer"
+        )
+
+
+#: Number of words in the sample.
+WORDS = 2000
+
+
+def open_and_compare(words: pd.DataFrame, lm: LMSpec) -> tuple["Model", dict[str, Any]]:
+    """Open an LM in its reduced precision, and compare its surprisal with that in float32.
+
+    Parameters
+    ----------
+    words : DataFrame
+        Contract 1; the first `WORDS` are scored.
+    lm : LMSpec
+        An LM with `precision` in its `weights`.
+
+    Returns
+    -------
+    Model
+        The LM in the reduced precision.
+    dict
+        `precision`, `words`, `mean_bits` and `largest_bits` (mean and largest absolute difference
+        in bits); or `precision` and `not_compared`, the reason.
+    """
+    sample = words.iloc[:WORDS]
+    full = replace(lm, weights={k: v for k, v in lm.weights.items() if k != "precision"})
+    about: dict[str, Any] = {"precision": lm.weights["precision"]}
+    try:
+        exact = _bits(sample, full.open(), lm)
+    except InputError as error:  # too large, or stored in quantised form
+        return lm.open(), about | {"not_compared": str(error)}
+    model = lm.open()
+    difference = np.abs(_bits(sample, model, lm) - exact)
+    counted = difference[np.isfinite(difference)]
+    sizes = {"mean_bits": float(counted.mean()), "largest_bits": float(counted.max())}
+    return model, about | {"words": len(counted), **sizes}
+
+
+def _bits(words: pd.DataFrame, model: "Model", lm: LMSpec) -> np.ndarray:
+    """Return the surprisal of words in bits."""
+    settings = {k: v for k, v in lm.reading.items() if k != "lossy"}
+    return score_words(words, model, **settings).table["surprisal_bits"].to_numpy()
+
+
+def note(compared: Mapping[str, Any]) -> str:
+    """Return a line for the log from the result of `open_and_compare`."""
+    precision = compared["precision"]
+    if "not_compared" in compared:
+        return f"weights in the precision {precision}, not compared with float32: {compared['not_compared']}"
+    return (
+        f"weights in the precision {precision}: surprisal of the first {compared['words']:,} words differs "
+        f"from that in float32 by {compared['mean_bits']:.2g} bits on average, "
+        f"{compared['largest_bits']:.2g} at most"
+    )

@@ -9,19 +9,18 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading import join_keys, strict_tables
+from recency.reading import declared_columns, strict_tables
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
 from recency.reading.joins.index import ORDER, renamed
 from recency.reading.own.columns import TOGETHER
 from recency.scoring import results
-from recency.scoring.plausible import require_plausible
-from recency.scoring.results import Result
+from recency.scoring.results import Result, require_plausible
 
 #: Contents of columns: the value, keys that identify its word, and optional further values.
 VALUES = ("surprisal", "logprob", "probability")
-KEYS = ("dataset", *join_keys.KEYS, "token", "seed")
+KEYS = ("dataset", *declared_columns.KEYS, "token", "seed")
 _OF_ONE_WORD = ("position", "word_id", "unique_id")
 MORE = ("corrected", "tokens")
 #: Bits per unit.

@@ -1,4 +1,4 @@
-"""Rule train_cdlm: train a CDLM (recency.scoring.cdlm), or extend one by a word of context."""
+"""Rule train_cdlm: train a CDLM (recency.scoring.ngram), or extend one by a word of context."""
 
 import sys
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ import pandas as pd
 from recency import history
 from recency.errors import InputError
 from recency.progress import progress
-from recency.scoring import cdlm
+from recency.scoring import ngram
 from recency.scoring.mix import END
-from recency.scoring.word_pieces import rewrite
+from recency.scoring.ngram import rewrite
 
 
 def read_sentences(
-    text: str | Path, base: cdlm.Base, text_rule: str = "displayed"
+    text: str | Path, base: ngram.Base, text_rule: str = "displayed"
 ) -> list[list[int]]:
     """Return a corpus's lines as word ids, with </s> at the end of each."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
@@ -24,14 +24,14 @@ def read_sentences(
     return [base.ids([*words, END]) for words in lines if words]
 
 
-def perplexity(base: cdlm.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray) -> float:
+def perplexity(base: ngram.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray) -> float:
     """Return the perplexity of words after their contexts."""
     import torch
 
     total = 0.0
     with torch.no_grad():
-        for start in range(0, len(words), cdlm.AT_ONCE):
-            part = slice(start, start + cdlm.AT_ONCE)
+        for start in range(0, len(words), ngram.AT_ONCE):
+            part = slice(start, start + ngram.AT_ONCE)
             total += float(loss(base, tensors, contexts[part], words[part])) * len(words[part])
     return float(np.exp(total / len(words)))
 
@@ -69,30 +69,30 @@ def main(
         f"the validation text {Path(validation).parent.name}",
         {Path(out).parent.name: out},
     )
-    base = cdlm.read_base(arpa)
+    base = ngram.read_base(arpa)
     matrices = span - base.order - 1
     draw = np.random.default_rng(seed)
     if grown_from:
         (path,) = grown_from
-        old = cdlm.load(path)
+        old = ngram.load(path)
         if old.reach != span - 2 or old.base.words != base.words:
             raise InputError(
                 f"{path} has range {old.reach + 1} or another n-gram model; this grows range {span - 1}"
             )
         T = np.concatenate([old.T, np.zeros((1, *old.E.shape[1:] * 2))])
-        model = cdlm.Model(base, old.E, old.v, T)
+        model = ngram.Model(base, old.E, old.v, T)
     else:
         E, v = (
             draw.normal(0, 0.1, (size, width)) for size in (len(base.words), len(base.words) + 1)
         )
-        model = cdlm.Model(base, E, v, np.zeros((matrices, width, width)))
-    contexts, words = cdlm.training_examples(
+        model = ngram.Model(base, E, v, np.zeros((matrices, width, width)))
+    contexts, words = ngram.training_examples(
         base, read_sentences(text, base, text_rule), model.reach
     )
-    held = cdlm.training_examples(base, read_sentences(validation, base, text_rule), model.reach)
+    held = ngram.training_examples(base, read_sentences(validation, base, text_rule), model.reach)
     trained = ["T"] if grown_from else ["E", "v", *["T"] * bool(matrices)]
     tensors = {
-        name: torch.tensor(getattr(model, name), dtype=torch.float32) for name in cdlm.FIELDS
+        name: torch.tensor(getattr(model, name), dtype=torch.float32) for name in ngram.FIELDS
     }
     optimizer = torch.optim.Adagrad(
         [tensors[name].requires_grad_() for name in trained], lr=learning_rate
@@ -118,14 +118,14 @@ def main(
         if current >= best:
             break
         best, kept = current, _copied(tensors)
-    cdlm.Model(base, **kept).save(out)
+    ngram.Model(base, **kept).save(out)
 
 
 def _copied(tensors: dict) -> dict[str, np.ndarray]:
     return {name: tensor.detach().numpy().copy() for name, tensor in tensors.items()}
 
 
-def loss(base: cdlm.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray):
+def loss(base: ngram.Base, tensors: dict, contexts: np.ndarray, words: np.ndarray):
     """Return the mean -ln p of words after their contexts, as a differentiable tensor."""
     import torch
 

@@ -1,6 +1,6 @@
 """Scores of LMs in simulated studies: fitted models, the crossed bootstrap, totals over cells.
 
-The same computation as recency.regression.crossed and recency.stats.crossed_samples do from files,
+The same computation as recency.regression.crossed and crosslmm.stats.crossed_samples do from files,
 here on the arrays of recency.simulation.studies.
 """
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recency.mixed.cells import Cells, Fit
-from recency.mixed.factors import crossed_factors
-from recency.mixed.formula import Formula, parse
+from crosslmm.cells import Cells, Fit
+from crosslmm.factors import crossed_factors
+from crosslmm.formula import Formula, parse
+from crosslmm.stats.crossed_samples import Scores
 from recency.regression.crossed import ENOUGH, resampled
 from recency.simulation.studies import Response
-from recency.stats.crossed_samples import Scores
 
 _CONTROLS = "time_ms ~ length + position + unigram"
 _OF_LM = "surprisal + previous_surprisal"

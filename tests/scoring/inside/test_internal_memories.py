@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-import scored_families
 import torch
 import transformers
-from small_networks import byte_tokenizer
 
+import scored_families
 from recency.errors import InputError
 from recency.networks import recurrent
-from recency.scoring import measure_sites, measures
+from recency.scoring import measures
 from recency.scoring.surprisal import Model, score_words
+from small_networks import byte_tokenizer
 
 TEXTS = ["The cat’s well-known friends sat.", " ".join(["on and on"] * 40), "Word"]
 SHAPE = {"family": "recurrent", "layers": 2, "width": 12, "embedding": 8}
@@ -143,9 +143,9 @@ def test_what_a_recurrent_network_does_not_have_is_refused(tokenizer, memory, sh
     with pytest.raises(InputError, match=message):
         score_words("The cat", model, measures=name)
     config = model.network.config
-    known = measure_sites.memory_shape(memory, config.num_hidden_layers, bool(shape))
+    known = measures.memory_shape(memory, config.num_hidden_layers, bool(shape))
     if "wide" not in message:
-        (problem,) = measure_sites.problems([name], known)
+        (problem,) = measures.problems([name], known)
         assert problem.startswith(f"measure {name!r}: ")
 
 

@@ -2,19 +2,19 @@
 
 import re
 
-import additions
 import numpy as np
 import pytest
 import torch
 import transformers
 from inside_networks import SHAPE, TEXTS, network_of
-from project import ROOT
 from safetensors.torch import save_file
-from small_networks import byte_tokenizer
 
+import additions
+from project import ROOT
 from recency.errors import InputError
 from recency.scoring import measures
 from recency.scoring.surprisal import Model, score_words
+from small_networks import byte_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -17,14 +17,13 @@ from inside_networks import (
     network_of,
     row_value,
 )
-from pretrained import FOLDER, needs_pretrained
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 
+from pretrained import FOLDER, needs_pretrained
 from recency.attention.biased import attach
 from recency.networks import architectures
-from recency.scoring import forward, measures
-from recency.scoring.inside import internals
+from recency.scoring import forward, inside, measures
 from recency.scoring.surprisal import Model, score_words
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def compare(got, wanted, atol=2e-4):
 @pytest.mark.parametrize("family", NETWORKS)
 @pytest.mark.parametrize(("bos", "stride"), [(True, None), (False, 5)])
 def test_against_loops_over_eager_attention_and_states(family, tokenizer, bos, stride, monkeypatch):
-    monkeypatch.setattr(internals, "WEIGHTS_AT_ONCE", 3 * SIZE**2)  # heads in two parts
+    monkeypatch.setattr(inside, "WEIGHTS_AT_ONCE", 3 * SIZE**2)  # heads in two parts
     network = network_of(family, tokenizer)
     got = score_words(TEXTS, Model(network, tokenizer), bos=bos, stride=stride, measures=ALL).table
     wanted = [expected(network, text, tokenizer, bos, stride or SIZE // 2) for text in TEXTS]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from recency.scoring.lossy.erasure_patterns import (
+from recency.scoring.lossy.lossy_estimates import (
     Patterns,
     list_patterns,
     most_probable,

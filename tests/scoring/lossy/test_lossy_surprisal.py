@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 import recency
 from recency.errors import InputError
@@ -17,6 +16,7 @@ from recency.scoring import foils
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.lossy import lossy_surprisal
 from recency.scoring.surprisal import Model, _with_foils, score_words
+from small_networks import MIX, NONE, TINY, byte_tokenizer
 
 TEXTS = ["The cats’ well-known friend saw it.", "So it goes on, Naïve one.", "Word"]
 LONG = " ".join(["a long text of many words goes on and on"] * 4)

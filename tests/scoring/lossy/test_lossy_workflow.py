@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from project import TINY, snakemake
 
 import recency
+from project import TINY, snakemake
 
 pytestmark = pytest.mark.merge
 

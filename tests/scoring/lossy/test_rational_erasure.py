@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from small_networks import byte_tokenizer
 
 from recency.errors import InputError
 from recency.scoring.surprisal import Model, score_words
+from small_networks import byte_tokenizer
 
 TEXTS = ["a dog saw the cat", "it was the new one", "the cat saw a dog"]
 

@@ -9,7 +9,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 from word_entropy_networks import LONGEST, PAIR, network_of
 
-from recency.scoring.next_word import next_events, next_words, prefix_attention, word_sampling
+from recency.scoring.next_word import next_events, prefix_states, word_entropies
 from recency.scoring.surprisal import Model, score_words
 
 #: Network → whether its attention runs in branches.
@@ -39,9 +39,9 @@ def compare(network, tokenizer, **settings):
 def test_all_words_of_a_small_vocabulary(name, tokenizer, monkeypatch):
     """A beam that holds every prefix is the entropy of all strings of tokens; both bounds are it."""
     used = []
-    compared = next_words.NextWords._compare
+    compared = word_entropies.NextWords._compare
     monkeypatch.setattr(
-        next_words.NextWords, "_compare", lambda *given: used.append(1) or compared(*given)
+        word_entropies.NextWords, "_compare", lambda *given: used.append(1) or compared(*given)
     )
     network = network_of(name)
     table, before, after = compare(network, tokenizer, method="beam", beam=10**4)
@@ -247,10 +247,10 @@ def test_many_small_groups_give_the_same(name, tokenizer, monkeypatch):
     model = Model(network_of(name), tokenizer)
     asked = {"measures": PAIR, "word_entropy": {"samples": 12, "longest": LONGEST}}
     whole = score_words([*truth.TEXTS, "a b c " * 6], model, **asked).table
-    monkeypatch.setattr(next_words, "NODES", 16)
-    monkeypatch.setattr(next_words, "HELD", 16)
-    monkeypatch.setattr(next_words, "TOKENS", 9)
-    monkeypatch.setattr(word_sampling, "KEPT", 60)
+    monkeypatch.setattr(word_entropies, "NODES", 16)
+    monkeypatch.setattr(word_entropies, "HELD", 16)
+    monkeypatch.setattr(word_entropies, "TOKENS", 9)
+    monkeypatch.setattr(next_events, "KEPT", 60)
     monkeypatch.setattr(next_events, "KEPT", 40)
     parts = score_words([*truth.TEXTS, "a b c " * 6], model, **asked).table
     np.testing.assert_allclose(parts.iloc[:, 5:], whole.iloc[:, 5:], atol=2e-4)
@@ -292,10 +292,8 @@ def test_half_precision_is_near(tokenizer):
 
 def test_attention_that_differs_in_branches_is_found(tokenizer, monkeypatch):
     """The first states of branches are compared with those of the whole text; then they are not used."""
-    attend = prefix_attention._attend
-    monkeypatch.setattr(
-        prefix_attention, "_attend", lambda *given: attend(*given[:-2], 2, given[-1])
-    )
+    attend = prefix_states._attend
+    monkeypatch.setattr(prefix_states, "_attend", lambda *given: attend(*given[:-2], 2, given[-1]))
     network = network_of("llama")
     table, before, _ = compare(network, tokenizer, method="beam", beam=10**4)
     np.testing.assert_allclose(table["word_entropy_bits"], before, atol=2e-4)

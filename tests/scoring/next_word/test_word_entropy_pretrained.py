@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from pretrained import FOLDER, needs_pretrained
 from word_entropy_networks import PAIR
 
 import recency
+from pretrained import FOLDER, needs_pretrained
 
 TEXT = (
     "The old man walked slowly down the street towards the market, where his daughter sold apples "

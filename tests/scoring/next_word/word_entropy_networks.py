@@ -2,7 +2,6 @@
 
 import torch
 import word_entropy_truth as truth
-from small_networks import MIX, NONE
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -18,6 +17,7 @@ from transformers import (
 
 from recency import attention
 from recency.networks import architectures
+from small_networks import MIX, NONE
 
 LONGEST = 4
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}

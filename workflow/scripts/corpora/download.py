@@ -4,7 +4,7 @@ import os
 
 from recency import lineage
 from recency.downloads.download import main
-from recency.workflow.job import logged
+from recency.workflow.engine.job import logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):

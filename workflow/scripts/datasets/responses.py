@@ -1,7 +1,7 @@
 """Read each subject's response to each word of a reading-time corpus, without filters."""
 
 from recency.reading.responses import main
-from recency.workflow.job import logged
+from recency.workflow.engine.job import logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):

@@ -1,7 +1,7 @@
 """Read the words of a reading-time corpus (contract 1)."""
 
 from recency.reading.words import main
-from recency.workflow.job import logged
+from recency.workflow.engine.job import logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):

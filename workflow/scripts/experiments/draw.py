@@ -1,7 +1,7 @@
 """Draw a figure or table of an experiment, with the module of its evaluation."""
 
 from recency import plugins
-from recency.workflow.job import logged
+from recency.workflow.engine.job import logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):

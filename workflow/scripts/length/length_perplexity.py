@@ -1,7 +1,7 @@
 """Rule length_perplexity: nats of the same masked tokens, read in segments of several lengths."""
 
 from recency.evaluations.length.score import main
-from recency.workflow.script import run
+from recency.workflow.engine.job import run
 
 if __name__ == "__main__":
     run(

@@ -1,7 +1,7 @@
 """Rule checkpoint: an LM from the weights stored at one training step."""
 
 from recency.networks.stored_steps import copy_checkpoint
-from recency.workflow.job import logged
+from recency.workflow.engine.job import logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):

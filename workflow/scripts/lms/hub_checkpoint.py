@@ -4,7 +4,7 @@ import os
 
 from recency import lineage
 from recency.downloads.hub import main
-from recency.workflow.script import run
+from recency.workflow.engine.job import run
 
 if __name__ == "__main__":
     folders = os.environ.get("RECENCY_MIRROR", "").split(":")

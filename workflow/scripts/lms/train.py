@@ -1,7 +1,7 @@
 """Rule train: train a language model on a token stream, resuming a killed job."""
 
 from recency.networks.train import main
-from recency.workflow.job import code_of, logged
+from recency.workflow.engine.job import code_of, logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):

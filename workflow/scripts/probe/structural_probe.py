@@ -1,7 +1,7 @@
 """Rule structural_probe: dependency trees decoded from each layer of an LM."""
 
 from recency.evaluations.probe.score import main
-from recency.workflow.script import run
+from recency.workflow.engine.job import run
 
 if __name__ == "__main__":
     run(

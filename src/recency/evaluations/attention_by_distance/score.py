@@ -92,9 +92,9 @@ def main(
     mean_distance (tokens, in either direction) and total_variation to the same network without the
     inference-only bias (0 same, 1 disjoint).
     """
-    from recency.scoring import attention_weights as network
-    from recency.scoring.begin_token import begin_token
-    from recency.scoring.windows import window_of
+    from recency.scoring import inner_states as network
+    from recency.scoring.forward import window_of
+    from recency.scoring.tokenizer import begin_token
 
     table = pd.read_parquet(words)
     opened = lm.open()

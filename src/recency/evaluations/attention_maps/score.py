@@ -22,8 +22,8 @@ def main(
     hidden keys have no row. The sentence must fit into one window.
     """
     from recency.scoring import alignment
-    from recency.scoring import attention_weights as network
-    from recency.scoring.begin_token import begin_token
+    from recency.scoring import inner_states as network
+    from recency.scoring.tokenizer import begin_token
 
     opened = lm.open()
     network.enable_weights(opened.network)

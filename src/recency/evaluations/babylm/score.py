@@ -17,10 +17,10 @@ from recency.evaluations.babylm import parts
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import alignment
-from recency.scoring.begin_token import begin_note, begin_token
 from recency.scoring.finite import require_finite
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
+from recency.scoring.tokenizer import begin_note, begin_token
 
 #: Masks after a word of the reading part, in place of the rest of the text, for a masked LM.
 MASKS_AFTER = 3

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures import comparison
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
-from recency.stats import bootstrap
 
 COLUMNS = ["place", "kept", "bits"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from recency.stats.totals import Draws, simultaneous_critical_value
+from crosslmm.stats.totals import Draws, simultaneous_critical_value
 
 Point = tuple[str, int]
 """LM and step."""

@@ -2,7 +2,7 @@
 
 ΔLogLik by response and summed, perplexity of the words read, minimal pairs, attention by distance.
 A point is the mean over seeds. Its interval covers unseen readers, sentences (paradigms for
-minimal pairs) and seeds, as in every experiment (recency.stats.totals).
+minimal pairs) and seeds, as in every experiment (crosslmm.stats.totals).
 """
 
 import math
@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
+from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 from recency.evaluations.curves.matched import matched as compare
 from recency.evaluations.minimal_pairs import accuracy
 from recency.evaluations.reading_times import delta_loglik
@@ -20,8 +22,6 @@ from recency.evaluations.reading_times.perplexity import scored
 from recency.figures import comparison
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files, write_csv
-from recency.stats import bootstrap
-from recency.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 
 NAMES = ("quantity", "lm", "step", "tokens", "dataset", "measure", "design")
 COLUMNS = [

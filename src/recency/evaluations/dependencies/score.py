@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.multiple_tests import holm
 from recency.errors import InputError
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
-from recency.stats.multiple_tests import holm
 
 PLACEMENTS = 999  # random positions for each dependency
 RESAMPLES = 1000  # of the bootstrap over sentences
@@ -106,8 +106,8 @@ def main(
     attention and control (the mean over its random positions). `summary`: see `means`. A dependency
     whose words are in no common window, or include a word without tokens, is excluded and counted.
     """
-    from recency.scoring import attention_weights as network
-    from recency.scoring.begin_token import begin_token
+    from recency.scoring import inner_states as network
+    from recency.scoring.tokenizer import begin_token
 
     table, pairs = pd.read_parquet(words), pd.read_parquet(dependencies)
     opened = lm.open()

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm import families
+from crosslmm.formula import factors
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.evaluations.effects_by_item.partial_pooling import Z
 from recency.figures.paths import File
-from recency.mixed import families
-from recency.mixed.formula import factors
 from recency.regression import predictor_names as names
 from recency.regression.coding import coding_from_record
 from recency.regression.prediction import observed, read_fit
@@ -38,11 +38,10 @@ def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
         raise InputError(f"{where}: the fillers' regression failed ({record['note']})")
     link = record.get("density", {}).get("link", "identity")
     other = families.of(record) in (families.LOGNORMAL, families.SHIFTED, families.BINOMIAL)
-    if record["response"] != "raw" or other or link != "identity" or "mgcv" in record:
+    if record["response"] != "raw" or other or link != "identity":
         raise InputError(
             f"{where}: the fillers' design must give coefficients in the response's unit: use "
-            "`response: raw` with family gaussian, or another family with `link: identity`, and no "
-            "`engine: gam`"
+            "`response: raw` with family gaussian, or another family with `link: identity`"
         )
     terms = []
     for effect in record["fixed"]:

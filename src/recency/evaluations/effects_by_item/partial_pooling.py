@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from recency.mixed.model import MixedModel, lmer
+from crosslmm.model import MixedModel, lmer
 
 Z = 1.959963984540054
 """Half-width of a 95 % interval, in standard errors."""

@@ -21,6 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crosslmm.formula import Formula
+from crosslmm.stats.crossed_samples import Scores, half_width
+from crosslmm.stats.permutation import permutation_p
 from recency.evaluations.endpoint.likelihoods import (
     SEEN,
     UNSEEN,
@@ -29,7 +32,6 @@ from recency.evaluations.endpoint.likelihoods import (
     score_seen,
     score_unseen,
 )
-from recency.mixed.formula import Formula
 from recency.simulation.studies import Response, Settings, simulate
 from recency.simulation.study_scores import (
     BASELINES,
@@ -41,8 +43,6 @@ from recency.simulation.study_scores import (
     partition,
     total,
 )
-from recency.stats.crossed_samples import Scores, half_width
-from recency.stats.permutation import permutation_p
 
 LMS = ("a", "b", "c")
 PAIRS = {"lead": ("a", "b"), "null": ("b", "c")}
@@ -283,9 +283,9 @@ def ends(scores: Scores, interval: str) -> tuple[float, float]:
     scores
         The total.
     interval
-        ``"two_way"`` for subjects and sentences together (recency.stats.crossed_samples), or
+        ``"two_way"`` for subjects and sentences together (crosslmm.stats.crossed_samples), or
         ``"given_fits"`` for the wider of the intervals for subjects and for sentences, each a
-        normal approximation to the bootstrap of recency.stats.totals.
+        normal approximation to the bootstrap of crosslmm.stats.totals.
     """
     if interval == "two_way":
         interval_ends = scores.ends()

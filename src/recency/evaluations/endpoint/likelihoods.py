@@ -1,6 +1,6 @@
 """Log-likelihoods of cells under a fitted model, by their treatment of the random effects.
 
-The likelihoods of recency.mixed.likelihood by cell (a subject's observations of a sentence), where
+The likelihoods of crosslmm.recorded by cell (a subject's observations of a sentence), where
 every subject reads the same words. Natural logarithm.
 """
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recency.mixed.cells import Cells, Fit
-from recency.mixed.factors import crossed_factors
-from recency.mixed.formula import Formula, column
+from crosslmm.cells import Cells, Fit
+from crosslmm.factors import crossed_factors
+from crosslmm.formula import Formula, column
 from recency.simulation.study_scores import Levels, Observations, once
 
 SEEN = ("conditional", "marginal_subject", "marginal", "fixed_effects", "modelblocks")
@@ -104,7 +104,7 @@ def subjects_integrated(fitted: Fitted, scored: Observations, modes: np.ndarray)
 def modelblocks(fitted: Fitted, scored: Observations) -> np.ndarray:
     """Return the log-likelihood of cells as in Modelblocks' `get_loglik_lmer.r`.
 
-    See recency.mixed.likelihood.modelblocks. With at least as many subjects as sentences it
+    See crosslmm.recorded.modelblocks. With at least as many subjects as sentences it
     integrates by-subject effects out and leaves by-sentence effects out. Otherwise subject s has
     instead its own intercept in each of the sentences (s - 1) k + 1 to s k, with the variance
     between sentences, where k is the number of by-subject effects.

@@ -2,7 +2,7 @@
 
 Studies are simulated (recency.simulation.studies) with a default setting and with one factor at a
 time changed. Every candidate (recency.evaluations.endpoint.candidates) ranks the same LMs in each
-study, and a claim is judged by its interval as the verdict does (recency.stats.claims).
+study, and a claim is judged by its interval as the verdict does (crosslmm.stats.claims).
 """
 
 import math
@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.claims import leads
+from crosslmm.stats.proportions import wilson
 from recency.evaluations.endpoint import candidates
 from recency.evaluations.endpoint.candidates import CANDIDATES, PER, TESTS
 from recency.figures.paths import File, write_csv
 from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings
-from recency.stats.claims import leads
-from recency.stats.proportions import wilson
 
 DEFAULT = "default"
 ALPHA = 0.05

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm import families
 from recency.endpoints import CROSSED, DEFAULT_ALONE, ENDPOINTS
 from recency.evaluations.explore import view_data
 from recency.evaluations.explore.packing import packed
@@ -21,8 +22,7 @@ from recency.evaluations.explore.view_data import Contents
 from recency.evaluations.reading_times.delta_loglik import contributions, crossed_parts
 from recency.figures.paths import File, Files
 from recency.figures.style import UNITS
-from recency.mixed import families
-from recency.reading.response_names import EVENT, RESPONSES
+from recency.reading.declared_columns import EVENT, RESPONSES
 from recency.regression.inputs import ROLES, Inputs
 from recency.regression.prediction import predict, read_fit, rows_for
 
@@ -74,7 +74,7 @@ def main(
     fits
         For each response and LM, in the order of `cells`.
     files
-        `<role>_<number>`: inputs of each response's baseline model (recency.workflow.regressions).
+        `<role>_<number>`: inputs of each response's baseline model (recency.workflow.plan.regressions).
     words, unigrams
         Contract 1 and the unigram's contract 3 of each dataset; `unigrams` is empty if no design
         uses frequency.

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.correlations import correlation
 from recency.evaluations.contrasts import paired as contrast_tests
 from recency.evaluations.reading_times.perplexity import compared
 from recency.figures import comparison
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
-from recency.stats.correlations import correlation
 
 WITHOUT, WITH = "without", "with"
 OF_LOGLIK = ["lm", "label", "dataset", "measure", "delta_loglik", "n"]

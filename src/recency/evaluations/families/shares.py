@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.shares import sequential
 from recency.errors import InputError
 from recency.figures import comparison
 from recency.figures.comparison import Described
 from recency.figures.paths import Files
 from recency.regression import predictor_names as names
-from recency.stats.shares import sequential
 
 READERS, LM, LENGTH, FREQUENCY, OTHERS = "readers", "surprisal", "length", "frequency", "others"
 COLUMNS = ["lm", "label", "response", READERS, LENGTH, FREQUENCY, OTHERS, LM]

@@ -25,9 +25,9 @@ from recency.evaluations.glue.seed_state import Position, SeedState
 from recency.files import atomic
 from recency.networks import stopping
 from recency.progress import progress
+from recency.scoring.forward import window_of
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
-from recency.scoring.windows import window_of
 
 RECIPE_EPOCHS = 10  # number of epochs that a task's `updates` refer to
 POOL = 16  # batches within which examples are grouped by length

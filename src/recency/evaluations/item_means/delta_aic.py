@@ -43,7 +43,7 @@ def main(
     `fits` are the JSON files of the full models, `observations` their data; all files are in the
     order of `cells`, `unigram` where a design needs it. ΔAIC is an LM's AIC minus that of the LM
     `baseline`: below 0, the LM fits better. A failed fit has an empty AIC and its reason in `note`.
-    CRITERIA are added if there are models of observations, mixed or additive. `others` are
+    CRITERIA are added if there are mixed models of observations. `others` are
     surprisal files of LMs named in formulas, one per lm and dataset of `named`.
     """
     rows, columns = [], list(COLUMNS)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures.paths import Files
-from recency.stats import bootstrap
 
 REPLICATES = 10_000
 KEY = ["document", "place"]

@@ -110,7 +110,7 @@ def reach(network) -> float:
     """Return the number of learned positions of a network, infinity without any."""
     from torch import nn
 
-    from recency.scoring.windows import window_of
+    from recency.scoring.forward import window_of
 
     tables = (
         isinstance(module, nn.Embedding) and name.endswith("position_embeddings")

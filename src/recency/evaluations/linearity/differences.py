@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from recency.endpoints import CROSSED
-from recency.evaluations.linearity.functions import LINEAR, SMOOTH
+from recency.evaluations.linearity.spec import LINEAR
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.delta_loglik import read_parts, totals
 from recency.figures import comparison
@@ -25,7 +25,6 @@ def main(
     full: Sequence[File],
     base: Sequence[File],
     out: File,
-    additive_linear: Sequence[File] = (),
     *,
     cells: Sequence[Mapping[str, str]],
     words: Sequence[File] = (),
@@ -40,9 +39,6 @@ def main(
     ----------
     full, base
         Files of both models' parts of the log-likelihood, in the order of `cells`.
-    additive_linear
-        The same for additive models with a linear effect, in the order of the cells with a smooth:
-        a smooth is compared with a line fitted by the same program.
     cells
         Each has MODEL, linking and seed; cells that differ only in their seeds are one LM.
     words, endpoint, bootstrap, replicates, seed
@@ -58,11 +54,7 @@ def main(
         for model, path, cell in zip(models, full, cells, strict=True)
         if cell["linking"] == LINEAR
     }
-    additive = iter(additive_linear)
-    references = [
-        next(additive) if cell["linking"] == SMOOTH else linear[model]
-        for model, cell in zip(models, cells, strict=True)
-    ]
+    references = [linear[model] for model in models]
     functions = [
         {"lm": (*model[:-1], cell["linking"]), "seed": model[-1], "design": ""}
         | {key: cell[key] for key in ("dataset", "measure")}

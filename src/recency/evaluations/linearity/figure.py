@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from recency.endpoints import ENDPOINTS
 from recency.evaluations.linearity.differences import read
-from recency.evaluations.linearity.functions import LINEAR
+from recency.evaluations.linearity.spec import LINEAR
 from recency.evaluations.linearity.table import name
 from recency.figures import style
 from recency.figures.comparison import LM, Described, Response
@@ -57,7 +57,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: li
     figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
     explanation = (
         f"log-likelihood {ENDPOINTS[rows.endpoint.iloc[0]].of}; lines: 95 % intervals; "
-        "x^k: power of the predictor; log: log(1 + x); smooth: penalised spline (mgcv)"
+        "x^k: power of the predictor; log: log(1 + x)"
     )
     style.notes(figure, [explanation, *words])
     return figure

@@ -1,8 +1,9 @@
 """Linearity: linking functions of a sensitivity grid, compared with the linear effect."""
 
 from recency import grids
-from recency.evaluations.linearity.functions import LINEAR, SMOOTH
 from recency.evaluations.registry import Evaluation
+
+LINEAR = "linear"
 
 
 def _functions(study, experiment: str) -> list:
@@ -36,22 +37,10 @@ def _cells(study, experiment: str) -> list[dict]:
     return cells
 
 
-def _additive_linear(study, experiment: str) -> list[str]:
-    """Return the linear counterparts of the additive models, for cells with a smooth."""
-    grid = study.grids[experiment]["designs"]
-    return [
-        "<results>/regression/{design}/{dataset}.{measure}/".format(**response)
-        + f"{lm['lm']}.linear.parquet"
-        for response, lm in study.cells(experiment)
-        if grid[response["design"]]["linking"] == SMOOTH
-    ]
-
-
 EVALUATION = Evaluation(
     key="sensitivity",
     applies=_applies,
     standalone=False,
-    inputs={"additive_linear": _additive_linear},
     settings={
         "cells": _cells,
         "plain_responses": lambda study, experiment: [

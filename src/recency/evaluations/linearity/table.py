@@ -4,7 +4,7 @@ import pandas as pd
 
 from recency.endpoints import ENDPOINTS
 from recency.evaluations.linearity.differences import answer, read
-from recency.evaluations.linearity.functions import LINEAR
+from recency.evaluations.linearity.spec import LINEAR
 from recency.figures import style, tables
 from recency.figures.comparison import Described, Response
 from recency.figures.intervals import nats
@@ -49,7 +49,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
     endpoint = ENDPOINTS[rows.endpoint.iloc[0]].of if len(rows) else ""
     legend = [
         f"ΔLogLik in nats relative to the baseline model, log-likelihood {endpoint}",
-        "x^k: power k of the predictor; log: log(1 + x); smooth: a penalised spline (mgcv)",
+        "x^k: power k of the predictor; log: log(1 + x)",
         "intervals are for single differences, not corrected for multiple comparisons",
     ]
     return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.figures.paths import File, Files, write_csv
 from recency.reading import filters
 from recency.scoring.foils import COLUMN, FOIL
-from recency.stats import bootstrap
 
 READERS = "readers"
 COLUMNS = ["lm", "label", "level", "group", "words", "accuracy", "low", "high"]

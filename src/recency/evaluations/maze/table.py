@@ -4,11 +4,11 @@ import math
 
 import pandas as pd
 
+from crosslmm.stats.correlations import correlation
 from recency.evaluations.maze.choices import COLUMNS, READERS
 from recency.figures import comparison, style, tables
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.stats.correlations import correlation
 
 PRODUCT = {
     "makes": {"out": ("table_maze", "Word or foil: accuracy in the maze")},

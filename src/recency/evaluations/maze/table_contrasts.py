@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 
+from crosslmm.stats.correlations import correlation
 from recency.evaluations.contrasts.paired import COLUMNS, LEVEL
 from recency.evaluations.contrasts.stars import mark
 from recency.evaluations.maze.choices import COLUMNS as CHOICES
@@ -14,7 +15,6 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.stats.correlations import correlation
 
 PRODUCT = {
     "makes": {"out": ("table_maze_contrasts", "Contrasts in the maze")},

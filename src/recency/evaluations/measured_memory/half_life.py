@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
-from recency.stats import bootstrap
 
 REPLICATES = 1000
 #: Shortest half-life of the search, words; the longest is the farthest distance.

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.multiple_tests import holm
+from crosslmm.stats.permutation import permutation_p
+from crosslmm.stats.proportions import wilson
 from recency.errors import InputError
 from recency.figures.paths import File, write_csv
-from recency.stats.multiple_tests import holm
-from recency.stats.permutation import permutation_p
-from recency.stats.proportions import wilson
 
 #: Sum of tokens → column of the scores, without good_ or bad_.
 CONVENTIONS = {"all tokens": "bits", "without the first": "rest_bits"}

@@ -16,9 +16,9 @@ from recency.evaluations import job_state
 from recency.files import atomic
 from recency.progress import progress
 from recency.scoring import alignment, ngram
-from recency.scoring.begin_token import begin_note
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts
+from recency.scoring.tokenizer import begin_note
 
 #: Sentences that are scored between two states.
 AT_ONCE = 8192

@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from crosslmm.stats.meta_analysis import MetaAnalysis, between_groups, combine
 from recency.endpoints import CROSSED
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, shared_texts
 from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
-from recency.stats.meta_analysis import MetaAnalysis, between_groups, combine
 
 SCALE = 1000
 """Number of observations to which effects are scaled."""

@@ -3,7 +3,7 @@
 The simulated readers follow LM a's expectations more closely than LM b's
 (recency.simulation.studies). Each study computes the lead, ΔLogLik of a minus that of b, by the
 primary endpoint (recency.regression.crossed) and judges the claim that a is better by its interval,
-as the verdict does (recency.stats.claims).
+as the verdict does (crosslmm.stats.claims).
 """
 
 import math
@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import claims
+from crosslmm.stats.crossed_samples import Scores
+from crosslmm.stats.proportions import wilson
 from recency.figures.paths import File, write_csv
 from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
@@ -29,9 +32,6 @@ from recency.simulation.study_scores import (
     partition,
     total,
 )
-from recency.stats import claims
-from recency.stats.crossed_samples import Scores
-from recency.stats.proportions import wilson
 
 LMS = ("a", "b")
 POWER = 0.8

@@ -40,8 +40,8 @@ def main(
     the rows of all relations. Finished layers are stored next to `out` until all are done, so that
     a killed job resumes.
     """
-    from recency.scoring import hidden_states
-    from recency.scoring.begin_token import begin_token
+    from recency.scoring import inner_states
+    from recency.scoring.tokenizer import begin_token
 
     opened = lm.open()
     tables = split(pd.read_parquet(treebank), settings["sentences"], settings["seed"], treebank)
@@ -52,7 +52,7 @@ def main(
     start = None if opened.masked else begin_token(opened, lm.bos)
     networks = {TRAINED: opened.network}
     if settings["untrained"]:
-        networks[UNTRAINED] = hidden_states.untrained(opened.network, architecture, lm.bias, seed)
+        networks[UNTRAINED] = inner_states.untrained(opened.network, architecture, lm.bias, seed)
 
     state = job_state.path_for(out)
     specification = {
@@ -62,7 +62,7 @@ def main(
         "code": dict(code or {}),
     }
     done = job_state.read(state, specification, "layers")
-    every = list(range(hidden_states.count_layers(opened.network) + 1))
+    every = list(range(inner_states.count_layers(opened.network) + 1))
     shown = progress(len(networks) * len(every), f"structural probe of {lm.name}", "layers")
     shown.update(len(done))
     words = sum(len(table) for table in tables.values())
@@ -72,7 +72,7 @@ def main(
         left = [layer for layer in every if f"{name} {layer}" not in done]
         for group in (left[k : k + at_once] for k in range(0, len(left), at_once)):
             states = {
-                part: hidden_states.word_states(
+                part: inner_states.word_states(
                     network, texts[part], group, start, lm.stride, around=opened.around
                 )
                 for part in SPLITS
@@ -127,9 +127,9 @@ def align(table: pd.DataFrame, opened, name: str) -> list:
 
 def usable(table: pd.DataFrame, texts: list, name: str) -> tuple[pd.DataFrame, list]:
     """Exclude sentences with a word that the tokenizer drops, and print their number."""
-    from recency.scoring import hidden_states
+    from recency.scoring import inner_states
 
-    whole_ = np.array([not hidden_states.lacks_token(text).any() for text in texts])
+    whole_ = np.array([not inner_states.lacks_token(text).any() for text in texts])
     if not whole_.any():
         raise InputError(f"{name}: the tokenizer drops a word of every sentence")
     if not whole_.all():

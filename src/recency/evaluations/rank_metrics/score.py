@@ -13,9 +13,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.files import atomic
-from recency.scoring import ngram, ngram_ranks
+from recency.scoring import ngram, ngram_surprisal
 from recency.scoring.lm_spec import LMSpec
-from recency.scoring.word_pieces import split_word
+from recency.scoring.ngram import split_word
 
 COLUMNS = ["text", "place", "word", "token", "nats", "log_rank", "top_1"]
 CONTINUATIONS = ["text", "context", "original", "continuation", "complete", "note"]
@@ -97,7 +97,7 @@ def _of_ngrams(contexts, model, bos: bool, text_rule: str) -> pd.DataFrame:
     split = [[split_word(word, text_rule) for word in sentence] for sentence in contexts]
     streams = [[part for word in sentence for part in word] for sentence in split]
     frames = []
-    scored = ngram_ranks.score(model, streams, bos)
+    scored = ngram_surprisal.ranks_of(model, streams, bos)
     for number, (words, (log10, rank)) in enumerate(zip(split, scored, strict=True)):
         at = np.repeat(np.arange(1, len(words) + 1), [len(sentence) for sentence in words])
         columns = {"text": number, "place": at, "word": [contexts[number][p - 1] for p in at]}

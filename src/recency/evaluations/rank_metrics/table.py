@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
+from crosslmm.stats.correlations import correlation
 from recency.errors import InputError
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.stats import bootstrap
-from recency.stats.correlations import correlation
 
 PRODUCT = {
     "makes": {"out": ("table_rank_metrics", "Ranks of the observed words")},

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures import bases, comparison, style, tables
 from recency.figures.comparison import LM, Described
 from recency.figures.intervals import nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
-from recency.stats import bootstrap
 
 PRODUCT = {
     "makes": {

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.cells import Cells
+from crosslmm.cross_products import Products
+from crosslmm.deviance import solve
+from crosslmm.factors import Factor
+from crosslmm.formula import Formula, column
+from crosslmm.recorded import scaled
+from crosslmm.theta_search import search
 from recency.figures.paths import File
 from recency.files import atomic
-from recency.mixed.cells import Cells
-from recency.mixed.cross_products import Products
-from recency.mixed.deviance import solve
-from recency.mixed.factors import Factor
-from recency.mixed.formula import Formula, column
-from recency.mixed.recorded import scaled
-from recency.mixed.theta_search import search
 from recency.progress import progress
 from recency.regression.covered_endpoints import factors_of
 from recency.regression.designs import check_mixed

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.crossed_samples import WITHOUT, Scores, Tables
 from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, WITHOUT_GROUP
 from recency.errors import InputError
 from recency.evaluations.reading_times import shared_texts
@@ -25,7 +26,6 @@ from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
 from recency.files import atomic
 from recency.regression.designs import FEWEST_LEVELS
-from recency.stats.crossed_samples import WITHOUT, Scores, Tables
 
 NAMES = ("lm", "label", "dataset", "measure", "design")
 RESCALED = [f"{name}_rescaled" for name, endpoint in ENDPOINTS.items() if endpoint.rescaled]
@@ -332,7 +332,5 @@ def _delta_aic(full: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     logliks = [fit["loglik"].get("fit") for fit in fits]
     if None in logliks:
         return ""
-    if "mgcv" in full:  # which has effective numbers of parameters
-        return repr(full["aic"] - base["aic"])
     parameters = [len(fit.get("fixed", ())) + len(fit.get("theta", ())) for fit in fits]
     return repr(2 * (parameters[0] - parameters[1]) - 2 * (logliks[0] - logliks[1]))

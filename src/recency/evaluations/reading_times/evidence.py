@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+from crosslmm.stats import claims, detection
+from crosslmm.stats.crossed_samples import BY, BY_TEXTS
 from recency.evaluations.reading_times import table_significance
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, Intervals
 from recency.figures.paths import File
-from recency.stats import claims, detection
-from recency.stats.crossed_samples import BY, BY_TEXTS
 
 ALPHA = 0.05
 #: Standard normal quantile of a two-sided test at .05.
@@ -103,7 +103,7 @@ class Evidence:
         return reverse and Test(reverse.p, reverse.p_holm, not reverse.better)
 
     def claim(self, lm: str, other: str) -> str:
-        """Judge the claim that an LM predicts better than another (recency.stats.claims).
+        """Judge the claim that an LM predicts better than another (crosslmm.stats.claims).
 
         A smallest effect that is a share of an LM's ΔLogLik is compared with the interval of the
         difference as such a share, because that ΔLogLik is estimated as well.
@@ -147,7 +147,7 @@ def detectable(difference: Interval, seeds: int) -> float:
         Difference of two LMs, with its interval and standard error.
     seeds : int
         Number of training seeds. With several seeds, and by the crossed bootstrap, the interval is
-        Student's (recency.stats.detection); others count as known standard errors.
+        Student's (crosslmm.stats.detection); others count as known standard errors.
 
     Returns
     -------

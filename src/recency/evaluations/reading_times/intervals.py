@@ -1,12 +1,12 @@
 """Intervals of ΔLogLik and of its differences between LMs, by response and over responses.
 
 For the endpoint `crossed` they are based on scores of unseen subjects and sentences and generalise
-to both (recency.stats.crossed_samples). For the others they are conditional on the fits: the
+to both (crosslmm.stats.crossed_samples). For the others they are conditional on the fits: the
 subjects (or sentences) of each dataset are resampled with all of their observations in all of the
 dataset's measures, with the same draws for all LMs; the reported interval is the wider of those by
 subject and by sentence.
 
-New training seeds are part of both (recency.stats.totals).
+New training seeds are part of both (crosslmm.stats.totals).
 """
 
 import itertools
@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap, crossed_samples
+from crosslmm.stats import totals as drawn_totals
+from crosslmm.stats.crossed_samples import Scores
+from crosslmm.stats.totals import Draws, NewSeeds
 from recency.errors import InputError
-from recency.stats import bootstrap, crossed_samples
-from recency.stats import totals as drawn_totals
-from recency.stats.crossed_samples import Scores
-from recency.stats.totals import Draws, NewSeeds
 
 CLUSTERS = ("subject", "sentence")
 ALL = "all"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from crosslmm.stats.bootstrap import interval
+from crosslmm.stats.multiple_tests import holm
 from recency.evaluations.reading_times import delta_loglik, permutation
 from recency.figures.paths import File, write_csv
-from recency.stats.bootstrap import interval
-from recency.stats.multiple_tests import holm
 
 NAMES = ("added", "over", "dataset", "measure", "design")
 TESTS = ("mse_both", "mse_over", "difference", "p", "p_subject", "p_sentence")

@@ -2,7 +2,7 @@
 
 p, which is printed and corrected, is that of Student's t of the difference of two models' squared errors,
 with the standard error of the primary endpoint: by subjects and sentences (or texts) at once
-(recency.stats.crossed_samples). Permutation tests follow: errors are swapped at random, together for all
+(crosslmm.stats.crossed_samples). Permutation tests follow: errors are swapped at random, together for all
 observations of a subject (p_subject) or of a sentence (p_sentence); the statistic is the difference of
 their means unless the experiment sets another (`test_statistic`), two-sided. Where both subjects and
 sentences vary neither is a test, nor is the larger of the two (11 to 15 % false positives at a nominal
@@ -10,7 +10,7 @@ sentences vary neither is a test, nor is the larger of the two (11 to 15 % false
 for comparison with published ones.
 
 The errors of an LM with several seeds are means over the seeds, and p includes the variation
-between new seeds (recency.stats.permutation). Kinds of memory are tested in the same way; the
+between new seeds (crosslmm.stats.permutation). Kinds of memory are tested in the same way; the
 errors of a kind are means over its LMs. Only this rule reads the held-out partition.
 """
 
@@ -27,17 +27,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crosslmm.factors import Levels
+from crosslmm.stats.crossed_samples import Tables
+from crosslmm.stats.multiple_tests import holm
+from crosslmm.stats.permutation import MEAN, permutation_p, statistic_of
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.shared_texts import Places
 from recency.files import atomic
-from recency.mixed.levels import Levels
 from recency.progress import progress
-from recency.reading.response_names import SCORE
+from recency.reading.declared_columns import SCORE
 from recency.regression.inputs import Inputs
 from recency.regression.prediction import observed, predict, read_fit, rows_for
-from recency.stats.crossed_samples import Tables
-from recency.stats.multiple_tests import holm
-from recency.stats.permutation import MEAN, permutation_p, statistic_of
 
 COLUMNS = [
     *("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b", "difference", "p"),
@@ -99,7 +99,7 @@ def main(
     same for each pair of `kinds` (lm → kind), in two families: over all responses, and by response.
     `others` are surprisal files of LMs named in formulas, one per lm and dataset of `named`.
     `statistic` is a module of
-    recency.stats.statistics.
+    crosslmm.stats.statistics.
     """
     shown = progress(len(comparisons), "permutation test", "comparisons")
     done: dict[tuple[str, ...], Errors | None] = {}

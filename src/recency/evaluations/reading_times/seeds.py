@@ -4,7 +4,7 @@ An item is a sentence. With d_si an LM's part of ΔLogLik on the exploratory par
 sentence i, d_si = mean + seed_s + item_i + residual_si. The variance of the total over I sentences
 and S seeds has one part that only more seeds reduce and one that only more sentences reduce.
 
-Intervals follow the rule of recency.stats.totals, with sentences as the resampling unit.
+Intervals follow the rule of crosslmm.stats.totals, with sentences as the resampling unit.
 """
 
 import functools
@@ -103,7 +103,7 @@ def components(values: np.ndarray) -> Components:
 def half_width(values: np.ndarray) -> float:
     """Return half the width of the 95 % interval of the sum over sentences, averaged over seeds.
 
-    The interval is that of a·Z + b·T, the rule of `recency.stats.totals` in closed form: Z is
+    The interval is that of a·Z + b·T, the rule of `crosslmm.stats.totals` in closed form: Z is
     standard normal and a the standard error over sentences of the mean of the seeds; T has
     Student's t distribution with S - 1 degrees of freedom and b is the standard error of the seeds'
     totals. Both a and b contain the residual (seed by sentence), so the interval is conservative.

@@ -55,11 +55,6 @@ def _nested_problems(config, entry, where) -> list[str]:
     for design in entry.get("responses", {}) if entry.get("nested") else ():
         location = f"{where} → responses → {design}"
         formula = _formula(config, design)
-        engine = config["designs"][design]["engine"]
-        if engine == "gam":
-            problems.append(
-                f"{location}: `nested` requires a mixed model or `engine: ols`, not `engine: {engine}`"
-            )
         # With a misspelled predictor, reported elsewhere, `of_interest` still names surprisal.
         interest = config["designs"][design].get("of_interest", [])
         used = [] if formula is None else [*names.used(formula), *interest]

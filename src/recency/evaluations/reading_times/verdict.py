@@ -1,8 +1,8 @@
 """The verdict of an experiment: which LM predicts reading times best, and with what certainty.
 
 Each claim that one LM predicts better than another is judged by the interval of their difference,
-simultaneous for several pairs (recency.stats.bootstrap.largest_t), and the smallest effect of interest
-(recency.stats.claims). The held-out test does not decide.
+simultaneous for several pairs (crosslmm.stats.bootstrap.largest_t), and the smallest effect of interest
+(crosslmm.stats.claims). The held-out test does not decide.
 """
 
 import json
@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from crosslmm.stats.groups import groups, letters
 from recency.evaluations.reading_times.evidence import Evidence, tests
 from recency.evaluations.reading_times.verdict_sentences import rule, sentences, stated
 from recency.figures import bases, comparison
@@ -19,7 +20,6 @@ from recency.figures.comparison import Described
 from recency.figures.intervals import TOTAL, Interval
 from recency.figures.paths import File
 from recency.files import atomic
-from recency.stats.groups import groups, letters
 
 
 def answer(
@@ -132,7 +132,7 @@ def main(
     simulated : sequence of str
         Datasets whose readers are simulated.
     smallest_effect : mapping, optional
-        The smallest effect of interest as the config states it; see `recency.stats.claims.in_nats`.
+        The smallest effect of interest as the config states it; see `crosslmm.stats.claims.in_nats`.
     permutation, not_run : path, optional
         permutation.csv with the held-out tests, and not_run.csv.
     accepted : sequence of str

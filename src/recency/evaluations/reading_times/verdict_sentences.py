@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from crosslmm.stats import claims
 from recency.evaluations.reading_times.evidence import ALPHA, Evidence, Test, detectable
 from recency.figures import comparison, style
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import TOTAL, Interval, clusters, ends, nats
-from recency.stats import claims
 
 _SMALLEST = "the smallest effect of interest"
 

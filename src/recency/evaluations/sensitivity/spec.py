@@ -33,11 +33,10 @@ def _design_problems(config, name) -> list[str]:
 def _problem(design, endpoint) -> str:
     """Return the reason why a design cannot be fitted or lacks an endpoint, or ""."""
     try:
-        smooth = designs.smooth(design)
-        designs.check_model(smooth, designs.read(smooth))
+        designs.check_model(design, designs.read(design))
     except InputError as error:
         return str(error)
-    return covered_endpoints.problems(smooth, endpoint) if endpoint else ""
+    return covered_endpoints.problems(design, endpoint) if endpoint else ""
 
 
 def _stride_problems(config, name) -> list[str]:

@@ -56,13 +56,13 @@ def main(
     Layer l is the output of layer l, averaged over a word's tokens; `shuffled` is the same for the
     words in random order.
     """
-    from recency.scoring import hidden_states
-    from recency.scoring.begin_token import begin_token
+    from recency.scoring import inner_states
+    from recency.scoring.tokenizer import begin_token
 
     table = pd.read_parquet(words)
     opened = lm.open()
     start = None if opened.masked else begin_token(opened, lm.bos)
-    layers = list(range(1, hidden_states.count_layers(opened.network) + 1))
+    layers = list(range(1, inner_states.count_layers(opened.network) + 1))
     measured = []
     for number, version in enumerate((table, shuffled(table, seed))):
         texts = list(opened.texts(version).values())
@@ -72,7 +72,7 @@ def main(
             shown.total = total
             shown.update(done)
 
-        states = hidden_states.word_states(
+        states = inner_states.word_states(
             opened.network, texts, layers, start, lm.stride, report=report
         )
         lengths = [text.words for text in texts]

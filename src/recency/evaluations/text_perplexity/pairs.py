@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
+from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 from recency.evaluations.text_perplexity import scored, table
 from recency.evaluations.text_perplexity.scored import Scored
 from recency.figures import style, tables
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.stats import bootstrap
-from recency.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 
 PRODUCT = {
     "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},

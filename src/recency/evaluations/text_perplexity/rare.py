@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
 from recency.evaluations.text_perplexity.scored import perplexity
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
-from recency.stats import bootstrap
 
 PRODUCT = {
     "makes": {"out": ("table_rare_perplexity", "Table of perplexity over rare words")},

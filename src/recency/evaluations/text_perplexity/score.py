@@ -88,7 +88,7 @@ def score_mix(
 ) -> None:
     """Write the same for a mixture of LMs, from their files of the same tokens."""
     from recency.scoring import mix
-    from recency.scoring.interpolation import mix_nats
+    from recency.scoring.mix import mix_nats
 
     nats, unknown, parameters = mix.read_text_scores(text, lms, scores, unknown_as, cache)
     mixture = mix_nats(mix.without_unknown(nats, unknown), mix.read_shares(shares))
@@ -122,10 +122,10 @@ def write(
 
 def _listed(arpa: Path) -> int:
     """Return the number of n-grams in a model's header; for a CDLM, its number of parameters."""
-    from recency.scoring import cdlm
+    from recency.scoring import ngram
 
-    if cdlm.is_model(arpa):
-        return cdlm.load(arpa).parameters
+    if ngram.is_model(arpa):
+        return ngram.load(arpa).parameters
     total = 0
     with arpa.open(encoding="utf-8") as lines:
         for line in lines:

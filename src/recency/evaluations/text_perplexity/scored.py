@@ -11,7 +11,7 @@ from recency.errors import InputError
 from recency.figures import comparison
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
-from recency.scoring.interpolation import estimate_shares, mix_nats
+from recency.scoring.mix import estimate_shares, mix_nats
 
 
 def perplexity(nats: np.ndarray) -> float:

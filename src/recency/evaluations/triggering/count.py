@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures.paths import File, write_csv
-from recency.stats import bootstrap
 
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 SINGLE = 10  # words: distances up to this have separate bins

@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 
+from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures import comparison
 from recency.figures.paths import File
-from recency.stats import bootstrap
 
 SHEET = ["id", "context", "continuation", "rating"]
 COUNTS = ["n0", "n1", "n2", "n3"]

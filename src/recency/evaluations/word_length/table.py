@@ -4,12 +4,12 @@ import math
 
 import pandas as pd
 
+from crosslmm.stats.correlations import correlation
 from recency.evaluations.word_length.types import COLUMNS, FREQUENCIES, LARGE, SMALL
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.stats.correlations import correlation
 
 PRODUCT = {
     "makes": {"out": ("table_word_length", "Surprisal, frequency and length by type")},

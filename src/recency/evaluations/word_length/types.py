@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from crosslmm.stats.correlations import correlation, steiger
+from crosslmm.stats.shares import sequential
 from recency.errors import InputError
 from recency.figures.paths import File, write_csv
-from recency.stats.correlations import correlation, steiger
-from recency.stats.shares import sequential
 
 SMALL, LARGE = "small", "large"
 FREQUENCIES = (SMALL, LARGE)

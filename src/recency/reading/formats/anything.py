@@ -17,7 +17,7 @@ from recency import parquet_bounds
 from recency.errors import InputError
 from recency.names import hint
 from recency.reading import strict_tables
-from recency.reading.formats import archives, rda, streamed, xlsx
+from recency.reading.formats import rda, streamed, xlsx
 from recency.reading.joins.index import plain_label
 from recency.reading.strict_tables import Table, all_visible, visible
 
@@ -65,7 +65,7 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
         return _read(path, style, choose, {})
     choice = _Choice(path, choose, style.rows, style.parts or {})
     plain = replace(style, rows=None, members=None, parts=None)
-    if style.members and archives.is_archive(path) and not xlsx.is_workbook(path):
+    if style.members and streamed.is_archive(path) and not xlsx.is_workbook(path):
         return _of_archive(path, style.members, plain, choice)
     selected = choice.select(_read(path, plain, choice, choice.rows))
     choice.check()
@@ -126,7 +126,7 @@ class _Choice:
         values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
         self.rows = {name: [str(value) for value in listed] for name, listed in values.items()}
         self.path, self.choose, self.picked = path, choose, []
-        self.parts = {column: archives.compiled(pattern) for column, pattern in parts.items()}
+        self.parts = {column: streamed.compiled(pattern) for column, pattern in parts.items()}
         self.seen: dict[str, dict[str, None]] = {name: {} for name in self.rows}
 
     def __call__(self, header: list[str]) -> list[str]:
@@ -184,7 +184,7 @@ class _Choice:
 def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Table:
     """Read and concatenate the tables of a zip archive, with labels from file names as columns."""
     tables = []
-    for member in archives.members(path, pattern):
+    for member in streamed.members(path, pattern):
         selected = choice.select(_of_member(member, style, choice))
         if len(selected.frame):
             tables.append((member.name, selected))
@@ -194,7 +194,7 @@ def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Tabl
     return tables[0][1] if len(tables) == 1 else strict_tables.joined(path, tables)
 
 
-def _of_member(member: archives.Member, style: Style, choice: _Choice) -> Table:
+def _of_member(member: streamed.Member, style: Style, choice: _Choice) -> Table:
     """Read the selected columns of one table of an archive; from a large one, only selected rows."""
     stated: list[str] = []
 

@@ -25,9 +25,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.contracts import padded, same_words, word_table
+from recency.reading.contracts import one_of, padded, same_words, word_table
 from recency.reading.fixations import with_history
-from recency.reading.options import one_of
 from recency.reading.strict_tables import warn
 
 COLUMNS = {"FFD": "FFD", "FP": "GD", "GP": "GPT", "TFT": "TRT"}

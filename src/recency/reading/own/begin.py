@@ -12,13 +12,14 @@ import pandas as pd
 
 from recency import languages
 from recency.errors import InputError
+from recency.reading import text_languages
 from recency.reading.contracts import check_responses, check_words
+from recency.reading.declared_columns import RESPONSES
 from recency.reading.formats.anything import Style
-from recency.reading.own import language, measures, profile, roles
-from recency.reading.own.profile import Column
+from recency.reading.own import columns, roles
+from recency.reading.own.columns import Column
 from recency.reading.own.roles import EYES, Roles
 from recency.reading.parsers import table as parser
-from recency.reading.response_names import RESPONSES
 from recency.reading.sentences import FINAL
 from recency.reading.strict_tables import Table
 
@@ -62,11 +63,11 @@ def entry_name(path: Path, taken: Collection[str]) -> str:
 
 def described(path: Path) -> Described:
     """Read a table and guess its columns."""
-    table, style = profile.read(path)
-    columns = profile.columns(table, style.decimal)
-    guessed = roles.guess(columns, len(table.frame))
-    notes = measures.refine(guessed, columns, table.frame)
-    return Described(path, table, style, columns, guessed, notes)
+    table, style = columns.read_profile(path)
+    table_columns = columns.columns(table, style.decimal)
+    guessed = roles.guess(table_columns, len(table.frame))
+    notes = roles.refine(guessed, table_columns, table.frame)
+    return Described(path, table, style, table_columns, guessed, notes)
 
 
 def entry(
@@ -128,7 +129,7 @@ def entry(
 
 def _language(texts: Described) -> str:
     """Return the code of the likely language of a table's words, "" if English or unknown."""
-    code = language.code_of(texts.table[texts.roles.of["word"]].head(5000))
+    code = text_languages.code_of(texts.table[texts.roles.of["word"]].head(5000))
     return "" if code in (None, languages.DEFAULT) else code
 
 

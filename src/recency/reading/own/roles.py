@@ -1,11 +1,19 @@
-"""Guess the roles of a table's columns from names and values."""
+"""Guess the roles of a table's columns from names and values.
 
+Recognise measures by their values: nested eye-movement durations, slow maze times.
+
+Recognise columns of surprisals, their unit, and their LMs.
+"""
+
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from recency.reading.own.columns import RESPONSES, TAKEN, WORDS, matching
-from recency.reading.own.profile import Column
+import numpy as np
+import pandas as pd
+
+from recency.reading.own.columns import RESPONSES, TAKEN, WORDS, Column, matching
 
 _NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
 _NAMES = {
@@ -215,3 +223,182 @@ def _own_name(name: str, roles: Roles) -> str:
     while free in roles.others:
         free, number = f"{plain}_{number}", number + 1
     return free
+
+
+_MAZE = 300
+"""Milliseconds that nine of ten times in a maze exceed; few in self-paced reading do."""
+_CHAIN = ("FFD", "FP", "GP")
+_NESTED = 0.995
+"""Share of rows in which a nested duration is not the longer one."""
+
+
+def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
+    """Correct guessed measures by their values; return notes on the decisions.
+
+    First fixation ≤ first pass ≤ go-past: columns of times without a known name are ordered so.
+    Times of which nine of ten exceed 300 ms are of a maze.
+
+    Parameters
+    ----------
+    roles : Roles
+        Guesses by name; `measures` is changed in place.
+    columns : sequence of Column
+        The table's columns.
+    frame : DataFrame
+        The table, all values as text.
+    """
+    notes = _by_order(roles, columns, frame) if not roles.wide else []
+    by_name = {column.name: column for column in columns}
+    scale = 1000 if roles.seconds else 1
+    spr = by_name.get(roles.measures.get("SPR", ""))
+    if spr is not None and len(roles.measures) == 1 and spr.tenth * scale > _MAZE:
+        notes.append(
+            f"{spr.name}: nine of ten times exceed {_MAZE} ms, as in a maze; self-paced reading is "
+            "faster. Write SPR for Maze if it is that"
+        )
+        roles.measures = {"Maze": spr.name}
+    return notes + _contradictions(roles, frame)
+
+
+def _by_order(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
+    """Name unnamed columns of times by their order: which is never longer than which."""
+    used = {*roles.of.values(), *roles.measures.values()}
+    free = [c for c in columns if c.name not in used and is_time(c) and c.kind != "text"]
+    weak = [c for c in columns if c.name == roles.measures.get("SPR")]
+    if set(roles.measures) - {"SPR"} or not 2 <= len(free) + len(weak) <= len(_CHAIN):
+        return []
+    together = sorted([*weak, *free], key=lambda column: column.middle)
+    values = [_numbers(frame[column.name]) for column in together]
+    if not all(_nested(a, b) for a, b in itertools.pairwise(values)):
+        return []
+    names = _CHAIN if len(together) == len(_CHAIN) else _CHAIN[1:]
+    roles.measures = dict(zip(names, (column.name for column in together), strict=True))
+    ordered = " ≤ ".join(column.name for column in together)
+    return [f"{ordered} in {_NESTED:.1%} of rows or more: taken as {' ≤ '.join(names)}; check it"]
+
+
+def _contradictions(roles: Roles, frame: pd.DataFrame) -> list[str]:
+    """Return a note for each pair of named measures whose order the values contradict."""
+    notes = []
+    for short, long in (("FFD", "FP"), ("FP", "GP"), ("FP", "TFT")):
+        if short in roles.measures and long in roles.measures and not roles.wide:
+            one, other = (_numbers(frame[roles.measures[measure]]) for measure in (short, long))
+            both = (one > 0) & (other > 0)
+            if both.any() and (share := float((one > other)[both].mean())) > 1 - _NESTED:
+                notes.append(
+                    f"{roles.measures[short]} ({short}) is longer than {roles.measures[long]} ({long}) "
+                    f"in {share:.1%} of rows, which cannot be: check the two columns"
+                )
+    return notes
+
+
+def _nested(short: np.ndarray, long: np.ndarray) -> bool:
+    both = (short > 0) & (long > 0)
+    differ = short[both] != long[both]
+    return bool(both.sum() > 20 and (short <= long)[both].mean() >= _NESTED and differ.any())
+
+
+def _numbers(text: pd.Series) -> np.ndarray:
+    return pd.to_numeric(text, errors="coerce").fillna(0).to_numpy(dtype=float)
+
+
+_NAMED = re.compile(
+    r"surp|log_?p(rob)?s?\b|logprob|(^|_)lp($|_)|(^|_)nll($|_)|(^|_)prob(ability)?s?($|_)|bits|nats"
+)
+_OTHER = re.compile(r"freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count")
+_UNITS = (
+    ("bits", r"bit|log_?2"),
+    ("nats", r"nat(s|$|_)|(^|_)ln($|_)"),
+    ("log10", r"log_?10"),
+)
+_TOKENS = re.compile(r"^(?:Ġ|▁|##|<0x[0-9A-F]{2}>)")
+_WORD_ID = re.compile(r"word_?id|wordid|word_index_in_corpus")
+
+
+@dataclass
+class Scores:
+    """A table of surprisals: LM → column, quantity, unit, and join keys."""
+
+    columns: dict[str, str]
+    value: str
+    unit: str
+    is_stated: bool
+    mean: float
+    keys: dict[str, str] = field(default_factory=dict)
+
+
+def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores | None:
+    """Return the surprisals of a table by names and values, None if there are none.
+
+    A value below 0 is a log-probability, one of 0 to 1 a probability. A unit that no name states is
+    estimated from the mean (natural text has more than 6.5 bits or 4.5 nats a word), and
+    `is_stated` is False.
+    """
+    used = {*roles.of.values()}
+    free = [c for c in columns if c.kind == "number" and c.name not in used]
+    free = [c for c in free if not _OTHER.search(snake(c.name))]
+    named = [c for c in free if _NAMED.search(snake(c.name))]
+    chosen = named or [c for c in free if "word" in roles.of and _may_be_surprisal(c)]
+    if not chosen:
+        return None
+    kinds = {_kind(c) for c in chosen}
+    kind = _kind(chosen[0])
+    chosen = [c for c in chosen if _kind(c) == kind] if len(kinds) > 1 else chosen
+    values = pd.to_numeric(table[chosen[0].name], errors="coerce")
+    mean = float(values.abs().mean())
+    unit, is_stated = _unit(chosen, mean)
+    scores = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
+    scores.keys = _keys(columns, roles, table)
+    return scores
+
+
+def _may_be_surprisal(column: Column) -> bool:
+    """Return whether numbers in an unnamed column can be surprisals."""
+    return (
+        column.low >= 0 and 0.5 < column.middle < 25 and column.high < 100 and column.distinct > 20
+    )
+
+
+def _kind(column: Column) -> str:
+    if column.high <= 0 and column.low < 0:
+        return "logprob"
+    return "probability" if 0 < column.low and column.high <= 1 else "surprisal"
+
+
+def _unit(columns: Sequence[Column], mean: float) -> tuple[str, bool]:
+    """Return the unit of log-probabilities, and whether a name states it."""
+    for unit, pattern in _UNITS:
+        if all(re.search(pattern, snake(column.name)) for column in columns):
+            return unit, True
+    return ("bits" if mean > 6.5 else "nats"), False
+
+
+def _lm(name: str, columns: Sequence[Column]) -> str:
+    """Return a name for the LM of a column: the column's, without the part that all share."""
+    short = re.sub(
+        r"_?(surprisals?|surp|logprobs?|log_prob|bits|nats)_?", "", name, flags=re.IGNORECASE
+    )
+    names = [
+        re.sub(
+            r"_?(surprisals?|surp|logprobs?|log_prob|bits|nats)_?", "", c.name, flags=re.IGNORECASE
+        )
+        for c in columns
+    ]
+    short = short if short and len(set(names)) == len(names) and all(names) else name
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", short).strip("-._") or "mine"
+
+
+def _keys(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> dict[str, str]:
+    """Return join key → column."""
+    keys = {
+        key: roles.of[key] for key in ("item", "sentence", "position", "word") if key in roles.of
+    }
+    if "word" in keys and table[keys["word"]].str.contains(_TOKENS).mean() > 0.1:
+        keys["token"] = keys.pop("word")
+    for column in columns:
+        if _WORD_ID.fullmatch(snake(column.name)) and column.kind == "whole number":
+            keys["word_id"] = column.name
+            keys = {k: c for k, c in keys.items() if k != "position" or c != column.name}
+    if "position" in keys and not keys.keys() & {"item", "sentence", "word_id"}:
+        del keys["position"]
+    return keys

@@ -21,8 +21,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading import fixations
-from recency.reading.contracts import same_words, word_table
-from recency.reading.options import one_of
+from recency.reading.contracts import one_of, same_words, word_table
 from recency.reading.sentences import sentence_numbers
 from recency.reading.strict_tables import content, warn
 

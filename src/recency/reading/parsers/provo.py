@@ -18,10 +18,9 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading import fixations
-from recency.reading.contracts import padded, word_table
+from recency.reading.contracts import one_of, padded, word_table
 from recency.reading.formats import provo_areas
 from recency.reading.joins.index import spelling
-from recency.reading.options import one_of
 from recency.reading.sentences import sentence_numbers
 from recency.reading.strict_tables import Table, content, header, only, read, warn
 

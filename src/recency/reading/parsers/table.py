@@ -42,12 +42,12 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.contracts import padded
+from recency.reading.contracts import one_of, padded
+from recency.reading.declared_columns import TIME
 from recency.reading.formats.anything import Style
 from recency.reading.joins.index import ORDER
-from recency.reading.options import one_of
-from recency.reading.own import item_rows, item_texts, item_words, places, response_values, texts
-from recency.reading.own import variants as of_versions
+from recency.reading.own import item_rows, item_texts, places, response_values, texts
+from recency.reading.own import texts as of_versions
 from recency.reading.own.columns import (
     SPACES,
     Columns,
@@ -60,7 +60,6 @@ from recency.reading.own.columns import (
     truths,
     typed,
 )
-from recency.reading.response_names import TIME
 from recency.reading.strict_tables import Table, all_visible, only
 
 MEASURES = None
@@ -127,10 +126,10 @@ def words(
     others = {n: c for n, c in mapped.others().items() if n not in measures}
     style = Style(separator, encoding, sheet, frame, decimal, members, parts=parts)
     if shape == "items":
-        item_words.refuse(phrases=phrases)
+        item_rows.refuse(phrases=phrases)
         options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
         drop = unmatched == "dropped"
-        return item_words.read_words(path, style, mapped, options, rule, others, missing, drop)
+        return item_rows.read_words(path, style, mapped, options, rule, others, missing, drop)
     wanted = ("subject", "item", "sentence", "position", "word", "space_after", "region")
 
     def pick(there: list[str]) -> list[str]:
@@ -216,7 +215,7 @@ def responses(
     values = values * (_UNITS[unit] if value == TIME else 1.0)
     values = response_values.without_later_passes(table, values, measure, not_first_pass)
     if shape == "items":
-        item_words.refuse(eye_tracking=eye_tracking)
+        item_rows.refuse(eye_tracking=eye_tracking)
         others = {n: c for n, c in others.items() if not item_texts.is_structure(n)}
         of_items = item_texts.Options(marker, items=items)
         matched = item_rows.find(

@@ -21,10 +21,9 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.contracts import item_means, padded, same_words, word_table
+from recency.reading.contracts import item_means, one_of, padded, same_words, word_table
 from recency.reading.fixations import with_history
 from recency.reading.formats import zuco_results
-from recency.reading.options import one_of
 from recency.reading.strict_tables import Table, header, only, read, warn
 
 _MEANS = {"FFD": "first_fix_dur", "FP": "first_pass_dur", "TFT": "total_fix_dur"}

@@ -1,6 +1,6 @@
 """Log-likelihood with the by-subject effects integrated out."""
 
-from recency.mixed.expressions import split_product
+from crosslmm.expressions import split_product
 from recency.regression.log_likelihoods import Scored
 
 ENDPOINT = {

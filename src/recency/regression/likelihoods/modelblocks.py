@@ -1,6 +1,6 @@
 """Log-likelihood as the Modelblocks script computes it (Clark et al. 2025)."""
 
-from recency.mixed import likelihood
+from crosslmm import recorded
 from recency.regression.log_likelihoods import Scored
 
 ENDPOINT = {
@@ -16,8 +16,8 @@ ENDPOINT = {
 def parts(scored: Scored):
     """Return the part (n,) of each row; None unless the model is linear with by-subject effects."""
     record = scored.record
-    if "mgcv" in record or "density" in record or "subject" not in record["random"]:
+    if "density" in record or "subject" not in record["random"]:
         return None
     levels = {name: len(modes) for name, modes in record["ranef"].items()}
     given = record, scored.predictors, scored.rows.groups
-    return likelihood.modelblocks(scored.residuals, *given, levels) + scored.transformed[1]
+    return recorded.modelblocks(scored.residuals, *given, levels) + scored.transformed[1]

@@ -1,19 +1,229 @@
-"""Estimate the lossy-context surprisal of a table's words, scoring each distinct context once."""
+"""Estimate the lossy-context surprisal of a table's words, scoring each distinct context once.
 
+Patterns of erasure in a context: all of them, or the most probable ones and draws from the rest.
+
+Words are retained independently, so a pattern's probability is Π q_j^r_j (1 - q_j)^(1 - r_j). If
+there are at most `samples` patterns, all are scored and the expectation is exact. Otherwise
+patterns of probability 1 / samples or more are scored with their probabilities, and the others, of
+total probability W, by draws: E = Σ p s + W · mean(s drawn). The estimate is unbiased, and its
+variance is at most that of `samples` draws from all patterns, since draws get at least the share W
+of the samples.
+
+The estimate of one word's lossy-context surprisal from the patterns scored so far.
+"""
+
+import heapq
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
 from recency.networks import erasures
-from recency.scoring import alignment, results
-from recency.scoring.lossy.erasure_estimate import VALUES, Word
-from recency.scoring.lossy.erasure_patterns import Patterns
-from recency.scoring.lossy.lossy_readers import SURPRISAL, Item
+from recency.networks.erasures import EPSILON
+from recency.scoring import alignment, results, texts
+from recency.scoring.lossy.lossy_readers import END, SPACE, SURPRISAL, Context, Item
 from recency.scoring.lossy.lossy_settings import Lossy
+
+#: Share of the samples that the most probable patterns may take.
+MOST_PROBABLE = 0.75
+#: Most patterns drawn at once.
+AT_ONCE = 4096
+
+
+def list_patterns(words: int) -> np.ndarray:
+    """Return every pattern of retained (true) and erased words: (2^words, words)."""
+    numbers = np.arange(2**words)[:, None]
+    return (numbers >> np.arange(words)) % 2 == 1
+
+
+def probabilities(patterns: np.ndarray, retention: np.ndarray) -> np.ndarray:
+    """Return the probability of each pattern (n, words), given each word's retention (words,)."""
+    return np.where(patterns, retention, 1.0 - retention).prod(-1)
+
+
+def most_probable(retention: np.ndarray, least: float, most: int) -> np.ndarray:
+    """Return the patterns (n, words) of probability `least` or more, the most probable first.
+
+    Parameters
+    ----------
+    retention : ndarray (words,)
+        Probabilities between 0 and 1, both exclusive.
+    least : float
+        Least probability of a pattern.
+    most : int
+        Most patterns to return.
+    """
+    mode = retention >= 0.5
+    cost = np.abs(np.log(retention) - np.log1p(-retention))  # log odds lost by flipping a word
+    order = np.argsort(cost, kind="stable")
+    cost = cost[order]
+    room = np.log(np.maximum(retention, 1 - retention)).sum() - np.log(least)
+    flipped: list[tuple[int, ...]] = [()] if room >= 0 and most else []
+    queue = [(cost[0], (0,))] if len(cost) else []
+    # Enumerate the sets of flipped words, the cheapest first: the successors of a set add the next
+    # word, or replace the last one by it.
+    while queue and len(flipped) < most:
+        total, places = heapq.heappop(queue)
+        if total > room:
+            break
+        flipped.append(places)
+        last = places[-1]
+        if last + 1 < len(cost):
+            heapq.heappush(queue, (total + cost[last + 1], (*places, last + 1)))
+            moved = (*places[:-1], last + 1)
+            heapq.heappush(queue, (total - cost[last] + cost[last + 1], moved))
+    patterns = np.tile(mode, (len(flipped), 1))
+    for row, places in enumerate(flipped):
+        patterns[row, order[list(places)]] ^= True
+    return patterns
+
+
+class Patterns:
+    """The patterns of a context to score: some exactly, others drawn.
+
+    Attributes
+    ----------
+    exact : ndarray (n, words)
+        Patterns that are scored with their probabilities.
+    weights : ndarray (n,)
+        Their probabilities.
+    rest : float
+        W, the probability of all other patterns; treated as 0 below EPSILON.
+    draws : int
+        Number of samples left for draws of the others.
+    """
+
+    def __init__(self, retention: np.ndarray, samples: int, generator: np.random.Generator):
+        """Choose the exact patterns; `retention` (words,) is between 0 and 1, both exclusive."""
+        self.retention, self.generator = retention, generator
+        if len(retention) <= np.log2(samples):
+            self.exact = list_patterns(len(retention))
+        else:
+            most = int(MOST_PROBABLE * samples)
+            self.exact = most_probable(retention, 1 / samples, most)
+        self.weights = probabilities(self.exact, retention)
+        self.rest = 1.0 - float(self.weights.sum())
+        if len(self.exact) == 2 ** len(retention) or self.rest < EPSILON:
+            self.weights = self.weights / self.weights.sum()
+            self.rest = 0.0
+        self.draws = samples - len(self.exact) if self.rest else 0
+        self._scored = {row.tobytes() for row in np.packbits(self.exact, axis=-1)}
+
+    def draw(self, count: int) -> np.ndarray:
+        """Draw patterns (count, words) that are not among `exact`."""
+        kept: list[np.ndarray] = []
+        while len(kept) < count:
+            wanted = int((count - len(kept)) / self.rest * 1.2) + 8
+            shape = (min(wanted, AT_ONCE), len(self.retention))
+            drawn = self.generator.random(shape) < self.retention
+            for row, packed in zip(drawn, np.packbits(drawn, axis=-1)):
+                if packed.tobytes() not in self._scored:
+                    kept.append(row)
+        return np.array(kept[:count])
+
+
+#: Draws that are scored before a word's standard error is first checked, and before each later
+#: check.
+FIRST, FURTHER = 8, 8
+#: Values scored for a context: the readers' columns, and the number of tokens seen.
+VALUES = 6
+
+
+@dataclass
+class Word:
+    """A word whose surprisal is estimated, with the scores of its patterns (nats)."""
+
+    item: int
+    word: int
+    certain: np.ndarray  # context words that are always retained
+    random: np.ndarray  # context words that may be erased
+    patterns: Patterns
+    exact: np.ndarray | None = None  # (patterns, values)
+    drawn: list[np.ndarray] = field(default_factory=list)
+
+    def __post_init__(self):
+        if not len(self.patterns.exact):  # no pattern is probable enough: all are drawn
+            self.exact = np.zeros((0, VALUES))
+
+    def contexts(self, patterns: np.ndarray) -> list[Context]:
+        """Return the contexts left by patterns of erasure."""
+        return [
+            Context(
+                self.item,
+                self.word,
+                tuple(sorted([*self.certain.tolist(), *self.random[row].tolist()])),
+            )
+            for row in patterns
+        ]
+
+    def next_patterns(self, tolerance: float | None) -> np.ndarray:
+        """Return the patterns to score next; none if the word is finished."""
+        if self.exact is None:
+            return self.patterns.exact
+        left = self.patterns.draws - len(self.drawn)
+        enough = len(self.drawn) and tolerance is not None and self.error <= tolerance
+        if left <= 0 or enough:
+            return self.patterns.exact[:0]
+        return self.patterns.draw(min(left, FURTHER if self.drawn else FIRST))
+
+    def add_scores(self, values: np.ndarray) -> None:
+        """Add the scores (patterns, values) of the patterns that `next_patterns` returned."""
+        if self.exact is None:
+            self.exact = values
+        else:
+            self.drawn += list(values)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The expectation of each scored value."""
+        total = self.patterns.weights @ self.exact
+        return total + self.patterns.rest * np.mean(self.drawn, 0) if self.drawn else total
+
+    @property
+    def error(self) -> float:
+        """The standard error of the surprisal, nats; 0 if it is exact."""
+        if not self.drawn:
+            return 0.0
+        surprisal = [row[0] for row in self.drawn]
+        return self.patterns.rest * float(np.std(surprisal, ddof=1)) / np.sqrt(len(surprisal))
+
+    def whitespace_shift(
+        self, begins: bool, preceded: bool, followed: bool, correction: str
+    ) -> float:
+        """Return the change of expected surprisal by the whitespace correction, nats.
+
+        Parameters
+        ----------
+        begins : bool
+            Whether the text's first word is written with a space.
+        preceded, followed : bool
+            Whether a space precedes and follows the word.
+        correction : str
+            A variant of recency.scoring.texts.
+        """
+
+        def move(values: np.ndarray) -> np.ndarray:
+            # The first boundary of `texts.boundaries` is the text's beginning; skip it.
+            space, end = (np.append(0.0, values[:, part]) for part in (SPACE, END))
+            masses = texts.boundaries(space, end, begins, correction)[1:].reshape(-1, 2)
+            before, after = masses.T
+            if self.word == 0:
+                first = (values[0, SPACE], values[0, END])
+                before = texts.boundaries(*first, begins, correction)[0]
+            return preceded * before - followed * after
+
+        total = float(self.patterns.weights @ move(self.exact))
+        if self.drawn:
+            total += self.patterns.rest * float(move(np.array(self.drawn)).mean())
+        return total
+
+    def samples_needed(self, tolerance: float) -> float:
+        """Return the number of samples for a standard error of `tolerance` (nats)."""
+        return len(self.patterns.exact) + len(self.drawn) * (self.error / tolerance) ** 2
+
 
 #: Optional column of the words with the seed label of a text's draws; by default its item.
 DRAWN_AS = "drawn_as"

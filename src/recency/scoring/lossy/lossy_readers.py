@@ -9,10 +9,10 @@ import torch
 
 from recency.errors import InputError
 from recency.networks.erasures import ContextWords
-from recency.scoring import alignment, forward, masked, one_pass
-from recency.scoring.begin_token import begin_token
+from recency.scoring import alignment, forward, masked
+from recency.scoring.forward import Window, batches, sees_length, window_of, windows
 from recency.scoring.output_layer import OutputLayer
-from recency.scoring.windows import Window, batches, sees_length, window_of, windows
+from recency.scoring.tokenizer import begin_token
 
 #: Positions whose logits are in memory at once.
 POSITIONS_AT_ONCE = 1024
@@ -78,7 +78,7 @@ class CausalReader:
         tokens_at_once: int | None = None,
     ):
         network = model.network
-        one_pass.check(network, stride, window)
+        forward.check_reads_on(network, stride, window)
         self.items, self.network = items, network
         self.begin = begin_token(model, bos)
         if self.begin is None:

@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.scoring import alignment, results, whitespace
+from recency.scoring import alignment, results
 from recency.scoring.foils import SCORED
 from recency.scoring.lossy import lossy_readers, rational_erasure
 from recency.scoring.lossy.lossy_estimates import PILOT, Estimates, Writing
 from recency.scoring.lossy.lossy_readers import Item
 from recency.scoring.lossy.lossy_settings import Lossy
 from recency.scoring.results import Result
+from recency.scoring.texts import VARIANTS
 
 #: Column of the words with their unigram surprisal, bits, from which frequencies are computed.
 UNIGRAM = "unigram_bits"
@@ -39,7 +40,7 @@ def score(
     bos: bool | str = True,
     stride: int | None = None,
     unit: str = "bits",
-    correction: str = whitespace.VARIANTS[0],
+    correction: str = VARIANTS[0],
     spaces: np.ndarray | None = None,
     metric: str = "within_word_l2r",
     future: str = "seen",

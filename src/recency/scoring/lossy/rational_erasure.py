@@ -14,7 +14,7 @@ import numpy as np
 
 from recency.errors import InputError
 from recency.networks.erasures import logistic
-from recency.scoring.lossy.erasure_patterns import list_patterns, probabilities
+from recency.scoring.lossy.lossy_estimates import list_patterns, probabilities
 from recency.scoring.lossy.lossy_readers import SURPRISAL, Context, Item
 from recency.scoring.lossy.lossy_settings import Lossy
 

@@ -10,15 +10,20 @@ value      optional `value(words)`: the measure of each word (`recency.scoring.w
 statistic  `statistic(log_probabilities, targets)`, instead of `reads`: (n,) from whole
            distributions (n, vocabulary), float64, nats, and the observed tokens (n,)
 
-A measure inside a network has a function of `sites.SOURCES` instead. A measure's parameter is the
+A measure inside a network has a function of `SOURCES` instead. A measure's parameter is the
 last argument of its functions. This module does not import PyTorch, so that a config is checked
 fast.
+
+Layers and heads in the names of measures, such as `attention_entropy_l2_h3`.
+
+Layers and heads are numbered from 1; layer 0 is the embeddings. A name without a layer refers to
+the last one, and a name without a head to the mean over the layer's heads.
 """
 
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Integral
@@ -26,7 +31,7 @@ from typing import Any
 
 from recency import plugins
 from recency.errors import InputError
-from recency.scoring import measure_sites as sites
+from recency.names import nearest
 
 PACKAGE = "recency.scoring.measures"
 SURPRISAL = "surprisal"
@@ -62,7 +67,7 @@ class Measure:
     is_exact : bool
         Whether its module has a function `statistic`.
     separate : bool
-        Whether its statistics need a separate pass (recency.scoring.next_word.next_words).
+        Whether its statistics need a separate pass (recency.scoring.next_word.word_entropies).
     site : str
         The suffix of its name: "layer" (_l2), or "head" (_l2_h3, or _l2 for the mean over heads).
     layers : str
@@ -74,7 +79,7 @@ class Measure:
     bounds : tuple of float
         The least and the largest possible value; others raise an error.
     source : str
-        The function of `sites.SOURCES` that its module has; empty for other measures.
+        The function of `SOURCES` that its module has; empty for other measures.
     """
 
     name: str
@@ -94,12 +99,12 @@ class Measure:
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
-        sites.check_declaration(self)
+        check_declaration(self)
 
     @property
     def pattern(self) -> str:
         """The name with its parameter and site: `renyi_<alpha>`, `state_change[_l<layer>]`."""
-        return self._with_parameter("<{}>", "name") + sites.pattern(self.site, self.layers)
+        return self._with_parameter("<{}>", "name") + pattern(self.site, self.layers)
 
     @property
     def example(self) -> str:
@@ -115,11 +120,11 @@ class Measure:
         """A regular expression for the measure's names."""
         kinds = {"integer": r"_\d+", "number": r"_(?:\d+(?:\.\d+)?|inf)", "word": r"_[a-z]+"}
         kind = kinds[self.parameter["type"]] if self.parameter else ""
-        return re.escape(self.name) + kind + sites.regex(self.site, self.layers)
+        return re.escape(self.name) + kind + site_regex(self.site, self.layers)
 
     def argument(self, name: str) -> list[int | float | str]:
         """Return the parameter in a name as a list of arguments; empty without one."""
-        text = sites.strip_site(name, self.site)[len(self.name) + 1 :]
+        text = strip_site(name, self.site)[len(self.name) + 1 :]
         kind = {"integer": int, "number": float, "word": str}
         return [kind[self.parameter["type"]](text)] if self.parameter else []
 
@@ -135,10 +140,10 @@ class Measure:
 
     def spelled(self, name: str) -> str:
         """Return a name with its number in canonical form; raise InputError if it is invalid."""
-        sites.check(name, self)
+        check_site(name, self)
         if not self.parameter:
             return name
-        full, name = name, sites.strip_site(name, self.site)
+        full, name = name, strip_site(name, self.site)
         text, least = name[len(self.name) + 1 :], self.parameter.get("minimum", 0)
         if self.parameter["type"] == "word":
             if re.fullmatch("[a-z]+", text):
@@ -177,7 +182,7 @@ def _declared(path: tuple[str, ...]) -> dict[str, Measure]:
             continue
         settings = plugins.constant(PACKAGE, name, "MEASURE")
         exact = plugins.defines(PACKAGE, name, "statistic")
-        source = [source for source in sites.SOURCES if plugins.defines(PACKAGE, name, source)]
+        source = [source for source in SOURCES if plugins.defines(PACKAGE, name, source)]
         try:
             measures[name] = Measure(name, **settings, is_exact=exact, source=" ".join(source))
         except (TypeError, ValueError) as error:
@@ -208,7 +213,7 @@ def examples() -> list[str]:
 def measure_of(name: str) -> Measure:
     """Return the measure of a name; raise InputError with the nearest name if there is none."""
     measures = declared()
-    for stem in (name, sites.strip_site(name, "head")):
+    for stem in (name, strip_site(name, "head")):
         measure = measures.get(stem)
         if measure and not measure.parameter and (stem == name or measure.site):
             return measure
@@ -341,3 +346,184 @@ def _as_list(values, what: str) -> Iterable:
     if isinstance(values, bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f"{what}: {values!r} is no list")
     return values
+
+
+#: Functions that the module of an internal measure may define; the comment has the shapes of the
+#: result and the arguments, whose first dimension is the text.
+SOURCES = {
+    # (batch, heads, queries), from a layer's attention after softmax (batch, heads, queries, keys)
+    # and the number of each input's word (batch, keys), -1 of a begin token
+    "attention": "attention(weights, words)",
+    # (batch, time), from the states that leave a layer (batch, time, width), and those one input
+    # earlier, NaN before the first
+    "states": "states(states, earlier)",
+    # (batch,), from log p of the tokens that came (batch,), nats, as the layer predicts them
+    "predictions": "predictions(log_probability)",
+    # (batch, time), from a memory's gates: name → (batch, time, units)
+    "gates": "gates(gates, name)",
+    # (batch, time), from Δ of a state-space layer (batch, time, units)
+    "steps": "steps(steps)",
+    # (words,), from the surprisal of a dataset's words (words,), and that under an n-gram model
+    "ngram": "ngram(surprisal, reference)",
+}
+#: Sources that need the network itself.
+INSIDE = ("attention", "states", "predictions", "gates", "steps")
+_SITE = re.compile(r"_l(\d+)(?:_h(\d+))?$")
+
+
+def pattern(site: str, layers: str) -> str:
+    """Return the suffix of a measure's name as listings write it."""
+    head = "[_h<head>]" if site == "head" else ""
+    named = f"_l<layer>{head}"
+    return "" if not site else named if layers == "named" else f"[{named}]"
+
+
+def site_regex(site: str, layers: str) -> str:
+    """Return a regular expression for the suffix of a measure's name."""
+    named = r"_l\d+(?:_h\d+)?" if site == "head" else r"_l\d+"
+    return "" if not site else named if layers == "named" else f"(?:{named})?"
+
+
+def strip_site(name: str, site: str) -> str:
+    """Return a name without its layer and head."""
+    return _SITE.sub("", name) if site else name
+
+
+def parse_site(name: str) -> tuple[int | None, int | None]:
+    """Return the layer and the head in a name, None where absent."""
+    match = _SITE.search(name)
+    return (
+        tuple(None if text is None else int(text) for text in match.groups())
+        if match
+        else (None, None)
+    )
+
+
+def check_declaration(measure: "Measure") -> None:
+    """Raise TypeError if a declaration has an invalid value."""
+    for key, values in (
+        ("site", ("", "layer", "head")),
+        ("layers", ("last", "named")),
+        ("tokens", ("sum", "mean")),
+        ("source", ("", *SOURCES)),
+    ):
+        if (value := getattr(measure, key)) not in values:
+            listed = ", ".join(filter(None, values))
+            raise TypeError(f"{key} {value!r} is none of {listed}")
+    if measure.site and measure.source not in INSIDE:
+        raise TypeError(f"a site needs one of the functions {', '.join(INSIDE)}")
+
+
+def check_site(name: str, measure: "Measure") -> None:
+    """Raise InputError for an invalid or missing layer or head in a name."""
+    if not measure.site:
+        return
+    match = _SITE.search(name)
+    texts = [text for text in (match.groups() if match else ()) if text is not None]
+    layer, head = parse_site(name)
+    if any(text != str(int(text)) for text in texts):
+        problem = "layers and heads are written without leading zeros"
+    elif layer is None and measure.layers == "named":
+        problem = f"its name needs a layer: {measure.pattern}"
+    elif layer is not None and layer < measure.lowest:
+        problem = f"there is no layer {layer}; they are numbered from {measure.lowest}"
+    elif head is not None and measure.site != "head":
+        problem = f"it is defined for layers, not for heads: {measure.pattern}"
+    elif head == 0:
+        problem = "there is no head 0; heads are numbered from 1"
+    else:
+        return
+    raise InputError(f"measure {name!r}: {problem}")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The architecture of a network, as far as measures depend on it.
+
+    Attributes
+    ----------
+    title : str
+        Name of the network in messages.
+    layers, heads : int
+        Numbers of layers, and of heads per layer (0 without attention).
+    attending : tuple of int
+        Numbers of the attention layers, from 1.
+    gates : tuple of str
+        Names of the gates of its memory.
+    gated : int
+        Number of layers with these gates, or with Δ.
+    has_steps : bool
+        Whether it has selective state-space layers.
+    """
+
+    title: str
+    layers: int
+    heads: int = 0
+    attending: tuple[int, ...] = ()
+    gates: tuple[str, ...] = ()
+    gated: int = 0
+    has_steps: bool = False
+
+
+def problems(names: Iterable[str], shape: Shape) -> Iterator[str]:
+    """Yield a message for each measure that a network does not have."""
+    for name in names:
+        measure = measure_of(name)
+        if problem := _problem(name, measure, shape):
+            yield f"measure {name!r}: {problem}"
+
+
+def _problem(name: str, measure: "Measure", shape: Shape) -> str:
+    """Return why a network does not have a measure; "" if it does."""
+    source, title = measure.source, shape.title
+    layer, head = parse_site(name)
+    if source == "attention" and not shape.heads:
+        return f"{title} has no attention whose weights can be read; docs/internals.md has the networks"
+    if source == "gates":
+        gate = measure.argument(name)[0]
+        if not shape.gates:
+            return f"{title} has no gates; an LSTM and a GRU have"
+        if gate not in shape.gates:
+            return f"{title} has no gate {nearest(gate, shape.gates)}"
+    if source == "steps" and not shape.has_steps:
+        return (
+            f"{title} has no selective state-space layers; Mamba, and the form of memory state_space "
+            "with `selective: true`, have"
+        )
+    most = shape.gated if source in ("gates", "steps") else shape.layers
+    if layer is not None and layer > most:
+        return f"{title} has {most} layers, no layer {layer}"
+    if source == "attention" and layer is not None and layer not in shape.attending:
+        return f"layer {layer} of {title} does not attend; layers {list(shape.attending)} do"
+    if head is not None and head > shape.heads:
+        return f"{title} has {shape.heads} heads a layer, no head {head}"
+    return ""
+
+
+def last_layer(measure: "Measure", shape: Shape) -> int:
+    """Return the layer of a measure whose name has none: the last possible one."""
+    if measure.source == "attention":
+        return shape.attending[-1]
+    return shape.gated if measure.source in ("gates", "steps") else shape.layers
+
+
+def memory_shape(spec: Mapping[str, Any], layers: int, feed_forward: bool) -> Shape:
+    """Return the shape of a recurrent network of this project.
+
+    `spec` is an entry of the config's `memories:`. With `feed_forward`, the last layer has no
+    memory.
+    """
+    package, form = "recency.networks.memories", spec["form"]
+
+    def literal(name: str) -> Any:
+        is_defined = plugins.defines(package, form, name)
+        return plugins.constant(package, form, name) if is_defined else ()
+
+    defaults = {
+        key: schema.get("default") for key, schema in dict(literal("PARAMETERS") or {}).items()
+    }
+    steps = dict(literal("STEPS") or {})
+    has_steps = bool(steps) and steps.items() <= {**defaults, **spec}.items()
+    title = f"the recurrent network of memory {form!r}"
+    gated = layers - feed_forward
+    return Shape(title, layers, gates=tuple(literal("GATES")), gated=gated, has_steps=has_steps)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from crosslmm.expressions import Expression, evaluate, names, read, written
+from crosslmm.formula import INTERCEPT, factors
 from recency.errors import InputError
-from recency.mixed.expressions import Expression, evaluate, names, read, written
-from recency.mixed.formula import INTERCEPT, factors
 from recency.regression.predictor_names import CATEGORICAL, before, measure_of, split
 from recency.workflow.lint import Finding, Plan
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from recency.workflow.lint import Finding, Plan
-from recency.workflow.lm_identity import is_idle
+from recency.workflow.lint import Finding, Plan, is_idle
 
 RULE = {
     "table": "lms",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from recency.mixed.formula import factors
+from crosslmm.formula import factors
 from recency.regression import predictor_names as names
 from recency.workflow.lint import Finding, Plan
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from recency.mixed.formula import INTERCEPT, factors
+from crosslmm.formula import INTERCEPT, factors
 from recency.workflow.lint import Finding, Plan
 
 RULE = {

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from recency.workflow.lint import Finding, Plan
-from recency.workflow.lm_identity import corpus_of
+from recency.workflow.lint import Finding, Plan, corpus_of
 
 RULE = {
     "table": "experiments",

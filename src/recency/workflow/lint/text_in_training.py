@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from recency import sources
-from recency.workflow.lint import Finding, Plan
-from recency.workflow.lm_identity import corpus_of
+from recency.workflow.lint import Finding, Plan, corpus_of
 
 RULE = {
     "table": "experiments",

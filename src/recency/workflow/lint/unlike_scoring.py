@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from recency import config as configuration
-from recency.workflow.lint import Finding, Plan
-from recency.workflow.lm_identity import contexts
+from recency.workflow.lint import Finding, Plan, contexts
 
 RULE = {
     "table": "experiments",

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from recency.workflow.lint import Finding, Plan
-from recency.workflow.lm_identity import differences
+from recency.workflow.lint import Finding, Plan, differences
 
 RULE = {
     "table": "experiments",

@@ -1,1 +1,0 @@
-"""Measures of what happens inside a network (docs/internals.md)."""

@@ -1,0 +1,1 @@
+"""The config: loading, and checks before anything runs."""

@@ -1,0 +1,1 @@
+"""The plan of a run: the study, its files, products and costs."""

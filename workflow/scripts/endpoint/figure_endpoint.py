@@ -1,7 +1,0 @@
-"""Rule figure_endpoint: size and power of candidate endpoints of ΔLogLik."""
-
-from recency.evaluations.endpoint.figure import main
-from recency.workflow.script import run
-
-if __name__ == "__main__":
-    run(main, snakemake)

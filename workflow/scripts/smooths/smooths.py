@@ -1,7 +1,0 @@
-"""Compare an experiment's additive models with linear ones: ΔLogLik, and each smooth with its line."""
-
-from recency.evaluations.smooths.curves import main
-from recency.workflow.script import run
-
-if __name__ == "__main__":
-    run(main, snakemake)
