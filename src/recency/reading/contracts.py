@@ -22,7 +22,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading.declared_columns import AMPLITUDE, RESPONSES, TIME
+from recency.reading.response_names import AMPLITUDE, RESPONSES, TIME
 from recency.reading.strict_tables import warn
 
 WORD_COLUMNS = ["item", "sentence", "position", "word_id", "word"]

@@ -5,34 +5,14 @@ A parser declares columns in the literal `COLUMNS`, which is read without import
 any. A third member is the condition of an optional column: `role` (a file that the dataset must name),
 `measures` (those that have it), `option` (name and value), or `named: True` (the user's table must
 have a column of this name).
-
-Names of responses, in observations and on the left side of a formula.
-
-Keys for joining a table's rows to words, without heavy imports.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 
 from recency import config as configuration
 from recency import plugins
-from recency.names import nearest
 from recency.reading.filters import ANY, FLAG, NUMBER, TEXT
-
-TIME = "time_ms"
-"""A reading or reaction time."""
-AMPLITUDE = "amplitude_uv"
-"""An amplitude in microvolts, possibly negative."""
-SCORE = "response"
-"""A number without a unit: a rating, a cloze probability, 0 or 1."""
-# Each kind has a separate column with its unit in the name.
-RESPONSES = (TIME, AMPLITUDE, SCORE)
-# The column of a measure that is an event (such as skipping): 0 or 1.
-EVENT = "event"
-TASKS = ("self_paced", "maze")
-"""Tasks whose times are from one word's onset to the next one's."""
-SELF_PACED = ("SPR", "Maze")
-"""Measures of these tasks."""
-
+from recency.reading.response_names import AMPLITUDE, RESPONSES, SCORE, TIME
 
 #: Columns of every dataset's words (contract 1).
 WORDS = {"item": TEXT, "sentence": NUMBER, "position": NUMBER, "word_id": NUMBER, "word": TEXT}
@@ -167,35 +147,3 @@ def amplitudes(dataset: Mapping) -> list[str]:
     if dataset["parser"] == "table":
         return list(dataset.get("options", {}).get("amplitudes") or ())
     return list(plugins.literal(configuration.PARSERS, dataset["parser"], "AMPLITUDES") or ())
-
-
-KEYS = ("item", "sentence", "position", "word_id", "unique_id", "offset", "word", "length")
-TYPE = "type"
-"""The key of tables with one row per word type, such as norms."""
-#: Interpretations of a key; `join` in a table's options selects one.
-SETTINGS = {
-    "item": ("labels", "order", "from 0", "from 1", "from 2", "words"),
-    "sentence": (
-        *("labels", "order", "order in item", "from 0", "from 1", "from 2"),
-        *("from 0 in item", "from 1 in item", "from 2 in item", "words"),
-    ),
-    "position": (
-        *("from 0", "from 1", "from 2"),
-        *("from 0 in item", "from 1 in item", "from 2 in item"),
-    ),
-    "word_id": ("from 0", "from 1", "from 2"),
-    "unique_id": ("labels",),
-    "offset": ("from 0", "from 1"),
-    "rows": ("in order",),
-    "words": ("in order",),
-}
-
-
-def problem(join: Mapping[str, str] | None) -> str:
-    """Return the fault of the option `join`, "" if it is valid."""
-    for key, setting in (join or {}).items():
-        if key not in SETTINGS:
-            return f"join: no key is called {nearest(key, SETTINGS)}"
-        if setting not in SETTINGS[key]:
-            return f"join → {key}: there is no {nearest(setting, SETTINGS[key])}"
-    return ""

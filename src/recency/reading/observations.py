@@ -9,8 +9,8 @@ from recency.errors import InputError
 from recency.files import atomic, write_parquet
 from recency.reading import filters as conditions
 from recency.reading.contracts import response_column
-from recency.reading.declared_columns import EVENT
 from recency.reading.gate import require_usable
+from recency.reading.response_names import EVENT
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
 NEVER = 1_000_000

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.declared_columns import TYPE
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
-from recency.reading.joins import engine
+from recency.reading.joins import TYPE, engine
 from recency.reading.joins import index as labels
 from recency.reading.own.columns import lacking, typed
 from recency.reading.strict_tables import Table, warn

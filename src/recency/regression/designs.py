@@ -14,7 +14,7 @@ from crosslmm.formula import Formula, without
 from recency import plugins
 from recency.errors import InputError
 from recency.names import nearest
-from recency.reading.declared_columns import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression import predictor_names as names
 
 FEWEST_LEVELS = 8

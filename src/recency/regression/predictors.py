@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from crosslmm.factors import Levels, levels
 from recency.errors import InputError
-from recency.reading.declared_columns import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.coding import NO_CODING, Coding, coded, drop_incomplete, raw
 from recency.regression.predictor_names import EXTRA, GROUPS
 from recency.regression.texts import Texts

@@ -9,7 +9,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.names import hint
-from recency.reading import declared_columns, strict_tables
+from recency.reading import joins, strict_tables
 from recency.reading.formats import anything
 from recency.reading.formats.anything import Style
 from recency.reading.joins import engine
@@ -20,7 +20,7 @@ from recency.scoring.results import Result, require_plausible
 
 #: Contents of columns: the value, keys that identify its word, and optional further values.
 VALUES = ("surprisal", "logprob", "probability")
-KEYS = ("dataset", *declared_columns.KEYS, "token", "seed")
+KEYS = ("dataset", *joins.KEYS, "token", "seed")
 _OF_ONE_WORD = ("position", "word_id", "unique_id")
 MORE = ("corrected", "tokens")
 #: Bits per unit.

@@ -14,7 +14,7 @@ from recency.evaluations.contrasts.paired import paired
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
 from recency.names import hint
-from recency.reading.declared_columns import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 
 COLUMNS = ["region", "condition", "variable", "unit", "stimuli", "mean", "low", "high"]
 COLUMNS += ["difference", "pairs", "t", "p"]

@@ -13,7 +13,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.figures.paths import File
 from recency.reading import filters
-from recency.reading.declared_columns import AMPLITUDE, EVENT, RESPONSES, TIME
+from recency.reading.response_names import AMPLITUDE, EVENT, RESPONSES, TIME
 
 COLUMNS = ["contrast", "contrast_label", "lm", "items", "difference", "t", "p", "passed"]
 LEVEL = 0.05

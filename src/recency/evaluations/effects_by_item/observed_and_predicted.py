@@ -12,7 +12,7 @@ from recency.evaluations.effects_by_item.partial_pooling import Z, pooled, unpoo
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
 from recency.names import nearest
-from recency.reading.declared_columns import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 
 READERS, UNPOOLED = "readers", "readers_unpooled"
 """Sources of effects other than LMs: the mixed model, and differences of means by item."""

@@ -22,7 +22,7 @@ from recency.evaluations.explore.view_data import Contents
 from recency.evaluations.reading_times.delta_loglik import contributions, crossed_parts
 from recency.figures.paths import File, Files
 from recency.figures.style import UNITS
-from recency.reading.declared_columns import EVENT, RESPONSES
+from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.inputs import ROLES, Inputs
 from recency.regression.prediction import predict, read_fit, rows_for
 

@@ -35,7 +35,7 @@ from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.shared_texts import Places
 from recency.files import atomic
 from recency.progress import progress
-from recency.reading.declared_columns import SCORE
+from recency.reading.response_names import SCORE
 from recency.regression.inputs import Inputs
 from recency.regression.prediction import observed, predict, read_fit, rows_for
 

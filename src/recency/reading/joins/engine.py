@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading import checks, declared_columns
+from recency.reading import checks
+from recency.reading.joins import KEYS, problem, readings
 from recency.reading.joins import index as labels
-from recency.reading.joins import readings
 from recency.reading.joins.index import Index
 from recency.reading.joins.readings import Candidate
 
@@ -330,8 +330,8 @@ def join(
 
 def _checked(chosen: Mapping[str, str] | None) -> dict[str, str]:
     """Return the option `join`; InputError for an unknown key or interpretation."""
-    if problem := declared_columns.problem(chosen):
-        raise InputError(problem)
+    if fault := problem(chosen):
+        raise InputError(fault)
     return dict(chosen or {})
 
 
@@ -369,7 +369,7 @@ def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
     """Return whether rows with different keys have different words; rows of tokens need not."""
     if "words" in candidate.keys or "token" in rows:
         return True
-    keys = [n for n in declared_columns.KEYS if n in rows and n not in ("word", "length")]
+    keys = [n for n in KEYS if n in rows and n not in ("word", "length")]
     has = candidate.row >= 0
     return len(rows.loc[has, keys].drop_duplicates()) == len(np.unique(candidate.row[has]))
 

@@ -14,12 +14,12 @@ from recency import languages
 from recency.errors import InputError
 from recency.reading import text_languages
 from recency.reading.contracts import check_responses, check_words
-from recency.reading.declared_columns import RESPONSES
 from recency.reading.formats.anything import Style
 from recency.reading.own import columns, roles
 from recency.reading.own.columns import Column
 from recency.reading.own.roles import EYES, Roles
 from recency.reading.parsers import table as parser
+from recency.reading.response_names import RESPONSES
 from recency.reading.sentences import FINAL
 from recency.reading.strict_tables import Table
 

@@ -17,7 +17,6 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.reading.contracts import check_responses, check_words, response_column
-from recency.reading.declared_columns import TIME
 from recency.reading.joins.index import plain_label, spelling
 from recency.reading.own.begin import Described, Entry, entry_name, plain, style_options
 from recency.reading.own.columns import Column
@@ -30,6 +29,7 @@ from recency.reading.own.item_texts import (
 )
 from recency.reading.own.roles import is_time, measure_of_name, snake
 from recency.reading.parsers import table as parser
+from recency.reading.response_names import TIME
 
 if TYPE_CHECKING:
     from recency.reading.own.begin import Described

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.reading.declared_columns import AMPLITUDE, SCORE, TIME
 from recency.reading.fixations import previous_fixated, since_fixation
 from recency.reading.own.columns import MISSING, Columns, decimal, labels
+from recency.reading.response_names import AMPLITUDE, SCORE, TIME
 from recency.reading.strict_tables import Table, warn
 
 #: The time of all passes.

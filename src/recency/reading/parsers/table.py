@@ -43,7 +43,6 @@ import pandas as pd
 from recency.errors import InputError
 from recency.names import hint
 from recency.reading.contracts import one_of, padded
-from recency.reading.declared_columns import TIME
 from recency.reading.formats.anything import Style
 from recency.reading.joins.index import ORDER
 from recency.reading.own import item_rows, item_texts, places, response_values, texts
@@ -60,6 +59,7 @@ from recency.reading.own.columns import (
     truths,
     typed,
 )
+from recency.reading.response_names import TIME
 from recency.reading.strict_tables import Table, all_visible, only
 
 MEASURES = None

@@ -24,7 +24,7 @@ from recency.errors import InputError
 from recency.evaluations import registry
 from recency.history import MOST_SEEN
 from recency.reading import declared_columns
-from recency.reading.declared_columns import RESPONSES
+from recency.reading.response_names import RESPONSES
 from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow.config import (

@@ -14,8 +14,8 @@ from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.names import nearest
-from recency.reading import declared_columns, filters
-from recency.reading.declared_columns import RESPONSES
+from recency.reading import declared_columns, filters, joins
+from recency.reading.response_names import RESPONSES
 from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow.config import schema_checks
@@ -62,9 +62,7 @@ def _options(where: str, dataset: dict) -> list[str]:
     if keys and isinstance(mapped, dict):
         lost = [name for name in mapped if name not in keys]
         faults += [f"{where} → columns: {parser} have no {nearest(name, keys)}" for name in lost]
-    if isinstance(join := options.get("join"), dict) and (
-        problem := declared_columns.problem(join)
-    ):
+    if isinstance(join := options.get("join"), dict) and (problem := joins.problem(join)):
         faults.append(f"{where} → {problem}")
     return faults
 

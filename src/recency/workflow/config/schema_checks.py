@@ -33,7 +33,7 @@ from recency import config as configuration
 from recency import overrides, plugins, sources
 from recency.errors import InputError
 from recency.names import near, nearest
-from recency.reading import declared_columns
+from recency.reading import joins
 from recency.scoring import measures
 from recency.scoring.next_word import word_entropy_settings
 from recency.workflow import lint
@@ -557,7 +557,7 @@ def _tokens(look: Lookup, file: Mapping) -> Faults:
 
 def _join(look: Lookup, value: Mapping) -> Faults:
     """Yield an unknown join key or interpretation."""
-    if problem := declared_columns.problem(value):
+    if problem := joins.problem(value):
         yield (), problem
 
 
