@@ -17,6 +17,8 @@ COPY envs/kenlm.post-deploy.sh envs/
 COPY src/recency/__init__.py src/recency/__init__.py
 COPY packages/crosslmm/pyproject.toml packages/crosslmm/README.md packages/crosslmm/
 COPY packages/crosslmm/src/crosslmm/__init__.py packages/crosslmm/src/crosslmm/__init__.py
+COPY packages/readingtimes/pyproject.toml packages/readingtimes/README.md packages/readingtimes/
+COPY packages/readingtimes/src/readingtimes/__init__.py packages/readingtimes/src/readingtimes/__init__.py
 RUN PIP_EXTRA_INDEX_URL="$PIP_EXTRA_INDEX_URL" PIP_NO_CACHE_DIR=1 ./setup.sh && rm -rf /var/lib/apt/lists/*
 COPY . .
 

@@ -140,12 +140,12 @@ core_tests = $(patsubst %,tests/test_%.py,crossed deep_formulas densities moment
 package: .tools/package/made
 	@.tools/package/bin/python setup/release.py $(TAG)
 	@rm -rf build/dist build/sdist
-	@for package in . packages/crosslmm; do \
+	@for package in . packages/crosslmm packages/readingtimes; do \
 		.tools/package/bin/python -m build --outdir build/dist $$package >.tools/package/build.log 2>&1 || \
 			{ tail -n 25 .tools/package/build.log >&2; exit 1; }; done
 	@.tools/package/bin/twine check --strict build/dist/*
 	@.tools/package/bin/check-wheel-contents build/dist/recency-*.whl
-	@.tools/package/bin/check-wheel-contents --no-config build/dist/crosslmm-*.whl
+	@.tools/package/bin/check-wheel-contents --no-config build/dist/crosslmm-*.whl build/dist/readingtimes-*.whl
 	@$(docs_python) -m venv --clear .tools/core
 	@.tools/core/bin/python -m pip install --quiet --disable-pip-version-check build/dist/crosslmm-*.whl \
 		$$(grep '^pytest==' requirements.lock)
@@ -164,7 +164,7 @@ newest: setup
 	@grep '^torch==' requirements.lock >.tools/torch.txt
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--upgrade-strategy eager --constraint .tools/torch.txt \
-		--editable '.[all]' --editable packages/crosslmm
+		--editable '.[all]' --editable packages/crosslmm --editable packages/readingtimes
 
 # After a change in the tutorial.
 notebook:

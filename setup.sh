@@ -259,7 +259,7 @@ install_packages() {
 # .venv/package holds the folder that it links to: of a checkout that was moved it is made anew.
 link_package() {
     [[ -f .venv/package && $(<.venv/package) == "$PWD" ]] && return
-    logged package pip_install --no-deps --no-build-isolation -e . -e packages/crosslmm
+    logged package pip_install --no-deps --no-build-isolation -e . -e packages/crosslmm -e packages/readingtimes
     echo "$PWD" >.venv/package
 }
 

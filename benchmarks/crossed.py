@@ -34,7 +34,11 @@ from result import keep, processor
 from regression import PREDICTORS, Shape, plain, say, simulate, timed
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 
 from crosslmm import lme4
 from crosslmm.cells import Cells

@@ -29,7 +29,12 @@ import pandas as pd
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src"), str(ROOT / "tests")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+    str(ROOT / "tests"),
+]
 
 from browsing import BROWSERS
 from recency.evaluations.explore import assemble

@@ -27,10 +27,14 @@ from pyarrow import csv
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 
-from recency.reading import fixations
-from recency.reading.parsers import fixations as parser
+from readingtimes import fixations
+from readingtimes.parsers import fixations as parser
 
 TARGETS = {"seconds": 120.0, "peak_memory_gib": 4.0, "ratio_vs_pymovements": 1.0}
 """Seconds and memory are at most so much, the ratio at least."""

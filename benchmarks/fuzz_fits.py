@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
     str(ROOT / "src"),
     str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
     str(ROOT / "tests"),
     str(ROOT / "benchmarks"),
 ]

@@ -28,12 +28,16 @@ import pandas as pd
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 
-from recency.reading.contracts import word_table
-from recency.reading.joins import engine, index
-from recency.reading.joins.readings import aligned as align
-from recency.reading.parsers import table as parser
+from readingtimes.contracts import word_table
+from readingtimes.joins import engine, index
+from readingtimes.joins.readings import aligned as align
+from readingtimes.parsers import table as parser
 
 TARGETS = {
     "keys_seconds": 10.0,

@@ -24,7 +24,12 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "benchmarks"),
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 
 from regression_paper import copy_project, place
 from result import keep, processor

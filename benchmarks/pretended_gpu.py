@@ -16,7 +16,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src"), str(ROOT / "benchmarks")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+    str(ROOT / "benchmarks"),
+]
 
 from contenders import MIX, PAPER, RECIPE, VOCABULARY, Stream
 

@@ -27,7 +27,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "benchmarks"),
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 
 import numpy as np
 import torch

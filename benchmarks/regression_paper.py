@@ -38,7 +38,11 @@ from result import keep, processor
 from regression import plain, say
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 
 from recency import config as configuration
 from recency import files

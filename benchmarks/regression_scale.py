@@ -27,7 +27,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+]
 sys.path.append(str(ROOT / "benchmarks"))
 
 from result import keep, processor

@@ -31,7 +31,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
     str(ROOT / folder)
-    for folder in ("src", "packages/crosslmm/src", "benchmarks", "tests", "setup")
+    for folder in (
+        "src",
+        "packages/crosslmm/src",
+        "packages/readingtimes/src",
+        "benchmarks",
+        "tests",
+        "setup",
+    )
 ]
 
 import stand_ins

@@ -17,7 +17,12 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src"), str(ROOT / "tests")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "packages/crosslmm/src"),
+    str(ROOT / "packages/readingtimes/src"),
+    str(ROOT / "tests"),
+]
 
 GPT2 = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 PILE = (

@@ -337,7 +337,11 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if arguments.peers:
         sys.path.insert(0, str(arguments.peers))
-    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+    sys.path[:0] = [
+        str(ROOT / "src"),
+        str(ROOT / "packages/crosslmm/src"),
+        str(ROOT / "packages/readingtimes/src"),
+    ]
     from recency.heap import keep_freed
     from recency.processor import use
     from recency.scoring import surprisal as module

@@ -184,7 +184,11 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     warnings.filterwarnings("ignore")
-    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages/crosslmm/src")]
+    sys.path[:0] = [
+        str(ROOT / "src"),
+        str(ROOT / "packages/crosslmm/src"),
+        str(ROOT / "packages/readingtimes/src"),
+    ]
     if arguments.peers:
         sys.path.append(str(arguments.peers))
     import torch

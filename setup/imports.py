@@ -9,8 +9,9 @@ import importlib
 import pkgutil
 import sys
 
-sys.path[:0] = ["src", "packages/crosslmm/src"]
+sys.path[:0] = ["src", "packages/crosslmm/src", "packages/readingtimes/src"]
 import crosslmm
+import readingtimes
 import recency
 
 LATE = (  # imported within functions, or by the tools
@@ -43,7 +44,7 @@ LATE = (  # imported within functions, or by the tools
 
 own = [
     module.name
-    for package in (crosslmm, recency)
+    for package in (crosslmm, readingtimes, recency)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 ]
 for name in [*LATE, *own]:

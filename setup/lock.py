@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 #: The packages of this repository, each with its pyproject.toml.
-OURS = {"recency": ".", "crosslmm": "packages/crosslmm"}
+OURS = {name: f"packages/{name}" for name in ("crosslmm", "readingtimes")} | {"recency": "."}
 CUDA = re.compile(r"^(nvidia-|cuda-|triton$)")
 
 

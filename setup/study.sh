@@ -6,7 +6,7 @@ config=config.$1.yaml
 
 ./run --configfile "$config" --cores "${CORES:-all}"
 
-results=$(PYTHONPATH=src:packages/crosslmm/src .venv/bin/python - "$config" <<'PYTHON'
+results=$(PYTHONPATH=src:packages/crosslmm/src:packages/readingtimes/src .venv/bin/python - "$config" <<'PYTHON'
 import sys
 from recency.workflow.config import loading
 config = loading.load(".", sys.argv[1])

@@ -69,7 +69,7 @@ def of_erasure():
 
 def of_parser():
     """Return a column of the words."""
-    from recency.reading import parsers
+    from readingtimes import parsers
 
     return parsers.parser("lists").words({"table": "words.csv"}).loudness.tolist()
 

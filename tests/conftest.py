@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 import job_server
-from project import ROOT, TINY, copy_finished, copy_project, prepare, run_once, snakemake
+from project import TINY, copy_finished, copy_project, prepare, run_once, snakemake
 
-pytest_plugins = ["training_job", "masked_job"]  # its fixtures
+pytest_plugins = ["training_job", "masked_job", "real_data"]  # their fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
 without_compiler = pytest.mark.skipif(
     not (shutil.which("g++") and HEADERS.exists()),
@@ -186,25 +186,6 @@ def pytest_xdist_make_scheduler(config, log):
             return self.known.get(nodeid, nodeid)
 
     return Groups(config, log)
-
-
-def _folder(variable: str, name: str) -> Path:
-    folder = Path(os.environ.get(variable, ROOT.parent / "shared" / name))
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is absent; ${variable} can name such a folder of real data")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """Real reading times and text, one folder per data set ($RECENCY_TEST_DATA)."""
-    return _folder("RECENCY_TEST_DATA", "data")
-
-
-@pytest.fixture(scope="session")
-def mirror() -> Path:
-    """Original public files, laid out as <host>/<path> ($RECENCY_TEST_MIRROR)."""
-    return _folder("RECENCY_TEST_MIRROR", "mirror")
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def sources(folder):
     """Return PYTHONPATH for the packages of a checkout or a copy of it."""
-    return os.pathsep.join([f"{folder}/src", f"{folder}/packages/crosslmm/src"])
+    below = [f"{folder}/packages/{name}/src" for name in ("crosslmm", "readingtimes")]
+    return os.pathsep.join([f"{folder}/src", *below])
 
 
 SOURCES = sources(ROOT)
@@ -45,7 +46,7 @@ for script in Path("workflow/scripts").rglob("*.py"):
 for module in re.findall(r'main="([\\w.]+)"', rules):
     code.reached(code.starts_of(Path("workflow/scripts/run.py"), module))
 compileall.compile_dir("src", quiet=2)
-compileall.compile_dir("packages/crosslmm/src", quiet=2)
+compileall.compile_dir("packages", quiet=2)
 """
 
 

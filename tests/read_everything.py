@@ -39,9 +39,12 @@ def where(file: dict, folders: list[Path]) -> Path | None:
 
 def main(folders: list[Path]) -> dict:
     """Read words and every measure of what is there; both keep their contracts or this fails."""
-    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages" / "crosslmm" / "src")]
-    from recency.reading import declared_columns, parsers
-    from recency.reading.contracts import check_responses, check_words
+    sys.path[:0] = [
+        str(ROOT / name) for name in ("src", "packages/crosslmm/src", "packages/readingtimes/src")
+    ]
+    from readingtimes import parsers
+    from readingtimes.contracts import check_responses, check_words
+    from recency.reading import declared_columns
     from recency.workflow.config import loading
 
     found, characters, config = {}, {}, loading.load(ROOT)

@@ -3,6 +3,7 @@
 import pkgutil
 
 import crosslmm
+import readingtimes
 import recency
 from project import ROOT
 from recency import evaluations
@@ -13,9 +14,9 @@ from recency.errors import PAGES, InputError, with_page
 def test_packages_and_pages_exist():
     packages = {
         module.name
-        for package in (crosslmm, recency)
+        for package in (crosslmm, readingtimes, recency)
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    } | {"crosslmm"}
+    } | {"crosslmm", "readingtimes"}
     assert set(PAGES) <= packages
     assert all((ROOT / page).is_file() for page in PAGES.values())
 

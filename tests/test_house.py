@@ -37,7 +37,10 @@ def test_modules_are_imported_by_name_in_one_place():
 
 def test_near_names_are_guessed_in_one_place():
     below = "packages/crosslmm/src/crosslmm/errors.py"
-    assert called_in("get_close_matches") == {"src/recency/names.py", below}
+    assert called_in("get_close_matches") == {
+        "packages/readingtimes/src/readingtimes/names.py",
+        below,
+    }
 
 
 @pytest.mark.parametrize("kind", plugins.KINDS)

@@ -303,7 +303,10 @@ def test_the_package_is_linked_once_and_anew_where_the_checkout_was_moved(machin
     machine.add(**{**EVERYTHING, "python3_12": VENV})
     assert machine.run("new_venv; install_packages; link_package; link_package").returncode == 0
     (install,) = [line for line in machine.called("python") if "-e . " in line]
-    assert "--no-deps --no-build-isolation -e . -e packages/crosslmm" in install
+    assert (
+        "--no-deps --no-build-isolation -e . -e packages/crosslmm -e packages/readingtimes"
+        in install
+    )
     moved = machine.folder.rename(machine.folder.with_name("moved"))
     machine.folder = moved
     assert machine.run("link_package").returncode == 0

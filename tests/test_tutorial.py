@@ -68,7 +68,7 @@ def folder(study):
     command = study / "bin" / "recency"
     command.parent.mkdir()
     command.write_text(
-        f'#!/bin/sh\nPYTHONPATH=src:packages/crosslmm/src exec {sys.executable} -m recency "$@"\n'
+        f'#!/bin/sh\nPYTHONPATH=src:packages/crosslmm/src:packages/readingtimes/src exec {sys.executable} -m recency "$@"\n'
     )
     command.chmod(0o755)
     return study

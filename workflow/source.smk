@@ -22,8 +22,9 @@ if not os.path.isdir(HERE):
         os.rename(part, HERE)
 
 # For jobs in conda environments and on clusters.
-sys.path[:0] = [os.path.join(HERE, "src"), os.path.join(HERE, "packages", "crosslmm", "src")]
-os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
+PACKAGES = ["src", "packages/crosslmm/src", "packages/readingtimes/src"]
+sys.path[:0] = [os.path.join(HERE, package) for package in PACKAGES]
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(PACKAGES)])
 
 from recency.workflow.engine import faults, snakemake_patches
 

@@ -11,7 +11,7 @@ from recency import embedded, plugins, sources
 BIASES = "recency.attention.biases"
 MEMORIES = "recency.networks.memories"
 ERASURES = "recency.networks.erasures"
-PARSERS = "recency.reading.parsers"
+PARSERS = "readingtimes.parsers"
 READERS = "recency.text.readers"
 MEASURES = "recency.scoring.measures"
 #: Kind of LM other than networks → its description in messages.
@@ -31,7 +31,7 @@ def forms() -> list[str]:
 
 
 def parsers() -> list[str]:
-    """Return the parsers of reading-time corpora: the modules of recency.reading.parsers."""
+    """Return the parsers of reading-time corpora: the modules of readingtimes.parsers."""
     return plugins.names(PARSERS)
 
 

@@ -3,6 +3,11 @@
 import traceback
 
 from crosslmm.errors import InputError as InputError  # noqa: PLC0414, one class for both
+from readingtimes import errors as reading_errors
+from readingtimes.errors import first_line as first_line  # noqa: PLC0414
+
+#: The errors of invalid input: of this package and crosslmm, and of readingtimes.
+REFUSALS = (InputError, reading_errors.InputError)
 
 #: Page of the documentation → packages whose errors it explains.
 _PACKAGES = {
@@ -20,7 +25,6 @@ _PACKAGES = {
     "docs/garden_paths.md": "evaluations.effects_by_item",
     "docs/how_sure.md": "evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
     "docs/installation.md": "downloads",
-    "docs/joins.md": "reading.joins",
     "docs/languages.md": "languages",
     "docs/learning_curves.md": "evaluations.curves",
     "docs/lossy.md": "scoring.lossy networks.erasures",
@@ -46,13 +50,14 @@ PAGES = {
     for package in packages.split()
 }
 PAGES |= {"crosslmm": "docs/mixed_models.md", "crosslmm.stats": "docs/how_sure.md"}
+PAGES |= {"readingtimes": "docs/corpora.md", "readingtimes.joins": "docs/joins.md"}
 
 
 def with_page(error: BaseException, message: str) -> str:
     """Return the message and the page about the package that raised the error, unless it names one."""
     if "docs/" in message:
         return message
-    while isinstance(error.__cause__, InputError):  # raised again with file or job
+    while isinstance(error.__cause__, REFUSALS):  # raised again with file or job
         error = error.__cause__
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in reversed(frames):
@@ -62,9 +67,3 @@ def with_page(error: BaseException, message: str) -> str:
                 return f"{message} ({PAGES[name]})"
             name = name.rpartition(".")[0]
     return message
-
-
-def first_line(error: object) -> str:
-    """Return the first line of an error's text, with the second if the first announces it."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return " ".join(map(str.strip, lines[: 1 + lines[0].endswith(":")])).rstrip(". ")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from readingtimes.names import nearest
 from recency import plugins
 from recency.errors import InputError
-from recency.names import nearest
 
 
 def check(

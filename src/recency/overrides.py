@@ -5,20 +5,12 @@ The names are those of `accept` under an entry of `datasets` or `lms`, next to t
 report derive from these tables.
 """
 
-import sys
 from collections.abc import Collection, Iterable, Mapping
 
-from recency.errors import InputError
+from readingtimes.overrides import OF_DATASET, refuse
 
-#: Check of a dataset's words and times → statement of its override.
-OF_DATASET = {
-    "shifted": "times may follow a neighbouring word's length",
-    "no_context": "nearly every text is a single word, scored without context",
-    "language": "the words may be in another language than stated, or than the LMs or the unigram model",
-    "mixed_languages": "the texts may be of several languages",
-    "units": "times may be in another unit than ms",
-    "duplicates": "two subjects may be the same reader",
-}
+__all__ = ["OF_DATASET", "OF_LM", "refuse"]
+
 #: Check of an LM's surprisal → statement of its override.
 OF_LM = {
     "surprisal": "its surprisal may be implausible, shifted or in another unit",
@@ -45,34 +37,6 @@ def schema(table: str) -> dict:
 def checks(entry: Mapping, table: str) -> list[str]:
     """Return the checks of data, not lint rules, in `accept` of a table's entry."""
     return [name for name in entry.get("accept", ()) if name in CHECKS[table]]
-
-
-def refuse(
-    check: str, name: str, problem: str, way_out: str, where: str, accept: Collection[str]
-) -> None:
-    """Raise an InputError for a failed check, or warn on stderr if the config accepts it.
-
-    Parameters
-    ----------
-    check : str
-        The check's name.
-    name : str
-        Name of the data: <dataset>.<measure>, or an LM and a dataset.
-    problem, way_out : str
-        The finding, with its numbers; how to fix it.
-    where : str
-        The config's entry that may have the override: "datasets → mine".
-    accept : collection of str
-        Names of the checks that may fail.
-    """
-    if check in accept:
-        print(f"{name}: {problem}. The config permits this (accept: [{check}])", file=sys.stderr)
-        return
-    end = "" if problem.endswith("?") else "."
-    raise InputError(
-        f"{name}: {problem}{end} {way_out}; or, if this is intended, set `accept: [{check}]` under "
-        f"{where}"
-    )
 
 
 def lines(

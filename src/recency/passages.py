@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from recency import digests, passage_hashes
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.passage_hashes import LENGTH, VERSION
 from recency.progress import progress
 
@@ -141,7 +141,7 @@ def of_training_text(text: str | Path, made: str | Path | None = None) -> Passag
         return read(made)
     text = Path(text)
     made = text.with_name(f".{text.stem}.passages.npz")
-    with suppress(OSError, InputError):
+    with suppress(OSError, *REFUSALS):
         if made.stat().st_mtime_ns >= text.stat().st_mtime_ns:
             return read(made)
     try:

@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from readingtimes.names import nearest
 from recency import module_source as source
 from recency.errors import InputError, first_line
-from recency.names import nearest
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ KINDS = {
     "biases": Kind("recency.attention.biases", "form of bias", "PARAMETERS", ("PARAMETERS",)),
     "memories": Kind("recency.networks.memories", "form of memory", "PARAMETERS", ("PARAMETERS",)),
     "erasures": Kind("recency.networks.erasures", "form of erasure", "PARAMETERS", ("PARAMETERS",)),
-    "parsers": Kind("recency.reading.parsers", "parser", "MEASURES", ("MEASURES",)),
+    "parsers": Kind("readingtimes.parsers", "parser", "MEASURES", ("MEASURES",)),
     "readers": Kind("recency.text.readers", "reader of text", "read"),
     "measures": Kind("recency.scoring.measures", "measure", "MEASURE", ("MEASURE",)),
     "likelihoods": Kind("recency.regression.likelihoods", "likelihood", "ENDPOINT", ("ENDPOINT",)),

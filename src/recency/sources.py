@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from recency.errors import InputError, first_line
-from recency.names import nearest
+from readingtimes.names import nearest
+from recency.errors import REFUSALS, InputError, first_line
 
 # Columns for all files, and further ones for training text.
 FILE = ["url", "sha256", "bytes", "licence"]
@@ -102,7 +102,7 @@ def read(path: str | Path, exclude: Iterable[str] = ()) -> list[Source]:
                 raise InputError(f"{path}, line {line}: {column} is empty")
         try:
             out = leads_out(row["url"])
-        except InputError as error:
+        except REFUSALS as error:
             raise InputError(f"{path}, line {line}: {error}") from None
         if out:
             raise InputError(f"{path}, line {line}: {row['url']} leads out of its folder (`..`)")

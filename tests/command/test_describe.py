@@ -12,10 +12,10 @@ import yaml
 
 from own_corpus import SUBJECTS, ms, readings, right, save, words
 from project import ROOT
+from readingtimes.parsers import natural_stories
 from recency.command.main import main
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
-from recency.reading.parsers import natural_stories
 from recency.workflow.config import checks, loading
 
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from made_corpus import WORDS, times
+from readingtimes import checks as dataset_checks
+from readingtimes import parsers
+from readingtimes.contracts import word_table
 from recency.evaluations.dataset_check import page as check_dataset
-from recency.reading import checks as dataset_checks
-from recency.reading import parsers
-from recency.reading.contracts import word_table
 
 
 def judged(frame, words=WORDS):

@@ -294,7 +294,7 @@ def test_number_of_words_is_the_published_one(shared_data, tmp_path):
 
 
 def test_brown_is_scored_by_sentence(shared_data):
-    from recency.reading.parsers.devarda_marelli2024 import words as parsed
+    from readingtimes.parsers.devarda_marelli2024 import words as parsed
 
     files = {"items": shared_data / "devarda_marelli2024" / "brown.tsv.gz"}
     assert parsed(files)["item"].nunique() == 13

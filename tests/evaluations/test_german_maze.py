@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from project import ROOT, load
+from readingtimes.parsers import table as parser
 from recency.evaluations.contrasts.spec import listed
 from recency.evaluations.maze import choices, table_contrasts
 from recency.evaluations.maze.spec import EVALUATION
-from recency.reading.parsers import table as parser
 from recency.scoring.foils import COLUMN
 from recency.workflow.plan import costs
 from recency.workflow.plan.study import Study

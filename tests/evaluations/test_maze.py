@@ -10,12 +10,12 @@ import yaml
 from scipy import stats
 
 from project import SCHEMA, load, merged
+from readingtimes.contracts import word_table
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.evaluations.contrasts.stars import mark
 from recency.evaluations.maze import choices, figure, table, table_contrasts
 from recency.networks import architectures
-from recency.reading.contracts import word_table
 from recency.scoring import foils, ngram_surprisal
 from recency.scoring.surprisal import Model, score_words
 from recency.workflow.config import checks

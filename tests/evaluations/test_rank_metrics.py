@@ -11,10 +11,10 @@ import transformers
 from transformers import BertConfig, BertForMaskedLM
 
 import recency
+from readingtimes.contracts import word_table
 from recency.errors import InputError
 from recency.evaluations.rank_metrics import figure, judges, score, table
 from recency.networks import architectures
-from recency.reading.contracts import word_table
 from recency.scoring import generation, ngram, ngram_surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model

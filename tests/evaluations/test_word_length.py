@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from crosslmm.stats.shares import sequential
+from readingtimes.contracts import word_table
 from recency.errors import InputError
 from recency.evaluations.word_length import figure, table, types
-from recency.reading.contracts import word_table
 
 LMS = [{"lm": lm, "label": lm.upper(), "bias": {"form": "none"}, "applied": "none"} for lm in ("length", "noise", "against")]  # fmt: skip
 

@@ -11,10 +11,10 @@ from test_damaged_corpora import check
 import read_everything
 from damaged import damage
 from project import load
+from readingtimes import parsers
+from readingtimes.contracts import check_responses
 from recency.errors import InputError
-from recency.reading import parsers
 from recency.reading import words as reading_words
-from recency.reading.contracts import check_responses
 
 pytestmark = pytest.mark.long
 

@@ -10,9 +10,9 @@ import pytest
 import read_everything
 from join_damages import DAMAGES, OF_KEYS, OF_WORDS, VIEWS, check, made_corpus
 from project import ROOT
-from recency.reading import checks, parsers
-from recency.reading.contracts import check_responses, check_words, response_column
-from recency.reading.formats import anything
+from readingtimes import checks, parsers
+from readingtimes.contracts import check_responses, check_words, response_column
+from readingtimes.formats import anything
 from recency.scoring import surprisal_table
 from recency.workflow.config import loading
 

@@ -8,13 +8,13 @@ import pytest
 from test_figures import SIX, check_texts, lm, texts, words
 
 import made_corpus
+from readingtimes import checks as dataset_checks
 from recency.evaluations.dataset_check import page as check_dataset
 from recency.evaluations.endpoint import figure as figure_endpoint
 from recency.evaluations.endpoint.candidates import CANDIDATES
 from recency.evaluations.power import figure as figure_power
 from recency.evaluations.reading_times import recovery
 from recency.figures import comparison, style, tables
-from recency.reading import checks as dataset_checks
 
 
 def test_recovery_is_legible():

@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 
 from made_corpus import WORDS, corpus, times
+from readingtimes.gate import require_aligned
+from readingtimes.parsers import devarda_marelli2024
 from recency.errors import InputError
 from recency.reading import observations
-from recency.reading.gate import require_aligned
-from recency.reading.parsers import devarda_marelli2024
 
 
 @pytest.mark.parametrize("skips", [True, False])

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from readingtimes import parsers
+from readingtimes.contracts import check_responses
+from readingtimes.formats import streamed
 from recency.errors import InputError
-from recency.reading import parsers
 from recency.reading import words as reading_words
-from recency.reading.contracts import check_responses
-from recency.reading.formats import streamed
 
 pytestmark = pytest.mark.merge
 

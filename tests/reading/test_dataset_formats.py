@@ -4,9 +4,10 @@ import pandas as pd
 import pytest
 
 from parsing import read, write
+from readingtimes import parsers
+from readingtimes.parsers import natural_stories
 from recency.errors import InputError
-from recency.reading import observations, parsers, responses, words
-from recency.reading.parsers import natural_stories
+from recency.reading import observations, responses, words
 
 # ---------------------------------------------------------------- Natural Stories
 

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from readingtimes import parsers
 from recency.errors import InputError
-from recency.reading import observations, parsers, responses, words
+from recency.reading import observations, responses, words
 from recency.workflow.config import checks as config_checks
 from recency.workflow.config import loading
 

@@ -5,9 +5,9 @@ import pytest
 
 from parsing import read, responses_of, sizes, words_of
 from project import ROOT
+from readingtimes import parsers
+from readingtimes.contracts import check_responses
 from recency.errors import InputError
-from recency.reading import parsers
-from recency.reading.contracts import check_responses
 from recency.workflow.config import loading
 
 DATA = ROOT.parent / "shared" / "data"

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from readingtimes import parsers
+from readingtimes.contracts import check_responses
+from readingtimes.parsers import natural_stories
 from recency.errors import InputError
-from recency.reading import observations, parsers
-from recency.reading.contracts import check_responses
-from recency.reading.parsers import natural_stories
+from recency.reading import observations
 
 EDGES = "not sentence_first and not sentence_last"
 SPR = {"times": "100 < time_ms < 3000", "edges": EDGES}

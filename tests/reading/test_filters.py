@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from project import load
+from readingtimes import filters
 from recency.errors import InputError
-from recency.reading import filters
 
 rng = np.random.default_rng(1)
 FRAME = pd.DataFrame(

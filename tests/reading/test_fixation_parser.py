@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from peers import peer
+from readingtimes.contracts import check_responses, check_words
+from readingtimes.parsers import fixations
 from recency.errors import InputError
-from recency.reading.contracts import check_responses, check_words
-from recency.reading.parsers import fixations
 
 TEXTS = {
     "a": ["The", "old", "cat", "sat", "on", "a", "mat", "."],
@@ -201,7 +201,7 @@ def test_fixations_that_do_not_align_are_refused(files):
 
 
 def test_blocks_of_a_file_give_what_the_whole_file_gives(files, monkeypatch):
-    from recency.reading.formats import streamed
+    from readingtimes.formats import streamed
 
     table = scanpaths(np.random.default_rng(4), subjects=20)
     table = table.assign(part=np.where(table.subject == "s3", "practice", "main"))

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from made_corpus import WORDS, times
+from readingtimes import gate
+from readingtimes.contracts import check_words, word_table
+from readingtimes.gate import findings, require_usable
 from recency import overrides
 from recency.errors import InputError
-from recency.reading import gate, observations
-from recency.reading.contracts import check_words, word_table
-from recency.reading.gate import findings, require_usable
+from recency.reading import observations
 
 RIGHT = times(skips=False)
 

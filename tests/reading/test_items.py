@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from item_tables import CONDITIONS, cells, means, parsed, rating, regions, trials
+from readingtimes.own.item_texts import Region, find_words, split_marked
 from recency.errors import InputError
 from recency.reading import observations
-from recency.reading.own.item_texts import Region, find_words, split_marked
 
 CRITICAL = {"critical": "target", "Rating": "rating"}
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from readingtimes.contracts import word_table
+from readingtimes.fixations import measure, previous_fixated, since_fixation
 from recency.errors import InputError
 from recency.reading import observations
-from recency.reading.contracts import word_table
-from recency.reading.fixations import measure, previous_fixated, since_fixation
 
 WORDS = word_table(
     ["a"] * 6 + ["b"] * 3,

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from project import ROOT
+from readingtimes import parsers
+from readingtimes.contracts import check_responses, check_words
+from readingtimes.parsers import table
 from recency import config as configuration
-from recency.reading import parsers
 from recency.reading import responses as responses_rule
 from recency.reading import words as words_rule
-from recency.reading.contracts import check_responses, check_words
-from recency.reading.parsers import table
 from recency.workflow.config import checks, loading
 from recency.workflow.plan.study import Study
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from own_corpus import SUBJECTS, TEXTS, WORDS, ms, parsed, readings, right, save, words
+from readingtimes.contracts import check_responses, check_words
+from readingtimes.parsers import table as parser
 from recency.errors import InputError
 from recency.reading import observations
-from recency.reading.contracts import check_responses, check_words
-from recency.reading.parsers import table as parser
 
 SPR = {"SPR": "rt"}
 
@@ -374,7 +374,7 @@ def test_the_contracts_hold_what_is_kept():
 
 
 def test_the_workflow_s_own_keyword_is_no_option():
-    from recency.reading import parsers
+    from readingtimes import parsers
 
     with pytest.raises(InputError, match="table has no option 'measures'"):
         parsers.accepted(parser, parser.words, {"measures": ["SPR"]})

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recency import memory, parquet_bounds
+from readingtimes import parquet_bounds, strict_tables
+from readingtimes.formats import anything
+from readingtimes.formats.anything import Style
+from recency import memory
 from recency.command import table_files
 from recency.command.main import main
 from recency.errors import InputError
-from recency.reading import strict_tables
-from recency.reading.formats import anything
-from recency.reading.formats.anything import Style
 from recency.text.readers import parquet as documents
 
 FREE = 10e6

@@ -5,11 +5,12 @@ import pytest
 from test_dataset_damage import ALL, NAMES, outcome
 
 from project import ROOT
+from readingtimes import filters
+from readingtimes import parsers as loaded
+from readingtimes.formats import zuco_results
 from recency import plugins
 from recency.config import PARSERS, READERS, parsers
-from recency.reading import declared_columns, filters, observations
-from recency.reading import parsers as loaded
-from recency.reading.formats import zuco_results
+from recency.reading import declared_columns, observations
 from recency.workflow.config import schema_checks
 
 KINDS = {filters.NUMBER, filters.TEXT, filters.FLAG, filters.ANY}

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from project import ROOT, SCHEMA, load
+from readingtimes.contracts import word_table
+from readingtimes.predictor_tables import attach
 from recency.errors import InputError
-from recency.reading.contracts import word_table
-from recency.reading.predictor_tables import attach
 from recency.workflow.config import checks
 from recency.workflow.plan.study import Study
 

@@ -21,9 +21,9 @@ from public_corpora import (
     words_of,
     written,
 )
+from readingtimes import gate, parsers
+from readingtimes.contracts import check_responses, check_words
 from recency.errors import InputError
-from recency.reading import gate, parsers
-from recency.reading.contracts import check_responses, check_words
 from recency.workflow.config import loading
 
 ROOT = Path(__file__).resolve().parents[2]

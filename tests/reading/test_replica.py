@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from project import assert_is_refused
+from readingtimes.contracts import word_table
 from recency.errors import InputError
-from recency.reading.contracts import word_table
 from recency.scoring import surprisal_table
 from recency.workflow.config import loading
 from recency.workflow.plan.study import Study

@@ -5,10 +5,11 @@ import gzip
 import pandas as pd
 import pytest
 
+from readingtimes import parsers
+from readingtimes.contracts import word_table
+from readingtimes.formats import conllu
 from recency.errors import InputError
-from recency.reading import parsers, tagger, words
-from recency.reading.contracts import word_table
-from recency.reading.formats import conllu
+from recency.reading import tagger, words
 
 SENTENCES = [
     [("the", "DET"), ("dog", "NOUN"), ("did", "AUX"), ("n't", "PART"), ("bark", "VERB"), (".", "PUNCT")],

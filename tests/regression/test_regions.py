@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from readingtimes.contracts import word_table
 from recency.reading import observations
-from recency.reading.contracts import word_table
 from recency.regression import predictors
 from recency.regression.coding import values_over_span
 from recency.regression.texts import read_texts

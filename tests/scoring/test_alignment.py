@@ -5,9 +5,9 @@ import gzip
 import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
+from readingtimes import parsers
 from recency.errors import InputError
 from recency.networks import architectures
-from recency.reading import parsers
 from recency.scoring import alignment
 from recency.scoring.surprisal import score_words
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
+from readingtimes.contracts import word_table
 from recency.errors import InputError
-from recency.reading.contracts import word_table
 from recency.scoring import mix, results
 from recency.scoring.mix import estimate_shares, mix_nats
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from test_ngrams import by_query, program
 
+from readingtimes.contracts import word_table
 from recency.errors import InputError
-from recency.reading.contracts import word_table
 from recency.scoring import estimate_ngrams, ngram_surprisal
 from recency.scoring.ngram import RULES, rewrite, split_word
 

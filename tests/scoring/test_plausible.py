@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from readingtimes.contracts import word_table
 from recency.errors import InputError
-from recency.reading.contracts import word_table
 from recency.scoring import ngram_surprisal, results
 from recency.scoring.results import implausible, require_plausible, unit_scale
 

@@ -12,13 +12,12 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import recency
 from peers import peer
-from recency import scripts
+from readingtimes import scripts, sentences, text_languages
+from readingtimes.joins import readings
+from readingtimes.joins.index import spelling
 from recency.errors import InputError
 from recency.reading import responses as read_responses
-from recency.reading import sentences, text_languages
 from recency.reading import words as read_words
-from recency.reading.joins import readings
-from recency.reading.joins.index import spelling
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
 from recency.scoring.ngram import split_word
 from recency.scoring.results import other_language

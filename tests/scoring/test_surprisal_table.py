@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from project import ROOT
+from readingtimes.contracts import word_table
+from readingtimes.joins import readings
+from readingtimes.parsers import natural_stories
 from recency.errors import InputError
-from recency.reading.contracts import word_table
-from recency.reading.joins import readings
-from recency.reading.parsers import natural_stories
 from recency.scoring import surprisal_table
 
 STORIES = [

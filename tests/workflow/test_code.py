@@ -267,7 +267,7 @@ def outputs(study, module=None):
 
 @pytest.mark.merge
 def test_an_edit_of_everything_reruns_every_rule(study):
-    for package in ("src/recency", "packages/crosslmm/src/crosslmm"):
+    for package in ("src/recency", "packages/crosslmm/src", "packages/readingtimes/src"):
         for path in (study / package).rglob("*.*"):
             if path.suffix in (".py", ".R"):
                 edit(path)
@@ -281,7 +281,7 @@ def test_an_edit_of_everything_reruns_every_rule(study):
 EDITS = (
     {
         "src/recency/networks/loss.py": ("train", "surprisal"),
-        "src/recency/reading/parsers/table.py": ("words", "observations"),
+        "packages/readingtimes/src/readingtimes/parsers/table.py": ("words", "observations"),
         "packages/crosslmm/src/crosslmm/lme4.R": ("regression", "delta_loglik"),
         "src/recency/figures/style.py": ("check_dataset", "regression"),
     },
@@ -311,7 +311,12 @@ def test_an_edit_reruns_exactly_what_depends_on_the_file(study, files):
 @pytest.mark.merge
 def test_other_text_for_people_and_other_layout_rerun_nothing(study):
     """Every module written anew from its syntax tree, with another docstring: nothing to be done."""
-    for top in ("src/recency", "packages/crosslmm/src/crosslmm", "workflow/scripts"):
+    for top in (
+        "src/recency",
+        "packages/crosslmm/src",
+        "packages/readingtimes/src",
+        "workflow/scripts",
+    ):
         for path in (study / top).rglob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             if ast.get_docstring(tree) is not None:

@@ -29,7 +29,7 @@ from transformers.masking_utils import AttentionMaskInterface, causal_mask_funct
 from recency.attention import blocks, check, content
 from recency.attention.biases import Bias, build
 from recency.attention.content import ContentBias
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 
 NAME = "recency"
 WITH_WEIGHTS = "recency_weights"
@@ -323,7 +323,7 @@ def attach(model: PreTrainedModel, spec: dict) -> None:
     try:
         apply_bias(model, spec)
         verify(model)
-    except InputError:
+    except REFUSALS:
         model.config._attn_implementation = chosen
         for module, bias in before:
             if bias is not None:

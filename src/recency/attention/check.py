@@ -27,7 +27,7 @@ from recency.attention.short_texts import (
     draw_texts,
     evaluation_mode,
 )
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 
 WORKS = "GPT-2, GPT-NeoX, OPT, Llama, Mistral, Qwen, Gemma, BERT and most others do"
 REFERENCE, UNBIASED = "recency_reference", "recency_reference_unbiased"
@@ -133,7 +133,7 @@ def _outputs(model: PreTrainedModel, ids: torch.Tensor, attention: str) -> torch
     try:
         output = model(input_ids=ids)
         result = output.logits if "logits" in output else output.last_hidden_state
-    except InputError:
+    except REFUSALS:
         raise
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
@@ -169,7 +169,7 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
         with _noted() as ran:
             try:
                 actual = _outputs(model, ids, attention)
-            except InputError as error:
+            except REFUSALS as error:
                 # A network that does not use the function can fail on its masks.
                 if error.__cause__ is not None and not ran:
                     raise InputError(not_from_the_registry(model)) from error

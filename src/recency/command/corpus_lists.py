@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from readingtimes.names import nearest
 from recency import languages
 from recency.errors import InputError
-from recency.names import nearest
 
 TASKS = {
     "eye_tracking": "eye tracking",

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes import parsers
+from readingtimes.contracts import check_words
 from recency import config as configuration
 from recency import sources
-from recency.reading import parsers
-from recency.reading.contracts import check_words
 from recency.workflow.config import loading
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes import text_languages
+from readingtimes.own import begin, columns, item_entry, roles
+from readingtimes.own.begin import Described, Entry
+from readingtimes.own.roles import Scores
 from recency.command import dataset_words
 from recency.command.lists import CHECKOUT
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.files import atomic
-from recency.reading import text_languages
-from recency.reading.own import begin, columns, item_entry, roles
-from recency.reading.own.begin import Described, Entry
-from recency.reading.own.roles import Scores
 from recency.scoring import surprisal_table
 from recency.workflow.config import loading
 
@@ -93,7 +93,7 @@ def _surprisals(
             lines += scored.notes
             values = scored.table.assign(surprisal_bits=scored.table["surprisal_bits"])
             lines += begin.rows_as_read(parsed_words, values, "surprisal")
-        except InputError as error:
+        except REFUSALS as error:
             problem = " ".join(str(error).split())
     head = [f"# To be corrected: {problem}"] if problem else []
     return "\n".join([*head, *_lms(table, scores)]) + "\n"

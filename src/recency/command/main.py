@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from readingtimes.names import nearest
 from recency import __version__
-from recency.errors import InputError, with_page
-from recency.names import nearest
+from recency.errors import REFUSALS, InputError, with_page
 from recency.public import extra_of
 
 BIAS = "form:parameter=value:…, as linear:slopes=0.5 or window:width=5:layers=[0,1]"
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         way_out = f": pip install 'recency[{extra}]'" if (extra := extra_of(error)) else ""
         print(f"{f'recency {named}'.strip()}: needs {error.name}{way_out}", file=sys.stderr)
         return 2
-    except (InputError, OSError, ImportError) as error:
+    except (*REFUSALS, OSError, ImportError) as error:
         print(f"{f'recency {named}'.strip()}: {_line(error)}", file=sys.stderr)
         return 2
     return 0

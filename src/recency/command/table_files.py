@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recency import parquet_bounds
-from recency.errors import InputError
+from readingtimes import parquet_bounds
+from recency.errors import REFUSALS, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def read(name: str) -> pd.DataFrame:
             na_values=MISSING,
             low_memory=False,
         )
-    except InputError:
+    except REFUSALS:
         raise
     except (ValueError, OSError, MemoryError, NotImplementedError) as error:  # of all libraries
         reason = " ".join(str(error).split())

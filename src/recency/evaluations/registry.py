@@ -34,7 +34,7 @@ from typing import Any
 import yaml
 
 from recency import endpoints, overrides, plugins
-from recency.errors import InputError, first_line
+from recency.errors import REFUSALS, InputError, first_line
 
 PACKAGE = "recency.evaluations"
 
@@ -128,7 +128,7 @@ def evaluations() -> dict[str, Evaluation]:
             evaluation = plugins.load("recency.evaluations", f"{name}.spec").EVALUATION
             if name in others:
                 _check(name, evaluation, loaded)
-        except InputError as error:
+        except REFUSALS as error:
             plugins.set_aside(PACKAGE, name, error)
         else:
             loaded[name] = evaluation
@@ -154,7 +154,7 @@ def _check(name: str, evaluation: object, others: Mapping[str, Evaluation]) -> N
                     )
         _products_of(name)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
-        if isinstance(error, InputError):
+        if isinstance(error, REFUSALS):
             raise
         raise InputError(f"{path}: {type(error).__name__}: {first_line(error)}") from None
 

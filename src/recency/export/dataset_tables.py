@@ -5,9 +5,9 @@ from os import PathLike
 
 import pandas as pd
 
+from readingtimes.response_names import EVENT
 from recency.export.column_names import short_names
 from recency.reading.observations import events, filtered, joined, partition, since_unscored
-from recency.reading.response_names import EVENT
 from recency.regression.designs import SURPRISAL
 from recency.regression.texts import read_texts
 

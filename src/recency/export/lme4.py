@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from crosslmm import formula as formulas
 from crosslmm.formula import Formula
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.export.column_names import short_names
 from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import GROUPS, PREDICTORS
@@ -93,7 +93,7 @@ def plain_formula(design: Mapping) -> Formula | None:
         return None
     try:
         formula = formulas.parse(design["formula"])
-    except InputError:
+    except REFUSALS:
         return None
     is_plain = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
     return formula if is_plain else None

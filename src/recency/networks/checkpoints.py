@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from recency.attention.biased import attach, verify
-from recency.errors import InputError, first_line
+from recency.errors import REFUSALS, InputError, first_line
 from recency.networks import (
     config_values,
     footprint,
@@ -104,7 +104,7 @@ def load(
             weights_only=True,
             output_loading_info=True,
         )
-    except InputError:
+    except REFUSALS:
         raise
     except _FAILURES as error:
         raise InputError(

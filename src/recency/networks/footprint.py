@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from recency import memory
+from readingtimes import parquet_bounds
 from recency.errors import InputError
 from recency.networks import sizes, weight_files
 
@@ -142,7 +142,7 @@ def activations(config: PreTrainedConfig, rows: int, length: int, scores: bool =
 
 def available(spread: bool = False) -> dict[str, float]:
     """Return the free bytes, by name, of the devices that a network will use."""
-    free = {"the processor": memory.available()}
+    free = {"the processor": parquet_bounds.available()}
     if not torch.cuda.is_available():
         return free
     devices = range(torch.cuda.device_count()) if spread else [torch.cuda.current_device()]

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from readingtimes.names import nearest
 from recency.errors import InputError
-from recency.names import nearest
 
 PRECISIONS = ("float32", "bf16", "int8", "as_stored")
 

@@ -19,7 +19,7 @@ from recency.attention.short_texts import (
     draw_texts,
     evaluation_mode,
 )
-from recency.errors import InputError, first_line
+from recency.errors import REFUSALS, InputError, first_line
 
 _AGAIN = "name a checkpoint that was saved whole, or download it again"
 
@@ -95,7 +95,7 @@ def _logits(model: PreTrainedModel, ids: torch.Tensor, causal: bool, what: str) 
     try:
         settings = {"use_cache": False} if causal else {}
         logits = model(input_ids=ids, **settings).logits.double()
-    except InputError:
+    except REFUSALS:
         raise
     except Exception as error:
         raise InputError(

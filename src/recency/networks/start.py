@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from readingtimes.names import nearest
 from recency.errors import InputError
-from recency.names import nearest
 from recency.networks.swordss import Index, compose_vector
 
 #: Tokens that are counted at once.

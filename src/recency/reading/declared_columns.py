@@ -9,10 +9,10 @@ have a column of this name).
 
 from collections.abc import Collection, Iterator, Mapping
 
+from readingtimes.filters import ANY, FLAG, NUMBER, TEXT
+from readingtimes.response_names import AMPLITUDE, RESPONSES, SCORE, TIME
 from recency import config as configuration
 from recency import plugins
-from recency.reading.filters import ANY, FLAG, NUMBER, TEXT
-from recency.reading.response_names import AMPLITUDE, RESPONSES, SCORE, TIME
 
 #: Columns of every dataset's words (contract 1).
 WORDS = {"item": TEXT, "sentence": NUMBER, "position": NUMBER, "word_id": NUMBER, "word": TEXT}

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes import filters as conditions
+from readingtimes.contracts import response_column
+from readingtimes.gate import require_usable
+from readingtimes.response_names import EVENT
 from recency.errors import InputError
 from recency.files import atomic, write_parquet
-from recency.reading import filters as conditions
-from recency.reading.contracts import response_column
-from recency.reading.gate import require_usable
-from recency.reading.response_names import EVENT
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
 NEVER = 1_000_000
@@ -35,7 +35,7 @@ def main(
     """Write the partitions and counts.csv (step, kept, dropped).
 
     `filters` are applied in order: each `keep` is a condition on the columns of `joined`
-    (recency.reading.filters) for the rows to keep. Without `out_exploratory` and `out_held_out` all
+    (readingtimes.filters) for the rows to keep. Without `out_exploratory` and `out_held_out` all
     remaining rows are in the partition `fit`. With the condition `event`, the response is whether it
     holds, 1 or 0. With `surprisal` files there is a column `words_since_unscored`, see
     `since_unscored`. `keep` lists columns for regressions; the partitions have those of the responses,

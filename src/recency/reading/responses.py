@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes import parsers
+from readingtimes.contracts import check_responses
+from readingtimes.names import hint
 from recency.errors import InputError
 from recency.files import write_parquet
-from recency.names import hint
-from recency.reading import parsers
-from recency.reading.contracts import check_responses
 
 
 def main(
@@ -23,7 +23,7 @@ def main(
     """Write subject, word_id, time_ms and the columns for filters, one row per response.
 
     `files` is role → path, `words` the path of the table of words (contract 1), `parser` a module of
-    recency.reading.parsers, `measure` one of its MEASURES, `options` its keyword arguments.
+    readingtimes.parsers, `measure` one of its MEASURES, `options` its keyword arguments.
     """
     module = parsers.parser(parser)
     if module.MEASURES is not None and measure not in module.MEASURES:

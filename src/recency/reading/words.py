@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.errors import InputError
+from readingtimes import parsers, predictor_tables
+from readingtimes.contracts import check_words
+from recency.errors import REFUSALS, InputError
 from recency.files import write_parquet
-from recency.reading import parsers, predictor_tables
-from recency.reading.contracts import check_words
 from recency.reading.tagger import tag
 
 
@@ -18,7 +18,7 @@ def _naming(files: Mapping[str, str | Path]) -> Iterator[None]:
     """Add the file names to errors without one."""
     try:
         yield
-    except InputError as error:
+    except REFUSALS as error:
         if any(str(path) in str(error) for path in files.values()):
             raise
         raise InputError(f"{', '.join(map(str, files.values()))}: {error}") from error
@@ -46,7 +46,7 @@ def main(
     files : mapping of str to path
         Role → file.
     parser, options : str, mapping
-        A module of `recency.reading.parsers`, and its keyword arguments.
+        A module of `readingtimes.parsers`, and its keyword arguments.
     out : path
         The Parquet file to write.
     measures : sequence of str

@@ -7,7 +7,7 @@ from crosslmm import families
 from crosslmm.factors import Factor, NotSearchable, crossed_factors, nested_group
 from crosslmm.formula import Formula
 from recency.endpoints import CROSSED, ENDPOINTS
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.regression.designs import is_mixed, read
 
 
@@ -56,7 +56,7 @@ def reason_not_crossed(design: Mapping[str, Any]) -> str:
         factors_of(read(design))
     except NotCrossed as error:
         return str(error).partition("; set `bootstrap")[0]
-    except InputError:
+    except REFUSALS:
         return ""  # an invalid formula is reported elsewhere
     return ""
 
@@ -71,7 +71,7 @@ def is_crossed_by_default(design: Mapping[str, Any]) -> bool:
         return False
     try:
         _, other = factors_of(read(design))
-    except InputError:
+    except REFUSALS:
         return True
     return other is None or other.group in ("sentence", "item")
 

@@ -11,10 +11,10 @@ from crosslmm import formula as formulas
 from crosslmm.expressions import written
 from crosslmm.families import BINOMIAL, GAUSSIAN, LOGNORMAL, SHIFTED
 from crosslmm.formula import Formula, without
+from readingtimes.names import nearest
+from readingtimes.response_names import EVENT, RESPONSES
 from recency import plugins
 from recency.errors import InputError
-from recency.names import nearest
-from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression import predictor_names as names
 
 FEWEST_LEVELS = 8

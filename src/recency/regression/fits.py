@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from recency import stored_parts
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.regression.confirmation import is_confirmed
 from recency.regression.inputs import ROLES, Inputs
 from recency.stored_parts import Part
@@ -150,7 +150,7 @@ def _stored(part: Part, make: Callable[[], None]) -> None:
     print(f"{part.name}", file=sys.stderr)
     try:
         stored_parts.make(part, make)
-    except InputError as error:
+    except REFUSALS as error:
         raise InputError(f"{part.name}: {error}") from None
 
 

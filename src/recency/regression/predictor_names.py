@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from crosslmm.expressions import Expression, read, split_product, written
 from crosslmm.expressions import names as columns_of
 from crosslmm.formula import Formula, factors
+from readingtimes.names import near, nearest
 from recency.errors import InputError
-from recency.names import near, nearest
 from recency.scoring import measures
 
 PREDICTORS = (

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from crosslmm.factors import Levels, levels
+from readingtimes.response_names import EVENT, RESPONSES
 from recency.errors import InputError
-from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.coding import NO_CODING, Coding, coded, drop_incomplete, raw
 from recency.regression.predictor_names import EXTRA, GROUPS
 from recency.regression.texts import Texts

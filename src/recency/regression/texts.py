@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from crosslmm.factors import levels
+from readingtimes.names import nearest
 from recency.errors import InputError
-from recency.names import nearest
 from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import CATEGORICAL, EXTRA, is_measure, measure_of, split
 

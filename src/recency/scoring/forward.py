@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from recency import memory
+from readingtimes import parquet_bounds
 from recency.errors import InputError
 from recency.networks import footprint, products
 
@@ -190,7 +190,7 @@ def _fits(model: PreTrainedModel, batch: list[Window]) -> bool:
     if model.device.type != "cpu":
         return True
     needed = _estimate_bytes(model, len(batch), len(batch[0].ids))
-    return needed < footprint.SURE or needed < memory.available()
+    return needed < footprint.SURE or needed < parquet_bounds.available()
 
 
 def _estimate_bytes(model: PreTrainedModel, rows: int, length: int) -> int:

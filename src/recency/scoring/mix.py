@@ -290,7 +290,7 @@ def read_shares(path: str | Path) -> np.ndarray:
 
 def write_words(text: str | Path, out: str | Path) -> None:
     """Write a corpus's words as a dataset; documents are items and lines are sentences."""
-    from recency.reading.contracts import word_table
+    from readingtimes.contracts import word_table
 
     items, sentences, words, number = [], [], [], 0
     for document, content in enumerate(pd.read_parquet(text, columns=["text"])["text"], 1):

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recency import scripts
-from recency.errors import InputError, first_line
+from readingtimes import scripts
+from recency.errors import REFUSALS, InputError, first_line
 from recency.files import atomic
 from recency.scoring.finite import require_finite
 
@@ -210,7 +210,7 @@ def _read_entries(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tup
                         entries[parts[1]] = float(parts[0]), weight
                         if not math.isfinite(weight) or not -math.inf < float(parts[0]) <= 0:
                             raise ValueError
-                except InputError:
+                except REFUSALS:
                     raise
                 except (IndexError, ValueError):
                     raise InputError(

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from readingtimes.names import nearest
 from recency import form_parameters
 from recency.attention import specification
 from recency.errors import InputError
-from recency.names import nearest
 from recency.scoring import measures as measure_names
 from recency.scoring import ngram, ngram_likeness
 from recency.scoring import surprisal as scoring

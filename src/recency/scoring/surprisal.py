@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recency.errors import InputError
-from recency.names import nearest
+from readingtimes.names import nearest
+from recency.errors import REFUSALS, InputError
 from recency.progress import progress
 from recency.scoring import (
     alignment,
@@ -119,7 +119,7 @@ def main(
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
         try:
             result = _with_foils(shown_words, model, settings | {"report": report})
-        except InputError as error:
+        except REFUSALS as error:
             raise InputError(f"{name}: {error}") from None
         if compared:
             result.notes.append(note(compared))
@@ -437,7 +437,7 @@ def open_and_compare(words: pd.DataFrame, lm: LMSpec) -> tuple["Model", dict[str
     about: dict[str, Any] = {"precision": lm.weights["precision"]}
     try:
         exact = _bits(sample, full.open(), lm)
-    except InputError as error:  # too large, or stored in quantised form
+    except REFUSALS as error:  # too large, or stored in quantised form
         return lm.open(), about | {"not_compared": str(error)}
     model = lm.open()
     difference = np.abs(_bits(sample, model, lm) - exact)

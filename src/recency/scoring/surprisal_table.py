@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes import joins, strict_tables
+from readingtimes.formats import anything
+from readingtimes.formats.anything import Style
+from readingtimes.joins import engine
+from readingtimes.joins.index import ORDER, renamed
+from readingtimes.names import hint
+from readingtimes.own.columns import TOGETHER
 from recency.errors import InputError
-from recency.names import hint
-from recency.reading import joins, strict_tables
-from recency.reading.formats import anything
-from recency.reading.formats.anything import Style
-from recency.reading.joins import engine
-from recency.reading.joins.index import ORDER, renamed
-from recency.reading.own.columns import TOGETHER
 from recency.scoring import results
 from recency.scoring.results import Result, require_plausible
 
@@ -106,7 +106,7 @@ def score(
     measures : mapping of str to str, optional
         Further columns to keep, name → column.
     join, items, sentences : mapping or "order", optional
-        How keys are matched, and the table's labels → the words' labels (`recency.reading.joins`).
+        How keys are matched, and the table's labels → the words' labels (`readingtimes.joins`).
     rows : mapping of str to sequence of str, optional
         Column → values of the rows to read, for a table of several LMs.
 
@@ -287,7 +287,7 @@ def _join(
     columns: Mapping[str, str],
     options: Mapping[str, object],
 ) -> engine.Join:
-    """Join the table's rows to the words (`recency.reading.joins`)."""
+    """Join the table's rows to the words (`readingtimes.joins`)."""
     keys = pd.DataFrame(index=rows.frame.index)
     for name in ("item", "sentence"):
         if name in columns:

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 from recency.damage import first_damaged
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.networks import gguf_files
 from recency.networks.hub import locate
 
@@ -46,7 +46,7 @@ def load(model: str | Path, tokenizer=None) -> tuple:
         backend = opened.backend_tokenizer
         if "gguf_file" in within:
             gguf_files.set_pre_tokenizer(backend, gguf_files.read(source), source)
-    except InputError:
+    except REFUSALS:
         raise
     except Exception as error:  # tokenizers raises nothing narrower
         reason = first_damaged(Path(name, file) for file in ("tokenizer.json", *_NAMED_IN))

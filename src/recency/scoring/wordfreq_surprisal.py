@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.names import nearest
 from recency.errors import InputError
-from recency.names import nearest
 from recency.scoring import results
 from recency.scoring.results import require_plausible
 

@@ -1,8 +1,8 @@
 """Attention of every head over one sentence: written for every LM, drawn for some."""
 
+from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.registry import Evaluation
-from recency.names import nearest
 
 
 def _maps(study, experiment: str, lms: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.babylm import parts
 from recency.evaluations.registry import Evaluation
 
@@ -67,7 +67,7 @@ def _files(entry: dict) -> Iterator[str]:
         for path in here[name]:
             try:
                 next(parts.items(path, name, first=1))
-            except InputError as error:
+            except REFUSALS as error:
                 yield f": {error}"
     if entry.get("stages") and not here["aoa"]:
         yield (

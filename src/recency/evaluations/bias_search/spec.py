@@ -2,9 +2,9 @@
 
 import jsonschema
 
+from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.registry import Evaluation
-from recency.names import nearest
 from recency.regression import designs
 from recency.regression import predictor_names as names
 

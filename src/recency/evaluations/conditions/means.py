@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from readingtimes.names import hint
+from readingtimes.response_names import EVENT, RESPONSES
 from recency.errors import InputError
 from recency.evaluations.contrasts.paired import paired
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
-from recency.names import hint
-from recency.reading.response_names import EVENT, RESPONSES
 
 COLUMNS = ["region", "condition", "variable", "unit", "stimuli", "mean", "low", "high"]
 COLUMNS += ["difference", "pairs", "t", "p"]

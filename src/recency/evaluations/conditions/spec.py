@@ -2,8 +2,8 @@
 
 from functools import partial
 
+from readingtimes.names import nearest
 from recency.evaluations.registry import Evaluation, settings
-from recency.names import nearest
 from recency.reading import declared_columns
 
 settings_of = partial(settings, "conditions")

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from readingtimes import filters
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.figures.paths import File, write_csv
-from recency.reading import filters
 
 READERS = "readers"
 COLUMNS = ["measure", "unit", "low", "high", *paired.COLUMNS]

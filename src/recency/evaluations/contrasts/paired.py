@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from readingtimes import filters
+from readingtimes.response_names import AMPLITUDE, EVENT, RESPONSES, TIME
 from recency.errors import InputError
 from recency.figures.paths import File
-from recency.reading import filters
-from recency.reading.response_names import AMPLITUDE, EVENT, RESPONSES, TIME
 
 COLUMNS = ["contrast", "contrast_label", "lm", "items", "difference", "t", "p", "passed"]
 LEVEL = 0.05

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from readingtimes import filters
+from readingtimes.names import nearest
 from recency.evaluations.registry import Evaluation, settings
-from recency.names import nearest
-from recency.reading import declared_columns, filters
+from recency.reading import declared_columns
 
 settings_of = partial(settings, "contrasts")
 

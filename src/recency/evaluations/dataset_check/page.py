@@ -11,14 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from readingtimes import checks as dataset_checks
+from readingtimes import gate
+from readingtimes.checks import Finding
+from readingtimes.contracts import are_to_regions, response_column
 from recency.figures import style, tables
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.files import atomic
-from recency.reading import checks as dataset_checks
-from recency.reading import gate
-from recency.reading.checks import Finding
-from recency.reading.contracts import are_to_regions, response_column
 
 COLUMNS = ["measure", "kind", "name", "value"]
 UNITS = {"time_ms": "ms", "amplitude_uv": "µV", "response": ""}

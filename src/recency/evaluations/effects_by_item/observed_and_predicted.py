@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from recency.errors import InputError
+from readingtimes.names import nearest
+from readingtimes.response_names import EVENT, RESPONSES
+from recency.errors import REFUSALS, InputError
 from recency.evaluations.contrasts import paired
 from recency.evaluations.effects_by_item.conversion import Converter, share
 from recency.evaluations.effects_by_item.partial_pooling import Z, pooled, unpooled
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
-from recency.names import nearest
-from recency.reading.response_names import EVENT, RESPONSES
 
 READERS, UNPOOLED = "readers", "readers_unpooled"
 """Sources of effects other than LMs: the mixed model, and differences of means by item."""
@@ -159,7 +159,7 @@ def _sources(
     """Yield the total and item effects of readers, pooled and unpooled, and of each LM."""
     try:
         fit = pooled(rows)
-    except InputError as error:
+    except REFUSALS as error:
         raise InputError(f"{where}: {error}") from None
     count = {"items": len(fit.items)}
     yield (

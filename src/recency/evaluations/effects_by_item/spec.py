@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from functools import partial
 
+from readingtimes import filters
+from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
 from recency.evaluations.registry import Evaluation, settings
-from recency.names import nearest
-from recency.reading import declared_columns, filters
+from recency.reading import declared_columns
 
 KEY = "effects_by_item"
 settings_of = partial(settings, KEY)

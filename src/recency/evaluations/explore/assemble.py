@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from crosslmm import families
+from readingtimes.response_names import EVENT, RESPONSES
 from recency.endpoints import CROSSED, DEFAULT_ALONE, ENDPOINTS
 from recency.evaluations.explore import view_data
 from recency.evaluations.explore.packing import packed
@@ -22,7 +23,6 @@ from recency.evaluations.explore.view_data import Contents
 from recency.evaluations.reading_times.delta_loglik import contributions, crossed_parts
 from recency.figures.paths import File, Files
 from recency.figures.style import UNITS
-from recency.reading.response_names import EVENT, RESPONSES
 from recency.regression.inputs import ROLES, Inputs
 from recency.regression.prediction import predict, read_fit, rows_for
 

@@ -1,8 +1,8 @@
 """GLUE: masked LMs fine-tuned to classify or score sentences and sentence pairs."""
 
+from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.registry import Data, Evaluation
-from recency.names import nearest
 
 KEY = "glue"
 PARTS = ("train", "dev", "dev_too")

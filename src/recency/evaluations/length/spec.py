@@ -1,9 +1,9 @@
 """Perplexity by length: use of more context than in training by masked LMs."""
 
+from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations import registry
 from recency.evaluations.registry import Evaluation
-from recency.names import nearest
 
 KEY = "length"
 SHORTEST, FURTHEST = 64, 8  # tokens; × the training length

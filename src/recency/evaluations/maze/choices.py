@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from crosslmm.stats import bootstrap
+from readingtimes import filters
 from recency.errors import InputError
 from recency.evaluations.contrasts import paired
 from recency.figures.paths import File, Files, write_csv
-from recency.reading import filters
 from recency.scoring.foils import COLUMN, FOIL
 
 READERS = "readers"

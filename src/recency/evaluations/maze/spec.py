@@ -2,10 +2,11 @@
 
 from functools import partial
 
+from readingtimes import filters
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
 from recency.evaluations.registry import Evaluation, settings
-from recency.reading import declared_columns, filters
+from recency.reading import declared_columns
 
 settings_of = partial(settings, "maze")
 

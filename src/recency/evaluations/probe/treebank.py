@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from readingtimes.formats import conllu
 from recency.figures.paths import File
 from recency.files import atomic
-from recency.reading.formats import conllu
 
 
 def main(files: Mapping[str, File], out: File) -> None:

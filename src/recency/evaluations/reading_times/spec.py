@@ -2,7 +2,7 @@
 
 from recency import config as configuration
 from recency import endpoints, grids
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.registry import Evaluation
 from recency.figures import encoding
 from recency.regression import covered_endpoints, designs
@@ -93,7 +93,7 @@ def _formula(config, design):
     """Return a design's formula, or None if it cannot be parsed, which is reported elsewhere."""
     try:
         return designs.read(config["designs"][design])
-    except InputError:
+    except REFUSALS:
         return None
 
 

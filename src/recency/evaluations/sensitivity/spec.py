@@ -4,7 +4,7 @@ import math
 
 from recency import config as configuration
 from recency import grids
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.registry import Evaluation
 from recency.regression import covered_endpoints, designs
 
@@ -34,7 +34,7 @@ def _problem(design, endpoint) -> str:
     """Return the reason why a design cannot be fitted or lacks an endpoint, or ""."""
     try:
         designs.check_model(design, designs.read(design))
-    except InputError as error:
+    except REFUSALS as error:
         return str(error)
     return covered_endpoints.problems(design, endpoint) if endpoint else ""
 

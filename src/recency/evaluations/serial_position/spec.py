@@ -3,8 +3,9 @@
 from functools import partial
 from pathlib import Path
 
+from readingtimes import filters
 from recency.evaluations.registry import Evaluation, settings
-from recency.reading import declared_columns, filters
+from recency.reading import declared_columns
 
 DRAWN = ("filter", "lengths", "lists", "samples", "temperature", "score")
 DRAWN += ("study", "probe", "recall", "seed")

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes import filters
 from recency.errors import InputError
-from recency.reading import filters
 
 #: Minimum number of letters of a dataset's words, since shorter words are mostly function words.
 LEAST = 4

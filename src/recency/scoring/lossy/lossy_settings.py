@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from readingtimes.names import nearest
 from recency import plugins
 from recency.errors import InputError
-from recency.names import nearest
 from recency.networks import erasures
 
 FORMS = "recency.networks.erasures"

@@ -29,9 +29,9 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
+from readingtimes.names import nearest
 from recency import plugins
 from recency.errors import InputError
-from recency.names import nearest
 
 PACKAGE = "recency.scoring.measures"
 SURPRISAL = "surprisal"

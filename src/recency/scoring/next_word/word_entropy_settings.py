@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from readingtimes.names import nearest
 from recency.errors import InputError
-from recency.names import nearest
 from recency.scoring.measures import MeasureRequest
 
 NAME = "word_entropy"

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import yaml
 
+from readingtimes.response_names import RESPONSES
 from recency import config as configuration
 from recency import languages
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.evaluations import registry
 from recency.history import MOST_SEEN
 from recency.reading import declared_columns
-from recency.reading.response_names import RESPONSES
 from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow.config import (
@@ -361,7 +361,7 @@ def _names_unigram(config: Mapping, design: str) -> bool:
     """Return whether a design has unigram surprisal; False if its formula is invalid."""
     try:
         used = names.used(designs.read(config["designs"][design]))
-    except InputError:
+    except REFUSALS:
         return False
     return any(names.split(name).stem == "unigram" for name in used)
 

@@ -9,13 +9,14 @@ from functools import cache, partial
 from pathlib import Path
 
 from crosslmm.formula import Formula
+from readingtimes import filters, joins
+from readingtimes.names import nearest
+from readingtimes.response_names import RESPONSES
 from recency import config as configuration
 from recency import plugins
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations import registry
-from recency.names import nearest
-from recency.reading import declared_columns, filters, joins
-from recency.reading.response_names import RESPONSES
+from recency.reading import declared_columns
 from recency.regression import designs
 from recency.regression import predictor_names as names
 from recency.workflow.config import schema_checks
@@ -164,12 +165,12 @@ def design_problems(config: dict, root: Path) -> list[str]:
         where = f"designs → {name} → formula"
         try:
             formula = designs.read(design)
-        except InputError as error:
+        except REFUSALS as error:
             faults.append(f"{where}: {_without(str(error), design['formula'])}")
             continue
         try:
             designs.check_model(design, formula)
-        except InputError as error:
+        except REFUSALS as error:
             faults.append(f"designs → {name}: {str(error).removeprefix('design: ')}")
         unknown = [lm for lm in names.lms(formula) if lm not in config["lms"]]
         wrong = [f"no lm is called {nearest(lm, config['lms'])}" for lm in unknown]
@@ -194,7 +195,7 @@ def _of_interest(name: str, design: dict, formula: Formula) -> list[str]:
     for text in design["of_interest"]:
         try:
             designs.base_of(formula, [designs.term_of(text)], False, ())
-        except InputError:
+        except REFUSALS:
             near = nearest(text, terms)
             faults.append(
                 f"designs → {name} → of_interest: no fixed effect of the formula is called {near}"

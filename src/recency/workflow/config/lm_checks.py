@@ -10,11 +10,11 @@ Interpolated LMs: inputs for their weights, and checks of their settings.
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from readingtimes.names import nearest
 from recency import config as configuration
 from recency import plugins
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations import registry
-from recency.names import nearest
 from recency.scoring import measures
 from recency.scoring import measures as sites
 from recency.workflow.config import schema_checks
@@ -266,7 +266,7 @@ def _of_lm(config: dict, lm: Mapping, root: Path) -> Iterator[str]:
     """Yield the problems of an LM, beginning with the key."""
     try:
         asked = measures.check(lm.get("measures"))
-    except InputError:
+    except REFUSALS:
         return  # reported by the check of measures
     lens = lm.get("scoring", {}).get("tuned_lens")
     if lens is not None and not (root / lens).is_file():

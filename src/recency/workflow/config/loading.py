@@ -23,10 +23,10 @@ from pathlib import Path
 
 import yaml
 
+from readingtimes.formats import replica
+from readingtimes.names import nearest
 from recency.errors import InputError
 from recency.evaluations import registry
-from recency.names import nearest
-from recency.reading.formats import replica
 from recency.workflow.config import strict_yaml
 
 FOLDER = Path("data", "corpora")
@@ -263,7 +263,7 @@ def _decimal(where: str, entry: dict) -> dict[str, str]:
             f"{where} → columns: `all` reads the column names from a local table; "
             f"{str(path) or 'no local file'!r} is missing. List them: `columns: {{GPT-2: gpt2, …}}`"
         )
-    from recency.reading.formats import anything
+    from readingtimes.formats import anything
 
     table = anything.read(path, anything.Style())
     given = entry.get("keys", {}).values()

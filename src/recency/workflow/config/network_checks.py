@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recency import config as configuration
 from recency import plugins
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations import registry
 from recency.scoring import measures
 from recency.scoring.next_word.word_entropy_settings import WordEntropy
@@ -237,7 +237,7 @@ def _masked(config: dict, of: str, lm: Mapping, architecture: Mapping) -> Iterat
         )
     try:
         measures.check_masked(measures.check(lm.get("measures"), lm.get("context")))
-    except InputError as error:
+    except REFUSALS as error:
         yield f" → measures: {error}"
     form = lm["bias"]["form"]
     if form == "none" and architecture.get("positions") == "none":

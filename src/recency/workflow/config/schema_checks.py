@@ -29,11 +29,11 @@ from typing import Any
 
 import jsonschema
 
+from readingtimes import joins
+from readingtimes.names import near, nearest
 from recency import config as configuration
 from recency import overrides, plugins, sources
-from recency.errors import InputError
-from recency.names import near, nearest
-from recency.reading import joins
+from recency.errors import REFUSALS, InputError
 from recency.scoring import measures
 from recency.scoring.next_word import word_entropy_settings
 from recency.workflow import lint
@@ -505,7 +505,7 @@ def _file(look: Lookup, file: Mapping) -> Faults:
         try:
             if path is not None and sources.leads_out(path):
                 faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
-        except InputError as error:  # no address
+        except REFUSALS as error:  # no address
             faults.append((at, str(error)))
     local = file.get("local")
     needed = local is not None and not {"supplied", "stand_in"} & file.keys()
@@ -565,7 +565,7 @@ def _measures(look: Lookup, value: list[str]) -> Faults:
     """Yield unknown measures."""
     try:
         measures.check(value)
-    except InputError as error:
+    except REFUSALS as error:
         yield (), str(error)
 
 
@@ -573,7 +573,7 @@ def _word_entropy(look: Lookup, value: Mapping) -> Faults:
     """Yield incompatible settings of word entropy, and a missing list of words."""
     try:
         word_entropy_settings.check(value)
-    except InputError as error:
+    except REFUSALS as error:
         yield (), str(error)
 
 
@@ -615,7 +615,7 @@ def _sources(look: Lookup, path: str, exclude: Iterable[str] = ()) -> Faults:
     """Yield faults of a list of files to download."""
     try:
         sources.read(sources.resolve(path, look.root), exclude)
-    except InputError as error:
+    except REFUSALS as error:
         yield (), str(error)[:200]
 
 

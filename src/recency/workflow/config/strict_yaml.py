@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast; every job reads these
 LARGEST = 200_000  # maximum number of values, with aliases expanded
@@ -44,7 +44,7 @@ def read(path: Path, name: str | Path) -> dict:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{name}, line {line}: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError) as error:
-        if isinstance(error, InputError):
+        if isinstance(error, REFUSALS):
             raise
         raise InputError(f"{name}: not YAML in UTF-8 ({_plain(error)})") from None
     finally:
@@ -133,7 +133,7 @@ def main(names: list[str]) -> int:
     try:
         for name in names:
             read(Path(name), name)
-    except InputError as error:
+    except REFUSALS as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from recency import damage, devices, heap, lineage
-from recency.errors import InputError, with_page
+from recency.errors import REFUSALS, with_page
 
 #: System error → description and way out.
 REFUSED = {
@@ -63,7 +63,7 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
             yield
         if job:
             lineage.write(job, digests)
-    except InputError as error:
+    except REFUSALS as error:
         _say(with_page(error, str(error)), file, terminal)
         raise SystemExit(1) from None
     except Exception as error:  # noqa: BLE001, whatever it is belongs into the log
@@ -88,7 +88,7 @@ def refused(error: BaseException | None) -> str | None:
     """Return one line that explains a system error and the way out, None for other errors."""
     while error is not None:
         number = errno.ENOMEM if _no_memory(error) else _number(error)
-        if number in REFUSED and not isinstance(error, InputError):
+        if number in REFUSED and not isinstance(error, REFUSALS):
             what = getattr(error, "filename", None) or os.strerror(number)
             return f"{what}: {REFUSED[number]}, {AGAIN}"
         error = error.__cause__ or error.__context__

@@ -14,7 +14,7 @@ from snakemake.logging import logger
 from snakemake.settings.types import RerunTrigger
 
 from recency.digests import write_text
-from recency.errors import InputError, with_page
+from recency.errors import REFUSALS, InputError, with_page
 from recency.lineage import (
     FOLDER,
     FORMAT,
@@ -44,7 +44,7 @@ def require_owner(study: Study, workflow) -> None:
     results, adopted = study.resolve("<results>"), bool(study.config.get("adopt", False))
     try:
         require_root(results, study.config["study"], str(study.config["scale"]), adopted)
-    except InputError as error:
+    except REFUSALS as error:
         raise ConfigError(with_page(error, str(error))) from None
     if Path(results, FOLDER).exists() and not Path(".snakemake", "metadata").exists():
         logger.warning(
@@ -74,7 +74,7 @@ def open_records(study: Study, workflow) -> None:
         else:
             ignored = RerunTrigger.PARAMS not in workflow.rerun_triggers
             require_up_to_date(kept, ignore_settings=ignored)
-    except InputError as error:
+    except REFUSALS as error:
         raise ConfigError(str(error)) from None
 
 

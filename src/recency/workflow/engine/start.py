@@ -25,7 +25,7 @@ from pathlib import Path
 from snakemake.logging import logger
 
 from recency import plugins
-from recency.errors import InputError, with_page
+from recency.errors import REFUSALS, InputError, with_page
 from recency.evaluations import registry
 from recency.networks import hub
 from recency.workflow import lint
@@ -68,7 +68,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         renamed = loading.complete(config, root)
         checks.check(config, root / "config.schema.yaml")
         costs.require_distinct(config)
-    except InputError as error:
+    except REFUSALS as error:
         raise ConfigError(with_page(error, str(error))) from None
     # Mirrors do not affect results, so they are passed to jobs through the environment: as a
     # parameter, a change would rerun every download and all later jobs.
@@ -84,7 +84,7 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         result = Study(config, root, mirrors, workflow.output_settings.dryrun)
         config |= result.for_report()
         problems = plan_checks.problems(result) if workflow.is_main_process else []
-    except InputError as error:
+    except REFUSALS as error:
         raise ConfigError(with_page(error, str(error))) from None
     if problems:
         raise ConfigError(checks.listed(problems))
@@ -219,7 +219,7 @@ def require_targets(study: Study, workflow) -> list[str] | None:
     asked = parse_args(sys.argv[1:])[1].targets
     try:
         costs.require_known(asked, study.config, rules)
-    except InputError as error:
+    except REFUSALS as error:
         raise ConfigError(str(error)) from None
     return asked
 
@@ -366,7 +366,7 @@ def require_machine(study: Study, workflow) -> None:
     )
     try:
         machine.check(config, needed, machine.here(results), study.root)
-    except InputError as error:
+    except REFUSALS as error:
         raise ConfigError(str(error)) from None
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from crosslmm.expressions import Expression, evaluate, names, read, written
 from crosslmm.formula import INTERCEPT, factors
-from recency.errors import InputError
+from recency.errors import REFUSALS, InputError
 from recency.regression.predictor_names import CATEGORICAL, before, measure_of, split
 from recency.workflow.lint import Finding, Plan
 
@@ -75,7 +75,7 @@ def _columns(terms: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
         for factor in factors(term):
             try:
                 of_factor = _values(read(factor))
-            except InputError:  # a factor, a kernel, or text
+            except REFUSALS:  # a factor, a kernel, or text
                 values = []
                 break
             values = [

@@ -22,11 +22,11 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 from recency import plugins
-from recency.errors import InputError
+from recency.errors import REFUSALS
 
 PACKAGE = "recency"
 #: Packages of this repository that it builds on.
-BELOW = ("crosslmm",)
+BELOW = ("crosslmm", "readingtimes")
 ROOT = Path(__file__).resolve().parents[2]
 #: Modules that cannot change a result → reason; they are in no closure.
 EXEMPT = {
@@ -42,9 +42,11 @@ EXEMPT = {
     "recency.devices": "reserves GPUs, whose results differ by rounding alone",
     "recency.digests": "SHA-256 of files, for recency.lineage",
     "recency.errors": "the error class; modules that raise it are tracked",
+    "readingtimes": "its version",
+    "readingtimes.errors": "the error class; modules that raise it are tracked",
     "recency.history": "provenance of a model, written next to it and compared with texts",
     "recency.lineage": "refuses a file, or records what it is",
-    "recency.names": "suggests the nearest name in an error",
+    "readingtimes.names": "suggests the nearest name in an error",
     "recency.passages": "passages of a text, for recency.history",
     "recency.passage_hashes": "hashes of passages, for recency.history",
     "recency.progress": "prints the progress of a job",
@@ -145,7 +147,7 @@ def remember(memory: Path) -> None:
 
     def write() -> None:
         if len(_known) > before:
-            with contextlib.suppress(OSError, InputError), atomic(memory) as path:
+            with contextlib.suppress(OSError, *REFUSALS), atomic(memory) as path:
                 path.write_text(json.dumps({"state": now, "found": _known}))
 
     atexit.register(write)

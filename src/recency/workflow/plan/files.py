@@ -8,7 +8,7 @@ from typing import Any
 
 from recency import config as configuration
 from recency import sources
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations import registry
 from recency.networks import hub
 from recency.workflow.engine import machine
@@ -145,7 +145,7 @@ class Files:
         if path in self.of_hub:
             try:
                 listed = fetching.list_files(**entry)["files"].values()
-            except InputError:  # the job says why
+            except REFUSALS:  # the job says why
                 return {path: None}
             return {path: sum(file["bytes"] for file in listed)}
         alike = {

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from readingtimes.names import nearest
 from recency import plugins
-from recency.errors import InputError
-from recency.names import nearest
+from recency.errors import REFUSALS
 from recency.networks import weight_files
 from recency.reading import declared_columns
 from recency.workflow.config import schema_checks
@@ -40,7 +40,7 @@ def _checkpoint(study: Study, name: str) -> Iterator[str]:
     elif "sha256" in lm and Path(lm["checkpoint"]).exists():
         try:
             weight_files.verify(lm["checkpoint"], lm["sha256"], lm.get("allow_pickle", False))
-        except InputError as error:
+        except REFUSALS as error:
             yield f"lms → {name}: {error}"
 
 
@@ -68,7 +68,7 @@ def _corpus(study: Study, name: str) -> Iterator[str]:
     try:
         for _ in sentences.read([Path(path) for path in files], words):
             pass
-    except InputError as error:
+    except REFUSALS as error:
         yield f"corpora → {name}: {error}"
 
 

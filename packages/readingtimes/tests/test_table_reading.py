@@ -1,0 +1,72 @@
+"""Tables without empty lines and faults are read by PyArrow, as if row by row."""
+
+import random
+
+import pandas as pd
+import pytest
+
+from readingtimes import at_once, strict_tables
+from readingtimes.errors import InputError
+
+FIELDS = ["", " ", "the", "don’t", " café ", "3.5", "\u2028", "NA", "null"]
+QUOTED = ['"the"', '""', '" a"', '"a, b"', '"a ""b"" c"', '""""']
+MISQUOTED = ['x"', '"a" b', 'a "b"', '"', '"two\nlines"', '"a"b"', '"a\\"b"']
+FAULTS = ["\n", "\t\t\n", " \n", "a\tb\tc\n", "one\ttwo\n", "1\t2\t3\t4\n", "\r", "x\ty\rz\n"]
+
+
+def made(seed: int) -> str:
+    """Make a table of three columns, in some of which a line is wrong or another than the rest."""
+    choose = random.Random(seed)
+    end = choose.choice(["\n", "\n", "\n", "\r\n", "\r"])
+    fields = FIELDS + choose.choice([[], QUOTED])
+    rows = [[choose.choice(fields) for _ in "abc"] for _ in range(choose.randrange(1, 12))]
+    if choose.random() < 0.2:
+        rows[-1][choose.randrange(3)] = choose.choice(MISQUOTED)
+    header = choose.choice([["a", "b", "c"], ['"a"', '"b"', '"c"']])
+    lines = ["\t".join(row) + end for row in [header, *rows]]
+    if choose.random() < 0.3:
+        lines.insert(choose.randrange(1, len(lines) + 1), choose.choice(FAULTS))
+    text = "".join(lines)
+    return text.rstrip("\r\n") if choose.random() < 0.3 else text
+
+
+def outcome(path, capsys, **settings):
+    """Return the table read, or what is wrong with it, and what was reported."""
+    try:
+        found = strict_tables.read(path, ["c", "a"], **settings).frame
+    except InputError as error:
+        found = str(error)
+    return found, capsys.readouterr().err
+
+
+@pytest.mark.merge
+def test_what_is_read_at_once_is_what_is_read_row_by_row(tmp_path, capsys, monkeypatch):
+    read, fast, path = at_once.read, [], tmp_path / "table.tsv"
+
+    def noted(*arguments):
+        found = read(*arguments)
+        fast.append(found is not None)
+        return found
+
+    for seed in range(600):
+        text = made(seed)
+        separator, quoted = ((",", True), ("\t", False))[seed % 2]
+        path.write_text(text.replace("\t", separator), newline="")
+        monkeypatch.setattr(at_once, "read", noted)
+        found, said = outcome(path, capsys, separator=separator, quoted=quoted)
+        monkeypatch.setattr(at_once, "read", lambda *arguments: None)
+        expected, reported = outcome(path, capsys, separator=separator, quoted=quoted)
+        assert said == reported, text
+        if isinstance(expected, str):
+            assert found == expected, text
+        else:
+            pd.testing.assert_frame_equal(found, expected, check_index_type=False)
+    assert 100 < sum(fast) < len(fast) - 100  # either way is taken
+
+
+@pytest.mark.parametrize("line", FAULTS)
+def test_a_line_that_is_looked_at_is_not_read_at_once(line):
+    places = {"a": 0, "b": 1, "c": 2}
+    whole = "a\tb\tc\n1\t2\t3\n"
+    assert at_once.read(whole, "\t", False, ["a", "b", "c"], places) is not None
+    assert at_once.read(whole + line, "\t", False, ["a", "b", "c"], places) is None
