@@ -194,10 +194,10 @@ def assert_is_refused(overlay, reason, *names):
     import pytest
     import yaml
 
-    from recency.errors import InputError
+    from recency.errors import REFUSALS
     from recency.workflow.config import checks
 
-    with pytest.raises(InputError) as error:
+    with pytest.raises(REFUSALS) as error:
         checks.check(merged(load(*names), yaml.safe_load(overlay)), SCHEMA)
     lines = str(error.value).splitlines()[1:]
     assert any(reason in line for line in lines), lines

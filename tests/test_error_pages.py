@@ -8,7 +8,7 @@ import recency
 from project import ROOT
 from recency import evaluations
 from recency.command.main import main
-from recency.errors import PAGES, InputError, with_page
+from recency.errors import PAGES, REFUSALS, InputError, with_page
 
 
 def test_packages_and_pages_exist():
@@ -37,7 +37,7 @@ def test_the_command_shows_it(tmp_path, capsys):
 def test_a_message_that_names_a_page_keeps_it():
     try:
         recency.attention.bias("linear", slope=1)
-    except InputError as error:
+    except REFUSALS as error:
         assert with_page(error, "see docs/text.md") == "see docs/text.md"
         assert with_page(error, "wrong") == "wrong (docs/biases.md)"
     assert with_page(InputError("never raised"), "wrong") == "wrong"
@@ -47,7 +47,7 @@ def test_the_first_cause_decides():
     try:
         try:
             recency.attention.bias("linear", slope=1)
-        except InputError as error:
+        except REFUSALS as error:
             raise InputError("a job") from error
-    except InputError as error:
+    except REFUSALS as error:
         assert with_page(error, "a job") == "a job (docs/biases.md)"

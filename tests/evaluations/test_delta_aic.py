@@ -8,7 +8,7 @@ import pytest
 
 from item_means import DESIGN, fitted, items, observed
 from project import ROOT, load
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.item_means import delta_aic
 from recency.evaluations.item_means import figure as figure_delta_aic
 from recency.evaluations.item_means import table as table_delta_aic
@@ -97,7 +97,7 @@ def test_a_fit_of_other_words_is_refused(corpus, tmp_path):
     for each, name in ((corpus, "gpt2"), (out, "gpt2-dVM")):
         scored(each, name, 1)
     cell = {"dataset": "d", "measure": "SPR", "design": "x"}
-    with pytest.raises(InputError, match="they used different observations"):
+    with pytest.raises(REFUSALS, match="they used different observations"):
         delta_aic.main(
             fits=[fitted(corpus, "gpt2"), fitted(out, "gpt2-dVM")],
             words=[corpus["words"], out["words"]],
@@ -140,7 +140,7 @@ def test_regressions_that_failed_are_said_to_have_failed(tmp_path):
 )
 def test_predictors_that_are_not_there(corpus, formula, said):
     scored(corpus, "gpt2", 1)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(REFUSALS, match=said):
         fitted(corpus, "gpt2", DESIGN | {"formula": formula})
 
 
@@ -152,7 +152,7 @@ def test_a_frequency_that_an_observation_lacks_is_named(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     out = observed(tmp_path / "made", path)
     scored(out, "gpt2", 1)
-    with pytest.raises(InputError, match="log_frequency is missing for word_id 1, in the dataset"):
+    with pytest.raises(REFUSALS, match="log_frequency is missing for word_id 1, in the dataset"):
         fitted(out, "gpt2")
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from project import SCHEMA, load, merged
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.contrasts import paired
 from recency.evaluations.contrasts.stars import mark
 from recency.evaluations.maze import choices, figure, table, table_contrasts
@@ -79,7 +79,7 @@ def test_texts_have_one_foil_each_behind_what_stands_before_it():
         "away",
     ]
     assert whole.word[at].tolist() == ["ran", "dog", "a", "cat", "the", "ran"]
-    with pytest.raises(InputError, match=r"foil of word 1 \('dog', item a\) is 'two words'"):
+    with pytest.raises(REFUSALS, match=r"foil of word 1 \('dog', item a\) is 'two words'"):
         foils.build_texts(words.assign(foil=words.foil.replace("ran", "two words")))
 
 
@@ -206,9 +206,7 @@ def test_contrasts_are_scipys(tmp_path):
     assert turned.t == pytest.approx(-expected.statistic) and not turned.passed
     assert mark(turned.t, turned.p) == "X"
     nowhere = CONTRAST | {"region": "position == 4"}
-    with pytest.raises(
-        InputError, match="contrasts → last: 0 groups of 'frame' have words of both"
-    ):
+    with pytest.raises(REFUSALS, match="contrasts → last: 0 groups of 'frame' have words of both"):
         paired.tested(words, {"lm": plain.to_numpy()}, [nowhere], "frame")
 
 
@@ -246,6 +244,6 @@ def test_faults_are_met_when_the_config_is_read(fault):
     config = load()
     experiment = {"title": "M", "lms": ["Pythia"], "baseline": "Pythia"}
     experiment["maze"] = yaml.safe_load("{" + fault + "}")
-    with pytest.raises(InputError) as error:
+    with pytest.raises(REFUSALS) as error:
         checks.check(merged(config, {"experiments": {"mine": experiment}}), SCHEMA)
     assert FAULTS[fault] in str(error.value)

@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForMaskedLM
 
 import recency
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.rank_metrics import figure, judges, score, table
 from recency.networks import architectures
 from recency.scoring import generation, ngram, ngram_surprisal
@@ -70,7 +70,7 @@ def test_ranks_of_ngrams_are_those_of_the_whole_vocabulary(tmp_path, order, bos)
 
 def test_a_binary_has_no_ranks(tmp_path):
     (tmp_path / "m.bin").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\x00")
-    with pytest.raises(InputError, match="is no ARPA file, and ranks need"):
+    with pytest.raises(REFUSALS, match="is no ARPA file, and ranks need"):
         ngram_surprisal.ranks_of(tmp_path / "m.bin", [["a"]])
 
 
@@ -190,7 +190,7 @@ def test_sentences_are_long_enough_and_without_colons():
     assert set(found.sentence) == set(range(1, 13)) - {4, 5}
     fewer = score.chosen(table_of, 4, 16, 1)
     assert fewer["item"].nunique() == 4 and fewer.equals(score.chosen(table_of, 4, 16, 1))
-    with pytest.raises(InputError, match="0 sentences have 40 words or more"):
+    with pytest.raises(REFUSALS, match="0 sentences have 40 words or more"):
         score.chosen(table_of, 4, 40, 1)
 
 
@@ -271,7 +271,7 @@ def test_metrics_are_means_over_tokens(scored):
     )
     split = pd.DataFrame({"text": [0, 0, 1], "place": [1, 1, 1], "nats": 1.0, "log_rank": 0.0, "top_1": [True, False, True]})  # fmt: skip
     assert table.measured(split)["word_top_1"] == 50  # a word's every token
-    with pytest.raises(InputError, match="1 tokens have no rank"):
+    with pytest.raises(REFUSALS, match="1 tokens have no rank"):
         table.measured(split.assign(nats=[1.0, math.nan, 1.0]))
 
 

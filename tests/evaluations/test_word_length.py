@@ -9,7 +9,7 @@ from scipy import stats
 
 from crosslmm.stats.shares import sequential
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.word_length import figure, table, types
 
 LMS = [{"lm": lm, "label": lm.upper(), "bias": {"form": "none"}, "applied": "none"} for lm in ("length", "noise", "against")]  # fmt: skip
@@ -111,7 +111,7 @@ def test_a_short_text_is_refused(tmp_path):
     words = word_table(["a"] * 3, [1] * 3, ["a", "b", "c"])
     words.to_parquet(tmp_path / "w.parquet")
     pd.DataFrame({"word_id": range(3), "surprisal_bits": 1.0}).to_parquet(tmp_path / "s.parquet")
-    with pytest.raises(InputError, match="3 types of lower-case letters"):
+    with pytest.raises(REFUSALS, match="3 types of lower-case letters"):
         types.main(tmp_path / "w.parquet", [tmp_path / "s.parquet"], tmp_path / "s.parquet", tmp_path / "o.csv", LMS[:1])  # fmt: skip
 
 

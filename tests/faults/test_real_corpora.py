@@ -13,7 +13,7 @@ from damaged import damage
 from project import load
 from readingtimes import parsers
 from readingtimes.contracts import check_responses
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import words as reading_words
 
 pytestmark = pytest.mark.long
@@ -65,7 +65,7 @@ def test_fifty_damages(name, shared_data, tmp_path, capsys):
             taken = parsers.accepted(parser, parser.responses, options)
             times = parser.responses(found["responses"], words, measure, **taken)
             times = check_responses(times, words, name)
-        except InputError as error:
+        except REFUSALS as error:
             return str(error), None, capsys.readouterr().err
         return words, times, capsys.readouterr().err
 

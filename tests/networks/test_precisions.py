@@ -14,7 +14,7 @@ import recency
 from checkpoints import byte_tokenizer, checkpoint
 from peers import peer
 from project import SCHEMA, load
-from recency import memory
+from readingtimes import parquet_bounds as memory
 from recency.errors import InputError
 from recency.export import write
 from recency.files import sha256

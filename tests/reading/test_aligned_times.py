@@ -6,14 +6,14 @@ import pytest
 from made_corpus import WORDS, corpus, times
 from readingtimes.gate import require_aligned
 from readingtimes.parsers import devarda_marelli2024
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 
 
 @pytest.mark.parametrize("skips", [True, False])
 @pytest.mark.parametrize("shift", [-2, -1, 1, 2])
 def test_shifted_times_are_refused_with_the_offset_that_mends_them(shift, skips):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(REFUSALS) as caught:
         require_aligned(WORDS, times(shift, skips=skips), "mine.SPR", offset=3)
     message = str(caught.value)
     assert message.startswith("mine.SPR: r = ")
@@ -26,7 +26,7 @@ def test_shifted_times_are_refused_with_the_offset_that_mends_them(shift, skips)
     ("shift", "where"), [(1, "one word later"), (2, "2 words later"), (-1, "one word earlier")]
 )
 def test_a_parser_without_an_offset_is_told_to_move_the_file(shift, where):
-    with pytest.raises(InputError, match=f"datasets → mine {where} in its file; or"):
+    with pytest.raises(REFUSALS, match=f"datasets → mine {where} in its file; or"):
         require_aligned(WORDS, times(shift), "mine.FP")
 
 
@@ -44,7 +44,7 @@ def test_strong_spillover_in_a_long_corpus_is_no_later_word():
 
 
 def test_late_times_with_spillover_may_be_one_word_less_late():
-    with pytest.raises(InputError, match=r"stand one word \(with spillover\) or 2 words too late"):
+    with pytest.raises(REFUSALS, match=r"stand one word \(with spillover\) or 2 words too late"):
         require_aligned(WORDS, times(-1, skips=False, spill=3), "mine.SPR")
 
 
@@ -67,7 +67,7 @@ def test_no_observations_are_written_of_shifted_times(tmp_path):
     files = [tmp_path / name for name in ("words.parquet", "responses.parquet")]
     out = {"out_fit": tmp_path / "fit.parquet", "out_counts": tmp_path / "counts.csv"}
     times(1, skips=False).to_parquet(files[1])
-    with pytest.raises(InputError, match=r"mine\.SPR: .*one word too early.*offset: 1"):
+    with pytest.raises(REFUSALS, match=r"mine\.SPR: .*one word too early.*offset: 1"):
         observations.main(*files, [], **out, response="mine.SPR", offset=0)
     assert not any(path.exists() for path in out.values())
     observations.main(*files, [], **out, response="mine.SPR", offset=0, accept=["shifted"])

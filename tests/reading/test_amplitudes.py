@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations.reading_times import permutation
 from recency.reading import observations, responses, words
 from recency.regression import fit as regression
@@ -132,21 +132,17 @@ def test_the_search_for_a_structure_keeps_the_response(study, tmp_path):
 
 
 def test_a_design_of_the_other_kind_is_named(study, tmp_path):
-    with pytest.raises(
-        InputError, match=r"fit.parquet has no column amplitude_uv, .* but time_ms;"
-    ):
+    with pytest.raises(REFUSALS, match=r"fit.parquet has no column amplitude_uv, .* but time_ms;"):
         run(study, "ms", tmp_path / "a.json", MIXED)
-    with pytest.raises(
-        InputError, match=r"fit.parquet has no column time_ms, .* but amplitude_uv;"
-    ):
+    with pytest.raises(REFUSALS, match=r"fit.parquet has no column time_ms, .* but amplitude_uv;"):
         run(study, "uv", tmp_path / "a.json", of_times(MEANS))
     texts = read_texts(*(study / f"{name}.parquet" for name in ("words", "unigram", "lm")))
-    with pytest.raises(InputError, match="has no column time_ms"):
+    with pytest.raises(REFUSALS, match="has no column time_ms"):
         read_rows(study / "uv" / "fit.parquet", texts, ["length"])
 
 
 def test_amplitudes_have_no_logarithm(tmp_path):
-    with pytest.raises(InputError, match="amplitude_uv has no logarithm.*`response: raw`"):
+    with pytest.raises(REFUSALS, match="amplitude_uv has no logarithm.*`response: raw`"):
         run(tmp_path, "uv", tmp_path / "a.json", MIXED | {"response": "log"})
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from readingtimes import parsers
 from readingtimes.contracts import check_responses
 from readingtimes.formats import streamed
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import words as reading_words
 
 pytestmark = pytest.mark.merge
@@ -237,7 +237,7 @@ def outcome(sample, damaged: bytes | None = None):
             files = {r: paths[r] for r in sample.responses}
             times = parser.responses(files, words, sample.measure, **options)
             return words, check_responses(times, words, sample.parser), notes.getvalue()
-        except InputError as error:
+        except REFUSALS as error:
             return str(error), None, notes.getvalue()
 
 
@@ -393,5 +393,5 @@ def test_a_gzipped_table_of_fixations_that_was_cut_is_refused(tmp_path):
     """Within its first block, from which the names of its columns are read."""
     path = tmp_path / "fixations.csv.gz"
     path.write_bytes(gzip.compress(b"subject,word\n" + bytes(range(256)) * 40)[:60])
-    with pytest.raises(InputError, match=r"fixations.csv.gz is damaged \(Compressed file ended"):
+    with pytest.raises(REFUSALS, match=r"fixations.csv.gz is damaged \(Compressed file ended"):
         streamed.header_of(path, lambda: streamed.opened(path), None, "utf-8")

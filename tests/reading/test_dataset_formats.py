@@ -6,7 +6,7 @@ import pytest
 from parsing import read, write
 from readingtimes import parsers
 from readingtimes.parsers import natural_stories
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations, responses, words
 
 # ---------------------------------------------------------------- Natural Stories
@@ -77,19 +77,19 @@ def test_offset_moves_times_on_and_reports_what_falls_off(tmp_path, stories, cap
 def test_an_alignment_that_cannot_be_known_is_told(tmp_path, stories):
     files = processed(tmp_path, 0)
     readers = files.pop("readers")
-    with pytest.raises(InputError, match="name that file as `readers`"):
+    with pytest.raises(REFUSALS, match="name that file as `readers`"):
         natural_stories.responses(files, stories, "SPR")
     assert len(natural_stories.responses(files, stories, "SPR", file_offset=0)) > 0
     other = readers.read_text().replace("\t5\n", "\t9\n").replace("\t4\n", "\t8\n")
     write(readers, other)
-    with pytest.raises(InputError, match="at no alignment"):
+    with pytest.raises(REFUSALS, match="at no alignment"):
         natural_stories.responses({**files, "readers": readers}, stories, "SPR")
 
 
 def test_another_versions_words_are_refused(tmp_path, stories):
     files = processed(tmp_path, 0)
     write(files["times"], files["times"].read_text().replace("\tlate.\t", "\tearly.\t"))
-    with pytest.raises(InputError, match=r"story 1, zone 3 is 'early.', the stories have 'late.'"):
+    with pytest.raises(REFUSALS, match=r"story 1, zone 3 is 'early.', the stories have 'late.'"):
         natural_stories.responses(files, stories, "SPR")
 
 
@@ -110,7 +110,7 @@ def test_raw_batches_are_counted_from_the_first_word(tmp_path, capsys):
 
 def test_stories_with_a_gap_are_refused(tmp_path):
     path = write(tmp_path / "all_stories.tok", "word\tzone\titem\nIt\t1\t1\nis\t3\t1\n")
-    with pytest.raises(InputError, match="line 3: story 1 has no zone before 3"):
+    with pytest.raises(REFUSALS, match="line 3: story 1 has no zone before 3"):
         natural_stories.words({"stories": path})
 
 
@@ -123,7 +123,7 @@ def test_parts_of_speech_come_from_the_trees(tmp_path):
     assert found.pos.tolist() == ["noun", "verb", "verb"]
     assert "pos" not in natural_stories.words({"stories": stories})
     write(trees, tree)
-    with pytest.raises(InputError, match="no leaf is word 3 of story 1"):
+    with pytest.raises(REFUSALS, match="no leaf is word 3 of story 1"):
         natural_stories.words({"stories": stories, "trees": trees})
 
 
@@ -175,7 +175,7 @@ def test_a_table_of_parquet_with_word_ids(tmp_path):
     pd.DataFrame({"subject": ["1"], "word_id": [2], "time_ms": [300.5]}).to_parquet(path)
     file = {"table": write(tmp_path / "own.csv", OWN)}
     columns = COLUMNS | {"subject": "subject"}
-    with pytest.raises(InputError, match=r"several alignments fit.*join: \{word_id: from 0\}"):
+    with pytest.raises(REFUSALS, match=r"several alignments fit.*join: \{word_id: from 0\}"):
         read("table", file, {"times": path}, "SPR", columns=columns)
     join = {"word_id": "from 0"}
     _, got = read("table", file, {"times": path}, "SPR", columns=columns, join=join)
@@ -195,14 +195,14 @@ def test_a_table_of_parquet_with_word_ids(tmp_path):
 )
 def test_faults_of_a_table_are_told(tmp_path, old, new, message):
     file = {"table": write(tmp_path / "own.csv", OWN.replace(old, new))}
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         read("table", file, file, "SPR", columns={**COLUMNS, "SPR": "ms"})
 
 
 def test_a_table_needs_to_say_which_word(tmp_path):
     file = {"table": write(tmp_path / "own.csv", OWN)}
     times = {"times": write(tmp_path / "times.csv", "who,ms\ns1,200\n")}
-    with pytest.raises(InputError, match="neither a column word_id nor sent"):
+    with pytest.raises(REFUSALS, match="neither a column word_id nor sent"):
         read("table", file, times, "SPR", columns={**COLUMNS, "SPR": "ms"})
 
 
@@ -232,7 +232,7 @@ def test_the_rules_scripts_go_from_files_to_observations(tmp_path):
         out_counts=tmp_path / "counts.csv",
     )
     assert [len(pd.read_parquet(made[name])) for name in "feh"] == [64, 32, 32]
-    with pytest.raises(InputError, match=r"measures → FPP: .* did you mean FP\?"):
+    with pytest.raises(REFUSALS, match=r"measures → FPP: .* did you mean FP\?"):
         arguments = {"files": {}, "words": made["words"], "options": {}, "out": tmp_path / "no"}
         responses.main(parser="provo", measure="FPP", **arguments)
 
@@ -267,9 +267,9 @@ def test_browns_csv(tmp_path, capsys):
 
 def test_browns_faults_are_told(tmp_path):
     file = {"times": write(tmp_path / "brown.csv", BROWN.replace("s10,Oh!", "s10,Ah!", 1))}
-    with pytest.raises(InputError, match="line 7: word 0 of text 1 is 'Ah!', before it was 'Oh!'"):
+    with pytest.raises(REFUSALS, match="line 7: word 0 of text 1 is 'Ah!', before it was 'Oh!'"):
         parsers.parser("brown").words(file)
     file = {"times": write(tmp_path / "brown.csv", BROWN)}
     given = write(tmp_path / "sentences.txt", "In N. Y. it rains.\n")
-    with pytest.raises(InputError, match="does not match the words"):
+    with pytest.raises(REFUSALS, match="does not match the words"):
         parsers.parser("brown").words({**file, "sentences": given})

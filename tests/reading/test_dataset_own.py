@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from readingtimes import parsers
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations, responses, words
 from recency.workflow.config import checks as config_checks
 from recency.workflow.config import loading
@@ -90,7 +90,7 @@ def test_what_comes_out_is_what_the_page_says(tmp_path, example):
 )
 def test_errors_name_the_row_or_the_column(tmp_path, example, old, new, message):
     csv, entry = example
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         read(tmp_path, csv.replace(old, new, 1), entry)
 
 
@@ -112,9 +112,9 @@ def test_a_column_says_where_no_space_follows(tmp_path, example):
     mapped, times = read(tmp_path, longer.replace("space_after", "gap") + "\n", entry)
     pd.testing.assert_frame_equal(mapped, known)
     assert "space_after" not in times
-    with pytest.raises(InputError, match="line 2: gap is 'yes', neither true nor false"):
+    with pytest.raises(REFUSALS, match="line 2: gap is 'yes', neither true nor false"):
         read(tmp_path, longer.replace("space_after", "gap").replace("TRUE", "yes"), entry)
-    with pytest.raises(InputError, match="line 8: word 1 of sentence 1: gap differs"):
+    with pytest.raises(REFUSALS, match="line 8: word 1 of sentence 1: gap differs"):
         other = [*given[:6], "false", *given[7:]]
         lines = "\n".join([f"{head},gap", *(f"{a},{b}" for a, b in zip(lines, other))])
         read(tmp_path, lines + "\n", entry)

@@ -7,7 +7,7 @@ from parsing import read, responses_of, sizes, words_of
 from project import ROOT
 from readingtimes import parsers
 from readingtimes.contracts import check_responses
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.workflow.config import loading
 
 DATA = ROOT.parent / "shared" / "data"
@@ -162,7 +162,7 @@ def test_the_a_maze_on_the_words_of_another_dataset(tmp_path, capsys):
     assert times.word_id.tolist() == list(range(8)) * 3
     assert "verified by the words, 100 %" in capsys.readouterr().err
     other = words.assign(word=["Some", "other", "text", "is", "here", "now", "and", "then."])
-    with pytest.raises(InputError, match="no alignment"):
+    with pytest.raises(REFUSALS, match="no alignment"):
         parsers.parser("boyce2023").responses(files, other, "Maze")
 
 
@@ -178,7 +178,7 @@ def test_the_a_maze_on_the_words_of_another_dataset(tmp_path, capsys):
 )
 def test_damage_to_the_a_maze_is_named(tmp_path, change, message):
     files = cleaned(tmp_path / "cleaned.csv", **change)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         parsers.parser("boyce2023").words(files)
 
 
@@ -187,10 +187,10 @@ def test_readers_of_one_story_must_have_the_same_words(tmp_path):
     text = path.read_text()
     at = text.rindex(",miller,")
     path.write_text(text[:at] + ",farmer," + text[at + 8 :])
-    with pytest.raises(InputError, match="'farmer' .'onto'., for another reader 'miller'"):
+    with pytest.raises(REFUSALS, match="'farmer' .'onto'., for another reader 'miller'"):
         parsers.parser("boyce2023").words({"t": path})
     path.write_text(text.replace(",yes,", ",ja,", 1))
-    with pytest.raises(InputError, match="correct is 'ja', expected yes or no"):
+    with pytest.raises(REFUSALS, match="correct is 'ja', expected yes or no"):
         parsers.parser("boyce2023").words({"t": path})
 
 
@@ -244,13 +244,13 @@ def test_amplitudes_by_electrode_and_window(tmp_path, capsys):
     ],
 )
 def test_rows_that_cannot_be_chosen_are_named(tmp_path, options, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         amplitudes(tmp_path, **options)
 
 
 def test_what_differs_between_averaged_rows_is_refused(tmp_path):
     columns = OPTIONS["columns"] | {"responses": {"site": "Electrode"}}
-    with pytest.raises(InputError, match="average: site differs between rows"):
+    with pytest.raises(REFUSALS, match="average: site differs between rows"):
         amplitudes(
             tmp_path, columns=columns, rows={"responses": {"window": "N400"}}, average=["Electrode"]
         )
@@ -292,5 +292,5 @@ def test_texts_that_a_comma_distinguishes(tmp_path):
 
 def test_a_row_whose_word_is_not_its_regions_is_refused(tmp_path):
     wrong = TIMES.replace("1,burned,450", "1,down,450")
-    with pytest.raises(InputError, match="line 5: shown is 'down', and its region has 'burned'"):
+    with pytest.raises(REFUSALS, match="line 5: shown is 'down', and its region has 'burned'"):
         garden_paths(tmp_path, wrong)

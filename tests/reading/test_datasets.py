@@ -9,7 +9,7 @@ import pytest
 from readingtimes import parsers
 from readingtimes.contracts import check_responses
 from readingtimes.parsers import natural_stories
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 
 EDGES = "not sentence_first and not sentence_last"
@@ -51,14 +51,14 @@ def test_every_parser_loads_and_a_wrong_name_or_option_is_told():
     ]
     assert parsers.names() == expected
     with pytest.raises(
-        InputError, match="no parser is called 'natural_storis'; did you mean 'natural_st"
+        REFUSALS, match="no parser is called 'natural_storis'; did you mean 'natural_st"
     ):
         parsers.parser("natural_storis")
-    with pytest.raises(InputError, match="no parser is called"):
+    with pytest.raises(REFUSALS, match="no parser is called"):
         parsers.parser("reading")
     options = {"ofset": 1}
     with pytest.raises(
-        InputError, match=r"has no option 'ofset'; did you mean 'offset'\?; it has: file"
+        REFUSALS, match=r"has no option 'ofset'; did you mean 'offset'\?; it has: file"
     ):
         parsers.accepted(natural_stories, natural_stories.responses, options)
     assert parsers.accepted(natural_stories, natural_stories.words, {"offset": 1}) == {}
@@ -139,7 +139,7 @@ def test_ucl_damage_is_told(tmp_path, damage, message):
     good = tmp_path / "good.txt"
     good.write_text("\n".join(rows) + "\n")
     assert len(read("ucl_spr", {"s": stimuli}, {"t": good}, "SPR")[1]) == 10
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         read("ucl_spr", {"s": stimuli}, {"t": _damaged(tmp_path, good, damage)}, "SPR")
 
 
@@ -231,5 +231,5 @@ def test_geco_total_times(shared_data):
     assert (len(words), words.item.nunique(), found.subject.nunique()) == (54_360, 4, 14)
     edges = {"parts": "not item_first and not item_last"}
     assert sizes(words, found, {**FIXATED, **edges}) == (177_599, 88_423, 89_313)
-    with pytest.raises(InputError, match="total reading times, not FP"):
+    with pytest.raises(REFUSALS, match="total reading times, not FP"):
         read("geco", {"material": material}, times, "FP")

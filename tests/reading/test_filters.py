@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from project import load
 from readingtimes import filters
-from recency.errors import InputError
+from recency.errors import REFUSALS
 
 rng = np.random.default_rng(1)
 FRAME = pd.DataFrame(
@@ -163,7 +163,7 @@ def test_whatever_else_is_refused(text):
         return
     assert any(part in said for part in REFUSED[text].split("|")), said
     assert len(said) < 200 and "\n" not in said
-    with pytest.raises(InputError):
+    with pytest.raises(REFUSALS):
         filters.evaluated(FRAME, "here", text)
 
 
@@ -175,7 +175,7 @@ def test_nothing_of_a_condition_is_run(tmp_path):
         f"time_ms.to_csv('{made}') == 1",
         f"@pd.io.common.os.system('touch {made}') == 0",
     ):
-        with pytest.raises(InputError):
+        with pytest.raises(REFUSALS):
             filters.evaluated(FRAME, "here", text)
     assert not made.exists()
 
@@ -210,5 +210,5 @@ def test_what_goes_by_kinds():
 
 
 def test_numbers_do_not_grow_without_end():
-    with pytest.raises(InputError, match="cannot be evaluated"):
+    with pytest.raises(REFUSALS, match="cannot be evaluated"):
         filters.evaluated(FRAME, "here", "time_ms > 9 ** 9 ** 9 ** 9")

@@ -9,7 +9,7 @@ import pytest
 from peers import peer
 from readingtimes.contracts import check_responses, check_words
 from readingtimes.parsers import fixations
-from recency.errors import InputError
+from recency.errors import REFUSALS
 
 TEXTS = {
     "a": ["The", "old", "cat", "sat", "on", "a", "mat", "."],
@@ -84,7 +84,7 @@ def test_a_file_without_a_row_is_refused(files, tmp_path, text):
         fixations.words({"areas": tmp_path / "areas.csv"}, areas={"sentences": "punctuation"}), "a"
     )
     (tmp_path / "fixations.csv").write_text(text)
-    with pytest.raises(InputError, match="fixations.csv"):
+    with pytest.raises(REFUSALS, match="fixations.csv"):
         fixations.responses(of_responses, words, "FP", columns=COLUMNS)
 
 
@@ -138,7 +138,7 @@ def test_words_of_the_fixations_themselves(files):
     assert words.word.tolist() == [*TEXTS["a"], *TEXTS["b"]]
     lacking = table[~((table["item"] == "a") & (table.position == 3))]
     _, of_responses = files(lacking)
-    with pytest.raises(InputError, match="no word before 4"):
+    with pytest.raises(REFUSALS, match="no word before 4"):
         fixations.words(of_responses, **options)
 
 
@@ -184,19 +184,19 @@ def test_order_trials_ignored_labels_and_units(files):
 def test_fixations_that_do_not_align_are_refused(files):
     table = scanpaths(np.random.default_rng(3))
     wrong = table.assign(word=table.word.where(table.position != 2, "dog"))
-    with pytest.raises(InputError) as error:
+    with pytest.raises(REFUSALS) as error:
         read(files, wrong)
     message = str(error.value)
     assert "text a: word 2 is 'dog', in the text 'old'" in message
     assert "text b: word 2 is 'dog', in the text 'bark'" in message and "\n" not in message
     other = table.assign(item=table["item"].replace("b", "c"))
-    with pytest.raises(InputError, match="no text 'c'"):
+    with pytest.raises(REFUSALS, match="no text 'c'"):
         read(files, other)
-    with pytest.raises(InputError, match="text b has 5 words, and no word 6"):
+    with pytest.raises(REFUSALS, match="text b has 5 words, and no word 6"):
         read(files, table, columns=COLUMNS | {"word": None}, first=0)
-    with pytest.raises(InputError, match="has no column onse"):
+    with pytest.raises(REFUSALS, match="has no column onse"):
         read(files, table, columns=COLUMNS | {"onset": "onse"})
-    with pytest.raises(InputError, match="which is no duration"):
+    with pytest.raises(REFUSALS, match="which is no duration"):
         read(files, table.assign(duration=table.duration.mask(table.index == 3)))
 
 

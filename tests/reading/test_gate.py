@@ -9,7 +9,7 @@ from readingtimes import gate
 from readingtimes.contracts import check_words, word_table
 from readingtimes.gate import findings, require_usable
 from recency import overrides
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 
 RIGHT = times(skips=False)
@@ -56,7 +56,7 @@ DAMAGE = {
 @pytest.mark.parametrize(("check", "damage", "message"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_times_are_refused_by_name(check, damage, message, capsys):
     frame = damage(RIGHT)
-    with pytest.raises(InputError, match=rf"^mine\.SPR: .*{message}") as caught:
+    with pytest.raises(REFUSALS, match=rf"^mine\.SPR: .*{message}") as caught:
         require_usable(WORDS, frame, "mine.SPR")
     assert str(caught.value).endswith(
         f"or, if this is intended, set `accept: [{check}]` under datasets → mine"
@@ -75,7 +75,7 @@ def test_right_times_pass(skips, capsys):
 
 def test_texts_of_one_word_are_refused():
     words, frame = single_words()
-    with pytest.raises(InputError, match=r"100% of the 60 texts .* a single word.*\[no_context\]"):
+    with pytest.raises(REFUSALS, match=r"100% of the 60 texts .* a single word.*\[no_context\]"):
         require_usable(words, frame, "mine.SPR")
     require_usable(words, frame, "mine.SPR", accept=["no_context"])
     together = words.assign(item="a")
@@ -99,7 +99,7 @@ def test_no_observations_are_written_of_refused_times(tmp_path):
     WORDS.to_parquet(files[0])
     RIGHT.assign(time_ms=RIGHT.time_ms / 1000).to_parquet(files[1])
     out = {"out_fit": tmp_path / "fit.parquet", "out_counts": tmp_path / "counts.csv"}
-    with pytest.raises(InputError, match=r"mine\.SPR: the median time .*\[units\]"):
+    with pytest.raises(REFUSALS, match=r"mine\.SPR: the median time .*\[units\]"):
         observations.main(*files, [], **out, response="mine.SPR")
     assert not any(path.exists() for path in out.values())
     observations.main(*files, [], **out, response="mine.SPR", accept=["units"])
@@ -107,7 +107,7 @@ def test_no_observations_are_written_of_refused_times(tmp_path):
 
 def test_words_that_are_python_bytes_are_refused():
     frame = WORDS.assign(word=[f"b'{word}'" for word in WORDS.word])
-    with pytest.raises(InputError, match=r"parser table: .* Python bytes, such as \"b'.*decode"):
+    with pytest.raises(REFUSALS, match=r"parser table: .* Python bytes, such as \"b'.*decode"):
         check_words(frame, "parser table")
     one = WORDS.assign(word=WORDS.word.where(WORDS.word_id != 3, "b'x'"))
     check_words(one, "parser table")

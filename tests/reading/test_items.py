@@ -5,7 +5,7 @@ import pytest
 
 from item_tables import CONDITIONS, cells, means, parsed, rating, regions, trials
 from readingtimes.own.item_texts import Region, find_words, split_marked
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 
 CRITICAL = {"critical": "target", "Rating": "rating"}
@@ -105,16 +105,14 @@ def test_regions_of_several_words(tmp_path):
     assert regions(known, "1 high")["spillover_1"] == "and went"
     assert regions(known, "1 high")["spillover_2"] == "home."
     save(frame.assign(spill="and stayed"), path)
-    with pytest.raises(InputError, match="spill is 'and stayed', and 'and went' follows"):
+    with pytest.raises(REFUSALS, match="spill is 'and stayed', and 'and went' follows"):
         parsed(path, "Rating", columns=columns, scores=["Rating"])
 
 
 def test_the_whole_text_is_the_region_where_the_config_says_so(tmp_path):
     path = save(means().drop(columns=["target", "place"]), tmp_path / "norms.csv")
     columns = {"Rating": "rating"}
-    with pytest.raises(
-        InputError, match="line 2: sentence .*nothing says which words the response"
-    ):
+    with pytest.raises(REFUSALS, match="line 2: sentence .*nothing says which words the response"):
         parsed(path, "Rating", columns=columns, scores=["Rating"])
     known, found = parsed(path, "Rating", columns=columns | {"critical": None}, scores=["Rating"])
     assert set(found.span) == {11} and (known.region == "critical").all()
@@ -149,17 +147,17 @@ def test_a_long_table_has_a_row_per_region(tmp_path):
     )
     path = save(frame, tmp_path / "long.csv")
     columns = {"critical": "target", "SPR": "rt", "region": "roi"}
-    with pytest.raises(InputError, match="roi is 'rt_critical', no region .*: spillover_1}`"):
+    with pytest.raises(REFUSALS, match="roi is 'rt_critical', no region .*: spillover_1}`"):
         parsed(path, "SPR", columns=columns)
     names = {"rt_critical": "critical", "rt_spill1": "spillover_1"}
     known, found = parsed(path, "SPR", columns=columns, regions=names)
     rows = found.merge(known, on="word_id")
     assert rows.groupby("region").size().to_dict() == {"critical": 48, "spillover_1": 48}
     assert (rows.time_ms > 1000).tolist() == (rows.region == "spillover_1").tolist()
-    with pytest.raises(InputError, match="'spill_1' is no region; did you mean spillover_1"):
+    with pytest.raises(REFUSALS, match="'spill_1' is no region; did you mean spillover_1"):
         parsed(path, "SPR", columns=columns, regions={"rt_spill1": "spill_1"})
     with pytest.raises(
-        InputError, match="has no region 'spillover_4'.*it has: critical, spillover_1"
+        REFUSALS, match="has no region 'spillover_4'.*it has: critical, spillover_1"
     ):
         parsed(path, "SPR", columns=columns, regions=names | {"rt_spill1": "spillover_4"})
 
@@ -201,9 +199,9 @@ def test_amplitudes_scores_and_events(tmp_path):
     _, found = parsed(path, "Skipped", columns=columns, scores=["Skipped"])
     assert set(found.response) == {0.0, 1.0}
     assert observations.events(found, "response == 1", "Skipped").sum() == 24
-    with pytest.raises(InputError, match="n400 is '-3.51', less than 0"):
+    with pytest.raises(REFUSALS, match="n400 is '-3.51', less than 0"):
         parsed(path, "N400", columns=columns)
-    with pytest.raises(InputError, match="in `amplitudes` and in `scores`"):
+    with pytest.raises(REFUSALS, match="in `amplitudes` and in `scores`"):
         parsed(path, "N400", columns=columns, amplitudes=["N400"], scores=["N400"])
 
 
@@ -221,19 +219,19 @@ def test_markers():
         ("an empty ** mark", "*", "nothing between"),
         ("]wrong[ way", "[]", "before"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(REFUSALS, match=said):
             split_marked(text, marker)
 
 
 def test_critical_words_are_found_without_case_and_punctuation():
     assert find_words(["the", "Mill", "."], ["mill"]) == Region(1, 1)
-    with pytest.raises(InputError, match=r"occurs 2 times \(words 2, 5\)"):
+    with pytest.raises(REFUSALS, match=r"occurs 2 times \(words 2, 5\)"):
         find_words(["the", "Mill", "and", "the", "mill", "."], ["mill"])
     assert find_words(["Café,", "then"], ["cafe"]) == Region(0, 1)
     assert find_words(["they", "said", ":", "yes"], [":"]) == Region(2, 1)
-    with pytest.raises(InputError, match="a part of 'windmill'"):
+    with pytest.raises(REFUSALS, match="a part of 'windmill'"):
         find_words(["the", "windmill", "fell"], ["mill"])
-    with pytest.raises(InputError, match=r"occurs 2 times \(words 1, 4\)"):
+    with pytest.raises(REFUSALS, match=r"occurs 2 times \(words 1, 4\)"):
         find_words(["mill", "by", "the", "mill"], ["mill"])
 
 
@@ -254,7 +252,7 @@ def test_conditions_of_two_factors(tmp_path):
     more = frame.assign(block=2, sentence=frame.sentence.str.replace("slowly", "soon"), rating=7)
     path = save(pd.concat([frame, more]), tmp_path / "norms.csv")
     with pytest.raises(
-        InputError, match=r"stimulus 1, condition high has the text .* in line 2 \(16 such"
+        REFUSALS, match=r"stimulus 1, condition high has the text .* in line 2 \(16 such"
     ):
         parsed(path, "Rating", columns=CRITICAL, scores=["Rating"])
     columns = CRITICAL | {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from readingtimes.contracts import word_table
 from readingtimes.fixations import measure, previous_fixated, since_fixation
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 
 WORDS = word_table(
@@ -92,7 +92,7 @@ def test_flags_of_sentences_and_items():
     ],
 )
 def test_a_filter_at_fault_is_named(tmp_path, keep, message):
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(REFUSALS, match=message) as error:
         run(tmp_path, responses(), [{"name": "mine", "keep": keep}])
     assert "mine" in str(error.value)
 
@@ -104,12 +104,12 @@ def test_missing_flags_do_not_keep_a_row():
 
 
 def test_an_empty_partition_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no observation is left for the partition"):
+    with pytest.raises(REFUSALS, match="no observation is left for the partition"):
         run(tmp_path, responses(1), [{"name": "one", "keep": "sentence == 1"}])
 
 
 def test_words_of_another_dataset_are_refused(tmp_path):
-    with pytest.raises(InputError, match="of different data sets"):
+    with pytest.raises(REFUSALS, match="of different data sets"):
         run(tmp_path, responses().assign(word_id=99), [])
 
 
@@ -147,7 +147,7 @@ def test_no_observation_is_lost_or_doubled(tmp_path_factory, data):
     try:
         filters = [{"name": "times", "keep": "time_ms > 100"}]
         parts, _ = run(tmp_path_factory.mktemp("run"), frame, filters)
-    except InputError:
+    except REFUSALS:
         return
     together = pd.concat(parts.values())
     assert not together.duplicated(["subject", "word_id"]).any()

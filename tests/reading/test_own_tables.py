@@ -10,7 +10,7 @@ import pytest
 from own_corpus import SUBJECTS, TEXTS, WORDS, ms, parsed, readings, right, save, words
 from readingtimes.contracts import check_responses, check_words
 from readingtimes.parsers import table as parser
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 
 SPR = {"SPR": "rt"}
@@ -45,7 +45,7 @@ def test_decimal_commas(tmp_path):
     readings().assign(rt=lambda d: d.rt + 0.5).to_csv(
         tmp_path / "mine.csv", sep=";", decimal=",", index=False
     )
-    with pytest.raises(InputError, match="line 2: rt is '200,5', not a number"):
+    with pytest.raises(REFUSALS, match="line 2: rt is '200,5', not a number"):
         parsed(tmp_path / "mine.csv", columns=SPR)
     _, times = parsed(tmp_path / "mine.csv", columns=SPR, decimal=",")
     assert times.time_ms.tolist()[:2] == [200.5, 210.5]
@@ -64,7 +64,7 @@ def test_rows_order_words_where_no_position_does(tmp_path):
     frame = readings().drop(columns=["position", "place"])
     path = save(frame, tmp_path / "mine.csv")
     right(*parsed(path, columns=SPR | {"position": None}))
-    with pytest.raises(InputError, match="no column position; or map `position: null`"):
+    with pytest.raises(REFUSALS, match="no column position; or map `position: null`"):
         parsed(path, columns=SPR)
     save(frame[frame.index != 3], path)  # the words themselves say whose times these are
     _, times = parsed(path, columns=SPR | {"position": None})
@@ -77,22 +77,22 @@ def test_rows_order_words_where_no_position_does(tmp_path):
     }
     save(frame[frame.index != 3].drop(columns="word"), path)
     files["columns"] = {"words": {"position": "position"}, "responses": {"position": None}} | SPR
-    with pytest.raises(InputError, match="p1 has 3 rows of a text of 4 words, and no position"):
+    with pytest.raises(REFUSALS, match="p1 has 3 rows of a text of 4 words, and no position"):
         parsed(path, **files)
     halves = pd.concat([frame[frame.index % 2 == 0], frame[frame.index % 2 == 1]])
-    with pytest.raises(InputError, match="begins again: without positions"):
+    with pytest.raises(REFUSALS, match="begins again: without positions"):
         parsed(save(halves, path), columns=SPR | {"position": None})
 
 
 def test_sentences_are_found_by_punctuation_or_are_the_items(tmp_path):
     frame = readings().drop(columns="sentence").assign(position=lambda d: d.place)
     path = save(frame, tmp_path / "mine.csv")
-    with pytest.raises(InputError, match="no column sentence; or say `sentences: punctuation`"):
+    with pytest.raises(REFUSALS, match="no column sentence; or say `sentences: punctuation`"):
         parsed(path, columns=SPR)
     right(*parsed(path, columns=SPR, sentences="punctuation"))  # `Mr.` ends none
     known, _ = parsed(path, columns=SPR, sentences="item")
     assert known.sentence.tolist() == [1] * 6 + [2] * 7
-    with pytest.raises(InputError, match="sentences: 'stops' is not possible"):
+    with pytest.raises(REFUSALS, match="sentences: 'stops' is not possible"):
         parsed(path, columns=SPR, sentences="stops")
 
 
@@ -131,7 +131,7 @@ def test_several_columns_are_one_label(tmp_path):
     known, times = parsed(path, columns=SPR | {"item": ["list", "number"]})
     assert known["item"].unique().tolist() == ["A 1", "A 2", "B 1", "B 2"]
     assert times.groupby("subject").size().tolist() == [13, 13, 13, 13]
-    with pytest.raises(InputError, match="before it was 'The'"):
+    with pytest.raises(REFUSALS, match="before it was 'The'"):
         parsed(path, columns=SPR | {"item": "number"})
 
 
@@ -155,7 +155,7 @@ def test_rows_in_any_order_give_the_same(tmp_path, seed, capsys):
     )
     pd.testing.assert_frame_equal(one, two)
     named = save(mixed.assign(sentence=mixed.sentence.map({1: "a", 2: "b"})), tmp_path / "n.csv")
-    with pytest.raises(InputError, match="begins again: rows are out of order"):
+    with pytest.raises(REFUSALS, match="begins again: rows are out of order"):
         parsed(named, **options)
 
 
@@ -165,7 +165,7 @@ def test_a_word_without_a_row_was_not_fixated(tmp_path):
     whole = parsed(save(frame, tmp_path / "whole.csv"), columns=SPR, eye_tracking=True)[1]
     word_file = save(words(), tmp_path / "words.csv")
     path = save(frame[frame.rt > 0].drop(columns="word"), tmp_path / "fixated.csv")
-    with pytest.raises(InputError, match="nothing verifies the alignment.*map `word`"):
+    with pytest.raises(REFUSALS, match="nothing verifies the alignment.*map `word`"):
         parsed(path, words_path=word_file, columns=SPR)
     join = {"position": "from 1"}
     found = parsed(path, words_path=word_file, columns=SPR, eye_tracking=True, join=join)[1]
@@ -187,10 +187,10 @@ def test_missing_values_are_dropped_and_counted(tmp_path, capsys):
     zeros = parsed(path, columns=SPR, skipped=True)[1]
     assert len(zeros) == 39 and (zeros.time_ms == 0).sum() == 4
     save(frame.replace({"rt": {"NA": "-999"}}), path)
-    with pytest.raises(InputError, match="line 3: rt is '-999', less than 0"):
+    with pytest.raises(REFUSALS, match="line 3: rt is '-999', less than 0"):
         parsed(path, columns=SPR)
     assert len(parsed(path, columns=SPR, missing=["-999", ".", "None"])[1]) == 35
-    with pytest.raises(InputError, match="rt has no value at all"):
+    with pytest.raises(REFUSALS, match="rt has no value at all"):
         parsed(save(frame.assign(rt="NA"), path), columns=SPR)
 
 
@@ -220,9 +220,7 @@ def test_words_that_differ_between_files_are_refused(tmp_path):
     right(*parsed(save(plain, tmp_path / "t.csv"), words_path=known, columns=SPR))
     plain.loc[3, "word"] = "quickly"
     path = save(plain, tmp_path / "t.csv")
-    with pytest.raises(
-        InputError, match="line 5: word is 'quickly', the words have 'slowly.' ther"
-    ):
+    with pytest.raises(REFUSALS, match="line 5: word is 'quickly', the words have 'slowly.' ther"):
         parsed(path, words_path=known, columns=SPR)
     right(*parsed(path, words_path=known, columns=SPR | {"responses": {"word": None}}))
 
@@ -238,9 +236,9 @@ def test_a_column_a_measure_and_a_column_a_subject(tmp_path):
     path = save(wide, tmp_path / "readers.csv")
     right(*parsed(path, columns={"SPR": "rt_*_ms"}))
     wide["subject"] = "x"
-    with pytest.raises(InputError, match="a column a subject"):
+    with pytest.raises(REFUSALS, match="a column a subject"):
         parsed(save(wide, path), columns={"SPR": "rt_*_ms"})
-    with pytest.raises(InputError, match=r"no column rt\*\*"):
+    with pytest.raises(REFUSALS, match=r"no column rt\*\*"):
         parsed(path, columns={"SPR": "rt**"})
 
 
@@ -253,7 +251,7 @@ def test_means_over_readers_have_one_subject(tmp_path):
     _, waves = parsed(path, "N400", amplitudes=["N400"])
     assert waves.amplitude_uv.tolist() == frame.N400.tolist()
     path = save(readings().drop(columns="subject"), path)
-    with pytest.raises(InputError, match="a second response to this word .*map `subject`"):
+    with pytest.raises(REFUSALS, match="a second response to this word .*map `subject`"):
         parsed(path, columns=SPR)
 
 
@@ -278,12 +276,12 @@ def test_what_is_mapped_is_kept_with_words_or_responses(tmp_path):
         observations.joined(known, times), [{"name": "n", "keep": "cloze > 0.3 and right"}]
     )
     assert len(joined) == 2 * 7
-    with pytest.raises(InputError, match="no column clozee, which options → columns → cloze"):
+    with pytest.raises(REFUSALS, match="no column clozee, which options → columns → cloze"):
         parsed(path, columns=columns | {"cloze": "clozee"})
-    with pytest.raises(InputError, match="condition is 'b', before it was another of this word"):
+    with pytest.raises(REFUSALS, match="condition is 'b', before it was another of this word"):
         parsed(path, columns=SPR | {"words": {"condition": "condition"}})
     other = save(frame.assign(cloze=1), tmp_path / "other.csv")
-    with pytest.raises(InputError, match="cloze is 1, in the words 0.1; keep it under another"):
+    with pytest.raises(REFUSALS, match="cloze is 1, in the words 0.1; keep it under another"):
         parsed(other, words_path=path, columns=columns)
 
 
@@ -301,13 +299,13 @@ def test_a_response_to_several_words(tmp_path, how):
     assert times[["word_id", "span", "time_ms"]].to_numpy().tolist() == [[0, 2, 500], [2, 2, 700]]
     if how == "region":
         save(stimuli.assign(region=["r1", "r2"] * 6 + ["r1"]), known)
-        with pytest.raises(InputError, match="do not stand side by side"):
+        with pytest.raises(REFUSALS, match="do not stand side by side"):
             parsed(path, words_path=known, columns=SPR)
     else:
         save(regions.assign(last_position=[2, 9], span=[2, 9])[keep], path)
-        with pytest.raises(InputError, match="line 3: .*beyond its text"):
+        with pytest.raises(REFUSALS, match="line 3: .*beyond its text"):
             parsed(path, words_path=known, columns=SPR, join=join)
-        with pytest.raises(InputError, match="several alignments fit.*position: from 0"):
+        with pytest.raises(REFUSALS, match="several alignments fit.*position: from 0"):
             parsed(path, words_path=known, columns=SPR)
 
 
@@ -322,7 +320,7 @@ def test_phrases_are_regions_of_their_words(tmp_path):
     )
     both = pd.concat([frame.assign(subject=s, rt=[n + 300 for n in range(6)]) for s in "pq"])
     path = save(both, tmp_path / "mine.csv")
-    with pytest.raises(InputError, match="line 2: word is 'The old tide'; .* `phrases: true`"):
+    with pytest.raises(REFUSALS, match="line 2: word is 'The old tide'; .* `phrases: true`"):
         parsed(path, columns=SPR)
     known, times = parsed(path, columns=SPR, phrases=True)
     assert known.word.tolist() == " ".join(frame.word).split()
@@ -337,11 +335,11 @@ def test_rows_to_words_that_there_are_not(tmp_path, capsys):
     known = save(words(), tmp_path / "words.csv")
     practice = readings().assign(item="practice", rt=9)
     path = save(pd.concat([practice, readings()]), tmp_path / "times.csv")
-    with pytest.raises(InputError, match="line 2: item 'practice', .* has no word .39 such"):
+    with pytest.raises(REFUSALS, match="line 2: item 'practice', .* has no word .39 such"):
         parsed(path, words_path=known, columns=SPR)
     right(*parsed(path, words_path=known, columns=SPR, unmatched="dropped"))
     assert "39 rows dropped, to words that there are not" in capsys.readouterr().err
-    with pytest.raises(InputError, match="item 'practice', .* has no word"):
+    with pytest.raises(REFUSALS, match="item 'practice', .* has no word"):
         save(practice.drop(columns="word"), path)
         parsed(path, words_path=known, columns=SPR, unmatched="dropped")
 
@@ -349,7 +347,7 @@ def test_rows_to_words_that_there_are_not(tmp_path, capsys):
 def test_one_text_without_a_name(tmp_path):
     frame = readings().query("item == 'mill'").drop(columns="item")
     path = save(frame, tmp_path / "mine.csv")
-    with pytest.raises(InputError, match="no column item; options → columns → item names"):
+    with pytest.raises(REFUSALS, match="no column item; options → columns → item names"):
         parsed(path, columns=SPR)
     known, times = parsed(path, columns=SPR | {"item": None})
     assert known.word.tolist() == " ".join(TEXTS["mill"]).split() and len(times) == 21
@@ -363,18 +361,18 @@ def test_the_contracts_hold_what_is_kept():
         "here",
     )
     assert list(known)[-1] == "mine"
-    with pytest.raises(InputError, match="here: the column odd holds list; give numbers or text"):
+    with pytest.raises(REFUSALS, match="here: the column odd holds list; give numbers or text"):
         check_words(known.assign(odd=[[1]] * 13), "here")
-    with pytest.raises(InputError, match="' ' is not a valid column name"):
+    with pytest.raises(REFUSALS, match="' ' is not a valid column name"):
         check_words(known.assign(**{" ": 1}), "here")
     times = pd.DataFrame({"subject": "a", "word_id": [0, 4], "time_ms": 1.0, "span": [4, 2]})
     assert check_responses(times, known, "here").span.dtype == "int32"
-    with pytest.raises(InputError, match="word 4 has a span of 3, which is below 1, or extends"):
+    with pytest.raises(REFUSALS, match="word 4 has a span of 3, which is below 1, or extends"):
         check_responses(times.assign(span=3), known, "here")
 
 
 def test_the_workflow_s_own_keyword_is_no_option():
     from readingtimes import parsers
 
-    with pytest.raises(InputError, match="table has no option 'measures'"):
+    with pytest.raises(REFUSALS, match="table has no option 'measures'"):
         parsers.accepted(parser, parser.words, {"measures": ["SPR"]})

@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from readingtimes import parquet_bounds, strict_tables
+from readingtimes import parquet_bounds as memory
 from readingtimes.formats import anything
 from readingtimes.formats.anything import Style
-from recency import memory
 from recency.command import table_files
 from recency.command.main import main
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.text.readers import parquet as documents
 
 FREE = 10e6
@@ -49,7 +49,7 @@ def little(monkeypatch):
 
 def refused(call, path):
     match = f"{path.name} holds 0.0 GB or more once it is decoded, over half of the 0.0 GB"
-    with pytest.raises(InputError, match=match) as error:
+    with pytest.raises(REFUSALS, match=match) as error:
         call(path)
     assert "\n" not in str(error.value)
 
@@ -105,7 +105,7 @@ def test_errors_of_decoding(tmp_path, monkeypatch, error):
 
     monkeypatch.setattr(pd, "read_parquet", fail)
     for call in (lambda: table_files.read(str(path)), lambda: anything.read(path, Style())):
-        with pytest.raises(InputError, match="words.parquet.*malloc of size 1099511627776 failed"):
+        with pytest.raises(REFUSALS, match="words.parquet.*malloc of size 1099511627776 failed"):
             call()
 
 
@@ -119,7 +119,7 @@ def test_training_text(tmp_path, monkeypatch):
             yield
 
     monkeypatch.setattr(pq, "ParquetFile", File)
-    with pytest.raises(InputError, match=r"text.parquet is damaged after row 0 \(malloc failed\)"):
+    with pytest.raises(REFUSALS, match=r"text.parquet is damaged after row 0 \(malloc failed\)"):
         list(documents.read([path]))
 
 

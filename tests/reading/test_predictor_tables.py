@@ -9,7 +9,7 @@ import pytest
 from project import ROOT, SCHEMA, load
 from readingtimes.contracts import word_table
 from readingtimes.predictor_tables import attach
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.workflow.config import checks
 from recency.workflow.plan.study import Study
 
@@ -31,7 +31,7 @@ def test_by_place(tmp_path, capsys):
     assert found.cloze.tolist() == CLOZE.tolist()
     assert "verified by the words" in capsys.readouterr().err
     moved = saved(frame.assign(form=np.roll(SPLIT, 1)), tmp_path)
-    with pytest.raises(InputError):
+    with pytest.raises(REFUSALS):
         attach(WORDS, moved, {"position": "n", "word": "form"}, {"cloze": "cloze"})
 
 
@@ -41,11 +41,11 @@ def test_by_type(tmp_path):
     known = {"The": 1.4, "the": 1.4, "mill": 4.8, "river.": 4.9}
     np.testing.assert_array_equal(found.concreteness, [known.get(w, np.nan) for w in SPLIT])
     twice = pd.concat([frame, frame.tail(1).assign(conc=1)])
-    with pytest.raises(InputError, match="line 5: a second row for 'river', with other values"):
+    with pytest.raises(REFUSALS, match="line 5: a second row for 'river', with other values"):
         attach(WORDS, saved(twice, tmp_path), {"type": "Word"}, {"concreteness": "conc"})
-    with pytest.raises(InputError, match="the words have a column word already"):
+    with pytest.raises(REFUSALS, match="the words have a column word already"):
         attach(WORDS, saved(frame, tmp_path), {"type": "Word"}, {"word": "conc"})
-    with pytest.raises(InputError, match="has no column Form; .*It has: Word, conc"):
+    with pytest.raises(REFUSALS, match="has no column Form; .*It has: Word, conc"):
         attach(WORDS, saved(frame, tmp_path), {"type": "Form"}, {"concreteness": "conc"})
 
 

@@ -23,7 +23,7 @@ from public_corpora import (
 )
 from readingtimes import gate, parsers
 from readingtimes.contracts import check_responses, check_words
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.workflow.config import loading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,14 +143,14 @@ def test_versions_of_a_text_are_items_of_their_own(datasets, tmp_path, capsys):
     own = found[found.word_id.isin(words.word_id[words["item"] == "1 1 Adv 1 variant 2"])]
     assert set(own.subject) == {"l11_11"} and len(own) == 10
     assert "1 versions of 1 texts, read by 1 of 6 readings" in capsys.readouterr().err
-    with pytest.raises(InputError, match="before it was 'on'"):
+    with pytest.raises(REFUSALS, match="before it was 'on'"):
         read(datasets["onestop"], versions, versions, "TFT", variants="refused")
 
 
 def test_a_file_with_other_columns_is_refused_with_those_that_it_has(datasets, tmp_path):
     line = pymovements_line(vp="reader", satz="text", pos="place", wort="word")
     files = {"measures": written(tmp_path / "ET.tsv", rows(line), "\t", "latin-1")}
-    with pytest.raises(InputError, match=r"has no column .*It has: vp, satz, pos, wort, FFD"):
+    with pytest.raises(REFUSALS, match=r"has no column .*It has: vp, satz, pos, wort, FFD"):
         read(datasets["raccoons"], files, files, "FP")
     columns = {"item": "satz", "position": "pos", "word": "wort", "subject": "vp", "FP": "FPRT"}
     words, _ = read(datasets["raccoons"], files, files, "FP", columns=columns)
@@ -159,7 +159,7 @@ def test_a_file_with_other_columns_is_refused_with_those_that_it_has(datasets, t
 
 def test_several_languages_in_a_dataset_are_refused(datasets, tmp_path):
     files = meco("du")(tmp_path)
-    with pytest.raises(InputError, match="no 'nl'.*There are: du, xx"):
+    with pytest.raises(REFUSALS, match="no 'nl'.*There are: du, xx"):
         read(datasets["meco_l1_nl"], files, files, "FP", language="nl")
     line = pymovements_line(lang="xx", subject_id="reader", item="text", position="place", word="word")  # fmt: skip
     table = rows(line)
@@ -168,11 +168,11 @@ def test_several_languages_in_a_dataset_are_refused(datasets, tmp_path):
     mapped = {"language": "lang", "subject": "subject_id", "FP": "FPRT"}
     entry = {"parser": "table", "measures": {"FP": {}}}
     entry["options"] = {"columns": mapped, "sentences": "punctuation"}
-    with pytest.raises(InputError, match=r"several languages in lang \(de, nl\)"):
+    with pytest.raises(REFUSALS, match=r"several languages in lang \(de, nl\)"):
         read(entry, path, path, "FP")
     words, _ = read(entry, path, path, "FP", rows={"lang": "nl"})
     assert words.word.tolist() == words_of(2)
-    with pytest.raises(InputError, match="no row has 'fr' as lang.*there are 'de', 'nl'"):
+    with pytest.raises(REFUSALS, match="no row has 'fr' as lang.*there are 'de', 'nl'"):
         read(entry, path, path, "FP", rows={"lang": "fr"})
 
 
@@ -218,7 +218,7 @@ def test_text_and_measures_that_do_not_align_name_the_first_word_of_each_text(tm
     entry = {"parser": "table", "measures": {"FP": {}}, "options": {"sentences": "item"}}
     of_words = {"words": written(tmp_path / "words.csv", words)}
     of_times = {"times": written(tmp_path / "times.csv", times)}
-    with pytest.raises(InputError) as error:
+    with pytest.raises(REFUSALS) as error:
         read(entry, of_words, of_times, "FP")
     message = str(error.value)
     assert "line 3: 'hit', the words have 'fell' there" in message

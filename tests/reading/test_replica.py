@@ -11,7 +11,7 @@ import pytest
 
 from project import assert_is_refused
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import surprisal_table
 from recency.workflow.config import loading
 from recency.workflow.plan.study import Study
@@ -180,7 +180,7 @@ def moved(frame):
 )  # fmt: skip
 def test_a_store_that_cannot_be_verified_is_refused(tmp_path, words, change, entry, message):
     path = store(tmp_path / "mills.parquet", change=change)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         read(words, path, **entry)
 
 
@@ -197,7 +197,7 @@ def test_a_store_calls_the_dataset_otherwise(tmp_path, words):
 def test_what_replica_says_is_not_said_twice():
     entry = {"replica": {"tag": "a"}, "unit": "nats"}
     with pytest.raises(
-        InputError, match="lms → X → surprisals → unit: it cannot be combined with `replica`"
+        REFUSALS, match="lms → X → surprisals → unit: it cannot be combined with `replica`"
     ):
         loading.expand_replica({"lms": {"X": {"surprisals": entry}}})
 

@@ -8,7 +8,7 @@ import pytest
 from readingtimes import parsers
 from readingtimes.contracts import word_table
 from readingtimes.formats import conllu
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import tagger, words
 
 SENTENCES = [
@@ -75,7 +75,7 @@ def test_words_with_parts_of_speech_of_their_own_keep_them(trained, tmp_path):
     words.main({"stimuli": stimuli}, **read, **given)
     assert pd.read_parquet(tmp_path / "words.parquet").pos.tolist() == ["other", "noun", "verb"]
     with pytest.raises(
-        InputError, match=r"stimuli.txt.*words have parts of speech of their own \(pos\)"
+        REFUSALS, match=r"stimuli.txt.*words have parts of speech of their own \(pos\)"
     ):
         words.main({"stimuli": stimuli, "tags": tags}, **read, **given)
 
@@ -93,7 +93,7 @@ def test_words_of_another_language_are_refused(trained, tmp_path):
         "measures": ["SPR"],
     }
     said = r"mine.csv: the treebank that the tagger is trained on has 17% of these words"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(REFUSALS, match=said):
         words.main({"table": tmp_path / "mine.csv"}, **read, tagger=[trained / "tagger.json"])
     assert not (tmp_path / "words.parquet").exists()
 

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from readingtimes import parsers
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.networks import architectures
 from recency.scoring import alignment
 from recency.scoring.surprisal import score_words
@@ -70,7 +70,7 @@ def test_one_row_per_word_whatever_the_tokenizer_does():
 
 
 def test_a_word_without_tokens_is_refused():
-    with pytest.raises(InputError, match=r"item 3: word 2 \(''\) is empty"):
+    with pytest.raises(REFUSALS, match=r"item 3: word 2 \(''\) is empty"):
         alignment.align(["a", "", "b"], hard_tokenizer(), "item 3: ")
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from recency import memory
+from readingtimes import parquet_bounds as memory
 from recency.errors import InputError
 from recency.networks import architectures, footprint, products
 from recency.scoring import alignment, causal, forward, output_layer

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import mix, results
 from recency.scoring.mix import estimate_shares, mix_nats
 
@@ -122,7 +122,7 @@ def test_shares_leave_out_what_one_has_not(scored):
 def test_other_words_are_refused(scored):
     files, _, folder = scored
     pd.read_parquet(files["scores"][1])[:-1].to_parquet(files["scores"][1])
-    with pytest.raises(InputError, match="B scored 5 words, there are 6"):
+    with pytest.raises(REFUSALS, match="B scored 5 words, there are 6"):
         mix.shares(**files, out=folder / "s.json")
 
 
@@ -131,7 +131,7 @@ def test_a_masked_lm_is_refused(scored):
     table = pd.read_parquet(files["scores"][1])
     table.attrs["masked"] = True  # as recency.scoring.surprisal says of one
     table.to_parquet(files["scores"][1])
-    with pytest.raises(InputError, match="B is a masked LM.* take it out of `interpolate`"):
+    with pytest.raises(REFUSALS, match="B is a masked LM.* take it out of `interpolate`"):
         mix.shares(**files, out=folder / "s.json")
 
 
@@ -155,7 +155,7 @@ def test_a_text_s_words_that_one_does_not_know(tmp_path):
     np.testing.assert_allclose(np.exp(-with_cache[2]), [0, 0, 0, 0, 1 / 4, 1 / 5])
     pd.read_parquet(files[0])[1:].to_parquet(files[0])
     with pytest.raises(
-        InputError, match="LMs with different words cannot be interpolated over a text: A 5"
+        REFUSALS, match="LMs with different words cannot be interpolated over a text: A 5"
     ):
         mix.read_text_scores(*told, cache=None)
 

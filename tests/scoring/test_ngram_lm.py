@@ -8,7 +8,7 @@ import pytest
 from test_ngrams import by_query, program
 
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import estimate_ngrams, ngram_surprisal
 from recency.scoring.ngram import RULES, rewrite, split_word
 
@@ -114,7 +114,7 @@ def test_rules_of_what_is_a_word():
         assert {word: split_word(word, rule) for word in shown} == expected
     assert rewrite("“Don’t,” he\nsaid.", "split") == "“ Don’t , ” he\nsaid ."
     assert rewrite("a  b\tc", "displayed") == "a  b\tc"
-    with pytest.raises(InputError, match="text_rule 'upper' is none of displayed"):
+    with pytest.raises(REFUSALS, match="text_rule 'upper' is none of displayed"):
         split_word("a", "upper")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from readingtimes.contracts import word_table
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import ngram_surprisal, results
 from recency.scoring.results import implausible, require_plausible, unit_scale
 
@@ -59,7 +59,7 @@ def test_surprisal_of_another_row_is_refused_with_the_lag(lag):
     moved = np.roll(TRUE, -lag)
     name = f"{abs(lag)} word{'s' * (abs(lag) > 1)} too {'early' if lag > 0 else 'late'}"
     told = rf"^gpt2 on mine: .*{name}.*{re.escape(f'{lag:+d}')}: 0\.[5-9].*\[surprisal\]` under lms → gpt2"
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(REFUSALS, match=told):
         require_plausible(WORDS, result(moved), lm="gpt2", dataset="mine")
 
 
@@ -99,7 +99,7 @@ def test_the_unit_is_not_judged_by_few_words_or_repeated_sentences():
     ],
 )
 def test_impossible_values_are_refused(bits, message, capsys):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(REFUSALS, match=message):
         require_plausible(WORDS, result(bits), lm="gpt2", dataset="mine")
     require_plausible(WORDS, result(bits), lm="gpt2", dataset="mine", accept=["surprisal"])
     assert "The config permits this (accept: [surprisal])" in capsys.readouterr().err
@@ -130,7 +130,7 @@ def test_few_words_are_not_judged():
 def test_words_of_another_language_are_refused(capsys):
     unknown = range(0, len(WORDS), 2)
     with pytest.raises(
-        InputError, match=r"50% of the 6,000 words are unknown.*\[language\]` under d"
+        REFUSALS, match=r"50% of the 6,000 words are unknown.*\[language\]` under d"
     ):
         require_plausible(WORDS, result(unknown=unknown), lm="english", dataset="german")
     require_plausible(
@@ -156,7 +156,7 @@ def test_n_grams_of_another_language_are_refused(tmp_path):
     lines = ["\\data\\", "ngram 1=3", "", "\\1-grams:", "-1.0\t<unk>", "-1.5\talpha", "-1\t</s>"]
     (tmp_path / "lm.arpa").write_text("\n".join([*lines, "", "\\end\\", ""]))
     files = [tmp_path / name for name in ("words.parquet", "lm.arpa", "out.parquet")]
-    with pytest.raises(InputError, match="english on german: 75% of the 120 words are unknown"):
+    with pytest.raises(REFUSALS, match="english on german: 75% of the 120 words are unknown"):
         ngram_surprisal.main(*files, lm="english", dataset="german")
     assert not files[2].exists()
     ngram_surprisal.main(*files, lm="english", dataset="german", accept=["language"])

@@ -15,7 +15,7 @@ from peers import peer
 from readingtimes import scripts, sentences, text_languages
 from readingtimes.joins import readings
 from readingtimes.joins.index import spelling
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import responses as read_responses
 from recency.reading import words as read_words
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
@@ -189,7 +189,7 @@ def test_wordfreq_is_asked_for_its_languages():
     frequency, rarest = wordfreq_surprisal.frequencies("de")
     assert frequency("Haus") == wordfreq.word_frequency("Haus", "de") > rarest > 0
     assert frequency("Haus,") == frequency("haus")
-    with pytest.raises(InputError, match="wordfreq: it has no language 'xx'"):
+    with pytest.raises(REFUSALS, match="wordfreq: it has no language 'xx'"):
         wordfreq_surprisal.frequencies("xx")
 
 
@@ -197,8 +197,6 @@ def test_without_wordfreq_the_way_out_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "wordfreq", None)
-    with pytest.raises(
-        InputError, match=r"pip install 'wordfreq\[cjk\]', or take `corpus`"
-    ) as error:
+    with pytest.raises(REFUSALS, match=r"pip install 'wordfreq\[cjk\]', or take `corpus`") as error:
         wordfreq_surprisal.frequencies("de")
     assert "\n" not in str(error.value)

@@ -13,7 +13,7 @@ from project import ROOT
 from readingtimes.contracts import word_table
 from readingtimes.joins import readings
 from readingtimes.parsers import natural_stories
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import surprisal_table
 
 STORIES = [
@@ -100,13 +100,13 @@ def test_units(column, kind, unit, tmp_path):
 
 def test_a_sign_that_cannot_be_is_refused_with_row_and_way_out(tmp_path):
     path = written(TABLE, tmp_path)
-    with pytest.raises(InputError, match=r"line 2: logprob is -.*below 0.*map it as `logprob:`"):
+    with pytest.raises(REFUSALS, match=r"line 2: logprob is -.*below 0.*map it as `logprob:`"):
         surprisal_table.score(WORDS, path, columns={"surprisal": "logprob", "word_id": "word_id"})
-    with pytest.raises(InputError, match=r"line 2: nats is .*above 0.*map it as `surprisal:`"):
+    with pytest.raises(REFUSALS, match=r"line 2: nats is .*above 0.*map it as `surprisal:`"):
         surprisal_table.score(WORDS, path, columns={"logprob": "nats", "word_id": "word_id"})
-    with pytest.raises(InputError, match="not above 0 and at most 1"):
+    with pytest.raises(REFUSALS, match="not above 0 and at most 1"):
         surprisal_table.score(WORDS, path, columns={"probability": "nats", "word_id": "word_id"})
-    with pytest.raises(InputError, match="not both surprisal and logprob"):
+    with pytest.raises(REFUSALS, match="not both surprisal and logprob"):
         surprisal_table.value_column({"surprisal": "a", "logprob": "b"}, "bits")
 
 
@@ -196,7 +196,7 @@ def test_missing_and_extra_rows_are_listed(columns, tmp_path):
     extra = TABLE.iloc[[3]].assign(word="qwertyuiop", place=900, surprisal=99.0)
     table = pd.concat([TABLE.iloc[:4], extra, TABLE.iloc[4:]]).drop(index=10)
     table.loc[12, "surprisal"] = np.nan
-    with pytest.raises(InputError, match=r"2 of \d+ words have no value .*1 not in the table.*`missing: 0\.\d+`"):  # fmt: skip
+    with pytest.raises(REFUSALS, match=r"2 of \d+ words have no value .*1 not in the table.*`missing: 0\.\d+`"):  # fmt: skip
         scored(table, tmp_path, columns)
     result = scored(table, tmp_path, columns, missing=0.2)
     expected = np.where(np.isin(np.arange(len(WORDS)), [10, 12]), np.nan, BITS)
@@ -237,7 +237,7 @@ def test_rows_that_are_moved_by_one_are_refused(tmp_path):
     columns = {"item": "story", "position": "place", "word": "word"}
     assert scored(moved, tmp_path, columns).ledger.empty  # counted from 1
     wrong = {"position": "from 0 in item"}
-    with pytest.raises(InputError, match="no alignment gives the rows their own words"):
+    with pytest.raises(REFUSALS, match="no alignment gives the rows their own words"):
         scored(moved, tmp_path, columns, join=wrong, missing=0.5)
 
 
@@ -251,10 +251,10 @@ def test_items_are_found_by_the_order_of_texts(tmp_path):
 
 
 def test_a_table_of_other_words_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no row has a word in the dataset"):
+    with pytest.raises(REFUSALS, match="no row has a word in the dataset"):
         scored(TABLE.assign(word="qqqqqqq"), tmp_path, {"word": "word"})
     columns = {"item": "story", "position": "place"}
-    with pytest.raises(InputError, match="no row has a word in the dataset"):  # fmt: skip
+    with pytest.raises(REFUSALS, match="no row has a word in the dataset"):  # fmt: skip
         scored(TABLE[TABLE["story"] == 1].assign(story=9), tmp_path, columns)
 
 
@@ -278,7 +278,7 @@ def test_two_values_of_a_word_are_refused(tmp_path):
     twice = pd.concat([TABLE, TABLE.iloc[[3]]])
     assert scored(twice, tmp_path, {"word_id": "word_id"}).table["surprisal_bits"].tolist() == BITS.tolist()  # fmt: skip
     twice.iloc[-1, twice.columns.get_loc("surprisal")] = 1.0
-    with pytest.raises(InputError, match="word_id 3 repeats an earlier row"):
+    with pytest.raises(REFUSALS, match="word_id 3 repeats an earlier row"):
         scored(twice, tmp_path, {"word_id": "word_id"})
 
 
@@ -290,7 +290,7 @@ def test_several_datasets_and_further_columns(tmp_path):
     assert made["surprisal_bits"].tolist() == BITS.tolist()
     assert made["entropy_bits"].tolist() == (BITS / 2).tolist()
     assert made["corrected_bits"].tolist() == (BITS + 1).tolist() and (made["tokens"] == 2).all()
-    with pytest.raises(InputError, match="no row has 'mine' as corpus; there are Mine, Other"):
+    with pytest.raises(REFUSALS, match="no row has 'mine' as corpus; there are Mine, Other"):
         scored(table, tmp_path, columns, dataset="mine")
 
 
@@ -302,11 +302,9 @@ def test_several_seeds(tmp_path):
     for seed in (1, 2):
         made = scored(table.sample(frac=1, random_state=seed), tmp_path, columns, seed=seed).table
         np.testing.assert_allclose(made["surprisal_bits"], BITS + seed - 1, atol=1e-12)
-    with pytest.raises(
-        InputError, match="no row has 3 as run; there are 1, 2; set `seed` of the LM"
-    ):
+    with pytest.raises(REFUSALS, match="no row has 3 as run; there are 1, 2; set `seed` of the LM"):
         scored(table, tmp_path, columns, seed=3)
-    with pytest.raises(InputError, match="word_id 0 repeats an earlier row"):
+    with pytest.raises(REFUSALS, match="word_id 0 repeats an earlier row"):
         scored(table, tmp_path, {"word_id": "word_id"})
 
 
@@ -392,5 +390,5 @@ def test_words_are_found_by_their_ids_in_the_corpus(tmp_path):
     assert "verified by the words' ids" in made.notes[1]
     numbered = words.assign(unique_id=[i[3:] for i in ids])
     path = written(table.assign(id=table["id"].str[3:]), tmp_path)
-    with pytest.raises(InputError, match="nothing verifies the alignment"):
+    with pytest.raises(REFUSALS, match="nothing verifies the alignment"):
         surprisal_table.score(numbered, path, columns=columns, missing=0.1)
