@@ -44,8 +44,8 @@ sys.path[:0] = [
     str(ROOT / "packages/readingtimes/src"),
 ]
 
+from readingtimes import files
 from recency import config as configuration
-from recency import files
 from recency.reading.observations import partition
 from recency.workflow.config import loading
 from recency.workflow.plan import batches

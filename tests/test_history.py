@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from recency import files, history
+from readingtimes import files
+from recency import history
 from recency.errors import InputError
 from recency.evaluations import summary
 from recency.evaluations.report import page

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from recency import digests, lineage
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.workflow.engine import results_folder
 from recency.workflow.engine.job import logged
 
@@ -122,7 +122,7 @@ def test_equal_runs_have_equal_records(root):
 )
 def test_what_is_not_as_it_was_written_is_refused(root, damage, reason):
     damage(root)
-    with pytest.raises(InputError, match=rf"surprisal/\w+/cats.parquet: .*{reason}.*: rm /"):
+    with pytest.raises(REFUSALS, match=rf"surprisal/\w+/cats.parquet: .*{reason}.*: rm /"):
         require(root)
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_swapped_with_its_record_is_refused(root):
     first, second = surprisals(root)
     swap(first, second)
     swap(*(root / f"lineage/surprisal/{lm}/cats.parquet.json" for lm in ("gpt2", "window")))
-    with pytest.raises(InputError, match="its record is not that of surprisal/gpt2/cats.parquet"):
+    with pytest.raises(REFUSALS, match="its record is not that of surprisal/gpt2/cats.parquet"):
         require(root)
 
 
@@ -139,21 +139,19 @@ def test_a_changed_digest_in_a_record_is_refused(root):
     edit(surprisals(root)[0])
     values = json.loads(path.read_text())
     path.write_text(json.dumps(values | {"sha256": digests.sha256(surprisals(root)[0])}))
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(REFUSALS, match="damaged"):
         require(root)
 
 
 def test_what_was_made_from_other_files_is_refused(root):
     words, raw = root / "datasets/cats/words.parquet", root.parents[2] / "raw.txt"
     edit(raw, "the dog sat")
-    with pytest.raises(
-        InputError, match=r"words.parquet: it was made from another version of .*raw"
-    ):
+    with pytest.raises(REFUSALS, match=r"words.parquet: it was made from another version of .*raw"):
         require(root, words)
     run("words", [raw], [words])
     require(root, words)
     with pytest.raises(
-        InputError, match="gpt2/cats.parquet: it was made from another version of dat"
+        REFUSALS, match="gpt2/cats.parquet: it was made from another version of dat"
     ):
         require(root)
 
@@ -180,7 +178,7 @@ def test_no_file_is_hashed_twice(root, monkeypatch):
     require(root), require(root)
     assert read == []
     edit(surprisals(root)[0])
-    with pytest.raises(InputError):
+    with pytest.raises(REFUSALS):
         require(root)
     assert read == [str(surprisals(root)[0])]
 
@@ -189,7 +187,7 @@ def test_a_touched_file_is_known_only_if_it_kept_its_size(root):
     first = surprisals(root)[0]
     first.write_text("short")
     lineage.stamp([first])
-    with pytest.raises(InputError, match="gpt2"):
+    with pytest.raises(REFUSALS, match="gpt2"):
         require(root)
 
 
@@ -219,7 +217,7 @@ def test_a_folder_that_leaves_the_results_contains_its_chain(root):
     assert list(files["datasets/cats/words.parquet"]["outside"]) == ["raw.txt"]
     require(root, folder)
     (folder / "lineage.json").write_text("{}")
-    with pytest.raises(InputError, match="exports/gpt2: its content"):
+    with pytest.raises(REFUSALS, match="exports/gpt2: its content"):
         require(root, folder)
 
 
@@ -238,7 +236,7 @@ def test_results_of_another_version_or_study_are_refused(root, stored, reason):
     results_folder.require_root(root, "study", "cores")
     marker = root / "lineage/root.json"
     marker.unlink() if stored is None else marker.write_text(json.dumps(stored))
-    with pytest.raises(InputError, match=reason) as error:
+    with pytest.raises(REFUSALS, match=reason) as error:
         results_folder.require_root(root, "study", "cores")
     assert "\n" not in str(error.value)
 
@@ -262,7 +260,7 @@ def test_files_are_adopted_as_they_are_but_for_those_with_records(root):
     assert record.adopted and record.inputs == {
         "datasets/cats/words.parquet": digests.sha256(words)
     }
-    with pytest.raises(InputError, match="words.parquet: its content"):
+    with pytest.raises(REFUSALS, match="words.parquet: its content"):
         require(root, words)
 
 
@@ -280,22 +278,18 @@ def test_inputs_that_no_rule_makes_are_adopted_too(root):
 def test_declared_results_accept_their_inputs_but_no_edit_of_their_own(root):
     words, raw = root / "datasets/cats/words.parquet", root.parents[2] / "raw.txt"
     of_words = job(SimpleNamespace(name="words"), [raw], [words], params={"reader": "new"})
-    with pytest.raises(
-        InputError, match="words.parquet would be used, but the config .* -R words$"
-    ):
+    with pytest.raises(REFUSALS, match="words.parquet would be used, but the config .* -R words$"):
         results_folder.require_up_to_date([of_words])
     results_folder.declare([of_words])
     require(root, words)
     edit(raw)
-    with pytest.raises(
-        InputError, match=r"words.parquet would be used, but \S*raw.txt has changed"
-    ):
+    with pytest.raises(REFUSALS, match=r"words.parquet would be used, but \S*raw.txt has changed"):
         results_folder.require_up_to_date([of_words])
     results_folder.declare([of_words])
     results_folder.require_up_to_date([of_words])
     edit(words)
     results_folder.declare([of_words])
-    with pytest.raises(InputError, match="words.parquet: its content"):
+    with pytest.raises(REFUSALS, match="words.parquet: its content"):
         require(root, words)
 
 
@@ -318,7 +312,7 @@ def test_records_of_another_version_are_replaced_when_they_are_adopted(root):
     results_folder.adopt([job("words", [], [root / "datasets/cats/words.parquet"])])
     results_folder.require_root(root, "study", "cores")
     assert lineage.read(root, "datasets/cats/words.parquet").adopted
-    with pytest.raises(InputError, match="results of study study"):
+    with pytest.raises(REFUSALS, match="results of study study"):
         results_folder.require_root(root, "other", "cores", adopted=True)
 
 
@@ -334,5 +328,5 @@ def test_the_chain_of_many_files_is_followed_in_linear_time(root):
 @pytest.mark.parametrize("text", ["[" * 100_000, "[]", "{}", ""])
 def test_a_damaged_record_is_refused(root, text):
     (root / "lineage/surprisal/gpt2/cats.parquet.json").write_text(text)
-    with pytest.raises(InputError, match="gpt2/cats.parquet: its record .* is damaged"):
+    with pytest.raises(REFUSALS, match="gpt2/cats.parquet: its record .* is damaged"):
         require(root)

@@ -21,7 +21,7 @@ def sha256(path: str | Path) -> str:
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically.
 
-    recency.files.atomic does more, but results depend on its code (recency.workflow.plan.code).
+    readingtimes.files.atomic does more, but results depend on its code (recency.workflow.plan.code).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")

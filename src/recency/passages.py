@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
+from readingtimes.progress import progress
 from recency import digests, passage_hashes
 from recency.errors import REFUSALS, InputError
 from recency.passage_hashes import LENGTH, VERSION
-from recency.progress import progress
 
 #: Maximum number of hashes per text (8 MB); for longer texts, those below a bound are kept.
 MOST = 1 << 20
@@ -71,7 +71,7 @@ class Passages:
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write `path` atomically by the function `write`.
 
-    recency.files.atomic does more, but results depend on its code (recency.workflow.plan.code).
+    readingtimes.files.atomic does more, but results depend on its code (recency.workflow.plan.code).
     """
     part = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:

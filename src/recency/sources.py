@@ -2,56 +2,17 @@
 
 import csv
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
 
+from readingtimes.downloads.addresses import leads_out
 from readingtimes.names import nearest
-from recency.errors import REFUSALS, InputError, first_line
+from recency.errors import REFUSALS, InputError
 
 # Columns for all files, and further ones for training text.
 FILE = ["url", "sha256", "bytes", "licence"]
 COLUMNS = [*FILE, "part", "reader"]
-
-
-def split_url(url: str) -> SplitResult:
-    """Return the parts of an address; raise InputError for one that no request can have.
-
-    >>> from recency.sources import split_url
-    >>> split_url("https://example.org/a.csv").hostname
-    'example.org'
-    """
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # ValueError if it is no number
-        host = parts.hostname or ""
-        if parts.scheme in ("http", "https"):
-            if not host:
-                raise ValueError("it names no host")
-            if ":" not in host:  # no IPv6 address
-                host.encode("idna")
-            if odd := re.search(r"[\s\x00-\x1f\x7f]", url):
-                raise ValueError(f"it has the character {odd[0]!r}")
-    except ValueError as error:  # UnicodeError too
-        raise InputError(f"{url!r} is no address ({first_line(error)}); correct the URL") from None
-    return parts
-
-
-def leads_out(path: str) -> bool:
-    """Return whether a relative path, or the path of a URL, leads out of its folder.
-
-    Paths are checked as written and unquoted (`%2e%2e` is `..`).
-    """
-    written = split_url(path).path.lstrip("/") if "://" in path else path
-    return any(
-        spelling.startswith("/")
-        or "\\" in spelling
-        or "\0" in spelling
-        or ".." in spelling.split("/")
-        for spelling in (written, unquote(written))
-    )
 
 
 @dataclass(frozen=True)

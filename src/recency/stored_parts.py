@@ -20,8 +20,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from readingtimes.files import atomic, sha256
 from recency import lineage
-from recency.files import atomic, sha256
 
 FOLDER = ".kept"
 ENTRY = "entry.json"

@@ -18,7 +18,7 @@ from snakemake_logger_plugin_recency.terminal import Terminal
 
 #: Seconds between two states of the lines on a terminal.
 EVERY = 3.0
-#: Tells jobs that their progress belongs in their log alone (recency.progress).
+#: Tells jobs that their progress belongs in their log alone (readingtimes.progress).
 QUIET = "RECENCY_PROGRESS_IN_LOG"
 #: Records on single jobs; Snakemake's log file has them.
 OF_JOBS = (

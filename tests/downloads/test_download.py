@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from readingtimes.downloads import download, internet
 from recency import sources
-from recency.downloads import download, internet
-from recency.errors import InputError
+from recency.errors import REFUSALS
 
 CONTENT = bytes(i * 7 % 251 for i in range(300_000))
 SHA = hashlib.sha256(CONTENT).hexdigest()
@@ -151,14 +151,14 @@ def test_length_that_the_server_overstates_is_found_out_without_a_checksum(serve
 
 
 def test_length_that_the_server_understates_is_a_wrong_file(server, tmp_path):
-    with pytest.raises(InputError, match="expected sha256"):
+    with pytest.raises(REFUSALS, match="expected sha256"):
         fetch(server, "short", tmp_path / "file", sha256=SHA)
     assert leftovers(tmp_path / "file") == []
 
 
 def test_killed_job_goes_on_from_its_part(server, tmp_path):
     out = tmp_path / "file"
-    with pytest.raises(InputError, match="3 times in a row"):
+    with pytest.raises(REFUSALS, match="3 times in a row"):
         fetch(server, "dies", out, tries=3)
     (tmp_path / "other").mkdir()
     url = server.url + "good"
@@ -173,7 +173,7 @@ def test_a_full_disk_ends_a_download_at_once(server, tmp_path):
     part.symlink_to("/dev/full")
     part.with_name("file.part.json").write_text(f'{{"url": "{url}", "byte_range": null}}')
     with pytest.raises(
-        InputError, match=r"file\.part was not written: the disk is full.*MB are free"
+        REFUSALS, match=r"file\.part was not written: the disk is full.*MB are free"
     ):
         fetch(server, "good", tmp_path / "file")
     assert server.seen["good"] == [None]
@@ -214,7 +214,7 @@ def test_byte_range(server, tmp_path, how, first):
 
 def test_wrong_content_is_not_kept(server, tmp_path):
     for check in ({"sha256": SHA}, {"git_blob": BLOB}, {"md5": MD5}, {"bytes": len(CONTENT)}):
-        with pytest.raises(InputError) as error:
+        with pytest.raises(REFUSALS) as error:
             fetch(server, "wrong", tmp_path / "file", **check)
         message = str(error.value)
         assert server.url + "wrong" in message and "expected" in message and "got" in message
@@ -223,21 +223,21 @@ def test_wrong_content_is_not_kept(server, tmp_path):
 
 
 def test_missing_says_the_way_out_at_once(server, tmp_path):
-    with pytest.raises(InputError, match=r"404.*<mirror>/127.0.0.1/missing"):
+    with pytest.raises(REFUSALS, match=r"404.*<mirror>/127.0.0.1/missing"):
         fetch(server, "missing", tmp_path / "file")
     assert len(server.seen["missing"]) == 1
 
 
 def test_broken_server_is_tried_again_then_given_up(server, tmp_path):
-    with pytest.raises(InputError, match="500.*4 times in a row"):
+    with pytest.raises(REFUSALS, match="500.*4 times in a row"):
         fetch(server, "broken", tmp_path / "file", tries=4)
     assert len(server.seen["broken"]) == 4
 
 
 def test_no_server_and_no_http(tmp_path):
-    with pytest.raises(InputError, match="2 times in a row"):
+    with pytest.raises(REFUSALS, match="2 times in a row"):
         download.main("http://127.0.0.1:9/a", tmp_path / "a", tries=2, wait=0.001)
-    with pytest.raises(InputError, match="only http"):
+    with pytest.raises(REFUSALS, match="only http"):
         download.main("ftp://example.org/a", tmp_path / "a")
 
 
@@ -258,7 +258,7 @@ def test_mirrors(tmp_path, name):
     assert out.read_bytes() == CONTENT[10:100]
     out.unlink()
     path.write_bytes(gzip.compress(b"no") if name.endswith(".gz") else b"no")
-    with pytest.raises(InputError, match="is not the file that is needed"):
+    with pytest.raises(REFUSALS, match="is not the file that is needed"):
         download.main(URL, out, sha256=SHA, mirrors=mirrors)
     assert leftovers(out) == []
 
@@ -273,7 +273,7 @@ def test_mirror_may_hold_just_the_range_and_gzipped_originals_stay_so(tmp_path):
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
     download.main(f"{url}.gz", tmp_path / "part.gz", sha256=sha, mirrors=[tmp_path / "m"])
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(REFUSALS, match="damaged"):
         download.main(url, tmp_path / "part", mirrors=[tmp_path / "m"])
 
 
@@ -283,15 +283,15 @@ def test_local_comes_first_and_is_checked(tmp_path):
     out = tmp_path / "out.txt"
     download.main(URL, out, sha256=SHA, local=local, mirrors=[tmp_path])
     assert out.read_bytes() == CONTENT
-    with pytest.raises(InputError, match="expected sha256 00, got"):
+    with pytest.raises(REFUSALS, match="expected sha256 00, got"):
         download.main(URL, out, sha256="00", local=local)
-    with pytest.raises(InputError, match="is not a file"):
+    with pytest.raises(REFUSALS, match="is not a file"):
         download.main(URL, out, local=tmp_path / "absent")
     # Of a file to place, the stand-in serves until it is there.
     stand_in = {"path": "mine.txt"}
     download.main(None, out, local=tmp_path / "absent", mirrors=[tmp_path], stand_in=stand_in)
     assert out.read_bytes() == CONTENT
-    with pytest.raises(InputError, match="put it at .*absent"):
+    with pytest.raises(REFUSALS, match="put it at .*absent"):
         download.main(None, out, local=tmp_path / "absent", stand_in=stand_in)
 
 
@@ -308,7 +308,7 @@ def test_stand_in_is_used_after_the_mirrors_and_said(tmp_path, capsys):
     (mirror / "example.org" / "data" / "a b.txt").write_bytes(b"original")
     download.main(URL, out, mirrors=[mirror], stand_in=stand_in)
     assert out.read_bytes() == b"original"
-    with pytest.raises(InputError, match="rebuilt.txt.gz is not the file"):
+    with pytest.raises(REFUSALS, match="rebuilt.txt.gz is not the file"):
         download.main(None, out, mirrors=[mirror], stand_in={**stand_in, "sha256": "00"})
 
 
@@ -321,9 +321,9 @@ def test_nothing_outside_a_mirror_is_read(tmp_path, path):
         {"url": f"https://example.org/{path}"},
         {"url": None, "stand_in": {"path": path}},
     ):
-        with pytest.raises(InputError, match="leads out of its folder"):
+        with pytest.raises(REFUSALS, match="leads out of its folder"):
             download.main(**asked, out=tmp_path / "out", mirrors=[tmp_path / "m"])
-    with pytest.raises(InputError, match="leads out of its folder"):
+    with pytest.raises(REFUSALS, match="leads out of its folder"):
         download.main(None, tmp_path / "out", stand_in={"path": "/etc/passwd"})
     assert not (tmp_path / "out").exists()
 
@@ -334,7 +334,7 @@ def test_a_copy_that_unpacks_without_end_is_stopped(tmp_path):
     bomb.write_bytes(gzip.compress(bytes(30 << 20)))  # 30 MB of zeros in 30 kB
     out = tmp_path / "out"
     for known in ({}, {"bytes": 20}, {"byte_range": (0, 9)}):
-        with pytest.raises(InputError, match="unpacks to more than"):
+        with pytest.raises(REFUSALS, match="unpacks to more than"):
             download.main(URL, out, mirrors=[tmp_path / "m"], **known)
         assert leftovers(out) == ["m"]
     download.main(URL, out, bytes=30 << 20, mirrors=[tmp_path / "m"])
@@ -344,25 +344,25 @@ def test_a_copy_that_unpacks_without_end_is_stopped(tmp_path):
 def test_a_download_without_end_is_stopped(server, tmp_path, monkeypatch):
     """4 GB, or as many bytes as the config states."""
     monkeypatch.setattr(internet, "MOST", 2_000_000)
-    with pytest.raises(InputError, match="does not end after 2,000,000 .* set its `bytes`"):
+    with pytest.raises(REFUSALS, match="does not end after 2,000,000 .* set its `bytes`"):
         fetch(server, "endless", tmp_path / "out")
     assert leftovers(tmp_path / "out") == ["out.part.json"]
-    with pytest.raises(InputError, match="expected sha256"):
+    with pytest.raises(REFUSALS, match="expected sha256"):
         fetch(server, "endless", tmp_path / "out", sha256=SHA, bytes=5_000_000)
     assert fetch(server, "endless", tmp_path / "out", bytes=5_000_000) == bytes(5_000_000)
     assert server.sent["/endless"] < 20_000_000
 
 
 def test_a_file_that_does_not_fit_the_disk_is_not_begun(server, tmp_path):
-    with pytest.raises(InputError, match="has 900,000,000,000,000,000 bytes more to download, and"):
+    with pytest.raises(REFUSALS, match="has 900,000,000,000,000,000 bytes more to download, and"):
         fetch(server, "huge", tmp_path / "out")
-    with pytest.raises(InputError, match="expected 1,000 bytes, got 1,001"):
+    with pytest.raises(REFUSALS, match="expected 1,000 bytes, got 1,001"):
         fetch(server, "huge", tmp_path / "out", bytes=1000)
 
 
 @pytest.mark.parametrize("how", ["to_no_address", "to_no_host"])
 def test_a_redirection_to_a_malformed_address(server, tmp_path, how):
-    with pytest.raises(InputError, match=f"{how} leads to no address .*correct the URL"):
+    with pytest.raises(REFUSALS, match=f"{how} leads to no address .*correct the URL"):
         fetch(server, how, tmp_path / "out", tries=1)
 
 
@@ -370,7 +370,7 @@ def test_file_to_be_placed_says_which_whence_whither(tmp_path):
     placed = "Dundee corpus (Kennedy, Hill & Pynte 2003), from its authors"
     stand_in = {"path": "dundee/words.csv"}
     options = {"mirrors": ["lab"], "stand_in": stand_in, "supplied": placed}
-    with pytest.raises(InputError) as error:
+    with pytest.raises(REFUSALS) as error:
         download.main(None, tmp_path / "words.csv", **options)
     for part in ("words.csv", placed, "local:", "lab/dundee/words.csv"):
         assert part in str(error.value)
@@ -393,7 +393,7 @@ def test_real_mirror_gives_the_bytes_of_the_table(mirror, tmp_path):
 def test_a_server_that_sends_a_byte_at_a_time(server, tmp_path, how):
     """Each byte comes before the timeout; without a least pace this went on for 25 seconds here."""
     out, began = tmp_path / "file", time.monotonic()
-    with pytest.raises(InputError, match="fewer than 10,000 in the last 0.5 s; try again later"):
+    with pytest.raises(REFUSALS, match="fewer than 10,000 in the last 0.5 s; try again later"):
         fetch(server, how, out, patience=0.5)
     assert time.monotonic() - began < 5
     assert not out.exists()

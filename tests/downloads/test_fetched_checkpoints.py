@@ -16,9 +16,10 @@ import job_server
 from checkpoints import checkpoint
 from hub_server import serving
 from project import ROOT, TINY, command, environment, load, snakemake
+from readingtimes.downloads import download, stated
 from recency import lineage
-from recency.downloads import download, hub, stated
-from recency.errors import InputError
+from recency.downloads import hub
+from recency.errors import REFUSALS
 from recency.networks import hub as names
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow.engine import results_folder, start
@@ -107,7 +108,7 @@ def test_a_branch_stays_at_the_commit_of_its_first_download(server, tmp_path):
     ],
 )
 def test_what_is_not_there_is_one_line(server, tmp_path, name, message):
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(REFUSALS, match=message) as error:
         fetch(tmp_path, name)
     assert "\n" not in str(error.value)
 
@@ -120,7 +121,7 @@ def test_a_pickle_is_fetched_where_it_is_allowed(server, tmp_path):
 def test_a_damaged_file_is_one_line(server, tmp_path):
     server.damage = lambda path, content: content[::-1] if path.name == "config.json" else content
     with pytest.raises(
-        InputError, match="config.json is not the file that is needed: expected git blob"
+        REFUSALS, match="config.json is not the file that is needed: expected git blob"
     ):
         fetch(tmp_path, "owner/name")
 
@@ -129,10 +130,10 @@ def test_a_file_that_is_gone_is_one_line(server, tmp_path):
     manifest = fetch(tmp_path, "owner/name")
     path = manifest.parent / "name@main" / "model.safetensors"
     path.write_text("cut")
-    with pytest.raises(InputError, match=r"model.safetensors: another size .*rm '.*hub.json'"):
+    with pytest.raises(REFUSALS, match=r"model.safetensors: another size .*rm '.*hub.json'"):
         names.fetched(manifest)
     path.unlink()
-    with pytest.raises(InputError, match="model.safetensors: missing"):
+    with pytest.raises(REFUSALS, match="model.safetensors: missing"):
         names.fetched(manifest)
 
 
@@ -158,7 +159,7 @@ def test_the_hub_states_size_and_checksum_of_any_file(server, tmp_path, capsys):
     download.main(url, tmp_path / "weights")
     assert "compared with the checksum that the Hub states" in capsys.readouterr().err
     other = hashlib.sha256(b"another").hexdigest()
-    with pytest.raises(InputError, match=f"expected sha256 {other}, got"):
+    with pytest.raises(REFUSALS, match=f"expected sha256 {other}, got"):
         download.main(url, tmp_path / "again", sha256=other, tries=1)
 
 
@@ -172,7 +173,7 @@ def test_the_first_download_s_checksum_is_compared_where_none_is_published(
     download.main(url, tmp_path / "b", first=first)
     assert "compared with the first download" in capsys.readouterr().err
     (server.folders["owner/name", COMMITS["main"]] / "config.json").write_text("changed")
-    with pytest.raises(InputError, match=f"{first}, that of the first download, got") as error:
+    with pytest.raises(REFUSALS, match=f"{first}, that of the first download, got") as error:
         download.main(url, tmp_path / "c", first=first, tries=1)
     assert "\n" not in str(error.value)
 

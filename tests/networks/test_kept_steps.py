@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from recency import files
+from readingtimes import files
 from recency.errors import InputError
 from recency.networks import architectures, checkpoints, stored_steps, train, training
 from recency.networks.stream import TokenStream

@@ -15,9 +15,9 @@ from checkpoints import byte_tokenizer, checkpoint
 from peers import peer
 from project import SCHEMA, load
 from readingtimes import parquet_bounds as memory
+from readingtimes.files import sha256
 from recency.errors import InputError
 from recency.export import write
-from recency.files import sha256
 from recency.networks import footprint, precisions
 from recency.scoring import results, surprisal
 from recency.scoring.lm_spec import LMSpec

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from readingtimes.downloads import download
 from recency import sources
-from recency.downloads import download
 from recency.text import readers
 
 OPEN_ENGLISH = Path(__file__).resolve().parents[2] / "data" / "sources" / "open_english.tsv"

@@ -15,8 +15,8 @@ import yaml
 from test_corpora import babylm_zip, written
 
 from project import TINY, copy_project, load, snakemake
+from readingtimes.downloads import download
 from recency import sources
-from recency.downloads import download
 from recency.errors import InputError
 from recency.text import prepare as prepare_text
 from recency.text import readers

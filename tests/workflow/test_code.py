@@ -14,7 +14,7 @@ MADE = {
     "script.py": '"""Make it."""\nfrom recency.fits.linear import fit\nfit()\n',
     "recency/__init__.py": "",
     "recency/plugins.py": "def load(): ...\n",
-    "recency/progress.py": "def progress(): ...\n",
+    "readingtimes/progress.py": "def progress(): ...\n",
     "recency/unused.py": "ONE = 1\n",
     "recency/late.py": "ONE = 1\n",
     "recency/only_b.py": "ONE = 1\n",

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from project import TINY, snakemake
-from recency.files import atomic
+from readingtimes.files import atomic
 from recency.workflow.engine import start
 
 
@@ -57,7 +57,7 @@ def test_files_of_the_future_are_dated_now(tmp_path):
 
 
 def test_a_killed_writers_file_is_one(tmp_path):
-    """The names are those that recency.files.atomic gives."""
+    """The names are those that readingtimes.files.atomic gives."""
     path = tmp_path / "words.parquet"
     writer = os.fork()
     if writer == 0:

@@ -12,7 +12,7 @@ import pytest
 
 import snakemake_logger_plugin_recency as plugin
 from project import SOURCES, snakemake
-from recency import progress
+from readingtimes import progress
 from recency.workflow.engine import run_status
 from snakemake_logger_plugin_recency.terminal import Terminal
 

@@ -7,8 +7,8 @@ import pandas as pd
 
 from readingtimes import parsers
 from readingtimes.contracts import check_words
+from readingtimes.downloads import addresses
 from recency import config as configuration
-from recency import sources
 from recency.workflow.config import loading
 
 
@@ -37,7 +37,7 @@ def _place(root: Path, file: dict) -> Path | None:
     """Return the path of a file: local, downloaded, or in a mirror; gzipped or not."""
     names = [file["local"]] if "local" in file else []
     if "url" in file:
-        parts = sources.split_url(file["url"])
+        parts = addresses.split_url(file["url"])
         names.append(f"{parts.hostname}{parts.path}")
     if "stand_in" in file:
         names.append(file["stand_in"]["path"])

@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 
 from readingtimes import text_languages
+from readingtimes.files import atomic
 from readingtimes.own import begin, columns, item_entry, roles
 from readingtimes.own.begin import Described, Entry
 from readingtimes.own.roles import Scores
 from recency.command import dataset_words
 from recency.command.lists import CHECKOUT
 from recency.errors import REFUSALS, InputError
-from recency.files import atomic
 from recency.scoring import surprisal_table
 from recency.workflow.config import loading
 

@@ -86,7 +86,7 @@ def check_ending(name: str) -> None:
 
 def write(table: pd.DataFrame, name: str) -> None:
     """Write a table without its index in the format of its extension; to standard output as CSV."""
-    from recency.files import atomic
+    from readingtimes.files import atomic
 
     if name == STANDARD:
         table.to_csv(sys.stdout, index=False, lineterminator="\n")

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from recency.downloads import download
-from recency.downloads.internet import USER_AGENT, Expected, authorization, endpoint
+from readingtimes.downloads import download
+from readingtimes.downloads.internet import USER_AGENT, Expected, authorization, endpoint
+from readingtimes.files import atomic
 from recency.errors import InputError, first_line
-from recency.files import atomic
 from recency.networks.hub import MAIN, SUFFIX, locate
 
 OTHERS = ("*.json", "*.txt", "*.model")
@@ -143,7 +143,7 @@ def main(
     before : str, optional
         The commit of the first download, which is fetched again even if the branch has moved on.
     mirrors, waiting
-        Of `recency.downloads.download.main`.
+        Of `readingtimes.downloads.download.main`.
     """
     folder = Path(str(out).removesuffix(SUFFIX))
     found = list_files(checkpoint, allow_pickle, before)

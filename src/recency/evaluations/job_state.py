@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from recency.files import atomic, sha256
+from readingtimes.files import atomic, sha256
 from recency.scoring.lm_spec import LMSpec
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency import history, plugins
 from recency.evaluations.reading_times import table_observations
 from recency.evaluations.report import answer
@@ -19,7 +20,6 @@ from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, ends
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.files import atomic
 
 WIDTH = 100  # columns of the terminal
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from crosslmm import errors
-from recency import files, plugins
+from readingtimes import files
+from recency import plugins
 from recency.attention import biases, content, logit_lens
 from recency.errors import InputError
 from recency.export import standalone, standalone_memories
@@ -133,7 +134,12 @@ def _lines(node: ast.Import | ast.ImportFrom) -> Iterable[tuple[str, str]]:
     """Return (bound name, line that imports only this name) for an import."""
     module = getattr(node, "module", None)
     for alias in node.names:
-        if (module or alias.name).split(".")[0] in ("recency", "crosslmm", "__future__"):
+        if (module or alias.name).split(".")[0] in (
+            "recency",
+            "crosslmm",
+            "readingtimes",
+            "__future__",
+        ):
             continue
         line = ast.unparse(ast.ImportFrom(module, [alias]) if module else ast.Import([alias]))
         yield (alias.asname or alias.name).split(".")[0], line

@@ -4,8 +4,8 @@ import json
 import os
 from pathlib import Path
 
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 
 TOKEN = "HF_TOKEN"
 

@@ -20,9 +20,9 @@ import yaml
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
+from readingtimes.files import sha256
 from recency import lineage
 from recency.export import shareable
-from recency.files import sha256
 
 PROFILES = {
     "process": "https://w3id.org/ro/wfrun/process/0.5",

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from recency.files import atomic
+from readingtimes.files import atomic
 
 File = str | os.PathLike
 """The path of a file."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from readingtimes.files import atomic
 from recency.figures import encoding, fonts, hover
 from recency.figures.comparison import LM
 from recency.figures.paths import Files
-from recency.files import atomic
 
 if TYPE_CHECKING:  # modules that only format numbers need no matplotlib
     from matplotlib.axes import Axes

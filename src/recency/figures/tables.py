@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.figures.paths import Files
-from recency.files import atomic
 
 CSS = """
 body { font: 14px/1.35 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; }

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from recency.files import atomic
+from readingtimes.files import atomic
 
 
 def state_path(folder: Path) -> Path:

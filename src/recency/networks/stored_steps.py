@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from readingtimes.files import atomic, sha256
 from recency.errors import InputError
-from recency.files import atomic, sha256
 
 WEIGHTS = "model.safetensors"
 

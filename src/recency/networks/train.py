@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from readingtimes.files import sha256
+from readingtimes.progress import progress
 from recency import heap, history
 from recency.errors import InputError
-from recency.files import sha256
 from recency.networks import states, stopping, stored_steps, tensorboard
-from recency.progress import progress
 
 LOOK_EVERY = 10.0  # seconds between reads of the losses, which block a GPU
 TIME_TO_SAVE = 0.05  # largest share of a job's time that is spent saving …

@@ -17,9 +17,9 @@ import torch
 from torch import distributed
 from transformers import PreTrainedModel
 
+from readingtimes.files import atomic
 from recency.attention import biased, blocks
 from recency.errors import InputError, first_line
-from recency.files import atomic
 from recency.networks import linear, states
 from recency.networks.loss import cross_entropy_sum
 from recency.networks.schedule import is_finished, learning_rate

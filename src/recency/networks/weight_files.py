@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from readingtimes.files import sha256
 from recency.errors import InputError, first_line
-from recency.files import sha256
 from recency.networks.hub import locate
 
 SAFE = ("model.safetensors", "model.safetensors.index.json")

@@ -7,10 +7,10 @@ import pandas as pd
 
 from readingtimes import filters as conditions
 from readingtimes.contracts import response_column
+from readingtimes.files import atomic, write_parquet
 from readingtimes.gate import require_usable
 from readingtimes.response_names import EVENT
 from recency.errors import InputError
-from recency.files import atomic, write_parquet
 
 PARTITIONS = ("fit", "fit", "exploratory", "held_out")
 NEVER = 1_000_000

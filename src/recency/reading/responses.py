@@ -7,9 +7,9 @@ import pandas as pd
 
 from readingtimes import parsers
 from readingtimes.contracts import check_responses
+from readingtimes.files import write_parquet
 from readingtimes.names import hint
 from recency.errors import InputError
-from recency.files import write_parquet
 
 
 def main(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 
 from readingtimes import parts_of_speech
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 
 KNOWN = 0.5
 """Minimum share of a corpus's words in the treebank: EWT has 90 % of English words, 17 % of German ones."""

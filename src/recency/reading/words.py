@@ -8,8 +8,8 @@ import pandas as pd
 
 from readingtimes import parsers, predictor_tables
 from readingtimes.contracts import check_words
+from readingtimes.files import write_parquet
 from recency.errors import REFUSALS, InputError
-from recency.files import write_parquet
 from recency.reading.tagger import tag
 
 

@@ -30,9 +30,9 @@ from crosslmm.cells import Cells, Fit
 from crosslmm.factors import Factor
 from crosslmm.formula import Formula
 from crosslmm.recorded import scaled
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.endpoints import DRAWS, WITHOUT_GROUP
-from recency.files import atomic
-from recency.progress import progress
 from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared
 from recency.regression.inputs import Inputs, read_data

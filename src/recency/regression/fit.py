@@ -17,8 +17,8 @@ import pandas as pd
 
 from crosslmm import families
 from crosslmm.fitting import criteria
+from readingtimes.files import atomic
 from recency.endpoints import IN_SAMPLE
-from recency.files import atomic
 from recency.regression.coding import Coding
 from recency.regression.designs import kind_of_base
 from recency.regression.estimation import estimate

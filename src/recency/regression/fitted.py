@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from crosslmm.recorded import scaled
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 from recency.regression import prediction
 from recency.regression.inputs import Inputs
 from recency.regression.predictors import Rows

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency import history
 from recency.errors import InputError
-from recency.files import atomic
-from recency.progress import progress
 from recency.scoring.ngram import rewrite
 
 

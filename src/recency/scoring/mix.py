@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency import history
 from recency.errors import InputError
-from recency.files import atomic
 from recency.scoring import results
 from recency.scoring.results import UNKNOWN, require_plausible
 

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from readingtimes import scripts
+from readingtimes.files import atomic
 from recency.errors import REFUSALS, InputError, first_line
-from recency.files import atomic
 from recency.scoring.finite import require_finite
 
 BEGIN, UNKNOWN = "<s>", "<unk>"

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic, write_parquet
 from recency import history, overrides
 from recency.errors import InputError
-from recency.files import atomic, write_parquet
 
 #: Nats per unit.
 UNITS = {"bits": np.log(2), "nats": 1.0, "log10": np.log(10)}

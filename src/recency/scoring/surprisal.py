@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from readingtimes.names import nearest
+from readingtimes.progress import progress
 from recency.errors import REFUSALS, InputError
-from recency.progress import progress
 from recency.scoring import (
     alignment,
     foils,

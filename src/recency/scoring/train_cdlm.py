@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.progress import progress
 from recency import history
 from recency.errors import InputError
-from recency.progress import progress
 from recency.scoring import ngram
 from recency.scoring.mix import END
 from recency.scoring.ngram import rewrite

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from recency.files import atomic
+from readingtimes.files import atomic
 from recency.regression.texts import read_texts
 from recency.simulation import readers
 from recency.simulation.readers import WORD_TERMS, Readers

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from recency.files import atomic
+from readingtimes.files import atomic
 from recency.simulation import text as simulate_text
 
 

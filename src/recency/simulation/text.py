@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
-from recency.files import atomic
-from recency.progress import progress
 from recency.simulation import grammar
 from recency.simulation.story import Rates, Story
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 from recency.sources import read
 from recency.text import readers
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
-from recency.files import atomic
-from recency.progress import progress
 from recency.text.tokens import END_OF_DOCUMENT
 
 # Tokens per row: a context of 2,048 and the last token's successor.

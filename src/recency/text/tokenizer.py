@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 from recency.text.tokens import END_OF_DOCUMENT, documents, pieces
 
 # First tokens of a tokenizer for masked LMs, instead of the end of document.

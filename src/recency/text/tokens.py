@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from readingtimes.files import atomic, sha256
+from readingtimes.progress import progress
 from recency.errors import InputError
-from recency.files import atomic, sha256
-from recency.progress import progress
 
 END_OF_DOCUMENT = "<|endoftext|>"
 #: Seconds between two states of an unfinished job.

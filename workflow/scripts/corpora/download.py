@@ -2,8 +2,8 @@
 
 import os
 
+from readingtimes.downloads.download import main
 from recency import lineage
-from recency.downloads.download import main
 from recency.workflow.engine.job import logged
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
+from readingtimes.files import sha256
 from recency.attention.biases.linear import by_head, slopes_of
 from recency.attention.content import ContentBias, Layer, layer_around, states_among
 from recency.attention.logit_lens import check_lens, surprisal, surprisal_from_logits
 from recency.errors import InputError
-from recency.files import sha256
 
 #: Networks pad their vocabulary to a multiple of this.
 PADDED = 128

@@ -17,11 +17,11 @@ from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.evaluations.abusive_words import lexicon
 from recency.evaluations.abusive_words.lexicon import OWN
 from recency.figures.paths import File, write_csv
-from recency.files import atomic
 
 MAJORITY, HERE, EMBEDDINGS = "MAJORITY", "linguistic, those here", "embeddings"
 INT, WN, WK = (

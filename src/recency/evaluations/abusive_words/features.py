@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.evaluations.abusive_words import lexicon
 from recency.figures.paths import File
-from recency.files import atomic
 
 COLUMNS = ["entry", "group", "feature", "value"]
 #: Part of speech of an entry → its tags in WordNet and FrameNet.

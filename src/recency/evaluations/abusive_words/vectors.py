@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.evaluations.abusive_words import lexicon
 from recency.evaluations.abusive_words.lexicon import MADE, NONE, OWN
 from recency.figures.paths import File
-from recency.files import atomic
 from recency.networks.swordss import Index, compose_vector
 from recency.scoring.lm_spec import LMSpec
 

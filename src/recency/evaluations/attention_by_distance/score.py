@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from recency.files import atomic
-from recency.progress import progress
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.scoring.lm_spec import LMSpec
 
 #: Names of `Totals.sums`, in order.

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 from recency.scoring.lm_spec import LMSpec
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import torch
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.evaluations.babylm import parts
-from recency.files import atomic
-from recency.progress import progress
 from recency.scoring import alignment
 from recency.scoring.finite import require_finite
 from recency.scoring.lm_spec import LMSpec

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.evaluations.babylm import parts
 from recency.evaluations.babylm.score import log_probabilities
-from recency.files import atomic
 from recency.scoring.lm_spec import LMSpec
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import job_state
-from recency.files import atomic
-from recency.progress import progress
 from recency.regression import fit as regression
 from recency.regression.inputs import Inputs
 from recency.scoring import surprisal

@@ -15,10 +15,10 @@ from readingtimes import checks as dataset_checks
 from readingtimes import gate
 from readingtimes.checks import Finding
 from readingtimes.contracts import are_to_regions, response_column
+from readingtimes.files import atomic
 from recency.figures import style, tables
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
-from recency.files import atomic
 
 COLUMNS = ["measure", "kind", "name", "value"]
 UNITS = {"time_ms": "ms", "amplitude_uv": "µV", "response": ""}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.evaluations.dependencies.gcg import annotation
 from recency.evaluations.dependencies.gcg.derivation import dependencies
-from recency.files import atomic
 
 FIRST, SECOND, COREFERENCE = TYPES = ("first_argument", "second_argument", "coreference")
 COLUMNS = ["type", "item", "sentence", "head", "dependent"]

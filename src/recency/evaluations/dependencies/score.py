@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from crosslmm.stats.multiple_tests import holm
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
-from recency.files import atomic
-from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
 
 PLACEMENTS = 999  # random positions for each dependency

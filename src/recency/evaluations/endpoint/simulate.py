@@ -16,10 +16,10 @@ import pandas as pd
 
 from crosslmm.stats.claims import leads
 from crosslmm.stats.proportions import wilson
+from readingtimes.progress import progress
 from recency.evaluations.endpoint import candidates
 from recency.evaluations.endpoint.candidates import CANDIDATES, PER, TESTS
 from recency.figures.paths import File, write_csv
-from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings
 

@@ -15,10 +15,10 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.evaluations.explore.view_data import Contents
 from recency.figures.paths import File
-from recency.files import atomic
 
 TEMPLATE, STYLE = "explore.html", "explore.css"
 SCRIPTS = ("explore_data.js", "explore_views.js")

@@ -17,14 +17,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.evaluations import job_state
 from recency.evaluations.glue import examples, scores
 from recency.evaluations.glue.examples import Encoded
 from recency.evaluations.glue.seed_state import Position, SeedState
-from recency.files import atomic
 from recency.networks import stopping
-from recency.progress import progress
 from recency.scoring.forward import window_of
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model

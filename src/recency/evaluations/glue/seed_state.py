@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from recency.files import atomic
+from readingtimes.files import atomic
 from recency.networks import training
 
 SAVE_EVERY = 600.0

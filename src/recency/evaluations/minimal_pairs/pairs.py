@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.figures.paths import File, Files
-from recency.files import atomic
 from recency.text.utf8 import decoded
 
 #: Columns to read, by their names in the files; a table without the first two has only paradigms.

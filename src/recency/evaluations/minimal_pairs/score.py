@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.evaluations import job_state
-from recency.files import atomic
-from recency.progress import progress
 from recency.scoring import alignment, ngram
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model, score_texts

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from readingtimes.names import nearest as nearest_names
 from recency.errors import InputError
-from recency.files import atomic
 from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["lm", "space", "word", "rank", "neighbour", "value"]

@@ -20,8 +20,8 @@ import pandas as pd
 from crosslmm.stats import claims
 from crosslmm.stats.crossed_samples import Scores
 from crosslmm.stats.proportions import wilson
+from readingtimes.progress import progress
 from recency.figures.paths import File, write_csv
-from recency.progress import progress
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings, simulate
 from recency.simulation.study_scores import (

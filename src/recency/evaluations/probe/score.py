@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.evaluations import job_state
 from recency.evaluations.probe import trees
-from recency.files import atomic
-from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
 
 COLUMNS = ["network", "layer", "relation", "n", "uuas", "spearman", "dev_loss", "epochs"]

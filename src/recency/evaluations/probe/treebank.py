@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from readingtimes.files import atomic
 from readingtimes.formats import conllu
 from recency.figures.paths import File
-from recency.files import atomic
 
 
 def main(files: Mapping[str, File], out: File) -> None:

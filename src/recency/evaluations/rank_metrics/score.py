@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.errors import InputError
-from recency.files import atomic
 from recency.scoring import ngram, ngram_surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.ngram import split_word
@@ -110,7 +110,7 @@ def _of_network(
     texts, contexts, prompt, longest, temperature, seed, lm: LMSpec
 ) -> tuple[pd.DataFrame, list, str]:
     """Score sentences with a network; a causal one also continues their first words."""
-    from recency.progress import progress
+    from readingtimes.progress import progress
     from recency.scoring.surprisal import score_words
 
     opened = lm.open()

@@ -20,9 +20,9 @@ from crosslmm.factors import Factor
 from crosslmm.formula import Formula, column
 from crosslmm.recorded import scaled
 from crosslmm.theta_search import search
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.figures.paths import File
-from recency.files import atomic
-from recency.progress import progress
 from recency.regression.covered_endpoints import factors_of
 from recency.regression.designs import check_mixed
 from recency.regression.estimation import prepared

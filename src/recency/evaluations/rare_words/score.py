@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.evaluations.rare_words.files import read_pairs, read_vectors
-from recency.files import atomic
 from recency.networks.string_similarity import SIMILARITIES
 from recency.networks.swordss import Index, compose_vector
 from recency.scoring.lm_spec import LMSpec

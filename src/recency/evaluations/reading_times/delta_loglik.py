@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 
 from crosslmm.stats.crossed_samples import WITHOUT, Scores, Tables
+from readingtimes.files import atomic
 from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, WITHOUT_GROUP
 from recency.errors import InputError
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
 from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
-from recency.files import atomic
 from recency.regression.designs import FEWEST_LEVELS
 
 NAMES = ("lm", "label", "dataset", "measure", "design")

@@ -31,11 +31,11 @@ from crosslmm.factors import Levels
 from crosslmm.stats.crossed_samples import Tables
 from crosslmm.stats.multiple_tests import holm
 from crosslmm.stats.permutation import MEAN, permutation_p, statistic_of
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from readingtimes.response_names import SCORE
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.shared_texts import Places
-from recency.files import atomic
-from recency.progress import progress
 from recency.regression.inputs import Inputs
 from recency.regression.prediction import observed, predict, read_fit, rows_for
 

@@ -12,6 +12,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from crosslmm.stats.groups import groups, letters
+from readingtimes.files import atomic
 from recency.evaluations.reading_times.evidence import Evidence, tests
 from recency.evaluations.reading_times.verdict_sentences import rule, sentences, stated
 from recency.figures import bases, comparison
@@ -19,7 +20,6 @@ from recency.figures import intervals as interval_files
 from recency.figures.comparison import Described
 from recency.figures.intervals import TOTAL, Interval
 from recency.figures.paths import File
-from recency.files import atomic
 
 
 def answer(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recency.files import atomic
+from readingtimes.files import atomic
 
 
 def main(datasets: list[dict], out: Path) -> None:

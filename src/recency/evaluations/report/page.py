@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import quote
 
+from readingtimes.files import atomic
 from recency import history, plugins
 from recency.errors import InputError
 from recency.evaluations.report import answer
@@ -23,7 +24,6 @@ from recency.evaluations.report.style import CSS
 from recency.figures import comparison, hover, tables
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
-from recency.files import atomic
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 TITLE = "Which memory constraint reads most like a person?"

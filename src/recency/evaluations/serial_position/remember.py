@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency.evaluations.serial_position.word_lists import (
     WORD,
     WordList,
@@ -19,7 +20,6 @@ from recency.evaluations.serial_position.word_lists import (
     read_pool,
     written,
 )
-from recency.files import atomic
 from recency.scoring.foils import SCORED
 from recency.scoring.lm_spec import LMSpec
 
@@ -128,7 +128,7 @@ def main(
     Surprisals are in bits, `recognized`, `recalled` and `first` in percent. NaN if an LM generates
     no continuations (`NO_RECALL`), or `samples` is 0.
     """
-    from recency.progress import progress
+    from readingtimes.progress import progress
     from recency.scoring.generation import continuations
     from recency.scoring.surprisal import score_words
 

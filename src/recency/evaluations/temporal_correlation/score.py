@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
+from readingtimes.progress import progress
 from recency.errors import InputError
-from recency.files import atomic
-from recency.progress import progress
 from recency.scoring.lm_spec import LMSpec
 
 

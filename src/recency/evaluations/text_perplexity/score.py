@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from readingtimes.files import atomic
 from recency import history
 from recency.errors import InputError
-from recency.files import atomic
 from recency.scoring.lm_spec import LMSpec
 
 
@@ -26,8 +26,8 @@ def main(
     The text is read as one, in one pass or in windows, after the token that ends documents; with
     `reset` document, each document is a separate text.
     """
+    from readingtimes.progress import progress
     from recency.networks.architectures import parameter_count
-    from recency.progress import progress
     from recency.scoring import causal
 
     if text := history.text_of(info):

@@ -30,6 +30,7 @@ from typing import Any
 import jsonschema
 
 from readingtimes import joins
+from readingtimes.downloads import addresses
 from readingtimes.names import near, nearest
 from recency import config as configuration
 from recency import overrides, plugins, sources
@@ -503,7 +504,7 @@ def _file(look: Lookup, file: Mapping) -> Faults:
     faults = [((key,), fault) for key in ("url", "local") for fault in _path_of(file.get(key))]
     for at, path in ((("url",), file.get("url")), (("stand_in", "path"), of_stand_in)):
         try:
-            if path is not None and sources.leads_out(path):
+            if path is not None and addresses.leads_out(path):
                 faults.append((at, f"{short(path)} leads out of its folder (`..` or `/`)"))
         except REFUSALS as error:  # no address
             faults.append((at, str(error)))

@@ -2,7 +2,7 @@
 
 Clean up after killed runs when a run begins.
 
-`recency.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A killed job leaves
+`readingtimes.files.atomic` writes `a.parquet` as `.a.<process>.parquet` and renames it. A killed job leaves
 this partial file, and its next attempt uses another process number.
 
 Files that a run could not make: of failed jobs, and of regressions none of which could be fitted.

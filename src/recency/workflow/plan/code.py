@@ -49,7 +49,7 @@ EXEMPT = {
     "readingtimes.names": "suggests the nearest name in an error",
     "recency.passages": "passages of a text, for recency.history",
     "recency.passage_hashes": "hashes of passages, for recency.history",
-    "recency.progress": "prints the progress of a job",
+    "readingtimes.progress": "prints the progress of a job",
     "recency.heap": "returns freed memory to the system",
     "recency.networks.config_values": "refuses a checkpoint, or alters nothing",
     "recency.networks.self_test": "refuses a checkpoint, or alters nothing",
@@ -122,7 +122,7 @@ def fingerprints(starts: tuple[Path, ...], chosen: Chosen | None = None) -> dict
 
 def remember(memory: Path) -> None:
     """Read the cache in a file if it is of the package's current code; update it when this process ends."""
-    from recency.files import atomic
+    from readingtimes.files import atomic
 
     files = sorted(path for path in ROOT.rglob("*") if path.is_file())
     files = [path for path in files if path.suffix != ".pyc"]

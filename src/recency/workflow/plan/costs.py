@@ -27,13 +27,13 @@ from functools import cache
 from pathlib import Path
 from statistics import mean
 
+from readingtimes.files import atomic
 from readingtimes.names import near
 from recency import config as configuration
 from recency import stored_parts
 from recency.errors import InputError
 from recency.evaluations import registry
 from recency.evaluations.registry import products
-from recency.files import atomic
 from recency.networks import hub
 from recency.workflow.engine import snakemake_patches
 from recency.workflow.plan import batches, code, cost_model

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from recency.errors import InputError, first_line
-from recency.files import atomic, full_disk, no_room
-from recency.progress import progress
+from readingtimes.errors import InputError, first_line
+from readingtimes.files import atomic, full_disk, no_room
+from readingtimes.progress import progress
 
 CHUNK = 1 << 20
 #: Fewest bytes that must arrive within `patience` seconds, 300 by default.

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from recency.downloads import stated
-from recency.downloads.internet import CHUNK, Expected, download
-from recency.errors import InputError
-from recency.files import atomic
-from recency.sources import leads_out, split_url
+from readingtimes.downloads import stated
+from readingtimes.downloads.addresses import leads_out, split_url
+from readingtimes.downloads.internet import CHUNK, Expected, download
+from readingtimes.errors import InputError
+from readingtimes.files import atomic
 
 #: Largest compression ratio of a gzipped copy of unknown size, as protection against zip bombs;
 #: text has about 5.
@@ -70,7 +70,7 @@ def main(
     timeout : float
         Seconds without an answer.
     patience : float
-        Seconds within which recency.downloads.internet.LEAST bytes must arrive.
+        Seconds within which readingtimes.downloads.internet.LEAST bytes must arrive.
     """
     out = Path(out)
     for path in filter(None, (url, stand_in and stand_in["path"])):

@@ -10,8 +10,8 @@ from functools import cache
 from threading import Lock
 from urllib.parse import urljoin
 
-from recency.downloads.internet import USER_AGENT, authorization
-from recency.sources import split_url
+from readingtimes.downloads.addresses import split_url
+from readingtimes.downloads.internet import USER_AGENT, authorization
 
 SECONDS = 5.0
 """Longest wait for an answer."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recency.errors import InputError
+from readingtimes.errors import InputError
 
 
 @contextmanager
