@@ -1,0 +1,43 @@
+"""Corpora by name: what a definition promises, read from copies of the public files."""
+
+import pytest
+
+import readingtimes
+from readingtimes import loading
+
+
+def test_names_and_definitions():
+    names = readingtimes.corpora()
+    assert {"provo", "natural_stories", "dundee", "meco"} <= set(names) and names == sorted(names)
+    for name in names:
+        entry = readingtimes.definition(name)
+        assert entry["measures"] and entry["parser"] in loading.parsers.names(), name
+        wanted = {f for m in entry["measures"].values() for f in m.get("filters", ())}
+        assert wanted <= set(entry.get("filters", {})), name
+    with pytest.raises(readingtimes.InputError, match="did you mean 'provo'"):
+        readingtimes.definition("prvo")
+    with pytest.raises(readingtimes.InputError, match="provo has no measure called 'FPP'"):
+        readingtimes.load("provo", ["FPP"])
+
+
+def test_a_corpus_has_its_published_counts(shared_data, tmp_path):
+    words, responses = readingtimes.load("provo", ["FP"], mirrors=[shared_data], cache=tmp_path)
+    counts = readingtimes.definition("provo")["published_counts"]
+    table = responses["FP"]
+    assert (
+        words["item"].nunique() == counts["items"] and table.subject.nunique() == counts["subjects"]
+    )
+    assert (table.time_ms > 0).all() and not table.sentence_first.any()
+    assert (words.set_index("word_id").word[table.word_id].to_numpy() == table.word).all()
+    _, every = readingtimes.load(
+        "provo", ["FP"], as_published=False, mirrors=[shared_data], cache=tmp_path
+    )
+    assert len(every["FP"]) > len(table)
+
+
+def test_a_file_that_changed_in_the_cache_is_refused(shared_data, tmp_path):
+    readingtimes.load("provo", ["FP"], mirrors=[shared_data], cache=tmp_path)
+    (path,) = tmp_path.rglob("z3eh6")
+    path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
+    with pytest.raises(readingtimes.InputError, match="z3eh6 is another file.*delete it"):
+        readingtimes.load("provo", ["FP"], mirrors=[shared_data], cache=tmp_path)
