@@ -3,7 +3,7 @@
 import pytest
 
 import readingtimes
-from readingtimes import loading
+from readingtimes import command, loading
 
 
 def test_names_and_definitions():
@@ -41,3 +41,20 @@ def test_a_file_that_changed_in_the_cache_is_refused(shared_data, tmp_path):
     path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
     with pytest.raises(readingtimes.InputError, match="z3eh6 is another file.*delete it"):
         readingtimes.load("provo", ["FP"], mirrors=[shared_data], cache=tmp_path)
+
+
+def test_the_command(tmp_path, capsys):
+    assert command.main(["list"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == len(readingtimes.corpora()) and any(l.startswith("provo ") for l in out)
+    table = tmp_path / "mine.csv"
+    rows = [
+        f"s{s},{i},{n},{word},{250 + 10 * len(word) + s}"
+        for s in range(3) for i in range(4) for n, word in enumerate(["the", "old", "dog", "slept"], 1)
+    ]  # fmt: skip
+    table.write_text("subject,item,position,word,rt\n" + "\n".join(rows) + "\n")
+    assert command.main(["describe", str(table)]) == 0
+    out = capsys.readouterr().out
+    assert "48 rows" in out and "position" in out
+    assert command.main(["load", "nothing"]) == 2
+    assert "no corpus is called 'nothing'" in capsys.readouterr().err
