@@ -182,10 +182,15 @@ if __name__ == "__main__":
 '''
 FIGURE = '''"""The lengths of the words."""
 
-PRODUCT = {"makes": {"out": ("table_lengths", "Lengths of words")}, "reads": ["lengths"]}
+PRODUCTS = {
+    "table_lengths": {
+        "makes": {"out": ("table_lengths", "Lengths of words")},
+        "reads": ["lengths"],
+    }
+}
 
 
-def main(*, lengths, out):
+def table_lengths(*, lengths, out):
     """Write the longest to each file."""
     from pathlib import Path
 

@@ -146,7 +146,7 @@ EVALUATIONS = {
         "minimal_pairs has minimal_pairs already",
     ),
     "product cut": (
-        {"spec.py": SPEC, "figure.py": 'PRODUCT = {"makes": {}}\n'},
+        {"spec.py": SPEC, "figure.py": 'PRODUCTS = {"mine": {"makes": {}}}\n'},
         "KeyError: 'reads'",
     ),
 }

@@ -144,8 +144,8 @@ def test_the_figure_and_the_table(tmp_path):
         lms.append(
             {"lm": f"m{memory}", "label": f"memory {memory}", "bias": NONE, "applied": "none"}
         )
-    for module, out in ((figure, "figure"), (table, "table")):
-        module.main(predictions=paths, out=[tmp_path / f"{out}.csv"], lms=lms)
+    figure.main(predictions=paths, out=[tmp_path / "figure.csv"], lms=lms)
+    table.main(predictions=paths, out=[tmp_path / "table.csv"], lms=lms)
     drawn = pd.read_csv(tmp_path / "figure.csv")
     assert list(drawn.kept) == [1, 2, 3, 5, 10, 0] * 2 and set(drawn.lm) == {"m3", "m50"}
     cells = table.layout(

@@ -33,16 +33,17 @@ def test_every_evaluation_is_whole():
             assert stem.split("_")[0] in ("figure", "table"), stem
 
 
-@pytest.mark.parametrize("product", registry.products(), ids=lambda product: product.module)
+@pytest.mark.parametrize("product", registry.products(), ids=lambda product: product.rule)
 def test_what_a_product_says_is_what_its_module_takes(product, study):
-    """The keywords that the rule gives are those of `main`, and none that it needs is missing."""
-    main = importlib.import_module(f"{registry.PACKAGE}.{product.module}").main
+    """The rule gives the keywords of the function, and none that it needs is missing."""
+    module = importlib.import_module(f"{registry.PACKAGE}.{product.module}")
+    main = getattr(module, product.function)
     given = {each.partition("=")[0] for each in (*product.reads, *product.settings)}
     given |= set(product.makes) | ({"published"} if product.published else set())
     known = inspect.signature(main).parameters
     needed = {name for name, each in known.items() if each.default is each.empty}
     assert needed <= given <= set(known)
-    assert set(products.parameters(study, product)) == {"module"} | {
+    assert set(products.parameters(study, product)) == {"module", "function"} | {
         each.partition("=")[0] for each in product.settings
     }
 
@@ -79,14 +80,16 @@ def test_products_of_an_experiment(study):
 
 FIGURE = '''"""How many observations there are."""
 
-PRODUCT = {
-    "makes": {"out": ("figure_mine", "Mine")},
-    "reads": ["delta_loglik"],
-    "settings": ["baseline"],
+PRODUCTS = {
+    "figure_mine": {
+        "makes": {"out": ("figure_mine", "Mine")},
+        "reads": ["delta_loglik"],
+        "settings": ["baseline"],
+    }
 }
 
 
-def main(*, delta_loglik, out, baseline):
+def figure_mine(*, delta_loglik, out, baseline):
     """Draw nothing."""
 '''
 

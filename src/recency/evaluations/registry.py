@@ -6,19 +6,23 @@ spec.py        `EVALUATION`: the experiment's key, its conditions, the inputs of
 rules.smk      rules of jobs, if needed; built-in ones are in rules/<name>.smk
 schema.yaml    its part of the config's schema: `experiment` (keys of an experiment), `tables`, `published`,
                and `rules`, constraints on an experiment; config.schema.yaml explains custom keywords
-<module>.py    computation; a module with `PRODUCT` makes figures or tables of an experiment
+<module>.py    computation; a module with `PRODUCTS` makes figures or tables of an experiment
 <product>.rst  the caption of a figure or table
 
-`PRODUCT` of a module is a literal, read without importing the module (which loads matplotlib):
+`PRODUCTS` of a module is a literal, read without importing the module (which loads matplotlib). It
+has an entry for each function that makes a figure or table, or several, in a rule of its own:
 
-    PRODUCT = {
-        "makes": {"out": ("figure_probe", "Trees in the layers")},   # keyword of main: (file, title)
-        "reads": ["probes"],               # keywords of main: inputs of spec.py or of `products`, or
-                                           # <name>.csv in the experiment's folder
-        "settings": ["lms", "relations"],  # keywords of main that are parameters of the rule
-        "published": "delta_loglik",       # key of the experiment's `published` to read
-        "when": "seeds",                   # a condition of spec.py for making it
-        "summary": ("figure_probe.csv", "{title}: …"),   # `summary(path)` makes a table of this file
+    PRODUCTS = {
+        "figure_probe": {
+            "makes": {"out": ("figure_probe", "Trees in the layers")},   # keyword: (file, title)
+            "reads": ["probes"],               # keywords: inputs of spec.py or of `products`, or
+                                               # <name>.csv in the experiment's folder
+            "settings": ["lms", "relations"],  # keywords that are parameters of the rule
+            "published": "delta_loglik",       # key of the experiment's `published` to read
+            "when": "seeds",                   # a condition of spec.py for making it
+            "summary": ("figure_probe.csv", "{title}: …"),   # `summary(path)` makes a table of it;
+                                               # a third member names another function
+        },
     }
 
 A new figure of an evaluation is thus one file (and its caption); the rule, the report, `targets:`
@@ -92,16 +96,17 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Product:
-    """A module that makes figures or tables of an experiment, as described by its `PRODUCT`."""
+    """A function that makes figures or tables of an experiment, as described in `PRODUCTS`."""
 
     evaluation: str
-    module: str  # below PACKAGE, such as `probe.figure`
-    makes: Mapping[str, tuple[str, str]]  # keyword of main → file's stem, title
+    module: str  # below PACKAGE, such as `probe.view`
+    function: str
+    makes: Mapping[str, tuple[str, str]]  # keyword → file's stem, title
     reads: tuple[str, ...]
     settings: tuple[str, ...] = ()
     published: str | None = None
     when: str | None = None
-    summary: tuple[str, str] | None = None
+    summary: tuple[str, ...] | None = None
 
     @property
     def rule(self) -> str:
@@ -196,11 +201,12 @@ def products() -> tuple[Product, ...]:
 def _products_of(name: str) -> list[Product]:
     """Return the products of an evaluation."""
     listed, package = [], plugins.dotted(PACKAGE, name)
-    for module in plugins.names(package, "PRODUCT"):
-        about = plugins.constant(package, module, "PRODUCT")
-        reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
-        rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
-        listed.append(Product(name, f"{name}.{module}", about["makes"], reads, settings, **rest))
+    for module in plugins.names(package, "PRODUCTS"):
+        for function, about in plugins.constant(package, module, "PRODUCTS").items():
+            reads, settings = tuple(about["reads"]), tuple(about.get("settings", ()))
+            rest = {key: about[key] for key in ("published", "when", "summary") if key in about}
+            of = (name, f"{name}.{module}", function, about["makes"], reads, settings)
+            listed.append(Product(*of, **rest))
     return listed
 
 

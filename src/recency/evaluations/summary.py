@@ -202,8 +202,8 @@ def main(
         _, measured = comparison.records([], experiment["responses"])
         labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}
     for path, section in zip(others, sections, strict=True):
-        module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
-        add(section["heading"], module.summary(path))
+        module = plugins.load("recency.evaluations", section["module"], "evaluation", "PRODUCTS")
+        add(section["heading"], getattr(module, section["function"])(path))
     if labels:
         add("Observations", observations(table_observations.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))

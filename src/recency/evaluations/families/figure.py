@@ -11,7 +11,7 @@ from recency.evaluations.families.gaps import WITH, WITHOUT
 from recency.evaluations.families.table import gap_notes
 from recency.figures import style
 from recency.figures.comparison import Described
-from recency.figures.encoding import OTHERS, STYLES
+from recency.figures import encoding
 from recency.figures.paths import File, Files
 
 PRODUCT = {
@@ -30,7 +30,7 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
     """Draw a panel per response and design, the designs of a response next to each other."""
     designs = [name for name in (WITHOUT, WITH) if name in set(rows.design)]
     responses, families = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.family))
-    looks = [look for name, look in STYLES.items() if name != "none"] + list(OTHERS)
+    looks = [look for name, look in encoding.STYLES.items() if name != "none"] + list(encoding.OTHERS)
     across = 1 if len(responses) <= ONE_BELOW_ANOTHER else 2
     down = math.ceil(len(responses) / across)
     figure = style.figure(0.9 + 2.1 * down)

@@ -5,7 +5,8 @@ import math
 import pandas as pd
 
 from crosslmm.stats.correlations import correlation
-from recency.evaluations.contrasts.paired import COLUMNS, LEVEL
+from recency.evaluations.contrasts.paired import COLUMNS as PAIRED
+from recency.evaluations.contrasts.paired import LEVEL
 from recency.evaluations.contrasts.stars import mark
 from recency.evaluations.maze.choices import COLUMNS as CHOICES
 from recency.evaluations.maze.choices import READERS
@@ -43,7 +44,7 @@ def main(
     title: str = "Contrasts",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): a row per contrast, a column per LM."""
-    rows = comparison.table(contrasts, [*COLUMNS, "label"])
+    rows = comparison.table(contrasts, [*PAIRED, "label"])
     choices = comparison.table(maze, CHOICES)
     rows["mark"] = [mark(row.t, row.p) for row in rows.itertuples()]
     names = [lm["lm"] for lm in lms]

@@ -290,7 +290,7 @@ def _read(path: File) -> dict:
 
 def _summary(section: Mapping[str, str], path: File, title: str) -> str:
     """Return the summary table of another evaluation, in an experiment of this title."""
-    module = plugins.load("recency.evaluations", section["module"], "evaluation", "summary")
+    module = plugins.load("recency.evaluations", section["module"], "evaluation", "PRODUCTS")
     heading = section["heading"]
     above = "" if heading == title else f"<h3>{html.escape(heading)}</h3>"
-    return above + tables.body(module.summary(path))
+    return above + tables.body(getattr(module, section["function"])(path))

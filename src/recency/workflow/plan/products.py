@@ -166,7 +166,7 @@ def parameter(study: Study, product: Product, setting: str):
 def parameters(study: Study, product: Product) -> dict:
     """Return keyword → function of wildcards, for the parameters of a product's rule."""
     named = {name.partition("=")[0]: parameter(study, product, name) for name in product.settings}
-    return {"module": product.module} | named
+    return {"module": product.module, "function": product.function} | named
 
 
 # The summary
@@ -179,6 +179,7 @@ def summaries(study: Study) -> list[dict]:
         {
             "file": f"{EXPERIMENT}/{product.summary[0]}".format(experiment=name),
             "module": product.module,
+            "function": (*product.summary, "summary")[2],
             "heading": product.summary[1].format(title=study.experiment(name)["title"]),
         }
         for product in registry.products()
