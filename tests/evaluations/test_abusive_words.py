@@ -12,15 +12,7 @@ from sklearn.svm import SVC
 
 from project import ROOT
 from recency.errors import InputError
-from recency.evaluations.abusive_words import (
-    classify,
-    features,
-    lexicon,
-    table,
-    table_cross_domain,
-    table_expansion,
-    vectors,
-)
+from recency.evaluations.abusive_words import classify, features, lexicon, vectors, view
 from recency.networks import swordss
 
 LEXICA = ROOT.parent / "shared" / "data" / "abusive_words"
@@ -179,9 +171,7 @@ def test_scores_are_those_of_scikit_learn_called_directly(files, capsys):
         machine = SVC(kernel="linear", C=1 / (x[train] ** 2).sum(1).mean())
         predicted[test] = machine.fit(x[train], truth[train]).predict(x[test])
         scores.append(by_hand(truth[test], predicted[test])[2])
-    assert rows.loc[("NRC", ""), table.MEASURES].tolist() == pytest.approx(
-        by_hand(truth, predicted)
-    )
+    assert rows.loc[("NRC", ""), view.MEASURES].tolist() == pytest.approx(by_hand(truth, predicted))
     assert [float(s) for s in rows.fold_f1["NRC", ""].split()] == pytest.approx(scores, abs=1e-4)
     assert rows.f1["embeddings+SWordSS", "lm"] > rows.f1["embeddings", "lm"] > 50
 
@@ -201,7 +191,7 @@ def test_tables_mask_words_and_name_what_is_missing(files):
     _, out = classified(files)
     ends = [files / f"t.{end}" for end in ("csv", "html", "tex")]
     lms = [{"lm": "lm", "label": "LM", "bias": {"form": "none"}, "applied": "none"}]
-    table.main(
+    view.table_abusive_words(
         scores=out[0], out=ends, lms=lms, resources=resources(files), folds=5, title="A",
         published=PUBLISHED / "thesis_tables6_7_and_6_8.csv",
     )  # fmt: skip
@@ -209,16 +199,16 @@ def test_tables_mask_words_and_name_what_is_missing(files):
     assert "v.tsv: views" in page and "MICR:proj" in page and "published 77.5" in page
     rows = pd.read_csv(ends[0])
     assert rows.features[0] == "MAJORITY" and rows.published_f1[0] == 40.0
-    assert len(table.summary(ends[0]).rows) == rows.f1.notna().sum()
+    assert len(view.summary(ends[0]).rows) == rows.f1.notna().sum()
     for in_full in (False, True):
         told = {"words": out[2], "agreement": out[1], "show_words": in_full, "title": "A"}
-        table_expansion.main(out=ends, **told)
+        view.table_abusive_expansion(out=ends, **told)
         written = "".join(path.read_text() for path in ends)
         assert ("new0" in written, "n***" in written) == (in_full, not in_full)
     known = PUBLISHED / "thesis_tables6_10_to_6_12.csv"
-    table_cross_domain.main(out=ends, title="A", published=known)
+    view.table_abusive_cross_domain(out=ends, title="A", published=known)
     assert "ot run: the microposts" in ends[1].read_text() and "74.15" in ends[1].read_text()
-    table_cross_domain.main(out=ends, title="A")
+    view.table_abusive_cross_domain(out=ends, title="A")
     assert lexicon.shown("fish_noun", False) == "f*** (noun)"
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.context_information import figure, score, summary, table
+from recency.evaluations.context_information import score, summary, view
 from recency.figures.comparison import LM
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
@@ -144,11 +144,11 @@ def test_the_figure_and_the_table(tmp_path):
         lms.append(
             {"lm": f"m{memory}", "label": f"memory {memory}", "bias": NONE, "applied": "none"}
         )
-    figure.main(predictions=paths, out=[tmp_path / "figure.csv"], lms=lms)
-    table.main(predictions=paths, out=[tmp_path / "table.csv"], lms=lms)
+    view.figure_context_information(predictions=paths, out=[tmp_path / "figure.csv"], lms=lms)
+    view.table_context_information(predictions=paths, out=[tmp_path / "table.csv"], lms=lms)
     drawn = pd.read_csv(tmp_path / "figure.csv")
     assert list(drawn.kept) == [1, 2, 3, 5, 10, 0] * 2 and set(drawn.lm) == {"m3", "m50"}
-    cells = table.layout(
+    cells = view.layout(
         drawn, [LM("m3", "memory 3", NONE, "none"), LM("m50", "memory 50", NONE, "none")]
     )
     assert [cell.text for cell in cells.header[0]][:4] == ["LM", "Surprisal", "k = 1", "k = 2"]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.totals import NewSeeds
-from recency.evaluations.curves import figure, figure_perplexity, points, rows, table
+from recency.evaluations.curves import points, rows, view
 from recency.evaluations.reading_times import delta_loglik, intervals
 
 STEPS = (8, 64, 500)
@@ -217,7 +217,7 @@ def test_since_the_highest_holds_for_all_steps_together(one, three):
 def test_figures_table_and_summary(three, tmp_path):
     known = {"curves": three[1], "lms": LMS, "responses": RESPONSES, "baseline": "Pythia"}
     outs = {}
-    for module in (figure, figure_perplexity):
+    for module in (view, view):
         stem = module.__name__.rpartition(".")[2]
         outs[stem] = [tmp_path / f"{stem}.{e}" for e in ("pdf", "svg", "png", "csv")]
         module.main(out=outs[stem], **known)
@@ -230,10 +230,10 @@ def test_figures_table_and_summary(three, tmp_path):
         ("Pythia", 64), ("dVM", 64), ("mix", 500)
     }  # fmt: skip
     out = [tmp_path / f"table_curves.{ending}" for ending in ("csv", "html", "tex")]
-    table.main(out=out, title="Along", **known)
+    view.table_curves(out=out, title="Along", **known)
     html = out[1].read_text()
     assert html.count("<tr") == 1 + 9 and "− no bias" in html and "Means over 3 seeds" in html
-    told = table.summary(out[0])
+    told = view.summary(out[0])
     assert [row[0].text for row in told.rows] == ["no bias", "mix-TI", "dVM-I"]
     assert told.rows[0][1].text == "step 64, 0.52 M tokens" and told.rows[0][-2].bold
     assert any(
@@ -243,5 +243,5 @@ def test_figures_table_and_summary(three, tmp_path):
     )
     assert "mix-TI fits best at the end of its training" in told.notes
     again = tmp_path / "again.svg"
-    figure.main(out=[again], **known)
+    view.figure_curves(out=[again], **known)
     assert again.read_text() == svg

@@ -10,8 +10,8 @@ from item_means import DESIGN, fitted, items, observed
 from project import ROOT, load
 from recency.errors import REFUSALS
 from recency.evaluations.item_means import delta_aic
-from recency.evaluations.item_means import figure as figure_delta_aic
-from recency.evaluations.item_means import table as table_delta_aic
+from recency.evaluations.item_means import view as figure_delta_aic
+from recency.evaluations.item_means import view as table_delta_aic
 from recency.figures import comparison
 
 DVM = load()["biases"]["dVM-2024"]
@@ -205,8 +205,8 @@ def drawn(folder, values):
     }
     table = [folder / f"table.{ending}" for ending in ("csv", "html", "tex")]
     figure = [folder / f"figure.{ending}" for ending in ("csv", "svg", "png", "pdf")]
-    table_delta_aic.main(**given, out=table)
-    figure_delta_aic.main(**given, out=figure)
+    table_delta_aic.table_delta_aic(**given, out=table)
+    figure_delta_aic.figure_delta_aic(**given, out=figure)
     return folder
 
 
@@ -235,7 +235,7 @@ def test_table_and_figure_have_published_beside_reproduced(tmp_path):
 def test_nothing_was_run(tmp_path):
     rows = pd.DataFrame(columns=delta_aic.COLUMNS)
     rows.to_csv(tmp_path / "delta_aic.csv", index=False)
-    figure_delta_aic.main(
+    figure_delta_aic.figure_delta_aic(
         delta_aic=tmp_path / "delta_aic.csv",
         out=[tmp_path / "f.svg"],
         lms=LMS,

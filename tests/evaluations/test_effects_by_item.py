@@ -19,11 +19,9 @@ from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from recency.errors import InputError
 from recency.evaluations.effects_by_item import (
     conversion,
-    figure_items,
-    figure_predicted,
     observed_and_predicted,
     partial_pooling,
-    table_predicted,
+    view,
 )
 from recency.regression import fit as regression
 from recency.workflow.config import checks
@@ -238,16 +236,16 @@ def test_figures_and_tables_are_drawn(results, tmp_path):
     results[0].to_csv(tmp_path / "effects.csv", index=False)
     results[1].to_csv(tmp_path / "items.csv", index=False)
     given = {"effects": tmp_path / "effects.csv", "by_item": tmp_path / "items.csv"}
-    for module, more in ((figure_items, {}), (figure_predicted, {"lms": LMS})):
+    for module, more in ((view, {}), (view, {"lms": LMS})):
         out = [tmp_path / f"{module.__name__}.{end}" for end in ("svg", "pdf", "png", "csv")]
         module.main(**given, out=out, **more)
         text = out[0].read_text()
         assert "NP/Z" in text and ("observed" in text or "partially pooled" in text)
     ends = [tmp_path / f"table.{end}" for end in ("csv", "html", "tex")]
-    table_predicted.main(effects=given["effects"], out=ends, lms=LMS)
+    view.table_predicted_effects(effects=given["effects"], out=ends, lms=LMS)
     page = ends[1].read_text()
     assert "NP/Z, spillover 1" in page and "predicted / observed 0.2" in page
-    assert table_predicted.summary(ends[0]).rows[0][0].text == "NP/Z, critical"
+    assert view.summary(ends[0]).rows[0][0].text == "NP/Z, critical"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from statsmodels.stats.anova import anova_lm
 
 from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.evaluations.families import explained, figure, gaps, shares, table
+from recency.evaluations.families import gaps, shares, view
 from recency.workflow.config import checks
 
 GROUPS = {"rising": ["a1", "a2", "a3"], "falling": ["b1", "b2", "b3"]}
@@ -99,7 +99,7 @@ def test_shares_are_those_of_an_analysis_of_variance(tmp_path):
     cells = [{"lm": lm, "label": lm, "dataset": d, "measure": m} for lm in "xyz" for d, m in (("one", "SPR"), ("two", "FP"))]  # fmt: skip
     ends = [[tmp_path / f"{name}.{end}" for end in two] for name, two in (("t", ("csv", "html")), ("f", ("svg", "csv")))]  # fmt: skip
     files = {"fitted": [tmp_path / "d.parquet"] * 6, "fits": [tmp_path / "f.json"] * 6}
-    explained.main(**files, out=ends[0], figure=ends[1], cells=cells, responses=RESPONSES)
+    view.table_explained(**files, out=ends[0], figure=ends[1], cells=cells, responses=RESPONSES)
     assert pd.read_csv(ends[0][0]).surprisal.to_numpy() == pytest.approx(both)
 
 
@@ -110,20 +110,20 @@ def test_measures_are_compared_as_published():
     wide = pd.DataFrame({name: [n, n + 1.0, n + 2.5] for n, name in enumerate(names)})
     wide.loc[0, "maze Maze"] += 1
     published = pd.DataFrame({"more": ["FP", "Maze", "GP"], "less": ["FFD", "FP", "FP"], "t": [19.3, 2, 1], "df": [18] * 3})  # fmt: skip
-    found = explained.tests(wide, names[:4], published, responses)
+    found = view.tests(wide, names[:4], published, responses)
     assert [each.partition(":")[0] for each in found] == ["maze Maze over eye FP", "maze Maze over other FP"]  # fmt: skip
     wide.loc[0, "eye FP"] += 1
-    first, *_ = explained.tests(wide, names[:4], published, responses)
+    first, *_ = view.tests(wide, names[:4], published, responses)
     expected = stats.ttest_rel(wide["eye FP"], wide["eye FFD"])
     assert first.startswith(f"eye FP over eye FFD: paired t(2) = {expected.statistic:.2f} (p ")
     assert first.endswith("; published t(18) = 19.3")
-    assert len(explained.tests(wide, names[:4], None, responses)) == 3
+    assert len(view.tests(wide, names[:4], None, responses)) == 3
 
 
 def test_tables_and_figure(files, tmp_path):
     ends = [tmp_path / f"t.{end}" for end in ("csv", "html")]
     known = SCHEMA.parent / "data" / "published" / "thesis_table9_3_pos_gap.csv"
-    table.main(**files, out=ends, published=known)
+    view.table_families(**files, out=ends, published=known)
     page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page
     assert "do not differ reliably from those without: paired t(3) = 2.72 (p 0.073)" in page
@@ -131,12 +131,12 @@ def test_tables_and_figure(files, tmp_path):
     told = [(d, "f", n, "SPR", n, 3, n * 10 + (n % 2) + (d == "with") * 9, "a", "b", 1.0) for d in ("without", "with") for n in range(4)]  # fmt: skip
     wider = pd.DataFrame(told, columns=gaps.GAPS)
     wider.loc[5, "gap"] += 1
-    (said,) = table.gap_notes(wider, None)
+    (said,) = view.gap_notes(wider, None)
     assert said.startswith("gaps are wider with part of speech: paired t(3)")
-    figure.main(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
+    view.figure_families(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
     assert len(pd.read_csv(tmp_path / "f.csv")) == 24
     alone = files | {"others": []}
-    table.main(**alone, out=ends, published=known)
+    view.table_families(**alone, out=ends, published=known)
     assert "with part of speech" not in ends[1].read_text()
 
 
@@ -149,7 +149,7 @@ def test_every_point_is_in_its_panel(files, many):
     higher = 50 * (one.design == "with")
     parts = [one.assign(response=f"r{n}", delta_loglik=one.delta_loglik + n * higher) for n in range(many)]  # fmt: skip
     rows = pd.concat(parts)
-    drawn = figure.draw(rows, ["told"])
+    drawn = view.draw(rows, ["told"])
     drawn.canvas.draw()
     panels = [axes for axes in drawn.axes if axes.get_visible()]
     assert len(panels) == 2 * many and sum(bool(axes.get_xlabel()) for axes in panels) in (2, 4)

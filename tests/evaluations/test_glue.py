@@ -11,7 +11,7 @@ import torch
 from masked_networks import roberta
 from project import SCHEMA, load
 from recency.errors import InputError
-from recency.evaluations.glue import examples, figure, fine_tune, scores, seed_state, table
+from recency.evaluations.glue import examples, fine_tune, scores, seed_state, view
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load as open_model
 from recency.workflow.config import checks
@@ -277,7 +277,7 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     curve.write_text(f"step,validation_nats\n1,5\n2,{np.log(20)}\n")
     out = [tmp_path / f"table_glue.{ending}" for ending in ("csv", "html", "tex")]
     training = SETTINGS | {"examples": 10}
-    table.main(
+    view.table_glue(
         runs=paths, curves=[curve], out=out, variants=variants, trained=["b"], tasks=tasks,
         training=training, title="Made", published=known,
     )  # fmt: skip
@@ -293,9 +293,9 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
                  "Q is not here: place it", "T 3", "at most 10 examples"):  # fmt: skip
         assert said in html, said
     assert "<b>80.0</b>" in html and "<b>73.0</b>" not in html  # two of its runs learned nothing
-    assert "(2/4 constant)" in str(table.summary(out[0]))
+    assert "(2/4 constant)" in str(view.summary(out[0]))
     drawn = [tmp_path / f"figure_glue.{ending}" for ending in ("svg", "csv")]
-    figure.main(runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)
+    view.figure_glue(runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)
     assert pd.read_csv(drawn[1]).ended.sum() == 4
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from masked_networks import roberta
 from project import load
 from recency.errors import InputError
-from recency.evaluations.length import differences, figure, score, spec, table
+from recency.evaluations.length import differences, score, spec, view
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.masked import Frame, cut_pieces
 
@@ -95,11 +95,13 @@ def test_differences_are_paired_and_networks_averaged_token_by_token(tmp_path):
 
     out = [tmp_path / f"table_length.{ending}" for ending in ("csv", "html", "tex")]
     settings = {"trained": 64}
-    table.main(lengths=paths, out=out, variants=variants, length_settings=settings, title="Made")
+    view.table_length(
+        lengths=paths, out=out, variants=variants, length_settings=settings, title="Made"
+    )
     html = out[1].read_text()
     assert "no positions" in html and "64 (trained)" in html and "+49." in html
     drawn = [tmp_path / f"figure_length.{ending}" for ending in ("svg", "csv")]
-    figure.main(lengths=paths, out=drawn, variants=variants, length_settings=settings)
+    view.figure_length(lengths=paths, out=drawn, variants=variants, length_settings=settings)
     assert drawn[0].stat().st_size
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.totals import Draws, NewSeeds
-from recency.evaluations.curves import matched, table_matched
+from recency.evaluations.curves import matched, view
 
 STEPS = (8, 64, 500)
 BITS = {"base": (9.0, 7.0, 6.0), "better": (8.5, 6.2, 5.0)}
@@ -89,14 +89,14 @@ def test_several_lms_have_simultaneous_intervals_and_a_table(tmp_path):
     lms = [
         {"lm": lm, "label": lm.upper(), "bias": {"form": "none"}, "applied": "none"} for lm in bits
     ]
-    table_matched.main(
+    view.table_matched(
         matched=tmp_path / "m.csv", out=[tmp_path / "t.csv", tmp_path / "t.html"], lms=lms
     )
     written = pd.read_csv(tmp_path / "t.csv")
     assert list(written.label) == ["BETTER", "THIRD", "FOURTH", "FIFTH"] and set(
         written.against_label
     ) == {"BASE"}
-    rows_of = table_matched.layout(written, "token").rows
+    rows_of = view.table_matched_layout(written, "token").rows
     assert {len(row) for row in rows_of} == {8}
     assert [row[3].text for row in rows_of[2:]] == ["\N{EN DASH}"] * 2
     html = (tmp_path / "t.html").read_text()

@@ -14,7 +14,7 @@ from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
 from recency.evaluations.contrasts import paired
 from recency.evaluations.contrasts.stars import mark
-from recency.evaluations.maze import choices, figure, table, table_contrasts
+from recency.evaluations.maze import choices, view
 from recency.networks import architectures
 from recency.scoring import foils, ngram_surprisal
 from recency.scoring.surprisal import Model, score_words
@@ -215,13 +215,13 @@ def test_tables_and_figure_name_what_is_not_run(tmp_path):
     ends = [tmp_path / f"out.{end}" for end in ("csv", "html", "tex")]
     told = tmp_path / "published.csv"
     told.write_text("quantity,value,p\nspearman of accuracy and perplexity,-0.56,0.036\n")
-    table.main(maze=paths["maze"], out=ends, baseline="good", published=told)
+    view.table_maze(maze=paths["maze"], out=ends, baseline="good", published=told)
     page = ends[1].read_text()
     assert "Not run: TABLE (no surprisal of the foils)" in page
     assert "published −0.56 (p 0.036)" in page and "80 words with a foil" in page
-    table_contrasts.main(contrasts=paths["contrasts"], maze=paths["maze"], out=ends, lms=LMS)
+    view.table_maze_contrasts(contrasts=paths["contrasts"], maze=paths["maze"], out=ends, lms=LMS)
     assert pd.read_csv(ends[0]).mark.tolist() == ["***"] * 4
-    figure.main(maze=paths["maze"], out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS)
+    view.figure_maze(maze=paths["maze"], out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS)
     drawn = pd.read_csv(tmp_path / "f.csv")
     assert set(drawn.lm) == {"good", "bad", "shy", "readers"}
 

@@ -8,15 +8,7 @@ import pytest
 from scipy.optimize import nnls
 
 from recency.errors import InputError
-from recency.evaluations.measured_memory import (
-    figure,
-    figure_half_life,
-    half_life,
-    replace,
-    score,
-    table,
-    table_half_life,
-)
+from recency.evaluations.measured_memory import half_life, replace, score, view
 from recency.evaluations.reading_times import permutation
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM
@@ -115,7 +107,7 @@ def test_a_flat_effect_is_not_identified():
         identified += memory.is_identified
     assert identified <= 2
     exactly = half_life.measured(changes_of(random, np.full((1, 40), 0.2)).assign(change_bits=-0.2))
-    assert not exactly.is_identified and table.interval(exactly) == "not identified"
+    assert not exactly.is_identified and view.interval(exactly) == "not identified"
     assert np.isnan([exactly.half_life_low, exactly.half_life_high, exactly.floor]).all()
     assert (exactly.half_within, exactly.half_within_high) == (21, 21)  # of distances 2 to 40
 
@@ -125,20 +117,20 @@ def test_at_a_bound_of_the_search_the_interval_is_open():
     long = half_life.measured(changes_of(random, exponential(300, 0.5, 0), 400, 0.05))
     assert np.isnan(long.half_life) and long.half_life_high == np.inf
     assert 10 < long.half_life_low < 300
-    assert table.interval(long) == f"> {figure.words(long.half_life_low)}"
+    assert view.interval(long) == f"> {view.words(long.half_life_low)}"
     effects = exponential(1, 0.0, 0.01)
     effects[0, 1] = 1.0  # the effect ends after the second word
     short = half_life.measured(changes_of(random, effects, 60))
     assert np.isnan(short.half_life) and short.half_life_low == 0
     assert 0.1 <= short.half_life_high < 0.5
-    assert table.interval(short) == f"< {figure.words(short.half_life_high)}"
+    assert view.interval(short) == f"< {view.words(short.half_life_high)}"
     lms = [LM(name, name, {"form": "none"}, "none") for name in ("flat", "short", "long")]
     flat = half_life.measured(changes_of(random, np.full((1, 64), 0.2)).assign(change_bits=0.2))
     memories = {"flat": flat, "short": short, "long": long}
-    ordered = table.order_by_half_life(memories, lms)
+    ordered = view.order_by_half_life(memories, lms)
     assert [lm.lm for lm in ordered] == ["long", "short", "flat"]
-    assert figure.named(lms[2], long) == f"long  {table.interval(long)}"
-    assert figure.named(lms[0], flat) == "flat  –"
+    assert view.named(lms[2], long) == f"long  {view.interval(long)}"
+    assert view.named(lms[0], flat) == "flat  –"
 
 
 @pytest.mark.merge
@@ -247,7 +239,7 @@ def test_a_window_of_attention_sees_so_far_and_not_a_word_further(tokenizer):
 def test_no_memory_has_no_half_life_and_says_so(tmp_path):
     rows = pd.DataFrame({"place": [0, 0, 1, 1], "distance": [1, 2, 1, 2], "change_bits": 0.0})
     memory = half_life.measured(rows)
-    assert np.isnan(memory.half_life) and table.interval(memory) == "–"
+    assert np.isnan(memory.half_life) and view.interval(memory) == "–"
 
 
 def test_of_many_lms_a_bias_put_on_at_inference_has_a_panel_of_its_own():
@@ -258,10 +250,10 @@ def test_of_many_lms_a_bias_put_on_at_inference_has_a_panel_of_its_own():
         for n in range(1, 6)
     ]
     trained, added = both[:5], both[5:]
-    assert list(figure.panels([plain, *both[:9]]).values()) == [[plain, *both[:9]]]
-    assert list(figure.panels([plain, *both]).values()) == [[plain, *trained], [plain, *added]]
+    assert list(view.panels([plain, *both[:9]]).values()) == [[plain, *both[:9]]]
+    assert list(view.panels([plain, *both]).values()) == [[plain, *trained], [plain, *added]]
     life = half_life.Memory(np.arange(1, 9), *(np.full(8, 0.5),) * 3, *(3.0,) * 7, 20)
-    drawn = figure.draw({lm.lm: life for lm in [plain, *both]}, [plain, *both])
+    drawn = view.draw({lm.lm: life for lm in [plain, *both]}, [plain, *both])
     upper, lower = drawn.axes
     assert [len(axes.texts) for axes in (upper, lower)] == [6, 6]  # each named once in its panel
 
@@ -282,10 +274,10 @@ def test_figure_and_table_of_two_memories(tmp_path):
         found.to_parquet(path := tmp_path / f"{name}.parquet")
         files.append(path)
     drawn = [tmp_path / f"figure.{end}" for end in ("svg", "csv")]
-    figure.main(memories=files, out=drawn, lms=lms)
+    view.figure_measured_memory(memories=files, out=drawn, lms=lms)
     assert len(pd.read_csv(drawn[1])) == 2 * 64
     set_out = [tmp_path / f"table.{end}" for end in ("csv", "html", "tex")]
-    table.main(memories=files, out=set_out, lms=lms)
+    view.table_measured_memory(memories=files, out=set_out, lms=lms)
     found = pd.read_csv(set_out[0]).set_index("lm")
     assert found.half_life_words.to_dict() == pytest.approx({"a": 30, "b": 2}, rel=0.005)
     assert "30 (30 to 30)" in set_out[1].read_text()
@@ -316,7 +308,7 @@ def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_p
     for path, found, units in zip(files, seeds, (1.0, 3.0), strict=True):
         found.attrs["unit_half_lives"] = [units] * 3
         found.to_parquet(path)
-    found, models = figure.read(files, [lm | {"variant": "a"}, lm | {"variant": "a@seed=2"}])
+    found, models = view.read(files, [lm | {"variant": "a"}, lm | {"variant": "a@seed=2"}])
     assert [each.lm for each in models] == ["a"] == list(found)
     assert found["a"].half_life == both.half_life and found["a"].units == [2.0] * 3
 
@@ -353,7 +345,7 @@ def test_delta_loglik_by_half_life(tmp_path):
     pd.DataFrame(rows).to_csv(tmp_path / "delta.csv", index=False)
     pd.DataFrame(columns=interval_files.COLUMNS).to_csv(tmp_path / "sure.csv", index=False)
     out = [tmp_path / "figure.svg", tmp_path / "figure.csv"]
-    figure_half_life.main(
+    view.figure_half_life(
         memories=files, delta_loglik=tmp_path / "delta.csv", intervals=tmp_path / "sure.csv",
         out=out, lms=lms, variants=lms, responses=[{"dataset": "d", "measure": "SPR", "label": "D"}],
         baseline="a",
@@ -383,7 +375,7 @@ def test_delta_loglik_by_half_life(tmp_path):
     )
     tests.to_csv(tmp_path / "kinds.csv", index=False)
     made = [[tmp_path / f"{stem}.{end}" for end in ("csv", "html", "tex")] for stem in ("t", "k")]
-    table_half_life.main(
+    view.table_half_life(
         memories=files, delta_loglik=tmp_path / "delta.csv", intervals=tmp_path / "sure.csv",
         kinds=tmp_path / "kinds.csv", out=made[0], out_kinds=made[1], lms=lms, variants=lms,
         responses=[{"dataset": "d", "measure": "SPR", "label": "D"}],

@@ -10,8 +10,8 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.minimal_pairs import accuracy as pair_accuracy
-from recency.evaluations.minimal_pairs import figure as figure_minimal_pairs
-from recency.evaluations.minimal_pairs import table as table_minimal_pairs
+from recency.evaluations.minimal_pairs import view as figure_minimal_pairs
+from recency.evaluations.minimal_pairs import view as table_minimal_pairs
 from table_files import check_shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,7 +196,7 @@ def test_table_with_published_values(windows):
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
     settings = {"published": ROOT / "data" / "published" / "wm2026_text.csv", "baseline": "base"}
     source = {"accuracy": folder / "pair_accuracy.csv", "lms": lms}
-    table_minimal_pairs.main(**source, **settings, training_words="10M", out=out)
+    table_minimal_pairs.table_minimal_pairs(**source, **settings, training_words="10M", out=out)
     rows = check_shape(folder)
     table = pd.read_csv(out[0])
     overall = table[table.compared & (table.level == "overall")].set_index("lm")
@@ -212,9 +212,9 @@ def test_table_with_published_values(windows):
     assert header[-2:] == ["phenomenon 0", "phenomenon 1"] and "without the first" in header
     assert "summed over all tokens" in (folder / "t.html").read_text()
 
-    table_minimal_pairs.main(**source, **settings, training_words="100M", out=out)
+    table_minimal_pairs.table_minimal_pairs(**source, **settings, training_words="100M", out=out)
     assert pd.read_csv(out[0]).published.dropna().to_list() == [71]
-    table_minimal_pairs.main(**source, baseline="base", out=out)
+    table_minimal_pairs.table_minimal_pairs(**source, baseline="base", out=out)
     assert "ublished" not in (folder / "t.html").read_text()
 
 
@@ -222,7 +222,7 @@ def test_table_with_published_values(windows):
 def test_figures_show_what_the_table_says(windows):
     folder, lms = windows
     ends = ("svg", "png", "csv")
-    figure_minimal_pairs.main(
+    figure_minimal_pairs.figure_minimal_pairs(
         accuracy=folder / "pair_accuracy.csv",
         total=[folder / f"a.{end}" for end in ends],
         by_phenomenon=[folder / f"b.{end}" for end in ends],

@@ -9,7 +9,7 @@ import pytest
 from crosslmm.stats.meta_analysis import combine
 from recency.errors import InputError
 from recency.evaluations.pooled import effects as computing
-from recency.evaluations.pooled import figure, table
+from recency.evaluations.pooled import view
 from recency.evaluations.pooled.effects import ALL
 
 DATASETS = [
@@ -156,8 +156,8 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
     given = {"effects": files["out_effects"], "pooled": files["out_pooled"], "lms": LMS}
     given |= {"responses": RESPONSES, "baseline": "base"}
     out = [tmp_path / f"figure.{ending}" for ending in ("svg", "png", "csv")]
-    figure.main(**given, out=out)
-    drawn = figure.lines(effects, pooled, "bias")
+    view.figure_pooled(**given, out=out)
+    drawn = view.lines(effects, pooled, "bias")
     assert list(drawn.text) == [
         "A FP, GP", "B SPR", drawn.text[2], "C FP", "D FP", drawn.text[5], drawn.text[6],
     ]  # fmt: skip
@@ -169,7 +169,7 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
     assert len(pd.read_csv(out[2])) == len(effects)
     files_of_table = [tmp_path / f"table.{ending}" for ending in ("csv", "html", "tex")]
     del given["baseline"]
-    table.main(**given, out=files_of_table)
+    view.table_pooled(**given, out=files_of_table)
     page = files_of_table[1].read_text()
     for text in (
         "A FP",
@@ -181,7 +181,7 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
         "difference between",
     ):
         assert text.casefold() in page.casefold(), text
-    summary = table.summary(files_of_table[0])
+    summary = view.summary(files_of_table[0])
     assert [row[0].text for row in summary.rows] == ["BIAS", "", ""]
     assert any("difference between languages, BIAS" in note for note in summary.notes)
 
@@ -189,7 +189,7 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
 def test_a_language_of_one_corpus_has_no_diamond(files):
     files["datasets"] = [*DATASETS[:3], {**DATASETS[3], "language": "fi"}]
     effects, pooled = computed(files)
-    drawn = figure.lines(effects, pooled, "bias")
+    drawn = view.lines(effects, pooled, "bias")
     assert [*drawn.kind].count("language") == 1
     assert pooled.set_index("language").k.to_dict() == {"en": 2, "de": 1, "fi": 1, ALL: 4}
 
@@ -214,4 +214,4 @@ def test_corpora_that_share_texts_are_one_study(files, tmp_path):
     assert whole.n["a+b"] == before.n["a"] + before.n["b"]
     k = [table.set_index("language").k for table in (pooled_apart, pooled)]
     assert (k[0]["en"], k[1]["en"], k[0][ALL], k[1][ALL]) == (2, 1, 4, 3)
-    assert figure.lines(effects, pooled, "bias").text[0] == "A and B FP, GP, SPR"
+    assert view.lines(effects, pooled, "bias").text[0] == "A and B FP, GP, SPR"

@@ -13,7 +13,7 @@ from transformers import BertConfig, BertForMaskedLM
 import recency
 from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
-from recency.evaluations.rank_metrics import figure, judges, score, table
+from recency.evaluations.rank_metrics import judges, score, view
 from recency.networks import architectures
 from recency.scoring import generation, ngram, ngram_surprisal
 from recency.scoring.lm_spec import LMSpec
@@ -259,7 +259,7 @@ def test_ranks_of_networks_are_those_of_their_logits(scored, model):
 
 def test_metrics_are_means_over_tokens(scored):
     rows = pd.read_parquet(scored / "kn" / "x.parquet")
-    found = table.measured(rows)
+    found = view.measured(rows)
     assert (found["texts"], found["words"], found["tokens"]) == (6, 60, 60)
     assert found["perplexity"] == pytest.approx(math.exp(rows.nats.mean())) == pytest.approx(found["word_perplexity"])  # fmt: skip
     assert found["top_1"] == pytest.approx(100 * rows.top_1.mean()) == pytest.approx(found["word_top_1"])  # fmt: skip
@@ -270,9 +270,9 @@ def test_metrics_are_means_over_tokens(scored):
         < found["log_rank_high"]
     )
     split = pd.DataFrame({"text": [0, 0, 1], "place": [1, 1, 1], "nats": 1.0, "log_rank": 0.0, "top_1": [True, False, True]})  # fmt: skip
-    assert table.measured(split)["word_top_1"] == 50  # a word's every token
+    assert view.measured(split)["word_top_1"] == 50  # a word's every token
     with pytest.raises(REFUSALS, match="1 tokens have no rank"):
-        table.measured(split.assign(nats=[1.0, math.nan, 1.0]))
+        view.measured(split.assign(nats=[1.0, math.nan, 1.0]))
 
 
 def test_table_figure_and_sheet_for_judges(scored, tmp_path):
@@ -280,10 +280,10 @@ def test_table_figure_and_sheet_for_judges(scored, tmp_path):
     known = tmp_path / "published.csv"
     known.write_text("model,perplexity,mean_log_rank,top_1,score\nRNN-all,45.7,2.12,31.9,2.08\n")
     files = [scored / lm / "x.parquet" for lm in ("net", "mlm", "kn")]
-    table.main(ranks=files, out=ends, lms=LMS, published=known)
+    view.table_rank_metrics(ranks=files, out=ends, lms=LMS, published=known)
     page = ends[1].read_text()
     assert "published: RNN-all" in page and "Not run: table (neither a network" in page
-    figure.main(metrics=ends[0], out=[tmp_path / "f.svg"], lms=LMS, published=known)
+    view.figure_rank_metrics(metrics=ends[0], out=[tmp_path / "f.svg"], lms=LMS, published=known)
     sheets = tmp_path / "blind.csv", tmp_path / "key.csv"
     judges.main([path.with_suffix(".csv") for path in files], *sheets, LMS, seed=3)
     blind, key = (pd.read_csv(sheet) for sheet in sheets)

@@ -7,7 +7,7 @@ import torch
 
 from project import assert_is_refused
 from recency.errors import InputError
-from recency.evaluations.serial_position import figure, remember, serial_curves, table, word_lists
+from recency.evaluations.serial_position import remember, serial_curves, view, word_lists
 from recency.evaluations.serial_position.word_lists import WordList
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
@@ -203,15 +203,15 @@ def test_figure_and_table_stand_next_to_published_recall(tmp_path):
     given = {"scores": [tmp_path / "a.parquet", tmp_path / "b.parquet"], "lms": lms}
     given["published"] = tmp_path / "human.csv"
     out = [tmp_path / f"f.{end}" for end in ("svg", "csv")]
-    figure.main(**given, out=out)
+    view.figure_serial_position(**given, out=out)
     svg, lines = out[0].read_text(encoding="utf-8"), pd.read_csv(out[1])
     assert "people, published" in svg and "No recall: masked" in svg
     assert len(lines) == 30 and set(lines[lines.lm == "b"].task) == {"recognition"}
-    table.main(**given, out=[tmp_path / f"t.{end}" for end in ("html", "csv")])
+    view.table_serial_position(**given, out=[tmp_path / f"t.{end}" for end in ("html", "csv")])
     html, rows = (tmp_path / "t.html").read_text(encoding="utf-8"), pd.read_csv(tmp_path / "t.csv")
     assert "people, 2 s per word" in html and "0.25" in html
-    assert list(rows.columns) == table.COLUMNS and len(rows) == 3
-    assert len(table.summary(tmp_path / "t.csv").rows) == 3
+    assert list(rows.columns) == view.COLUMNS and len(rows) == 3
+    assert len(view.summary(tmp_path / "t.csv").rows) == 3
 
 
 def test_pools_of_words(tmp_path):

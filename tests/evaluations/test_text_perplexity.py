@@ -15,8 +15,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.summary import plain
-from recency.evaluations.text_perplexity import pairs, score, table
-from recency.evaluations.text_perplexity import rare as table_rare
+from recency.evaluations.text_perplexity import score, view
+from recency.evaluations.text_perplexity import view as table_rare
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, mix
 from recency.scoring.lm_spec import LMSpec
@@ -96,7 +96,7 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
         "title": "T",
         "published": published,
     }
-    table.main(scores=[path for pair in files for path in pair], out=out, **settings)
+    view.table_perplexity(scores=[path for pair in files for path in pair], out=out, **settings)
     rows = pd.read_csv(out[0]).set_index("lm")
     fofe = rows.loc["PTB-FOFE-4"]
     assert fofe.test_ppl == pytest.approx(np.exp(nats[0][2000:].mean()))
@@ -108,7 +108,7 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     assert np.isnan(rows.loc["PTB-KN5"].interpolated_ppl)
     page = out[1].read_text()
     assert "published 112" in page and "6.3 M" in page and "with KN5" in page
-    assert "FOFE" in plain(table.summary(out[0]))[1]
+    assert "FOFE" in plain(view.summary_of_perplexity(out[0]))[1]
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def rare(tmp_path):
 def test_perplexity_over_rare_words(rare):
     folder, words, files = rare
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    table_rare.main(
+    table_rare.table_rare_perplexity(
         scores=[each for path in files.values() for each in (folder / "unread", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm(name, name) for name in files], baseline="base", title="T",
@@ -153,14 +153,14 @@ def test_perplexity_over_rare_words(rare):
     page = out[1].read_text()
     assert "pieces: its tokens are not words" in page and "0.61 (0.61 to 0.61)" in page
     assert "Published, Turkish (Babel)".lower() in page.lower() and "260,000" in page
-    assert "once" in plain(table_rare.summary(out[0]))[0]
+    assert "once" in plain(table_rare.summary_of_rare_perplexity(out[0]))[0]
 
 
 def test_other_words_are_not_interpolated(tmp_path, nats):
     lms = [lm("a", "A"), lm("b", "B")]
     files = scores(tmp_path, "a", nats, 1) + scores(tmp_path, "b", (nats[0], nats[1][:-1]), 1)
     with pytest.raises(InputError, match="a scored 5,000 words of the test text, b 4,999"):
-        table.main(scores=files, out=[], variants=lms, interpolated_with="b", title="T")
+        view.table_perplexity(scores=files, out=[], variants=lms, interpolated_with="b", title="T")
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def made(module, seeds, published, **more):
 
 
 def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
-    nats, out = seeds[-1], made(table, seeds, "Near,100,90\n")
+    nats, out = seeds[-1], made(view, seeds, "Near,100,90\n")
     rows = pd.read_csv(out[0]).set_index("lm")
     assert rows.index.tolist() == ["near", "far", "kn"] and rows.seeds.tolist() == [3, 3, 1]
     of = [np.exp(nats["near", seed][1].mean()) for seed in (1, 2, 3)]
@@ -210,12 +210,12 @@ def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
     assert rows.weight["near"] == pytest.approx(np.mean([each[0] for each in shares]))
     page = out[1].read_text()
     assert f"± {np.std(of, ddof=1):.1f}, 3 seeds" in page and "geometric mean" in page
-    assert f"± {np.std(of, ddof=1):.1f}" in plain(table.summary(out[0]))[1]
+    assert f"± {np.std(of, ddof=1):.1f}" in plain(view.summary_of_perplexity(out[0]))[1]
 
 
 def test_pairs_are_compared_seed_by_seed_and_document_by_document(seeds):
     asked = [("near", "far"), ("near", "kn")]
-    out = made(pairs, seeds, "Near,90,80\nFar,100,\n", pairs=asked)
+    out = made(view, seeds, "Near,90,80\nFar,100,\n", pairs=asked)
     rows = pd.read_csv(out[0]).set_index(["other", "text"])
     # What documents and seeds have in common leaves the difference: nothing varies.
     ends = rows.loc[("far", "test"), ["ratio", "low", "high", "low_all", "high_all"]]
@@ -226,7 +226,7 @@ def test_pairs_are_compared_seed_by_seed_and_document_by_document(seeds):
     assert rows.documents.eq(100).all()
     page = out[1].read_text()
     assert "\N{MINUS SIGN}9.5 %" in page and "published \N{MINUS SIGN}10.0 %" in page
-    assert re.search("Near +Far", plain(pairs.summary(out[0]))[1])
+    assert re.search("Near +Far", plain(view.summary_of_perplexity_pairs(out[0]))[1])
 
 
 def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(seeds):
@@ -238,8 +238,8 @@ def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(se
         noisy += scores(
             folder, "n" + each["variant"].replace("@", "."), own + rng.normal(0, 0.02), 1
         )
-    one = pairs.computed(
-        pairs.scored.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
+    one = view.computed(
+        view.scored.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
         [("near", "kn")],
     ).iloc[0]
     apart = (nats["near", 1][1] - nats["kn", 1][1]).reshape(100, 20).mean(1)
@@ -248,8 +248,8 @@ def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(se
     assert np.log(one.low) == pytest.approx(apart.mean() - reach, abs=0.1 * reach)
     assert np.log(one.high) == pytest.approx(apart.mean() + reach, abs=0.1 * reach)
     assert np.isnan(one.low_all)  # one pair alone
-    read = pairs.scored.read(noisy, variants[:6], None)
-    several = pairs.computed(read, [("near", "far")]).iloc[0]
+    read = view.scored.read(noisy, variants[:6], None)
+    several = view.computed(read, [("near", "far")]).iloc[0]
     by_seed = [
         np.diff([s.test.mean() for s in pair])[0] for pair in zip(read[1].seeds, read[0].seeds)
     ]
@@ -265,12 +265,12 @@ def test_other_words_are_not_compared(seeds):
     short = [each[:-1] for each in nats["kn", 1]]
     files = files[:2] + scores(folder, "short", short, 1)
     out = [folder / f"p.{ending}" for ending in ("csv", "html", "tex")]
-    pairs.main(
+    view.table_perplexity_pairs(
         scores=files, out=out, variants=[variants[0], variants[-1]], pairs=[("near", "kn")],
         interpolated_with=None, title="T",
     )  # fmt: skip
     assert np.isnan(pd.read_csv(out[0]).ratio[0]) and "other words" in out[1].read_text()
-    assert pairs.summary(out[0]).rows == []
+    assert view.summary_of_perplexity_pairs(out[0]).rows == []
 
 
 def test_of_one_document_nothing_tells_how_sure_a_pair_is(tmp_path):
@@ -280,13 +280,13 @@ def test_of_one_document_nothing_tells_how_sure_a_pair_is(tmp_path):
             files.append(tmp_path / f"{each['lm']}.{part}")
             score.write(files[-1], np.zeros(9), np.full(9, height), np.ones(9), np.zeros(9), 1)
     out = [tmp_path / f"p.{ending}" for ending in ("csv", "html", "tex")]
-    pairs.main(
+    view.table_perplexity_pairs(
         scores=files, out=out, variants=about, pairs=[("a", "b")], interpolated_with=None, title="T"
     )
     row = pd.read_csv(out[0]).iloc[0]
     assert row.ratio == pytest.approx(np.exp(-1)) and np.isnan([row.low, row.high]).all()
     assert "one document" in out[1].read_text()
-    (shown,) = pairs.summary(out[0]).rows
+    (shown,) = view.summary_of_perplexity_pairs(out[0]).rows
     assert [cell.text for cell in shown] == ["A", "B", "\N{MINUS SIGN}63.2 %", ""]
     assert not shown[2].bold
 
@@ -296,7 +296,7 @@ def test_rare_words_of_several_seeds_are_their_mean(rare):
     other = pd.read_parquet(files["base"])
     other.assign(nats=other.nats + 0.4).to_parquet(folder / "second.parquet")
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    table_rare.main(
+    table_rare.table_rare_perplexity(
         scores=[x for path in (files["base"], folder / "second.parquet") for x in ("", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm("a", "A"), lm("a", "A", 2)], baseline="a", title="T",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.triggering import count, figure, figure_retention
+from recency.evaluations.triggering import count, view
 
 WORDS = ["she", "he", "hill", "under", "goes"]
 
@@ -71,7 +71,9 @@ def test_figure_of_two_pairs(tmp_path):
     frame["text"] = [" ".join(random.choice(WORDS, 3000)) for _ in range(2)]
     frame.to_parquet(tmp_path / "text.parquet")
     count.main(tmp_path / "text.parquet", tmp_path / "t.csv", [["she", "she"], ["he", "hill"]], 100)
-    figure.main(counts=tmp_path / "t.csv", out=[tmp_path / f"f.{end}" for end in ("svg", "csv")])
+    view.figure_triggering(
+        counts=tmp_path / "t.csv", out=[tmp_path / f"f.{end}" for end in ("svg", "csv")]
+    )
     assert len(pd.read_csv(tmp_path / "f.csv")) == len(pd.read_csv(tmp_path / "t.csv"))
 
 
@@ -100,7 +102,7 @@ def test_text_and_lms_are_compared_relative_to_two_to_five_words(tmp_path):
     states.to_csv(tmp_path / "states.csv", index=False)
     lms = [{"lm": lm, "label": lm, "bias": {"form": "none"}, "applied": "none"} for lm in lives]
     out = [tmp_path / "f.svg", tmp_path / "f.csv"]
-    figure_retention.main(
+    view.figure_retention(
         counts=tmp_path / "counts.csv", memories=tmp_path / "memories.csv",
         correlations=tmp_path / "states.csv", out=out, lms=[*lms, lms[0]],
     )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from project import ROOT
 from recency.errors import InputError
-from recency.evaluations.turing_test import cubic, figure, judgements, table, table_fits
+from recency.evaluations.turing_test import cubic, judgements, view
 
 PUBLISHED = ROOT / "data" / "published"
 #: Texts of an LM by the rating that all judges give them: 0, 1, 2, 3. Scores 1/8, 1/2, 1, 2, 4, 8 and 10.
@@ -52,12 +52,14 @@ def made(files, judged, published=PUBLISHED / "thesis_table7_2.csv"):
     paths = [files / each for each in ("sheet.csv", "key.csv", "metrics.csv")]
     told = dict(zip(("sheet", "key", "metrics"), paths)) | {"lms": LMS, "title": "Judged"}
     absent = "" if judged else "j.csv: is not here"
-    table.main(judgements=judged, out=out, min_judges=3, absent=absent, published=published, **told)
+    view.table_turing_test(
+        judgements=judged, out=out, min_judges=3, absent=absent, published=published, **told
+    )
     fits = [files / f"f.{end}" for end in ("csv", "html", "tex")]
     known = PUBLISHED / "thesis_figure7_1.csv"
-    table_fits.main(scores=out[0], out=fits, title="Judged", published=known)
+    view.table_turing_fits(scores=out[0], out=fits, title="Judged", published=known)
     drawn = [files / f"g.{end}" for end in ("svg", "csv")]
-    figure.main(scores=out[0], fits=fits[0], out=drawn, lms=LMS)
+    view.figure_turing_test(scores=out[0], fits=fits[0], out=drawn, lms=LMS)
     return pd.read_csv(out[0]), pd.read_csv(fits[0]), out[1].read_text()
 
 
@@ -78,7 +80,7 @@ def test_scores_are_those_of_the_votes(files):
     powers = np.vander(x - x.mean(), 4)
     b = np.linalg.solve(powers.T @ powers, powers.T @ y)
     r2 = 1 - ((y - powers @ b) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-    fit = fits[fits.points == table_fits.HERE].set_index("metric")
+    fit = fits[fits.points == view.HERE].set_index("metric")
     assert fit.adjusted_r2["perplexity"] == pytest.approx(1 - (1 - r2) * 5 / 2)
     grid = np.linspace(x[-1] - 1, x[-1] + 0.2, 100_001)
     crossing = grid[np.abs(np.polyval(b, grid - x.mean()) - 10).argmin()]
@@ -91,12 +93,12 @@ def test_scores_are_those_of_the_votes(files):
 def test_published_fits_have_the_estimated_human_among_their_points(files):
     rows, fits, page = made(files, [])
     assert "j.csv: is not here" in page and rows[rows.source == "here"].score.isna().all()
-    assert set(fits.points) == {table_fits.PUBLISHED, table_fits.WITH_HUMAN}
-    for _, row in fits[fits.points == table_fits.WITH_HUMAN].iterrows():
+    assert set(fits.points) == {view.PUBLISHED, view.WITH_HUMAN}
+    for _, row in fits[fits.points == view.WITH_HUMAN].iterrows():
         assert row.models == 25
         assert row.adjusted_r2 == pytest.approx(row.published_adjusted_r2, abs=2.5e-3)
         assert row.human_level == pytest.approx(row.published_human_level, rel=5e-3)
-    alone = fits[fits.points == table_fits.PUBLISHED]
+    alone = fits[fits.points == view.PUBLISHED]
     assert (alone.models == 24).all() and (alone.adjusted_r2 < 0.88).all()
 
 

@@ -8,15 +8,17 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from recency.evaluations.dependencies import figure as figure_attention_heads
+from recency.evaluations.dependencies import view as figure_attention_heads
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
 
-PRODUCT = {
-    "makes": {"out": ("figure_attention_by_distance", "Attention by distance")},
-    "reads": ["by_distance", "by_head"],
-    "settings": ["lms=variants"],
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("figure_attention_by_distance", "Attention by distance")},
+        "reads": ["by_distance", "by_head"],
+        "settings": ["lms=variants"],
+    }
 }
 
 SUMMARY = ["layer", "head", "slope", "queries", "windows", "entropy_bits", "relative_entropy",

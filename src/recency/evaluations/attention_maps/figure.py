@@ -8,10 +8,12 @@ from recency.figures import comparison, style
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
 
-PRODUCT = {
-    "makes": {"out": ("figure_attention_maps", "Attention over a sentence")},
-    "reads": ["maps"],
-    "settings": ["lms=drawn_lms", "layers"],
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("figure_attention_maps", "Attention over a sentence")},
+        "reads": ["maps"],
+        "settings": ["lms=drawn_lms", "layers"],
+    }
 }
 
 COLUMNS = ["layer", "head", "query", "key", "query_token", "key_token", "attention"]

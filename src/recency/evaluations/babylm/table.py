@@ -11,10 +11,12 @@ from recency.figures.comparison import Described
 from recency.figures.paths import Files
 from recency.figures.tables import Table
 
-PRODUCT = {
-    "makes": {"out": ("table_babylm", "The BabyLM challenge's evaluations")},
-    "reads": ["scores", "reading", "words", "children"],
-    "settings": ["lms", "title", "stages", "missing"],
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_babylm", "The BabyLM challenge's evaluations")},
+        "reads": ["scores", "reading", "words", "children"],
+        "settings": ["lms", "title", "stages", "missing"],
+    }
 }
 COLUMNS = ["lm", "label", "part", "group", "score", "items", "ties"]
 #: Columns of the table: part and group → header.

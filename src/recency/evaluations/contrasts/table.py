@@ -12,11 +12,13 @@ from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_contrasts", "Contrasts between words")},
-    "reads": ["contrasts"],
-    "settings": ["lms", "title"],
-    "summary": ("table_contrasts.csv", "{title}: contrasts between words"),
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_contrasts", "Contrasts between words")},
+        "reads": ["contrasts"],
+        "settings": ["lms", "title"],
+        "summary": ("table_contrasts.csv", "{title}: contrasts between words"),
+    }
 }
 NOTE = (
     "high minus low, mean over items, 95 % interval (Student's t) beneath: readers (after subtracting each "

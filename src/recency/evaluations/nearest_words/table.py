@@ -7,10 +7,12 @@ from recency.figures.comparison import Described
 from recency.figures.paths import Files
 from recency.figures.tables import Table
 
-PRODUCT = {
-    "makes": {"out": ("table_nearest_words", "Nearest words")},
-    "reads": ["neighbours"],
-    "settings": ["lms", "title"],
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_nearest_words", "Nearest words")},
+        "reads": ["neighbours"],
+        "settings": ["lms", "title"],
+    }
 }
 SPACES = {"U": "by U: cosine of embeddings", "C": "by C: Euclidean distance of memories"}
 

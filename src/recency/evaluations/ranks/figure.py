@@ -22,14 +22,16 @@ from recency.figures.intervals import nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
 
-PRODUCT = {
-    "makes": {
-        "figure": ("figure_ranks", "Ranks with resampled subjects"),
-        "table": ("table_ranks", "Table of ranks with resampled subjects"),
-    },
-    "reads": ["full", "base", "not_run"],
-    "settings": ["cells", "lms", "responses", "baseline", "baseline_model"],
-    "summary": ("table_ranks.csv", "{title}: ranks with resampled subjects"),
+PRODUCTS = {
+    "main": {
+        "makes": {
+            "figure": ("figure_ranks", "Ranks with resampled subjects"),
+            "table": ("table_ranks", "Table of ranks with resampled subjects"),
+        },
+        "reads": ["full", "base", "not_run"],
+        "settings": ["cells", "lms", "responses", "baseline", "baseline_model"],
+        "summary": ("table_ranks.csv", "{title}: ranks with resampled subjects"),
+    }
 }
 
 SEED = 1

@@ -11,11 +11,13 @@ from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
 from recency.networks.string_similarity import SIMILARITIES
 
-PRODUCT = {
-    "makes": {"out": ("table_rare_words", "Vectors of rare words and human ratings")},
-    "reads": ["scores"],
-    "settings": ["lms", "sets", "title"],
-    "published": "rare_words",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_rare_words", "Vectors of rare words and human ratings")},
+        "reads": ["scores"],
+        "settings": ["lms", "sets", "title"],
+        "published": "rare_words",
+    }
 }
 NAMES = ["without", *SIMILARITIES]
 COLUMNS = ["set", "label", "similarity", "spearman", "published", "pairs", "known_pairs"]

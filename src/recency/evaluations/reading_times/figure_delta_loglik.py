@@ -30,18 +30,20 @@ from recency.figures.intervals import (
 )
 from recency.figures.paths import File, Files
 
-PRODUCT = {
-    "makes": {
-        "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
-        "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
-    },
-    "reads": [
-        "delta_loglik",
-        "intervals=delta_loglik_intervals",
-        "by_seed=delta_loglik_by_seed",
-        "not_run",
-    ],
-    "settings": ["lms", "responses", "baseline"],
+PRODUCTS = {
+    "main": {
+        "makes": {
+            "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
+            "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
+        },
+        "reads": [
+            "delta_loglik",
+            "intervals=delta_loglik_intervals",
+            "by_seed=delta_loglik_by_seed",
+            "not_run",
+        ],
+        "settings": ["lms", "responses", "baseline"],
+    }
 }
 
 DASHES = (0, (4, 2))

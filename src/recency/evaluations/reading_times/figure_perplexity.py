@@ -16,16 +16,18 @@ from recency.figures.encoding import BASELINE
 from recency.figures.intervals import TOTAL, Intervals, against, explained
 from recency.figures.paths import File, Files
 
-PRODUCT = {
-    "makes": {"out": ("figure_perplexity", "ΔLogLik against perplexity")},
-    "reads": [
-        "delta_loglik",
-        "intervals=delta_loglik_intervals",
-        "by_seed=delta_loglik_by_seed",
-        "perplexity",
-        "not_run",
-    ],
-    "settings": ["lms", "responses", "baseline", "seeds"],
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("figure_perplexity", "ΔLogLik against perplexity")},
+        "reads": [
+            "delta_loglik",
+            "intervals=delta_loglik_intervals",
+            "by_seed=delta_loglik_by_seed",
+            "perplexity",
+            "not_run",
+        ],
+        "settings": ["lms", "responses", "baseline", "seeds"],
+    }
 }
 
 

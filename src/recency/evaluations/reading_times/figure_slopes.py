@@ -15,11 +15,13 @@ from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, against, explained
 from recency.figures.paths import File, Files
 
-PRODUCT = {
-    "makes": {"out": ("figure_slopes", "ΔLogLik by slope")},
-    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
-    "settings": ["lms", "responses"],
-    "when": "slopes",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("figure_slopes", "ΔLogLik by slope")},
+        "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+        "settings": ["lms", "responses"],
+        "when": "slopes",
+    }
 }
 
 

@@ -11,11 +11,13 @@ from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_beyond", "Language models beyond one another")},
-    "reads": ["nested"],
-    "settings": ["lms=lms_but_for_seed", "responses", "trainings"],
-    "when": "nested",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_beyond", "Language models beyond one another")},
+        "reads": ["nested"],
+        "settings": ["lms=lms_but_for_seed", "responses", "trainings"],
+        "when": "nested",
+    }
 }
 COLUMNS = ("added", "over", "dataset", "measure", "delta_loglik", "low_sentence", "high_sentence")
 

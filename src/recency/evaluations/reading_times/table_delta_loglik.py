@@ -12,11 +12,13 @@ from recency.figures.intervals import TOTAL, Intervals, columns, ends
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_delta_loglik", "Table of ΔLogLik")},
-    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
-    "settings": ["lms", "responses", "baseline"],
-    "published": "delta_loglik",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_delta_loglik", "Table of ΔLogLik")},
+        "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+        "settings": ["lms", "responses", "baseline"],
+        "published": "delta_loglik",
+    }
 }
 
 

@@ -17,12 +17,14 @@ from recency.figures.comparison import Comparison, Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
 
-PRODUCT = {
-    "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
-    "reads": ["delta_loglik", "others", "not_run"],
-    "settings": ["lms", "responses"],
-    "published": "delta_loglik",
-    "when": "mixed",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
+        "reads": ["delta_loglik", "others", "not_run"],
+        "settings": ["lms", "responses"],
+        "published": "delta_loglik",
+        "when": "mixed",
+    }
 }
 TITLES = {name: endpoint.title for name, endpoint in ENDPOINTS.items()} | {
     f"{name}_rescaled": f"{endpoint.title}, predictors rescaled"

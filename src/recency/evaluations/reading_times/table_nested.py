@@ -5,11 +5,13 @@ from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_nested", "Language models in one regression")},
-    "reads": ["nested"],
-    "settings": ["lms", "responses"],
-    "when": "nested",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_nested", "Language models in one regression")},
+        "reads": ["nested"],
+        "settings": ["lms", "responses"],
+        "when": "nested",
+    }
 }
 
 COLUMNS = {

@@ -11,11 +11,13 @@ from recency.figures.comparison import Described, Response
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_observations", "Observations")},
-    "reads": ["counts", "not_run"],
-    "settings": ["responses"],
-    "published": "observations",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_observations", "Observations")},
+        "reads": ["counts", "not_run"],
+        "settings": ["responses"],
+        "published": "observations",
+    }
 }
 
 PARTITIONS = {"fit": "Fit", "exploratory": "Exploratory", "held_out": "Held-out"}

@@ -5,11 +5,13 @@ from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_seeds", "ΔLogLik by seed")},
-    "reads": ["seeds"],
-    "settings": ["lms=lms_but_for_seed", "responses"],
-    "when": "seeds",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_seeds", "ΔLogLik by seed")},
+        "reads": ["seeds"],
+        "settings": ["lms=lms_but_for_seed", "responses"],
+        "when": "seeds",
+    }
 }
 
 FIGURES = {

@@ -9,11 +9,13 @@ from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
 
-PRODUCT = {
-    "makes": {"out": ("table_significance", "Permutation tests")},
-    "reads": ["permutation", "not_run"],
-    "settings": ["lms", "responses"],
-    "when": "tested",
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("table_significance", "Permutation tests")},
+        "reads": ["permutation", "not_run"],
+        "settings": ["lms", "responses"],
+        "when": "tested",
+    }
 }
 
 COLUMNS = ("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b")

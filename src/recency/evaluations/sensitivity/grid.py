@@ -22,13 +22,15 @@ from recency.figures.intervals import nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
-PRODUCT = {
-    "makes": {
-        "figure": ("figure_sensitivity", "ΔLogLik under other settings"),
-        "table": ("table_sensitivity", "Table of ΔLogLik under other settings"),
-    },
-    "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
-    "settings": ["grid", "lms=plain_lms", "responses", "title", "baseline=plain_baseline"],
+PRODUCTS = {
+    "main": {
+        "makes": {
+            "figure": ("figure_sensitivity", "ΔLogLik under other settings"),
+            "table": ("table_sensitivity", "Table of ΔLogLik under other settings"),
+        },
+        "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+        "settings": ["grid", "lms=plain_lms", "responses", "title", "baseline=plain_baseline"],
+    }
 }
 
 DASHES = (0, (4, 2))

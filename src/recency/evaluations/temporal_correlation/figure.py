@@ -8,10 +8,12 @@ from recency.figures import comparison, ends, style
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import Files
 
-PRODUCT = {
-    "makes": {"out": ("figure_temporal_correlation", "Temporal correlation of states")},
-    "reads": ["correlations"],
-    "settings": ["lms=variants"],
+PRODUCTS = {
+    "main": {
+        "makes": {"out": ("figure_temporal_correlation", "Temporal correlation of states")},
+        "reads": ["correlations"],
+        "settings": ["lms=variants"],
+    }
 }
 
 COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]

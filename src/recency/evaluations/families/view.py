@@ -1,0 +1,297 @@
+"""Variance explained by surprisal, compared with readers and other word properties, by response.
+
+Gaps of ΔLogLik within families, with and without part of speech.
+
+ΔLogLik against perplexity, one line per family, with and without part of speech.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from recency.evaluations.families import gaps as computing
+from recency.evaluations.families.gaps import GAPS, WITH, WITHOUT, paired
+from recency.evaluations.families.shares import (
+    COLUMNS,
+    FREQUENCY,
+    LENGTH,
+    LM,
+    OTHERS,
+    READERS,
+    read,
+)
+from recency.figures import comparison, encoding, style, tables
+from recency.figures.comparison import Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Table
+
+PRODUCTS = {
+    "figure_families": {
+        "makes": {"out": ("figure_families", "ΔLogLik by perplexity within families")},
+        "reads": ["delta_loglik", "perplexity", "others"],
+        "settings": ["groups", "responses", "one_for_seeds"],
+    },
+    "table_explained": {
+        "makes": {
+            "out": ("table_explained", "Variance that surprisal explains"),
+            "figure": ("figure_explained", "Variance that surprisal explains"),
+        },
+        "reads": ["fitted", "fits"],
+        "settings": ["cells", "responses", "title"],
+        "published": "explained",
+        "when": "mixed",
+    },
+    "table_families": {
+        "makes": {"out": ("table_families", "Gaps within families, by part of speech")},
+        "reads": ["delta_loglik", "perplexity", "others"],
+        "settings": ["groups", "responses", "one_for_seeds", "title"],
+        "published": "families",
+    },
+}
+
+
+NOTE = (
+    "percent of the variance of the fitted responses, by a type I analysis of variance: readers first, then other properties of the "
+    "words, the LM's terms last"
+)
+SHARED = ", over LMs; LMs share their words, so that p is too small"
+COLOURS = {
+    READERS: "#bdbdbd",
+    LENGTH: "#80b1d3",
+    FREQUENCY: "#4393c3",
+    OTHERS: "#b8e186",
+    LM: "#8c510a",
+}
+
+
+def table_explained(
+    *,
+    fitted: Files,
+    fits: Files,
+    out: Files,
+    figure: Files,
+    cells: Described,
+    responses: Described,
+    published: File | None = None,
+    title: str = "Families",
+) -> None:
+    """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
+    rows = read(fitted, fits, cells, responses)
+    published_rows = None if published is None else pd.read_csv(published)
+    tables.write(out, layout(rows, published_rows, responses, title), rows)
+    style.write(figure, rows, explained_draw, rows)
+
+
+def layout(
+    rows: pd.DataFrame, published: pd.DataFrame | None, responses: Described, title: str
+) -> Table:
+    """Return a row per LM, a column per response (largest share first), and paired tests."""
+    wide = rows.pivot(index="label", columns="response", values=LM)
+    wide = wide.reindex(list(dict.fromkeys(rows.label)))
+    order = list(wide.mean().sort_values(ascending=False).index)
+    grid = [
+        [label, *(style.number(wide[name][label], 2) for name in order)] for label in wide.index
+    ]
+    notes = [NOTE, *tests(wide, order, published, responses)]
+    return Table(f"{title}: variance that surprisal explains", ["", *order], grid, notes)
+
+
+def tests(
+    wide: pd.DataFrame, order: list[str], published: pd.DataFrame | None, responses: Described
+) -> list[str]:
+    """Return notes on paired tests between consecutive columns, or the published pairs of responses."""
+    compared = [(more, less, "") for more, less in pairwise(order)]
+    if published is not None:
+        _, measured = comparison.records([], responses)
+        compared = [
+            (more, less, f"; published t({row.df}) = {style.number(row.t, 1)}")
+            for row in published.itertuples()
+            for more, less in _of_measures(measured, row.more, row.less)
+            if {more, less} <= set(order)
+        ]
+    sentences = []
+    for more, less, note in compared:
+        t, p, n = paired(wide[more], wide[less])
+        if not math.isnan(t):
+            sentence = f"{more} over {less}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)})"
+            sentences.append(sentence + SHARED + note)
+    return sentences
+
+
+def _of_measures(measured: Iterable, more: str, less: str) -> list[tuple[str, str]]:
+    """Return responses of two measures within a dataset, or across datasets if none has both."""
+    pairs = [(a, b) for a in measured for b in measured if (a.measure, b.measure) == (more, less)]
+    same_dataset = [(a, b) for a, b in pairs if a.dataset == b.dataset]
+    return [(a.label, b.label) for a, b in same_dataset or pairs]
+
+
+def explained_draw(rows: pd.DataFrame) -> Figure:
+    """Draw a panel per response and a bar per LM, its shares stacked."""
+    responses, lms = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.label))
+    figure = style.figure(0.8 + (0.5 + 0.19 * len(lms)) * len(responses))
+    panels = figure.subplots(len(responses), 1, squeeze=False)[:, 0]
+    for axes, response in zip(panels, responses, strict=True):
+        mine = rows[rows.response == response].set_index("label").reindex(lms[::-1])
+        begin = pd.Series(0.0, mine.index)
+        for kind in COLUMNS[3:]:
+            axes.barh(
+                mine.index, mine[kind], left=begin, height=0.7, color=COLOURS[kind], label=kind
+            )
+            begin += mine[kind]
+        axes.tick_params("y", length=0)
+        axes.grid(axis="x")
+        axes.set_title(response)
+    panels[-1].set_xlabel("Variance explained (%)")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=len(names))
+    return figure
+
+
+TABLE_TITLES = {WITHOUT: "no POS", WITH: "POS"}
+NOTES = [
+    "ΔLogLik of the family's best LM minus that of its worst (nats, exploratory partition), with their names beneath",
+    "Spearman's ρ is of ΔLogLik and perplexity in the family; above 0, better LMs predict reading times worse",
+]
+
+
+def table_families(
+    *,
+    delta_loglik: File,
+    perplexity: File,
+    out: Files,
+    groups: Mapping[str, Iterable[str]],
+    responses: Described,
+    others: Files = (),
+    one_for_seeds: Mapping[str, str] | None = None,
+    published: File | None = None,
+    title: str = "Families",
+) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex)."""
+    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    gaps = computing.gaps(rows)
+    published_rows = None if published is None else pd.read_csv(published)
+    tables.write(out, table_layout(gaps, published_rows, title), gaps[GAPS])
+
+
+def table_layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
+    """Return a row per family and response, then the published gaps."""
+    designs = [name for name in (WITHOUT, WITH) if name in set(gaps.design)]
+    several = len(designs) > 1
+    header = ["", "", *(TABLE_TITLES[name] if several else "gap" for name in designs)]
+    header += [f"ρ, {TABLE_TITLES[name]}" if several else "ρ" for name in designs]
+    grid = []
+    for (family, response), mine in gaps.groupby(["family", "response"], sort=False):
+        by_design = mine.set_index("design")
+        cells = [family, response]
+        for name in designs:
+            there = name in by_design.index
+            which = f"{by_design.best[name]} over {by_design.worst[name]}" if there else ""
+            cells.append(Cell(style.number(by_design.gap[name]) if there else "", (which,)))
+        cells += [style.number(by_design.rho.get(name, math.nan), 2) for name in designs]
+        grid.append(cells)
+    rules = []
+    if published is not None and len(designs) == 2:
+        rules.append(len(grid))
+        paper = computing.published_gaps(published).set_index("design")
+        for family, corpus in dict.fromkeys(zip(paper.family, paper.response, strict=True)):
+            mine = paper.gap[(paper.family == family) & (paper.response == corpus)]
+            cells = [f"published: {family}", corpus]
+            cells += [style.number(mine[name], 0) for name in (WITHOUT, WITH)]
+            grid.append([*cells, "", ""])
+    return Table(title, header, grid, [*NOTES, *gap_notes(gaps, published)], tuple(rules), left=2)
+
+
+def gap_notes(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
+    """Return a note on whether gaps are wider with part of speech."""
+    t, p, n = computing.widened(gaps)
+    if n == 0:
+        return []
+    reported = "" if published is None else _published(computing.published_gaps(published))
+    if math.isnan(t):
+        return [
+            f"gaps with part of speech and without: {n} pairs are too few, or all equal{reported}"
+        ]
+    if p < 0.05:
+        claim = f"gaps are {'wider' if t > 0 else 'narrower'} with part of speech"
+    else:
+        claim = "gaps with part of speech do not differ reliably from those without"
+    return [f"{claim}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){reported}"]
+
+
+def _published(gaps: pd.DataFrame) -> str:
+    """Return the same test on published gaps, or an empty string if there are too few."""
+    t, p, n = computing.widened(gaps)
+    if math.isnan(t):
+        return ""
+    which = "wider" if t > 0 else "narrower"
+    return f"; published t({n - 1}) = {style.number(t, 1)} (p {style.p_value(p)}), {which} with it"
+
+
+TITLES = {WITHOUT: "without part of speech", WITH: "with part of speech"}
+BROKEN = {design: title.replace(" part", "\npart") for design, title in TITLES.items()}
+ONE_BELOW_ANOTHER = 4
+"""Number of responses above which panels are arranged in pairs."""
+
+
+def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
+    """Draw a panel per response and design, the designs of a response next to each other."""
+    designs = [name for name in (WITHOUT, WITH) if name in set(rows.design)]
+    responses, families = list(dict.fromkeys(rows.response)), list(dict.fromkeys(rows.family))
+    looks = [look for name, look in encoding.STYLES.items() if name != "none"] + list(
+        encoding.OTHERS
+    )
+    across = 1 if len(responses) <= ONE_BELOW_ANOTHER else 2
+    down = math.ceil(len(responses) / across)
+    figure = style.figure(0.9 + 2.1 * down)
+    grid = figure.subplots(down, across * len(designs), squeeze=False, sharex=True)
+    for index, response in enumerate(responses):
+        line, first = index // across, index % across * len(designs)
+        for column, design in enumerate(designs, first):
+            axes = grid[line][column]
+            if column > first:
+                axes.sharey(grid[line][first])
+                axes.tick_params(labelleft=False)
+            axes.set_xscale("log")
+            here = rows[(rows.response == response) & (rows.design == design)]
+            for number, family in enumerate(families):
+                colour, marker = looks[number % len(looks)]
+                mine = here[here.family == family].sort_values("perplexity")
+                axes.plot(mine.perplexity, mine.delta_loglik, marker, color=colour, ls="-", lw=1, ms=5, gid=f"{family} {design}")  # fmt: skip
+            style.log_ticks(axes, 100)
+            axes.grid(which="major")
+            if column == first:
+                axes.set_ylabel(f"ΔLogLik (nats),\n{response}")
+            if line == 0 and len(designs) > 1:
+                axes.set_title(TITLES[design] if across == 1 else BROKEN[design])
+            if index + across >= len(responses):  # none is below
+                axes.tick_params(labelbottom=True)
+                label = f"Perplexity per {rows.unit.iloc[0]} (log scale)"
+                axes.set_xlabel(label if across == 1 else label.replace(" (", "\n("))
+    for axes in grid[-1]:
+        axes.set_visible(bool(axes.lines))
+    handles = []
+    for number, family in enumerate(families):
+        colour, marker = looks[number % len(looks)]
+        handles.append(style.handle(color=colour, marker=marker, ms=5, lw=1, label=family))
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(4, len(handles)))
+    style.notes(figure, sentences)
+    return figure
+
+
+def figure_families(
+    *,
+    delta_loglik: File,
+    perplexity: File,
+    out: Files,
+    groups: Mapping[str, Iterable[str]],
+    responses: Described,
+    others: Files = (),
+    one_for_seeds: Mapping[str, str] | None = None,
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
+    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    sentences = gap_notes(computing.gaps(rows), None) if len(rows) else []
+    style.write(out, rows, draw, rows, sentences, empty=sentences)

@@ -1,0 +1,192 @@
+"""Serial position curves: recognition and recall by position, a panel per list length.
+
+Recognition, recall, primacy and recency of people, and of each LM and list length.
+"""
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from recency.evaluations.serial_position.serial_curves import (
+    CURVE,
+    EDGE,
+    SUMMARY,
+    TASKS,
+    human,
+    read,
+)
+from recency.figures import comparison, encoding, ends, style, tables
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Table
+
+PRODUCTS = {
+    "figure_serial_position": {
+        "makes": {"out": ("figure_serial_position", "Serial position curves")},
+        "reads": ["scores"],
+        "settings": ["lms=variants", "seed"],
+        "published": "serial_position",
+    },
+    "table_serial_position": {
+        "makes": {"out": ("table_serial_position", "Primacy and recency in lists of words")},
+        "reads": ["scores"],
+        "settings": ["lms=variants", "title", "seed"],
+        "published": "serial_position",
+        "summary": ("table_serial_position.csv", "{title}: primacy and recency"),
+    },
+}
+
+
+PUBLISHED = ["length", "seconds", "position", "recalled"]
+LABELS = {"recognition": "Recognized (%)", "recall": "Recalled (%)"}
+PEOPLE = {"color": style.GREY, "ls": (0, (4, 2)), "lw": 1.1}
+
+
+def draw(lines: pd.DataFrame, people: pd.DataFrame, lms: list[LM], notes: list[str]) -> Figure:
+    """Draw a row of panels per task and a column per list length; human recall is dashed."""
+    lengths = sorted(lines.length.unique())
+    tasks = [task for task in TASKS if task in set(lines.task)]
+    figure = style.figure(len(tasks) * max(2.5, 0.17 * len(lms) + 0.8) + 0.4)
+    grid = figure.subplots(len(tasks), len(lengths), squeeze=False, sharex="col", sharey="row")
+    named = []
+    for task, row in zip(tasks, grid, strict=True):
+        for length, axes in zip(lengths, row, strict=True):
+            mine = lines[(lines.task == task) & (lines.length == length)]
+            drawn, last = panel(axes, mine, lms)
+            if task == "recognition":
+                axes.axhline(50, color=style.GREY, lw=0.8, ls=(0, (1, 2)))
+                axes.set_title(f"Lists of {length}", loc="left")
+            else:
+                for _, line in people[people.length == length].groupby("seconds"):
+                    axes.plot(line.position, line.percent, gid="people", **PEOPLE)
+            axes.grid()
+        row[0].set_ylabel(LABELS[task])
+        named.append((row[-1], drawn, last))
+    for axes in grid[-1]:
+        axes.set_xlabel("Position in the list")
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    if "recall" in tasks and people.length.isin(lengths).any():
+        handles = [style.handle(**PEOPLE, label="people, published")]
+        figure.legend(handles=handles, loc="outside upper left")
+    style.notes(figure, notes)
+    looks = style.looks(lms)
+    for axes, drawn, last in named:
+        ends.name(axes, [lm.label for lm in drawn], last, [looks[lm.lm].colour for lm in drawn])
+    return figure
+
+
+def panel(
+    axes: Axes, rows: pd.DataFrame, lms: list[LM]
+) -> tuple[list[LM], list[tuple[float, float]]]:
+    """Draw each LM's curve with its interval; return the drawn LMs and the ends of their lines."""
+    looks, drawn, last = style.looks(lms), [], []
+    for lm in lms:
+        line = rows[rows.lm == lm.lm].sort_values("position")
+        if not len(line):
+            continue
+        look = looks[lm.lm]
+        axes.fill_between(line.position, line.low, line.high, color=look.colour, alpha=0.12, lw=0)
+        axes.plot(line.position, line.percent, color=look.colour, lw=1.1, marker=look.marker,
+                  ms=3, mfc=look.face, mew=0.7, gid=f"curve {lm.lm}")  # fmt: skip
+        drawn.append(lm)
+        last.append((line.position.iloc[-1], line.percent.iloc[-1]))
+    return drawn, last
+
+
+def figure_serial_position(
+    *, scores: Files, out: Files, lms: Described, seed: int = 0, published: File | None = None
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for each LM's curves)."""
+    models, measured = read(scores, lms, seed)
+    lines = comparison.joined(models, [measured[lm.lm][0] for lm in models])
+    lines = lines[["lm", "label", *CURVE]]
+    people = pd.DataFrame(columns=["length", "seconds", "position", "percent"])
+    if published is not None:
+        people, _ = human(comparison.table(published, PUBLISHED))
+    silent = [lm.label for lm in models if "recall" not in set(measured[lm.lm][0].task)]
+    notes = [f"no recall: {', '.join(silent)} (masked, or not requested)"] if silent else []
+    style.write(out, lines, draw, lines, people, models, notes, empty=notes)
+
+
+COLUMNS = ["lm", "label", "slope", *SUMMARY]
+MEASURES = ("mean", "primacy", "recency")
+NOTES = [
+    "recognized: percent of unstudied words with a lower score than the studied word; chance is 50",
+    "recalled: percent of sampled continuations with the word; lures: the same for unstudied words",
+    (
+        f"primacy: the first {EDGE} positions minus those between the first and last {EDGE}; recency: "
+        f"the last {EDGE} minus the same; in percentage points"
+    ),
+    "95 % intervals resample lists and, if there are several, seeds",
+    "slope: slope of a linear bias shared by all heads, per token",
+]
+
+
+def table_serial_position(
+    *,
+    scores: Files,
+    out: Files,
+    lms: Described,
+    title: str = "Serial position",
+    seed: int = 0,
+    published: File | None = None,
+) -> None:
+    """Write the table to `out` (.csv tidy with a row per task, .html, .tex)."""
+    models, measured = read(scores, lms, seed)
+    parts = [
+        measured[lm.lm][1].assign(lm=lm.lm, label=lm.label, slope=encoding.slope(lm.bias))
+        for lm in models
+    ]
+    rows = pd.concat(parts, ignore_index=True)[COLUMNS]
+    people = None if published is None else human(comparison.table(published, PUBLISHED))[1]
+    tables.write(out, layout(rows, people, title), rows)
+
+
+def layout(rows: pd.DataFrame, people: pd.DataFrame | None, title: str) -> Table:
+    """Return a row per LM and list length, people first."""
+    header = ["", "Slope", "List", "Recognized (%)", "primacy", "recency"]
+    header += ["Recalled (%)", "lures", "primacy", "recency"]
+    grid, notes = [], list(NOTES)
+    for row in people.itertuples() if people is not None else ():
+        cells = [f"people, {row.seconds:g} s per word", "", str(row.length), "", "", ""]
+        cells += [style.number(row.mean), "", style.signed(row.primacy), style.signed(row.recency)]
+        grid.append(cells)
+    first = len(grid)
+    if first:
+        notes.append("people: published free recall, with another procedure than for LMs")
+    for (_, length), mine in rows.groupby(["lm", "length"], sort=False):
+        head = mine.iloc[0]
+        slope = "–" if pd.isna(head.slope) else f"{head.slope:g}"
+        cells = [head.label, slope, str(length)]
+        for task in TASKS:
+            of_task = mine[mine.task == task]
+            row = of_task.iloc[0] if len(of_task) else None
+            values = [_cell(row, name) for name in MEASURES]
+            if task == "recall":
+                values.insert(1, style.number(math.nan if row is None else row.chance))
+            cells += values
+        grid.append(cells)
+    return Table(title, header, grid, notes, rules=(first,) if first else ())
+
+
+def _cell(row: pd.Series | None, name: str) -> Cell | str:
+    """Return a percentage or a signed difference, with its interval beneath."""
+    if row is None:
+        return "–"
+    write = style.number if name == "mean" else style.signed
+    return Cell(write(row[name]), (style.interval(row[f"{name}_low"], row[f"{name}_high"], write),))
+
+
+def summary(path: File) -> Table:
+    """Return this table's CSV in short, for the summary."""
+    rows = comparison.table(path, COLUMNS)
+    header = ["", "List", "Task", "Mean (%)", "Primacy", "Recency"]
+    grid = [
+        [row.label, str(row.length), row.task, style.number(row.mean)]
+        + [style.signed(row.primacy), style.signed(row.recency)]
+        for row in rows.itertuples()
+    ]
+    return Table("", header, grid, [])

@@ -1,0 +1,508 @@
+"""Perplexity over rare words of the test text, and over all words (Table 5.6 of the thesis).
+
+Perplexity on a test text, alone and interpolated, with published values and the seeds' spread.
+
+Pairs of LMs: differences in perplexity, with intervals over documents and seeds.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from crosslmm.stats import bootstrap
+from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
+from recency.evaluations.text_perplexity import scored
+from recency.evaluations.text_perplexity.scored import Scored, perplexity
+from recency.figures import comparison, style, tables
+from recency.figures.comparison import LM, Described
+from recency.figures.paths import File, Files
+from recency.figures.tables import Cell, Row, Table
+
+PRODUCTS = {
+    "table_perplexity_pairs": {
+        "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
+        "reads": ["scores"],
+        "settings": ["variants=every_variant", "pairs", "interpolated_with", "title"],
+        "published": "perplexity",
+        "when": "pairs",
+        "summary": (
+            "table_perplexity_pairs.csv",
+            "{title}: perplexity by pair",
+            "summary_of_perplexity_pairs",
+        ),
+    },
+    "table_rare_perplexity": {
+        "makes": {"out": ("table_rare_perplexity", "Table of perplexity over rare words")},
+        "reads": ["scores", "texts"],
+        "settings": ["variants=every_variant", "baseline", "title"],
+        "published": "rare_perplexity",
+        "when": "rare",
+        "summary": (
+            "table_rare_perplexity.csv",
+            "{title}: perplexity over rare words",
+            "summary_of_rare_perplexity",
+        ),
+    },
+    "table_perplexity": {
+        "makes": {"out": ("table_perplexity", "Table of perplexity on the test text")},
+        "reads": ["scores"],
+        "settings": ["variants=every_variant", "interpolated_with", "title"],
+        "published": "perplexity",
+        "summary": (
+            "table_perplexity.csv",
+            "{title}: perplexity on the test text",
+            "summary_of_perplexity",
+        ),
+    },
+}
+
+
+#: Classes of words by their frequency in the training text: name → minimum, maximum.
+CLASSES = {"0": (0, 0), "1": (1, 1), "2–10": (2, 10), "more": (11, np.inf)}
+END = "</s>"
+RARE_COLUMNS = [
+    "text",
+    "lm",
+    "label",
+    "parameters",
+    "class",
+    "words",
+    "ppl",
+    "low",
+    "high",
+    "not_run",
+]
+NOTES = [
+    "Words by their frequency in the training text; 1 is RW1PPL. All words include the ends of documents",
+    "Beneath: ratio to the baseline's perplexity, with its 95 % interval over documents",
+    "not run: words unknown to the LM share one probability, which is not the word's own",
+]
+
+
+def words_of(text: File) -> tuple[list[str], np.ndarray]:
+    """Return a text's words with the end of each document, and the document of each word."""
+    documents = pd.read_parquet(text, columns=["text"])["text"]
+    split = [[*document.split(), END] for document in documents]
+    return [word for sentence in split for word in sentence], np.repeat(
+        np.arange(len(split)), [len(sentence) for sentence in split]
+    )
+
+
+def counted(words: Iterable[str], trained_on: File) -> np.ndarray:
+    """Return each word's frequency in the training text, NaN for the ends of documents."""
+    counts: Counter[str] = Counter()
+    for document in pd.read_parquet(trained_on, columns=["text"])["text"]:
+        counts.update(document.split())
+    return np.array([np.nan if word == END else counts[word] for word in words])
+
+
+def rare_computed(
+    scores: Mapping[str, pd.DataFrame],
+    lms: Iterable[LM],
+    counts: np.ndarray,
+    documents: np.ndarray,
+    baseline: str,
+) -> pd.DataFrame:
+    """Return COLUMNS, a row per LM and class: perplexity, and the interval of its ratio to the baseline.
+
+    `scores` map LM → scores of the test text, one row per word as in `counts` and `documents`
+    (words,). An LM with other tokens is not run, nor is a class in which an LM has an unknown word.
+    """
+    classes = {"all": np.ones(len(counts), bool)}
+    classes |= {name: (counts >= low) & (counts <= high) for name, (low, high) in CLASSES.items()}
+    rows = []
+    for lm in lms:
+        lm_scores = scores[lm.lm]
+        base = scores.get(baseline) if lm.lm != baseline else None
+        about = {"text": "here", "lm": lm.lm, "label": lm.label}
+        about["parameters"] = int(lm_scores.parameters.iloc[0])
+        if len(lm_scores) != len(counts):
+            rows.append(about | {"not_run": f"{lm.label}: its tokens are not words"})
+            continue
+        for name, here in classes.items():
+            row = about | {"class": name, "words": int(here.sum())}
+            if not here.any() or (name != "all" and not lm_scores.known[here].all()):
+                rows.append(row)
+                continue
+            nats = lm_scores.nats.to_numpy()[here]
+            row["ppl"] = perplexity(nats)
+            if base is not None and len(base) == len(counts) and base.known[here].all():
+                apart = nats - base.nats.to_numpy()[here]
+                row["low"], row["high"] = _ratio(apart, documents[here])
+            rows.append(row)
+    return pd.DataFrame(rows).reindex(columns=RARE_COLUMNS)
+
+
+def _mean(seeds: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return an LM's scores with nats averaged over its seeds."""
+    return seeds[0].assign(nats=sum(table.nats for table in seeds) / len(seeds))
+
+
+def _ratio(apart: np.ndarray, documents: np.ndarray) -> tuple[float, float]:
+    """Return the interval of exp of the mean difference, resampling documents with their words."""
+    sums = [bootstrap.cluster_sums(values, documents) for values in (apart, np.ones(len(apart)))]
+    drawn = bootstrap.draws(np.stack(sums, 1), 10_000, 0)
+    return bootstrap.percentiles(np.exp(drawn[:, 0] / drawn[:, 1]))
+
+
+def rare_layout(data: pd.DataFrame, title: str, baseline: str) -> Table:
+    """Return a row per LM and a column per class of words, then published values by text."""
+    names = ["all", *CLASSES]
+    here = data[data["text"] == "here"]
+    numbers = here.dropna(subset="words").drop_duplicates("class").set_index("class").words
+    header = ["LM", "Parameters"]
+    header += [{"all": "All words", "more": "11 and more"}.get(name, name) for name in names]
+    first = ["words of the test", ""]
+    grid = [first + [f"{numbers.get(name, 0):,.0f}" for name in names]]
+    base = here[here.lm == baseline].set_index("class").ppl
+    for _, lm_rows in here.groupby("lm", sort=False):
+        grid.append(_row(lm_rows, names, base))
+    rules, notes = [1], list(NOTES)
+    for text, rows in data[data["text"] != "here"].groupby("text", sort=False):
+        rules.append(len(grid))
+        grid.append([Cell(f"published, {text}", left=True, span=len(header))])
+        for _, lm_rows in rows.groupby("label", sort=False):
+            grid.append(_row(lm_rows, names, base))
+    notes += [f"not run: {reason}" for reason in here["not_run"].dropna()]
+    return Table(f"{title}: perplexity over rare words", header, grid, notes, tuple(rules))
+
+
+def _row(lm_rows: pd.DataFrame, names: list[str], base: pd.Series) -> Row:
+    """Return an LM's perplexities, and their ratios to the baseline's."""
+    parameters, lm_rows = lm_rows.parameters.iloc[0], lm_rows.set_index("class")
+    cells = [lm_rows.label.iloc[0]]
+    cells.append("" if np.isnan(parameters) else f"{parameters / 1e6:.1f} M")
+    for name in names:
+        row = lm_rows.loc[name] if name in lm_rows.index else None
+        if row is None or np.isnan(row.ppl):
+            cells.append("not run" if row is not None and row.words > 0 else "–")
+            continue
+        text = f"{row.ppl:,.0f}" if row.ppl >= 1000 else f"{row.ppl:.1f}"
+        ratio = (
+            f"{row.ppl / base[name]:.2f} ({row.low:.2f} to {row.high:.2f})" if row.low > 0 else ""
+        )
+        cells.append(Cell(text, (ratio,) if ratio else ()))
+    return cells
+
+
+def published_rows(path: File) -> pd.DataFrame:
+    """Return COLUMNS of published values, for all words and for words that occur once."""
+    values = pd.read_csv(path).melt(
+        ["text", "label"], ["ppl", "rw1ppl"], var_name="class", value_name="value"
+    )
+    values["class"] = values["class"].map({"ppl": "all", "rw1ppl": "1"})
+    return values.rename(columns={"value": "ppl"}).reindex(columns=RARE_COLUMNS)
+
+
+def summary_of_rare_perplexity(path: File) -> Table:
+    """Return perplexity over all words and over words seen once, from this table's CSV."""
+    rows = pd.read_csv(path).query("text == 'here'")
+    wide = rows.pivot_table(index="label", columns="class", values="ppl", sort=False)
+    wide = wide.reindex(columns=["all", "1"])
+    grid = [
+        [label, style.number(row["all"]), style.number(row["1"], 0)]
+        for label, row in wide.iterrows()
+    ]
+    return Table("", ["LM", "All words", "Seen once"], grid, [])
+
+
+def table_rare_perplexity(
+    *,
+    scores: Files,
+    texts: Files,
+    out: Files,
+    variants: Described,
+    baseline: str,
+    title: str,
+    published: File | None = None,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex).
+
+    `scores` are score's files, two per variant, the second for the test text; `texts` are the test
+    text and the training text. Over several seeds, nats are averaged word by word.
+    """
+    test, trained_on = texts
+    words, documents = words_of(test)
+    lms, files = comparison.of_seeds(list(scores)[1::2], variants)
+    read = {lm: _mean([pd.read_parquet(p) for p in paths]) for lm, paths in files.items()}
+    data = rare_computed(read, lms, counted(words, trained_on), documents, baseline)
+    data = pd.concat([data, published_rows(published)]) if published else data
+    tables.write(out, rare_layout(data, title, baseline), data)
+
+
+TABLE_COLUMNS = [
+    "lm",
+    "label",
+    "seeds",
+    "words",
+    "parameters",
+    "validation_ppl",
+    "test_ppl",
+    "test_sd",
+]
+TABLE_COLUMNS += ["words_per_second", "weight", "interpolated_ppl", "interpolated_sd"]
+TABLE_COLUMNS += ["published_ppl", "published_interpolated_ppl"]
+TABLE_NOTES = [
+    "Perplexity counts every word and the end of every sentence",
+    "Parameters: for an n-gram model, the number of n-grams",
+    "Words/s: speed of scoring the test text; for n-grams, including loading of the model",
+]
+SEEDS = "±: standard deviation of seeds, if an LM has several; the value is their geometric mean"
+
+
+def table_computed(lms: Iterable[Scored]) -> pd.DataFrame:
+    """Return a row of COLUMNS per LM, without published values."""
+    rows = [
+        {
+            "lm": scored_lm.lm.lm, "label": scored_lm.lm.label, "seeds": len(scored_lm.seeds),
+            "words": len(scored_lm.seeds[0].test), "parameters": scored_lm.seeds[0].parameters,
+            "validation_ppl": scored_lm.ppl("validation"), "test_ppl": scored_lm.ppl("test"),
+            "test_sd": scored_lm.sd("test"), "weight": scored_lm.mean(lambda seed: seed.weight),
+            "words_per_second": scored_lm.mean(lambda seed: seed.words_per_second),
+            "interpolated_ppl": scored_lm.ppl("interpolated"),
+            "interpolated_sd": scored_lm.sd("interpolated"),
+        }
+        for scored_lm in lms
+    ]  # fmt: skip
+    return pd.DataFrame(rows).reindex(columns=TABLE_COLUMNS)
+
+
+def table_with_published(rows: pd.DataFrame, path: File) -> pd.DataFrame:
+    """Add published values for LMs with the same labels."""
+    values = pd.read_csv(path).drop_duplicates("label").set_index("label")
+    rows["published_ppl"] = rows.label.map(values.ppl)
+    rows["published_interpolated_ppl"] = rows.label.map(values.ppl_interpolated)
+    return rows
+
+
+def table_layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
+    """Return a row per LM, with the spread of its seeds and published values beneath."""
+    names = dict(zip(rows.lm, rows.label))
+    header = ["LM", "Parameters", "Words/s", "Validation", "Test"]
+    header += [f"with {names[other]}", "Weight"] if other else []
+    grid = []
+    for row in rows.itertuples():
+        cells = [
+            row.label,
+            f"{row.parameters / 1e6:.1f} M",
+            "–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}",
+            f"{row.validation_ppl:.1f}",
+            _table_cell(row.test_ppl, row.test_sd, row.seeds, row.published_ppl),
+        ]
+        if other:
+            spread = (row.interpolated_sd, row.seeds)
+            cells.append(_table_cell(row.interpolated_ppl, *spread, row.published_interpolated_ppl))
+            cells.append("–" if np.isnan(row.weight) else f"{row.weight:.2f}")
+        grid.append(cells)
+    notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *TABLE_NOTES]
+    if other:
+        notes.append("Weight: the LM's interpolation weight, by EM on the validation text")
+    if rows.seeds.max() > 1:
+        notes.append(SEEDS)
+    return Table(f"{title}: perplexity", header, grid, notes)
+
+
+def _table_cell(value: float, sd: float, seeds: int, published: float) -> Cell:
+    """Return a value, with the spread of its seeds and the published value beneath."""
+    below = () if np.isnan(sd) else (f"± {sd:.1f}, {seeds} seeds",)
+    below += () if np.isnan(published) else (f"published {published:g}",)
+    return Cell("–" if np.isnan(value) else f"{value:.1f}", below)
+
+
+def summary_of_perplexity(path: File) -> Table:
+    """Return perplexity on the test text by LM, from this table's CSV, for the summary."""
+    rows = pd.read_csv(path)
+    grid = [
+        [
+            row.label,
+            _with_sd(row.test_ppl, row.test_sd),
+            _with_sd(row.interpolated_ppl, row.interpolated_sd),
+        ]
+        for row in rows.itertuples()
+    ]
+    return Table("", ["LM", "Test", "Interpolated"], grid, [])
+
+
+def _with_sd(value: float, sd: float) -> str:
+    return style.number(value) + ("" if np.isnan(sd) else f" ± {sd:.1f}")
+
+
+def table_perplexity(
+    *,
+    scores: Files,
+    out: Files,
+    variants: Described,
+    interpolated_with: str | None,
+    title: str,
+    published: File | None = None,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
+    rows = table_computed(scored.read(scores, variants, interpolated_with))
+    rows = table_with_published(rows, published) if published else rows
+    tables.write(out, table_layout(title, rows, interpolated_with), rows)
+
+
+COLUMNS = ["lm", "other", "label", "other_label", "text", "seeds", "other_seeds", "documents"]
+ENDS = ["low", "high", "low_all", "high_all"]
+COLUMNS += ["ratio", *ENDS, "published_ratio"]
+REPLICATES = 10_000
+CLUSTER = "document"
+#: Texts for comparing pairs → columns of published values.
+PUBLISHED = {"test": "published_ppl", "interpolated": "published_interpolated_ppl"}
+
+
+def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 0) -> pd.DataFrame:
+    """Return a row of COLUMNS per pair and text; no ratio if words differ.
+
+    Documents are resampled with all of their words, the same ones for all LMs.
+    """
+    of = {scored_lm.lm.lm: scored_lm for scored_lm in lms}
+    pairs = [(of[a], of[b]) for a, b in pairs]
+    rows = []
+    for text in PUBLISHED:
+        asked = [pair for pair in pairs if all(scored_lm.has(text) for scored_lm in pair)]
+        means = _means(dict.fromkeys(lm.lm.lm for pair in asked for lm in pair), of, text, seed)
+        places = {lm: index for index, lm in enumerate(means)}
+        alike = [pair for pair in asked if _same_words(*pair)]
+        together = None
+        if len(alike) > 1:
+            at = [(places[a.lm.lm], places[b.lm.lm]) for a, b in alike]
+            together = simultaneous_critical_value(list(means.values()), at)
+        for a, b in asked:
+            row = {"lm": a.lm.lm, "other": b.lm.lm, "label": a.lm.label, "other_label": b.lm.label}
+            row |= {"text": text, "seeds": len(a.seeds), "other_seeds": len(b.seeds)}
+            row["documents"] = len(np.unique(a.seeds[0].documents))
+            if _same_words(a, b):
+                apart = means[a.lm.lm] - means[b.lm.lm]
+                ends = apart.ends(together)
+                nats = {key: ends[key] for key in ENDS} | {"ratio": apart.value}
+                row |= {key: float(np.exp(value)) for key, value in nats.items()}
+            rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _same_words(a: Scored, b: Scored) -> bool:
+    """Return whether two LMs were scored on the same words, judging by their documents."""
+    return np.array_equal(a.seeds[0].documents, b.seeds[0].documents)
+
+
+def _means(
+    names: Iterable[str], of: Mapping[str, Scored], text: str, seed: int
+) -> dict[str, Draws]:
+    """Return LM → nats per word: mean over seeds, with resampled documents and new seeds."""
+    lms = [of[name] for name in names]
+    further = NewSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
+    means = {}
+    for group in _group_by_words(lms):
+        documents = group[0].seeds[0].documents
+        words = [np.ones(len(documents)), *(scored_lm.nats(text) for scored_lm in group)]
+        sums = [bootstrap.cluster_sums(values, documents) for values in words]
+        drawn = bootstrap.draws(np.stack(sums, 1), REPLICATES, seed)
+        for scored_lm, totals in zip(group, drawn.T[1:]):
+            by_document = {CLUSTER: totals / drawn[:, 0]}
+            mean = further.mean(_by_seed(scored_lm, text), by_document, len(documents))
+            means[scored_lm.lm.lm] = mean
+    return {scored_lm.lm.lm: means[scored_lm.lm.lm] for scored_lm in lms}
+
+
+def _group_by_words(lms: Iterable[Scored]) -> list[list[Scored]]:
+    """Group LMs that were scored on the same words, which share their resampled documents."""
+    groups: list[list[Scored]] = []
+    for lm in lms:
+        group = next((members for members in groups if _same_words(members[0], lm)), None)
+        group.append(lm) if group else groups.append([lm])
+    return groups
+
+
+def _by_seed(lm: Scored, text: str) -> dict[str, float]:
+    """Return seed → nats per word; equal seed numbers have one name for all LMs."""
+    return {seed.seed: float(getattr(seed, text).mean()) for seed in lm.seeds}
+
+
+def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: File) -> pd.DataFrame:
+    """Add the ratios of published values for LMs with the same labels."""
+    values = table_with_published(table_computed(lms), path).set_index("lm")
+    for text, column in PUBLISHED.items():
+        ppl, here = values[column], rows.text == text
+        rows.loc[here, "published_ratio"] = rows.lm.map(ppl)[here] / rows.other.map(ppl)[here]
+    return rows
+
+
+def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
+    """Return a row per pair and a column per text: difference in percent, its interval beneath."""
+    texts = [text for text in PUBLISHED if (rows.text == text).any()]
+    names = {"test": "Test", "interpolated": f"with {other}"}
+    header = ["LM", "than", "Seeds", *(names[text] for text in texts)]
+    grid = []
+    for _, pair_rows in rows.groupby(["lm", "other"], sort=False):
+        first, of = pair_rows.iloc[0], pair_rows.set_index("text")
+        seeds = dict.fromkeys((first.seeds, first.other_seeds))
+        cells = [first.label, first.other_label]
+        cells.append(" and ".join(map(str, seeds)))
+        grid.append(cells + [_cell(of.loc[text]) if text in of.index else "" for text in texts])
+    documents = rows.documents.iloc[0]
+    notes = ["Difference of the first LM's perplexity from the second's, in percent"]
+    if documents > 1:
+        notes += [
+            f"beneath: its 95 % interval over {documents:,} resampled documents and new seeds",
+            "bold where the simultaneous interval for all pairs excludes zero",
+        ]
+    else:
+        notes.append("the text is one document, so that there are no intervals")
+    if (rows.seeds.clip(upper=rows.other_seeds) < 2).any():
+        notes.append("with one seed, intervals are for these training runs only")
+    if rows.ratio.isna().any():
+        notes.append("other words: perplexities of LMs with different tokens are not comparable")
+    return Table(f"{title}: perplexity by pair", header, grid, notes, left=2)
+
+
+def _cell(row: pd.Series) -> Cell:
+    """Return the cell of a pair: difference, interval and published value."""
+    if np.isnan(row.ratio):
+        return "other words"
+    below = () if np.isnan(row.low) else (style.percents(row.low - 1, row.high - 1),)
+    if not np.isnan(row.published_ratio):
+        below += (f"published {style.percent(row.published_ratio - 1)}",)
+    return Cell(style.percent(row.ratio - 1), below, bold=is_distinguishable(row))
+
+
+def is_distinguishable(row: pd.Series) -> bool:
+    """Return whether a pair's simultaneous interval excludes a ratio of 1."""
+    low, high = (row.low, row.high) if np.isnan(row.low_all) else (row.low_all, row.high_all)
+    return bool(low > 1 or high < 1)
+
+
+def summary_of_perplexity_pairs(path: File) -> Table:
+    """Return the pairs' differences on the test text, from this table's CSV, for the summary."""
+    rows = pd.read_csv(path).query("text == 'test' and ratio > 0")
+    grid = [
+        [
+            row.label,
+            row.other_label,
+            Cell(style.percent(row.ratio - 1), bold=is_distinguishable(row)),
+        ]
+        + [style.interval(row.low - 1, row.high - 1, style.percent)]
+        for _, row in rows.iterrows()
+    ]
+    notes = ["bold where the interval, simultaneous for all pairs, excludes zero"] if grid else []
+    return Table("", ["LM", "than", "Perplexity", "95 %"], grid, notes, left=2)
+
+
+def table_perplexity_pairs(
+    *,
+    scores: Files,
+    out: Files,
+    variants: Described,
+    pairs: Iterable[Sequence[str]],
+    interpolated_with: str | None,
+    title: str,
+    published: File | None = None,
+) -> None:
+    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
+    lms = scored.read(scores, variants, interpolated_with)
+    rows = computed(lms, pairs)
+    rows = with_published(rows, lms, published) if published else rows
+    labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
+    tables.write(out, layout(title, rows, labels.get(interpolated_with)), rows)
