@@ -217,10 +217,12 @@ def test_since_the_highest_holds_for_all_steps_together(one, three):
 def test_figures_table_and_summary(three, tmp_path):
     known = {"curves": three[1], "lms": LMS, "responses": RESPONSES, "baseline": "Pythia"}
     outs = {}
-    for module in (view, view):
-        stem = module.__name__.rpartition(".")[2]
+    for stem, make in (
+        ("figure", view.figure_curves),
+        ("figure_perplexity", view.figure_curves_perplexity),
+    ):
         outs[stem] = [tmp_path / f"{stem}.{e}" for e in ("pdf", "svg", "png", "csv")]
-        module.main(out=outs[stem], **known)
+        make(out=outs[stem], **known)
     svg = outs["figure"][1].read_text()
     for lm in LMS:
         assert f'id="value {lm["lm"]}"' in svg

@@ -236,9 +236,12 @@ def test_figures_and_tables_are_drawn(results, tmp_path):
     results[0].to_csv(tmp_path / "effects.csv", index=False)
     results[1].to_csv(tmp_path / "items.csv", index=False)
     given = {"effects": tmp_path / "effects.csv", "by_item": tmp_path / "items.csv"}
-    for module, more in ((view, {}), (view, {"lms": LMS})):
-        out = [tmp_path / f"{module.__name__}.{end}" for end in ("svg", "pdf", "png", "csv")]
-        module.main(**given, out=out, **more)
+    for draw, more in (
+        (view.figure_item_effects, {}),
+        (view.figure_predicted_effects, {"lms": LMS}),
+    ):
+        out = [tmp_path / f"{draw.__name__}.{end}" for end in ("svg", "pdf", "png", "csv")]
+        draw(**given, out=out, **more)
         text = out[0].read_text()
         assert "NP/Z" in text and ("observed" in text or "partially pooled" in text)
     ends = [tmp_path / f"table.{end}" for end in ("csv", "html", "tex")]

@@ -181,19 +181,19 @@ def seeds(tmp_path):
     return tmp_path, about, files, nats
 
 
-def made(module, seeds, published, **more):
+def made(make, seeds, published, **more):
     """Make a table of `seeds`, interpolated with the n-gram model; return its files."""
     folder, variants, files, _ = seeds
     out = [folder / f"made.{ending}" for ending in ("csv", "html", "tex")]
     values = folder / "published.csv"
     values.write_text(f"label,ppl,ppl_interpolated\n{published}")
     settings = {"interpolated_with": "kn", "title": "T", "published": values} | more
-    module.main(scores=files, out=out, variants=variants, **settings)
+    make(scores=files, out=out, variants=variants, **settings)
     return out
 
 
 def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
-    nats, out = seeds[-1], made(view, seeds, "Near,100,90\n")
+    nats, out = seeds[-1], made(view.table_perplexity, seeds, "Near,100,90\n")
     rows = pd.read_csv(out[0]).set_index("lm")
     assert rows.index.tolist() == ["near", "far", "kn"] and rows.seeds.tolist() == [3, 3, 1]
     of = [np.exp(nats["near", seed][1].mean()) for seed in (1, 2, 3)]
@@ -215,7 +215,7 @@ def test_seeds_of_an_lm_are_one_row_with_their_spread(seeds):
 
 def test_pairs_are_compared_seed_by_seed_and_document_by_document(seeds):
     asked = [("near", "far"), ("near", "kn")]
-    out = made(view, seeds, "Near,90,80\nFar,100,\n", pairs=asked)
+    out = made(view.table_perplexity_pairs, seeds, "Near,90,80\nFar,100,\n", pairs=asked)
     rows = pd.read_csv(out[0]).set_index(["other", "text"])
     # What documents and seeds have in common leaves the difference: nothing varies.
     ends = rows.loc[("far", "test"), ["ratio", "low", "high", "low_all", "high_all"]]
