@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from recency.evaluations.attention_by_distance import figure as figure_attention_by_distance
-from recency.evaluations.dependencies import view as figure_attention_heads
-from recency.evaluations.dependencies import view as table_dependencies
+from recency.evaluations.dependencies import view
 from recency.figures import comparison, style
 
 LMS = [
@@ -22,7 +21,7 @@ LMS = [
 
 def summary_of(path, slopes, layers=2, count=4, best=1):
     rows = []
-    for kind in figure_attention_heads.NAMES:
+    for kind in view.NAMES:
         for layer in range(1, layers + 1):
             for head in range(1, count + 1):
                 mean = 0.3 if head == best else 0.1
@@ -30,7 +29,7 @@ def summary_of(path, slopes, layers=2, count=4, best=1):
                 rows.append((kind, layer, head, slope, 50, 0, 3.5, mean, 0.1, mean - 0.1,
                              mean - 0.15, mean - 0.05, 0.001 if head == best else 0.5,
                              0.024 if head == best else 1.0, 2, 2))  # fmt: skip
-    pd.DataFrame(rows, columns=figure_attention_heads.COLUMNS).to_csv(path, index=False)
+    pd.DataFrame(rows, columns=view.COLUMNS).to_csv(path, index=False)
     return path
 
 
@@ -43,17 +42,17 @@ def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
     )
     made = [summary_of(tmp_path / "a.csv", True, best=2), summary_of(tmp_path / "b.csv", False)]
     out = [tmp_path / f"figure.{ending}" for ending in ("svg", "png", "pdf", "csv")]
-    figure_attention_heads.figure_attention_heads(heads=made, out=out, lms=LMS, published=published)
+    view.figure_attention_heads(heads=made, out=out, lms=LMS, published=published)
     data = pd.read_csv(tmp_path / "figure.csv")
     assert len(data) == 2 * 3 * 8 and list(data.lm.unique()) == ["ALiBi-mix-TI", "Pythia"]
     models, _ = comparison.records(LMS, [])
     there = pd.read_csv(published).set_index("dependency")
-    said = figure_attention_heads.sentences(data, models, there)
+    said = view.sentences(data, models, there)
     (compared,) = [each for each in said if each.startswith("Strongest")]
     assert "first argument, layer 1, 1/16 (1/4)" in compared
     assert "coreference" not in compared  # in each layer one of the paper's
     with style.use():
-        figure = figure_attention_heads.draw(data, models, said)
+        figure = view.draw(data, models, said)
         figure.draw_without_rendering()
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     bars = [bar for axes in figure.axes for bar in axes.patches]
@@ -68,7 +67,7 @@ def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
 @pytest.mark.merge
 def test_many_heads_are_a_map(tmp_path):
     made = [summary_of(tmp_path / "a.csv", False, layers=12, count=12)] * 2
-    figure_attention_heads.figure_attention_heads(heads=made, out=[tmp_path / "map.png"], lms=LMS)
+    view.figure_attention_heads(heads=made, out=[tmp_path / "map.png"], lms=LMS)
     assert (tmp_path / "map.png").stat().st_size > 1000
 
 
@@ -148,15 +147,13 @@ def test_seeds_of_an_lm_share_its_panels(tmp_path, monkeypatch):
 def test_table_of_dependencies(tmp_path):
     rows = [(reading, kind, 100 + n, 90 + n, reading == "arguments")
             for reading in ("arguments", "arguments and raising")
-            for n, kind in enumerate(figure_attention_heads.NAMES)]  # fmt: skip
+            for n, kind in enumerate(view.NAMES)]  # fmt: skip
     columns = ["reading", "type", "tokens", "words", "chosen"]
     pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "counts.csv", index=False)
     published = tmp_path / "published.csv"
     published.write_text("dependency,count\nfirst_argument,95\nsecond_argument,5\ncoreference,7\n")
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
-    table_dependencies.table_dependencies(
-        counts=tmp_path / "counts.csv", out=out, published=published
-    )
+    view.table_dependencies(counts=tmp_path / "counts.csv", out=out, published=published)
     page = (tmp_path / "t.html").read_text()
     assert "<b>100</b><small>+5</small>" in page and "<b>90</b><small>−5</small>" in page
     assert "<td>100<small>+5" in page  # another reading, not in bold

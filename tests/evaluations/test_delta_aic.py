@@ -9,9 +9,7 @@ import pytest
 from item_means import DESIGN, fitted, items, observed
 from project import ROOT, load
 from recency.errors import REFUSALS
-from recency.evaluations.item_means import delta_aic
-from recency.evaluations.item_means import view as figure_delta_aic
-from recency.evaluations.item_means import view as table_delta_aic
+from recency.evaluations.item_means import delta_aic, view
 from recency.figures import comparison
 
 DVM = load()["biases"]["dVM-2024"]
@@ -126,9 +124,9 @@ def test_regressions_that_failed_are_said_to_have_failed(tmp_path):
     pd.DataFrame([row]).to_csv(path, index=False)
     lm = {"lm": "a", "label": "LM a", "bias": {"form": "none"}, "applied": "none"}
     response = {"dataset": "d", "measure": "SPR", "label": "D"}
-    rows, _, _, missing = table_delta_aic.read(path, [lm], [response], None)
+    rows, _, _, missing = view.read(path, [lm], [response], None)
     assert missing == ["failed: LM a on D SPR (no levels)"]
-    assert missing[0] in table_delta_aic.layout(rows, "b", missing, "T", "").notes
+    assert missing[0] in view.layout(rows, "b", missing, "T", "").notes
 
 
 @pytest.mark.parametrize(
@@ -171,7 +169,7 @@ def test_a_frequency_that_an_observation_lacks_is_named(tmp_path):
 )
 def test_readings(delta, said):
     """Burnham & Anderson (2004), as section 3.3 has them: to 2, 4 to 7, from 10."""
-    found = table_delta_aic.reading(delta)
+    found = view.reading(delta)
     assert found.startswith(said) and bool(found) == bool(said)
 
 
@@ -205,8 +203,8 @@ def drawn(folder, values):
     }
     table = [folder / f"table.{ending}" for ending in ("csv", "html", "tex")]
     figure = [folder / f"figure.{ending}" for ending in ("csv", "svg", "png", "pdf")]
-    table_delta_aic.table_delta_aic(**given, out=table)
-    figure_delta_aic.figure_delta_aic(**given, out=figure)
+    view.table_delta_aic(**given, out=table)
+    view.figure_delta_aic(**given, out=figure)
     return folder
 
 
@@ -235,7 +233,7 @@ def test_table_and_figure_have_published_beside_reproduced(tmp_path):
 def test_nothing_was_run(tmp_path):
     rows = pd.DataFrame(columns=delta_aic.COLUMNS)
     rows.to_csv(tmp_path / "delta_aic.csv", index=False)
-    figure_delta_aic.figure_delta_aic(
+    view.figure_delta_aic(
         delta_aic=tmp_path / "delta_aic.csv",
         out=[tmp_path / "f.svg"],
         lms=LMS,

@@ -10,8 +10,7 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.minimal_pairs import accuracy as pair_accuracy
-from recency.evaluations.minimal_pairs import view as figure_minimal_pairs
-from recency.evaluations.minimal_pairs import view as table_minimal_pairs
+from recency.evaluations.minimal_pairs import view
 from table_files import check_shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,7 +195,7 @@ def test_table_with_published_values(windows):
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
     settings = {"published": ROOT / "data" / "published" / "wm2026_text.csv", "baseline": "base"}
     source = {"accuracy": folder / "pair_accuracy.csv", "lms": lms}
-    table_minimal_pairs.table_minimal_pairs(**source, **settings, training_words="10M", out=out)
+    view.table_minimal_pairs(**source, **settings, training_words="10M", out=out)
     rows = check_shape(folder)
     table = pd.read_csv(out[0])
     overall = table[table.compared & (table.level == "overall")].set_index("lm")
@@ -212,9 +211,9 @@ def test_table_with_published_values(windows):
     assert header[-2:] == ["phenomenon 0", "phenomenon 1"] and "without the first" in header
     assert "summed over all tokens" in (folder / "t.html").read_text()
 
-    table_minimal_pairs.table_minimal_pairs(**source, **settings, training_words="100M", out=out)
+    view.table_minimal_pairs(**source, **settings, training_words="100M", out=out)
     assert pd.read_csv(out[0]).published.dropna().to_list() == [71]
-    table_minimal_pairs.table_minimal_pairs(**source, baseline="base", out=out)
+    view.table_minimal_pairs(**source, baseline="base", out=out)
     assert "ublished" not in (folder / "t.html").read_text()
 
 
@@ -222,18 +221,18 @@ def test_table_with_published_values(windows):
 def test_figures_show_what_the_table_says(windows):
     folder, lms = windows
     ends = ("svg", "png", "csv")
-    figure_minimal_pairs.figure_minimal_pairs(
+    view.figure_minimal_pairs(
         accuracy=folder / "pair_accuracy.csv",
         total=[folder / f"a.{end}" for end in ends],
         by_phenomenon=[folder / f"b.{end}" for end in ends],
         lms=lms,
         baseline="base",
     )
-    models, rows = table_minimal_pairs.read(folder / "pair_accuracy.csv", lms)
+    models, rows = view.read(folder / "pair_accuracy.csv", lms)
     rows = rows[rows.compared]
-    models = table_minimal_pairs.ranked(models, rows)
+    models = view.ranked(models, rows)
     overall = rows[rows.level == "overall"].set_index("lm")
-    figure = figure_minimal_pairs.bars(models, overall, "base")
+    figure = view.bars(models, overall, "base")
     (axes,) = figure.axes
     ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
     assert ends == pytest.approx([overall.accuracy[lm.lm] for lm in models])
@@ -245,7 +244,7 @@ def test_figures_show_what_the_table_says(windows):
     assert list(wide.index) == [lm.lm for lm in models]
     assert wide.columns[0] == "Overall" and len(wide.columns) == 3
     assert wide.iloc[:, 1].mean() >= wide.iloc[:, 2].mean()
-    figure = figure_minimal_pairs.grid(models, wide, "base")
+    figure = view.grid(models, wide, "base")
     cells = {text.get_gid(): text.get_text() for text in figure.axes[0].texts}
     for lm in wide.index:
         assert cells[f"cell {lm} 0"] == f"{wide.Overall[lm]:.1f}"

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recency.evaluations.probe import view as figure_probe
-from recency.evaluations.probe import view as table_probe
+from recency.evaluations.probe import view
 from recency.figures import comparison, style
 
 LMS = [
@@ -39,7 +38,7 @@ def probe_of(path, best, layers=3, untrained=True):
             rows.append((network, layer, "all", 90, uuas, uuas + 0.1, loss, 9))
             for relation, n in (("nsubj", 50), ("obj", 30), ("nsubj:pass", 10)):
                 rows.append((network, layer, relation, n, uuas - 0.1, np.nan, np.nan, np.nan))
-    table = pd.DataFrame(rows, columns=figure_probe.COLUMNS)
+    table = pd.DataFrame(rows, columns=view.COLUMNS)
     table.astype({"layer": "Int64", "epochs": "Int64"}).to_csv(path, index=False)
     return path
 
@@ -51,16 +50,16 @@ def files(folder):
 @pytest.mark.merge
 def test_every_lm_has_a_line_of_its_own(tmp_path):
     out = [tmp_path / f"f.{ending}" for ending in ("svg", "pdf", "png", "csv")]
-    figure_probe.figure_probe(
+    view.figure_probe(
         probes=files(tmp_path), out=out, lms=LMS, baseline="GPT-2", relations=RELATIONS
     )
     assert len(pd.read_csv(tmp_path / "f.csv")) == 3 * 9 * 4
     models, _ = comparison.records(LMS, [])
-    rows = figure_probe.read(files(tmp_path), models)
-    said = figure_probe.sentences(rows, RELATIONS)
+    rows = view.read(files(tmp_path), models)
+    said = view.sentences(rows, RELATIONS)
     assert said[-1] == "The treebank's test split has no edge iobj"
     with style.use():
-        figure = figure_probe.draw(rows, models, "GPT-2", RELATIONS, said)
+        figure = view.draw(rows, models, "GPT-2", RELATIONS, said)
     axes = [each for part in figure.subfigs for each in part.axes]
     titles = [each.get_title() for each in axes]
     assert titles == ["UUAS (n = 90)", "Spearman of distances", "nsubj (n = 50)", "obj (n = 30)"]
@@ -78,7 +77,7 @@ def test_every_lm_has_a_line_of_its_own(tmp_path):
 
 def test_the_table_shows_the_layer_that_dev_chooses(tmp_path):
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
-    table_probe.table_probe(probes=files(tmp_path), out=out, lms=LMS, relations=RELATIONS)
+    view.table_probe(probes=files(tmp_path), out=out, lms=LMS, relations=RELATIONS)
     page = (tmp_path / "t.html").read_text()
     row = "<td><b>{}</b></td><td>{}</td><td><b>{}</b></td><td>{}</td><td>{}</td><td>{}</td>"
     for label, layer, uuas in (("GPT-2", 2, 54), ("window 4", 0, 50), ("window 9", 3, 56)):
@@ -93,5 +92,5 @@ def test_the_table_shows_the_layer_that_dev_chooses(tmp_path):
     best = data[data.best & (data.relation == "all")]
     assert dict(zip(best.lm, best.layer)) == {"GPT-2": 2, "w4": 0, "w9": 3}
     alone = [probe_of(tmp_path / "a.csv", 1, untrained=False)]
-    table_probe.table_probe(probes=alone, out=out, lms=LMS[:1], relations=RELATIONS)
+    view.table_probe(probes=alone, out=out, lms=LMS[:1], relations=RELATIONS)
     assert "untrained<" not in (tmp_path / "t.html").read_text()

@@ -16,7 +16,6 @@ from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.summary import plain
 from recency.evaluations.text_perplexity import score, view
-from recency.evaluations.text_perplexity import view as table_rare
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, mix
 from recency.scoring.lm_spec import LMSpec
@@ -133,7 +132,7 @@ def rare(tmp_path):
 def test_perplexity_over_rare_words(rare):
     folder, words, files = rare
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    table_rare.table_rare_perplexity(
+    view.table_rare_perplexity(
         scores=[each for path in files.values() for each in (folder / "unread", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm(name, name) for name in files], baseline="base", title="T",
@@ -153,7 +152,7 @@ def test_perplexity_over_rare_words(rare):
     page = out[1].read_text()
     assert "pieces: its tokens are not words" in page and "0.61 (0.61 to 0.61)" in page
     assert "Published, Turkish (Babel)".lower() in page.lower() and "260,000" in page
-    assert "once" in plain(table_rare.summary_of_rare_perplexity(out[0]))[0]
+    assert "once" in plain(view.summary_of_rare_perplexity(out[0]))[0]
 
 
 def test_other_words_are_not_interpolated(tmp_path, nats):
@@ -296,7 +295,7 @@ def test_rare_words_of_several_seeds_are_their_mean(rare):
     other = pd.read_parquet(files["base"])
     other.assign(nats=other.nats + 0.4).to_parquet(folder / "second.parquet")
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    table_rare.table_rare_perplexity(
+    view.table_rare_perplexity(
         scores=[x for path in (files["base"], folder / "second.parquet") for x in ("", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm("a", "A"), lm("a", "A", 2)], baseline="a", title="T",
