@@ -13,6 +13,7 @@ from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
 from recency.workflow.engine import snakemake_patches
+from recency.workflow.engine.job import arguments
 from recency.workflow.plan import code
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
@@ -52,7 +53,7 @@ def main(configs, targets):
             if (function := called(path)) is None:
                 continue
             try:
-                given = job.arguments(function[0], job)
+                given = arguments(function[0], job)
                 inspect.signature(function[0]).bind(**given | function[1])
             except TypeError as error:
                 errors[job.rule.name] = str(error)
