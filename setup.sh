@@ -11,6 +11,7 @@
 # stopped at any time and started again; a second run takes a second.
 set -euo pipefail
 
+PACKAGES=(. packages/crosslmm packages/readingtimes)
 PYTHONS=(python3.11 python3.12 python3.13 python3)
 APT_R=(r-base-core r-cran-lme4)
 APT_BUILD=(
@@ -256,11 +257,13 @@ install_packages() {
 }
 
 # The packages themselves, for notebooks: .venv gets links to them, so that an edit counts at once.
-# .venv/package holds the folder that it links to: of a checkout that was moved it is made anew.
+# .venv/package holds what it links to: of a checkout that was moved, or has another package, it is made
+# anew.
 link_package() {
-    [[ -f .venv/package && $(<.venv/package) == "$PWD" ]] && return
-    logged package pip_install --no-deps --no-build-isolation -e . -e packages/crosslmm -e packages/readingtimes
-    echo "$PWD" >.venv/package
+    local linked="$PWD: ${PACKAGES[*]}"
+    [[ -f .venv/package && $(<.venv/package) == "$linked" ]] && return
+    logged package pip_install --no-deps --no-build-isolation "${PACKAGES[@]/#/--editable=}"
+    echo "$linked" >.venv/package
 }
 
 # in_conda COMMAND...: with conda's compilers, when there is an environment of ours.

@@ -302,15 +302,12 @@ def test_kenlm_is_built_while_packages_are_installed(machine):
 def test_the_package_is_linked_once_and_anew_where_the_checkout_was_moved(machine):
     machine.add(**{**EVERYTHING, "python3_12": VENV})
     assert machine.run("new_venv; install_packages; link_package; link_package").returncode == 0
-    (install,) = [line for line in machine.called("python") if "-e . " in line]
-    assert (
-        "--no-deps --no-build-isolation -e . -e packages/crosslmm -e packages/readingtimes"
-        in install
-    )
+    (install,) = [line for line in machine.called("python") if "--editable=. " in line]
+    assert "--no-deps --no-build-isolation --editable=. --editable=packages/crosslmm" in install
     moved = machine.folder.rename(machine.folder.with_name("moved"))
     machine.folder = moved
     assert machine.run("link_package").returncode == 0
-    assert (moved / ".venv/package").read_text() == f"{moved}\n"
+    assert (moved / ".venv/package").read_text() == f"{moved}: . packages/crosslmm packages/readingtimes\n"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
