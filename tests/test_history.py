@@ -11,7 +11,7 @@ import torch
 
 from readingtimes import files
 from recency import history
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.evaluations import summary
 from recency.evaluations.report import page
 from recency.networks import checkpoints, states, stored_steps, train
@@ -66,7 +66,7 @@ def test_config_json_has_the_history_and_it_travels(trained, tmp_path):
         assert history.read(other) == made
     seen = tmp_path / "corpora" / "stories" / "text.parquet"
     for other in (folder, stored_steps.folder(folder, 2), own.parent, copied):
-        with pytest.raises(InputError, match=r"was trained on 100% of seen \(passages of 8 words"):
+        with pytest.raises(REFUSALS, match=r"was trained on 100% of seen \(passages of 8 words"):
             history.require_unseen(seen, "seen", {"lm": other})
 
 
@@ -83,7 +83,7 @@ def test_vectors_bring_their_history(trained, job, tmp_path):
     assert [each["corpus"] for each in history.texts(made)] == ["others", "stories"]
     (new / "config.json").write_text(json.dumps({history.KEY: made}))
     for corpus in ("others", "stories"):
-        with pytest.raises(InputError, match=f"are in {corpus}"):
+        with pytest.raises(REFUSALS, match=f"are in {corpus}"):
             history.require_unseen(
                 tmp_path / "corpora" / corpus / "text.parquet", "it", {"new": new}
             )
@@ -98,7 +98,7 @@ def test_what_may_overlap(trained, tmp_path, capsys, copied, refused):
     text, folder = tmp_path / "corpora" / "test" / "text.parquet", job["out"].parent
     capsys.readouterr()
     if refused:
-        with pytest.raises(InputError, match="lm was trained on 9.% of the test text"):
+        with pytest.raises(REFUSALS, match="lm was trained on 9.% of the test text"):
             history.require_unseen(text, "the test text", {"lm": folder})
         return
     history.require_unseen(text, "the test text", {"lm": folder})
@@ -117,14 +117,14 @@ def test_reading_texts_that_were_trained_on_are_not_scored(trained, tmp_path, ca
     written(words[:300])
     refused = r"^lm: it was trained on 8.% of novel .* set `accept: \[trained_on\]` under lms → lm"
     spec = LMSpec("lm", folder, tokenizer=job["tokenizer"])
-    with pytest.raises(InputError, match=refused):
+    with pytest.raises(REFUSALS, match=refused):
         surprisal.main(table, spec, tmp_path / "surprisal.parquet", "novel", accept=[()])
     arpa = tmp_path / "3-gram" / "n.arpa"
     arpa.parent.mkdir()
     arpa.write_text("\\data\\\n")
     history.of_ngrams(tmp_path / "corpora" / "stories" / "text.parquet", arpa)
     settings = {"lm": "3-gram", "dataset": "novel", "require_unseen": True}
-    with pytest.raises(InputError, match=r"^3-gram: it was trained on 8.% of novel"):
+    with pytest.raises(REFUSALS, match=r"^3-gram: it was trained on 8.% of novel"):
         ngram_surprisal.main(table, arpa, tmp_path / "surprisal.parquet", **settings)
     capsys.readouterr()
     results.require_unseen(table, "novel", "lm", folder, ["trained_on"])
@@ -142,7 +142,7 @@ def test_a_training_is_not_validated_on_its_own_text(job, tmp_path):
         "steps": 2,
         "validation": {"corpus": "copy", "tokens": 64, "every": 1},
     }
-    with pytest.raises(InputError, match="trained on .* of the validation text copy"):
+    with pytest.raises(REFUSALS, match="trained on .* of the validation text copy"):
         train.main(**job)
     job["held_out"], _ = write_corpus(tmp_path, "other", drawn("b"))
     train.main(**job)
@@ -157,7 +157,7 @@ def test_shares_are_not_found_on_training_text(tmp_path, monkeypatch):
     history.of_ngrams(text, arpa)
     mix.write_words(text, tmp_path / "words.parquet")
     for held_out in ({"text": text}, {"words": tmp_path / "words.parquet"}):
-        with pytest.raises(InputError, match="^5-gram was trained on 100% of the held-out text"):
+        with pytest.raises(REFUSALS, match="^5-gram was trained on 100% of the held-out text"):
             mix.shares([], tmp_path / "out.json", ["5-gram"], histories=[arpa], **held_out)
 
 
@@ -171,7 +171,7 @@ def test_a_cdlm_has_the_history_of_its_n_grams(tmp_path, capsys):
     out = tmp_path / "lm" / "cdlm.npz"
     history.of_ngrams(corpora / "others" / "text.parquet", out, [arpa])
     for corpus in ("stories", "others"):
-        with pytest.raises(InputError, match=f"lm was trained on 100% of it .* in {corpus}"):
+        with pytest.raises(REFUSALS, match=f"lm was trained on 100% of it .* in {corpus}"):
             history.require_unseen(corpora / corpus / "text.parquet", "it", {"lm": out})
     history.require_unseen(corpora / "test" / "text.parquet", "it", {"lm": out})
     assert "no history" not in capsys.readouterr().err

@@ -307,7 +307,9 @@ def test_the_package_is_linked_once_and_anew_where_the_checkout_was_moved(machin
     moved = machine.folder.rename(machine.folder.with_name("moved"))
     machine.folder = moved
     assert machine.run("link_package").returncode == 0
-    assert (moved / ".venv/package").read_text() == f"{moved}: . packages/crosslmm packages/readingtimes\n"
+    assert (
+        moved / ".venv/package"
+    ).read_text() == f"{moved}: . packages/crosslmm packages/readingtimes\n"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:

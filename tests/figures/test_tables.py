@@ -314,7 +314,7 @@ def test_summary_tells_what_was_compared_by_aic(tmp_path):
     (tmp_path / "not_run.csv").write_text("dataset,measure,reason\n")
     summary.main(
         experiments=[], delta_loglik=[], intervals=[], verdicts=[], counts=[], others=[path],
-        sections=[{"module": "item_means.table", "heading": "Means"}], not_run=tmp_path / "not_run.csv", text=tmp_path / "s.txt",
+        sections=[{"module": "item_means.view", "function": "summary", "heading": "Means"}], not_run=tmp_path / "not_run.csv", text=tmp_path / "s.txt",
         html=tmp_path / "s.html", study="demo", files={},
     )  # fmt: skip
     lines = [line.split() for line in (tmp_path / "s.txt").read_text().splitlines()]

@@ -9,7 +9,7 @@ import pytest
 from made_readers import DESIGN, columns, files, readings, texts
 
 from crosslmm.families import bernoulli
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.reading import observations
 from recency.regression import fit as regression
 from recency.regression import random_effects
@@ -145,7 +145,7 @@ def test_the_logarithm_of_a_probability_has_no_limit():
     ],
 )
 def test_designs_that_do_not_go_together(made, change, said):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(REFUSALS, match=said):
         fitted(made, design=SKIPPING | change)
 
 
@@ -154,26 +154,24 @@ def test_what_is_no_event_is_refused(made, tmp_path):
     rows = pd.read_parquet(made / "fit.parquet")
     shown = tmp_path / "all.parquet"
     rows[rows.event == 0].to_parquet(shown, index=False)
-    with pytest.raises(InputError, match="happens in no one of .* such as `time_ms > 0`"):
+    with pytest.raises(REFUSALS, match="happens in no one of .* such as `time_ms > 0`"):
         fitted(made, fit=shown)
-    with pytest.raises(InputError, match="no column event, .* but time_ms"):
+    with pytest.raises(REFUSALS, match="no column event, .* but time_ms"):
         times = pd.read_parquet(made / "responses.parquet").assign(previous_fixated=None)
         times.to_parquet(shown, index=False)
         fitted(made, fit=shown)
     frame = observations.joined(words, pd.read_parquet(made / "responses.parquet"))
     frame["regressed"] = pd.Series(True, frame.index, dtype="boolean").mask(frame.word_id == 3)
-    with pytest.raises(InputError, match="needs regressed, which is missing in 20 of"):
+    with pytest.raises(REFUSALS, match="needs regressed, which is missing in 20 of"):
         observations.events(frame, "regressed", "times.csv")
-    with pytest.raises(InputError, match="no column regresed; did you mean regressed"):
+    with pytest.raises(REFUSALS, match="no column regresed; did you mean regressed"):
         observations.events(frame, "regresed", "times.csv")
     kept = frame[frame.word_id != 3]
     assert observations.events(kept, "regressed and time_ms > 0", "x").isin([0.0, 1.0]).all()
 
 
 def test_the_structure_of_other_models_is_not_searched(made, tmp_path):
-    with pytest.raises(
-        InputError, match="random effects needs a linear mixed model, and the design"
-    ):
+    with pytest.raises(REFUSALS, match="random effects needs a linear mixed model, and the design"):
         random_effects.main(
             files(made), [tmp_path / "t.csv"], design=SKIPPING,
         )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from recency import history, stored_parts
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import estimate_ngrams, estimated, frequency, ngram, ngram_surprisal
 from small_networks import byte_tokenizer
 
@@ -128,13 +128,13 @@ def test_damaged_models_are_refused(tmp_path):
     as_words(["a"]).to_parquet(words)
     bad = tmp_path / "bad.arpa"
     bad.write_text("nothing\n")
-    with pytest.raises(InputError, match="neither an ARPA file nor a KenLM binary"):
+    with pytest.raises(REFUSALS, match="neither an ARPA file nor a KenLM binary"):
         ngram_surprisal.main(words, bad, tmp_path / "out")
     bad.write_text("\\data\\\nngram 1=1\n\n\\1-grams:\n-1\ta\n\\end\\\n")
-    with pytest.raises(InputError, match="lists no <unk>"):
+    with pytest.raises(REFUSALS, match="lists no <unk>"):
         ngram_surprisal.main(words, bad, tmp_path / "out")
     bad.write_text("\\data\\\nngram 1=1\n\n\\1-grams:\nminus one a\n\\end\\\n")
-    with pytest.raises(InputError, match=r"line 5: 'minus one a' is not"):
+    with pytest.raises(REFUSALS, match=r"line 5: 'minus one a' is not"):
         ngram_surprisal.main(words, bad, tmp_path / "out")
 
 
@@ -156,10 +156,10 @@ def test_frequency_list(tmp_path):
     assert pd.read_csv(paths[3])["word"].tolist() == ["zebra", "\u2014"]
     frequency.main(*paths, steps=["case"])
     assert len(pd.read_csv(paths[3])) == 5
-    with pytest.raises(InputError, match="no column Count; there are Word, FREQcount, CDcount"):
+    with pytest.raises(REFUSALS, match="no column Count; there are Word, FREQcount, CDcount"):
         frequency.main(*paths, columns=["Word", "Count"])
     (tmp_path / "list.txt").write_text("Word,FREQcount\na,1\nb,many\n")
-    with pytest.raises(InputError, match="row 3: 'many' is no count"):
+    with pytest.raises(REFUSALS, match="row 3: 'many' is no count"):
         frequency.main(*paths)
 
 
@@ -190,7 +190,7 @@ def test_token_counts(tmp_path):
     frequency.main(words, counts, out, ledger, **settings)
     pd.testing.assert_frame_equal(pd.read_parquet(out), got)
     counts.write_text("token_id\tcount\n3\t1\n3\t3\n")
-    with pytest.raises(InputError, match="not one of token ids, each once"):
+    with pytest.raises(REFUSALS, match="not one of token ids, each once"):
         frequency.main(words, counts, out, ledger, **settings)
 
 
@@ -240,7 +240,7 @@ def test_what_lmplz_died_of_is_said(tmp_path, capsys, words, said):
         f"#!/bin/sh\ncat >/dev/null\necho counting >&2\necho '{words}' >&2\nexit 3\n"
     )
     program.chmod(0o755)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(REFUSALS, match=said):
         estimate_ngrams.main(tmp_path / "text.parquet", tmp_path / "out.arpa", lmplz=str(program))
     told = capsys.readouterr().err
     assert "counting" in told and words in told

@@ -14,14 +14,14 @@ MADE = {
     "script.py": '"""Make it."""\nfrom recency.fits.linear import fit\nfit()\n',
     "recency/__init__.py": "",
     "recency/plugins.py": "def load(): ...\n",
-    "readingtimes/progress.py": "def progress(): ...\n",
+    "recency/heap.py": "def freed(): ...\n",
     "recency/unused.py": "ONE = 1\n",
     "recency/late.py": "ONE = 1\n",
     "recency/only_b.py": "ONE = 1\n",
     "recency/fits/__init__.py": "",
     "recency/fits/last.R": "# lme4\nx <- 1\n",
     "recency/fits/linear.py": (
-        "import recency.deep.below\nfrom recency import kinds, progress\n"
+        "import recency.deep.below\nfrom recency import kinds, heap\n"
         'SOURCE = "last.R"\n\ndef fit():\n    """Fit."""\n    from recency.late import ONE\n'
         "    return ONE + 1\n"
     ),

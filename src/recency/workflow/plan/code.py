@@ -42,7 +42,7 @@ EXEMPT = {
     "recency.devices": "reserves GPUs, whose results differ by rounding alone",
     "recency.digests": "SHA-256 of files, for recency.lineage",
     "recency.errors": "the error class; modules that raise it are tracked",
-    "readingtimes": "its version",
+    "readingtimes": "loads public names for users",
     "readingtimes.errors": "the error class; modules that raise it are tracked",
     "recency.history": "provenance of a model, written next to it and compared with texts",
     "recency.lineage": "refuses a file, or records what it is",
