@@ -453,7 +453,7 @@ def load(path: str | Path) -> Model:
 
 
 def score_cdlm(path: str | Path, sentences: Sequence[Sequence[str]], bos: bool = True) -> list:
-    """Score sentences as `recency.scoring.ngram.score` does."""
+    """Score sentences with a CDLM, as `score` does with an n-gram model."""
     if not bos:
         raise InputError(
             f"{path} is a CDLM, which reads <s> before each text; leave out `bos: false`"

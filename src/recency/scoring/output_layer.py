@@ -270,7 +270,7 @@ class OutputLayer:
     ) -> list[torch.Tensor]:
         """Return log p of `targets` and the log masses of SPACE and END after `states`, float64.
 
-        The `wanted` statistics (recency.scoring.output_layer) follow.
+        The `wanted` statistics follow.
         """
         asked, wanted = wanted, select_sums(wanted)
         rows, states = self.row[targets], states.to(self.exact.dtype)

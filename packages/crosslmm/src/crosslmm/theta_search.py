@@ -1,23 +1,20 @@
 """The maximum-likelihood search for theta, the random effects' relative covariance factors.
 
 The likelihood depends only on Sigma = L L', so the search is over covariances, in unbounded
-coordinates (crosslmm.theta_search); lme4's lower triangles are computed at the end. A search with
+coordinates (`Chart`, below); lme4's lower triangles are computed at the end. A search with
 bounds L_ii >= 0 may stop where a diagonal element should pass through zero, up to 20 log-likelihood
 units short of the optimum on simulated data. Here an optimum at the boundary, where a variance is
 zero or a correlation is one, is an ordinary one, and a saddle point is recognised by the sign of
 the gradient.
 
-Start and scale of the search for theta, estimated for one grouping factor at a time.
-
-For y = X b + Z u + e with one factor, V = I + Z Sigma Z', W_g = Z_g'V^-1 Z_g and s_g = Z_g'V^-1 (y
+**Start and scale** are estimated for one grouping factor at a time. For y = X b + Z u + e with one factor, V = I + Z Sigma Z', W_g = Z_g'V^-1 Z_g and s_g = Z_g'V^-1 (y
 - X b), the expectation of s_g s_g' / sigma^2 under another Sigma~ is W_g + W_g (Sigma~ - Sigma)
 W_g. Equating the sum over levels g with its observed value gives a linear system for Sigma~
 (MINQUE, Rao 1971); iterating it is Fisher scoring. Since crossed factors are nearly orthogonal,
 this comes close to the optimum without evaluating the whole deviance.
 
-Coordinates in which the deviance is nearly quadratic, also at the boundary of the covariances.
-
-The deviance is a smooth function of the relative covariances Sigma = L L' on the cone of positive
+**Coordinates** are those in which the deviance is nearly quadratic, also at the boundary of the
+covariances. The deviance is a smooth function of the relative covariances Sigma = L L' on the cone of positive
 semidefinite matrices. As a function of L it has flat and curved valleys where Sigma is near the
 cone's boundary. A block of Sigma (correlated effects, or a single effect) is therefore written as
 Sigma = V M M'V', where V has its eigenvectors at the chart's origin, largest eigenvalue first, and

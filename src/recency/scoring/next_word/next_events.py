@@ -13,7 +13,7 @@ Entropy of the next word over a list of words, and bounds of it from a beam of p
 Entropy of the next word from sampled words, with its standard error.
 
 The entropy of a word is a sum over prefixes, H = Σ_x p(x) h(x), where h(x) is the entropy of the
-event after the prefix x (recency.scoring.next_word.next_events), including the empty prefix.
+event after the prefix x; the empty prefix is one of them.
 `stepwise` estimates this sum: prefixes of probability 2/samples or more are included exactly. Their
 less probable children form one stratum per length, from which prefixes are sampled in proportion to
 probability, one per 2/samples of mass; h is then summed along one sampled word. Each h is exact, so
@@ -176,7 +176,7 @@ class Enumeration:
     """Entropy over the words of a list.
 
     p(w) = Π p(token | context, earlier tokens) · s, where the first token's probability is conditional
-    on its kind, and s is the probability that the word ends (recency.scoring.next_word.next_events).
+    on its kind, and s is the probability that the word ends.
     With M = Σ_w p(w), the entropy is −Σ_w p(w)/M log p(w)/M, and the mass outside the list is 1 − M.
     """
 
@@ -286,7 +286,7 @@ def _parts(spelled, first: int, kind: np.ndarray, longest: int) -> list[_Part]:
 class Beam:
     """Bounds of the entropy from the most probable prefixes of each length.
 
-    H = Σ_x p(x) h(x) over prefixes x (recency.scoring.next_word.next_events). The lower bound
+    H = Σ_x p(x) h(x) over prefixes x. The lower bound
     sums the expanded prefixes. A prefix of n tokens that is not expanded adds at most its
     probability times (longest − n) log(R + 1), where R is the number of REST tokens.
     """

@@ -1,7 +1,4 @@
-"""Errors of a run that are shown to the user without a traceback.
-
-Checks of packages: for planning, next to Snakemake, and R packages for jobs.
-"""
+"""The error of a run that is shown to the user without a traceback, and a missing package as one."""
 
 from importlib.util import find_spec
 

@@ -4,15 +4,9 @@ Snakemake plans all targets at once; the cost of a target is that of the jobs it
 computed from benchmarks of finished jobs in the study's results or, without benchmarks, by the cost
 model, and are then marked as estimates.
 
-Targets of a study, for `./run NAME` and `./run --list`.
-
-Nothing here needs Snakemake, so a study's targets can be listed from its config.
-
-`./run --list`: the targets of a study, one per line, with the remaining cost of each.
-
-Timings of a study: jobs, processor time, wall time and memory, by kind of job.
-
-Every rule with a script writes a benchmark file per job, named as its log, for the job's last run.
+`./run --list` prints the targets, one per line, with the remaining cost of each. `./run timings` prints
+where time went, by kind of job: every rule with a script writes a benchmark file per job, named as its
+log, for the job's last run.
 """
 
 import ast
