@@ -108,7 +108,7 @@ fuzz-fits: setup
 	@$(tools) python benchmarks/fuzz_fits.py --minutes $(or $(MINUTES),10)
 
 # The modules of the functions that `import recency` and its packages offer: typed in full.
-public = $$(sed -n 's/^from \(\(recency\|crosslmm\)\..*\) import .*/--module \1/p' \
+public = $$(sed -n 's/^from \(\(recency\|crosslmm\|readingtimes\)\..*\) import .*/--module \1/p' \
 	src/recency/__init__.pyi src/recency/*/__init__.pyi packages/*/src/*/__init__.pyi | sort -u)
 
 lint: setup
@@ -134,9 +134,12 @@ docs: .tools/docs/made
 	@.tools/docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	@touch $@
 
-# With TAG=v0.1.0, all that a release needs is checked as well. Tests of crosslmm that need no extra run
-# with its wheel and what that requires alone.
-core_tests = $(patsubst %,tests/test_%.py,crossed deep_formulas densities moments skewed claims correlations draws)
+# With TAG=v0.1.0, all that a release needs is checked as well. The packages that recency builds on are
+# tested alone: each with its wheel and what that requires, crosslmm's tests of its extras left out.
+without_extras = $(patsubst %,tests/test_%.py,crossed deep_formulas densities moments skewed claims correlations draws)
+alone = $(docs_python) -m venv --clear .tools/core && \
+	.tools/core/bin/python -m pip install --quiet --disable-pip-version-check
+test_alone = ../../.tools/core/bin/python -m pytest --quiet --override-ini pythonpath=tests
 package: .tools/package/made
 	@.tools/package/bin/python setup/release.py $(TAG)
 	@rm -rf build/dist build/sdist
@@ -146,11 +149,10 @@ package: .tools/package/made
 	@.tools/package/bin/twine check --strict build/dist/*
 	@.tools/package/bin/check-wheel-contents build/dist/recency-*.whl
 	@.tools/package/bin/check-wheel-contents --no-config build/dist/crosslmm-*.whl build/dist/readingtimes-*.whl
-	@$(docs_python) -m venv --clear .tools/core
-	@.tools/core/bin/python -m pip install --quiet --disable-pip-version-check build/dist/crosslmm-*.whl \
-		$$(grep '^pytest==' requirements.lock)
-	@cd packages/crosslmm && ../../.tools/core/bin/python -m pytest --quiet --override-ini pythonpath=tests \
-		$(core_tests)
+	@$(alone) build/dist/crosslmm-*.whl $$(grep '^pytest==' requirements.lock)
+	@cd packages/crosslmm && $(test_alone) $(without_extras)
+	@$(alone) build/dist/readingtimes-*.whl $$(grep -E '^(pytest|hypothesis|openpyxl)==' requirements.lock)
+	@cd packages/readingtimes && $(test_alone) -m "not merge"
 	@.tools/package/bin/python -m pip hash build/dist/*
 
 .tools/package/made: setup/package.txt

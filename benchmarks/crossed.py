@@ -23,22 +23,17 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import argparse
 import multiprocessing
 import resource
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import checkout
 import numpy as np
 from result import keep, processor
 
 from regression import PREDICTORS, Shape, plain, say, simulate, timed
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from crosslmm import lme4
 from crosslmm.cells import Cells

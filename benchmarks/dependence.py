@@ -13,20 +13,15 @@ minutes of a core.
 import argparse
 import itertools
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from crosslmm.stats.crossed_samples import Scores, of_texts
 

@@ -24,17 +24,13 @@ import threading
 import time
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 from result import keep, processor
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-    str(ROOT / "tests"),
-]
+checkout.use("tests")
 
 from browsing import BROWSERS
 from recency.evaluations.explore import assemble

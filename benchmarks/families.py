@@ -23,16 +23,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
-sys.path.append(str(ROOT / "benchmarks"))
+checkout.use()
 
 from result import keep, processor
 

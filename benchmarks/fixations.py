@@ -15,23 +15,18 @@ The last line is one JSON object.
 import argparse
 import multiprocessing
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 from result import keep, processor
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from readingtimes import fixations
 from readingtimes.parsers import fixations as parser

@@ -16,21 +16,15 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import argparse
 import json
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+import checkout
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-    str(ROOT / "tests"),
-    str(ROOT / "benchmarks"),
-]
+checkout.use("packages/crosslmm/tests")
 
 from result import keep, processor
 

@@ -36,14 +36,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import checkout
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-    str(ROOT / "benchmarks"),
-    str(ROOT / "tests"),
-]
+checkout.use("tests")
 
 from result import keep, processor
 

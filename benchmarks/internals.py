@@ -16,9 +16,6 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
-
 from result import keep, processor
 
 PAPERS = ["attention_entropy", "attention_entropy_normalised", "attention_distance_manhattan"]

@@ -18,21 +18,16 @@ import argparse
 import difflib
 import os
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 from result import keep, processor
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from readingtimes.contracts import word_table
 from readingtimes.joins import engine, index

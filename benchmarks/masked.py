@@ -27,9 +27,7 @@ import time
 import warnings
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
-
+import checkout
 from result import keep, processor
 from train import matrix_peak, peak_memory
 
@@ -338,11 +336,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     warnings.filterwarnings("ignore")
-    sys.path[:0] = [
-        str(ROOT / "src"),
-        str(ROOT / "packages/crosslmm/src"),
-        str(ROOT / "packages/readingtimes/src"),
-    ]
+    checkout.use()
     if arguments.peers:
         sys.path.append(str(arguments.peers))
     from recency.heap import keep_freed

@@ -18,14 +18,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import checkout
+
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-    str(ROOT / "benchmarks"),
-]
+checkout.use()
 
 import tokens
 from result import keep, processor
@@ -43,15 +40,12 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 def peak_mib(text: Path, out: Path) -> float:
     """Return the most memory that the job holds, MiB, in a process of its own."""
     code = (
-        "import sys; sys.path[:0] = sys.argv[1:4]; from recency import passages;"
-        "passages.main(*sys.argv[4:6]);"
+        "import sys; sys.path[:0] = sys.argv[1:-2]; from recency import passages;"
+        "passages.main(*sys.argv[-2:]);"
         "status = open('/proc/self/status').read();"
         "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)"
     )
-    paths = [
-        str(ROOT / name) for name in ("src", "packages/crosslmm/src", "packages/readingtimes/src")
-    ]
-    command = [sys.executable, "-c", code, *paths]
+    command = [sys.executable, "-c", code, *checkout.PATHS]
     command += [str(text), str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])

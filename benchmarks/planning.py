@@ -21,15 +21,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import checkout
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "benchmarks"),
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from regression_paper import copy_project, place
 from result import keep, processor

@@ -9,19 +9,12 @@ kernels can't be checked so: autograd's engine and Triton's compiler ask the dri
 """
 
 import functools
-import sys
-from pathlib import Path
 
+import checkout
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-    str(ROOT / "benchmarks"),
-]
+checkout.use()
 
 from contenders import MIX, PAPER, RECIPE, VOCABULARY, Stream
 

@@ -14,19 +14,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
-import sys
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
-sys.path.append(str(ROOT / "benchmarks"))
+checkout.use()
 
 from result import keep, processor
 

@@ -29,6 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 import psutil
@@ -38,11 +39,7 @@ from result import keep, processor
 from regression import plain, say
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from readingtimes import files
 from recency import config as configuration

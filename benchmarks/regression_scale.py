@@ -24,15 +24,10 @@ import sys
 import time
 from pathlib import Path
 
+import checkout
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
-sys.path.append(str(ROOT / "benchmarks"))
+checkout.use()
 
 from result import keep, processor
 

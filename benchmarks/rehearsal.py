@@ -28,18 +28,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import checkout
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / folder)
-    for folder in (
-        "src",
-        "packages/crosslmm/src",
-        "packages/readingtimes/src",
-        "benchmarks",
-        "tests",
-        "setup",
-    )
-]
+checkout.use("tests", "setup")
 
 import stand_ins
 from result import keep, processor

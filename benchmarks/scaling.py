@@ -10,22 +10,16 @@ that holds. `seconds_per_million` is b for a million of what n counts; `measured
 import argparse
 import resource
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import checkout
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "benchmarks"),
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
+checkout.use()
 
 from result import keep, processor
 

@@ -15,19 +15,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import argparse
 import resource
-import sys
 import time
 from pathlib import Path
 
+import checkout
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-]
-sys.path.append(str(ROOT / "benchmarks"))
+checkout.use()
 
 from result import keep, processor
 

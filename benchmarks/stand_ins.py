@@ -7,22 +7,16 @@ texts are shorter, since costs of long ones are measured on their own (rehearsal
 
 import hashlib
 import json
-import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import checkout
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [
-    str(ROOT / "src"),
-    str(ROOT / "packages/crosslmm/src"),
-    str(ROOT / "packages/readingtimes/src"),
-    str(ROOT / "tests"),
-]
+checkout.use("tests")
 
 GPT2 = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 PILE = (

@@ -24,9 +24,7 @@ import time
 import warnings
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
-
+import checkout
 from result import keep, processor
 
 TARGETS = {
@@ -337,11 +335,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if arguments.peers:
         sys.path.insert(0, str(arguments.peers))
-    sys.path[:0] = [
-        str(ROOT / "src"),
-        str(ROOT / "packages/crosslmm/src"),
-        str(ROOT / "packages/readingtimes/src"),
-    ]
+    checkout.use()
     from recency.heap import keep_freed
     from recency.processor import use
     from recency.scoring import surprisal as module

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
 
+import checkout
 from result import keep, processor
 
 OPEN = ROOT / "results" / "open" / "cores"
@@ -80,14 +80,12 @@ def ours(text: Path, tokenizer: Path, out: Path, threads: int) -> None:
 def peak_mib(text: Path, tokenizer: Path, folder: Path) -> float:
     """Return the most memory that one of our processes holds, MiB, in a process of its own."""
     code = (
-        "import sys, pathlib; sys.path[:0] = sys.argv[1:5]; import tokens;"
-        "t, k, o = map(pathlib.Path, sys.argv[5:8]); tokens.ours(t, k, o, 1);"
+        "import sys, pathlib; sys.path[:0] = sys.argv[1:-3]; import tokens;"
+        "t, k, o = map(pathlib.Path, sys.argv[-3:]); tokens.ours(t, k, o, 1);"
         "status = pathlib.Path('/proc/self/status').read_text();"
         "print(int(status.split('VmHWM:')[1].split()[0]) / 1024)"
     )
-    paths = [ROOT / "benchmarks", ROOT / "src", ROOT / "packages/crosslmm/src"]
-    paths += [ROOT / "packages/readingtimes/src"]
-    paths += [text, tokenizer, folder / "m.bin"]
+    paths = [ROOT / "benchmarks", *checkout.PATHS, text, tokenizer, folder / "m.bin"]
     command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
@@ -102,11 +100,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, help="its tokenizer.json")
     parser.add_argument("--out", type=Path, help="file that also gets the JSON object")
     arguments = parser.parse_args()
-    sys.path[:0] = [
-        str(ROOT / "src"),
-        str(ROOT / "packages/crosslmm/src"),
-        str(ROOT / "packages/readingtimes/src"),
-    ]
+    checkout.use()
     os.environ["RAYON_NUM_THREADS"] = str(arguments.threads)
     metrics: dict = {}
     with tempfile.TemporaryDirectory() as name:

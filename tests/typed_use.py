@@ -6,6 +6,7 @@ from typing import Any, assert_type
 import numpy as np
 import pandas as pd
 
+import readingtimes
 import recency
 from crosslmm import MixedModel
 from crosslmm.stats import PermutationTest, holm, interval, wilson
@@ -19,6 +20,14 @@ def score(texts: list[str], folder: Path, network: Any, tokenizer: Any) -> pd.Da
     recency.attention.attach(model, bias)
     recency.surprisal(texts, network, tokenizer, bos=False, measures=["entropy"], context=5)
     return recency.surprisal("The cat sat.", str(folder), bias=bias, unit="nats")
+
+
+def read(folder: Path) -> pd.DataFrame:
+    """Read a corpus."""
+    words, responses = readingtimes.load("provo", ["FP"], as_published=False, mirrors=[folder])
+    assert_type(words, pd.DataFrame)
+    assert_type(readingtimes.corpora(), list[str])
+    return responses["FP"].merge(words, on=readingtimes.definition("provo").get("key", "word_id"))
 
 
 def show(words: pd.DataFrame, surprisals: dict[str, pd.DataFrame], out: Path) -> str:

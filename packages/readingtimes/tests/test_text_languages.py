@@ -1,8 +1,5 @@
 """Texts of several languages, or of another one than stated, are refused; related ones are not."""
 
-import gzip
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -70,7 +67,6 @@ TURKISH = [
     "var",
     "gibi",
 ]
-POTEC = Path(__file__).parents[2] / ".." / "shared" / "data" / "potec" / "potec_words.tsv.gz"
 
 
 def words(*texts):
@@ -124,10 +120,8 @@ def test_a_language_that_is_not_distinguished_is_not_judged():
     assert text_languages.contradicts(words(["Zug", "und", "Baum"]), "en") == ""
 
 
-@pytest.mark.skipif(not POTEC.exists(), reason="needs ../shared/data")
-def test_potec_is_german():
-    with gzip.open(POTEC, "rt", encoding="utf-8") as file:
-        table = pd.read_csv(file, sep="\t")
+def test_potec_is_german(shared_data):
+    table = pd.read_csv(shared_data / "potec" / "potec_words.tsv.gz", sep="\t")
     texts = [list(part.WORD.astype(str)) for _, part in table.groupby("itemid")]
     corpus = words(*texts)
     assert text_languages.mixed(corpus) == ""

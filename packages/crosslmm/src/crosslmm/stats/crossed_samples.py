@@ -6,8 +6,7 @@ between subjects, plus that between sentences, minus that between cells, and at 
 the first two. Sentences of a text may be similar; the variance is therefore computed with texts in place
 of sentences as well, and the larger one counts. Scores are centred by their mean per observation, so that
 subjects who read more do not vary for that reason. The interval is Student's, with Satterthwaite's
-degrees of freedom. Responses that share sentences are one sample, in which these are the same
-(recency.evaluations.reading_times.shared_texts).
+degrees of freedom. Responses that share sentences are one sample, in which these are the same.
 
 Variation between training seeds is added: Student's t with S - 1 degrees of freedom times the
 standard error of the seeds' mean.

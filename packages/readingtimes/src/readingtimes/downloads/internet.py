@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 LEAST = 10_000
 #: Most bytes of a file whose length neither the config nor the server states.
 MOST = 4 * 10**9
-USER_AGENT = "recency-workflow (language models and reading times)"
+USER_AGENT = "readingtimes (reading corpora)"
 
 
 def endpoint() -> str:

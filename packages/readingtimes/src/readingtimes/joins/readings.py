@@ -67,7 +67,7 @@ def candidates(words: Index, rows: pd.DataFrame) -> Iterator[Candidate]:
     words : Index
         The words, W of them.
     rows : DataFrame
-        Columns of `recency.reading.declared_columns` and `word` or `token`, those that there are; item and sentence as labels
+        Columns that can place a row and `word` or `token`, those that there are; item and sentence as labels
         (str), the others as int64. `reader`: whose rows these are, if no column says which word.
     """
     if "word_id" in rows:
@@ -486,7 +486,7 @@ class Found:
 def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     """Find each of a text's `words` in `rows`, which are words or tokens in the text's order.
 
-    A row belongs to the word of its first visible character, as in recency.scoring.alignment; one
+    A row belongs to the word of its first visible character, as tokens of surprisal do; one
     of white space alone to the word behind it. Rows that are no part of the text belong to none.
     """
     given, row_of, first = characters(as_bytes(rows))

@@ -100,7 +100,7 @@ def entry(
     if not times.roles.measures:
         raise InputError(
             f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
-            f"words alone, name the file of the times, too: recency describe TIMES --words {times.path}"
+            f"words alone, name the file of the times, too: describe TIMES --words {times.path}"
         )
     texts = words or times
     if dataset is None and "word" not in texts.roles.of:

@@ -23,7 +23,7 @@ from readingtimes.strict_tables import Table, all_visible
 CRITICAL = "critical"
 """The label of the region that a response is to."""
 MARKERS = ("*", "**", "[]", "{}", "<>", "|", "||", "_", "__", "#", "^", "~")
-"""Markers that `recency describe` looks for."""
+"""Markers that `describe` looks for."""
 LABEL = re.compile(r"critical|(?:spillover|precritical)_[1-9]\d*")
 
 

@@ -3,10 +3,10 @@
 A parser module defines `MEASURES` (its measures; None: any that the options map to a column, in which
 case `words` gets the dataset's as `measures`), `words(files, **options)` and
 `responses(files, words, measure, **options)`. It reads and checks but does not filter: filters are in
-the config, and `recency.reading.observations` applies and counts them.
+the definition, and `readingtimes.observations` applies and counts them.
 
 Literals that are read without importing the module: `COLUMNS`, all columns of words and responses
-beyond the contract (see `recency.reading.declared_columns`), `CHOICES` (option → permitted values), and
+beyond the contract, `CHOICES` (option → permitted values), and
 `AMPLITUDES`, the measures that are amplitudes. An option `offset` of `responses` (default 0) shifts the
 times by a number of words; the check of alignment reports the correct one.
 """

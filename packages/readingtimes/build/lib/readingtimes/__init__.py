@@ -1,0 +1,20 @@
+"""Public reading corpora as verified tables: every time on its own word, or an error.
+
+words, responses = readingtimes.load("provo")    words, and measure → responses
+readingtimes.corpora()                           corpora
+readingtimes.definition("provo")                 files, measures, filters, licence, citation
+readingtimes.InputError                          raised for invalid input
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+_WHERE = {"load": "loading", "corpora": "loading", "definition": "loading", "InputError": "errors"}
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name at its first use."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -1,0 +1,70 @@
+"""The command `readingtimes`: list corpora, write one as tables, describe a table."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from readingtimes import loading
+from readingtimes.errors import InputError
+from readingtimes.files import write_parquet
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status: 0, or 2 for invalid input."""
+    parser = argparse.ArgumentParser("readingtimes", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the corpora, one a line")
+    load = commands.add_parser("load", help="write the words and responses of a corpus as Parquet")
+    load.add_argument("name", help="a corpus, as `list` has them")
+    load.add_argument("--measure", action="append", help="one measure, such as FP; default: all")
+    load.add_argument("--all", action="store_true", help="without the filters of the definition")
+    load.add_argument("--mirror", action="append", default=[], help="a folder with copies")
+    load.add_argument("--out", type=Path, default=Path(), help="folder to write to")
+    describe = commands.add_parser(
+        "describe", help="what a table holds, and whether it can be read"
+    )
+    describe.add_argument("file", type=Path)
+    describe.add_argument("--words", type=Path, help="the table of words, if `file` has none")
+    asked = vars(parser.parse_args(argv))
+    try:
+        {"list": _list, "load": _load, "describe": _describe}[asked.pop("command")](**asked)
+    except (InputError, OSError) as error:
+        print(f"readingtimes: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _list() -> None:
+    """Print name, language, measures and citation of each corpus."""
+    for name in loading.corpora():
+        entry = loading.definition(name)
+        language, measures = entry.get("language", "en"), ", ".join(entry["measures"])
+        print(f"{name:24} {language!s:4} {measures:40} {entry.get('cite', '')}")
+
+
+def _load(name: str, measure: list[str] | None, all: bool, mirror: list[str], out: Path) -> None:
+    """Write <name>.words.parquet, and <name>.<measure>.parquet for each measure."""
+    words, responses = loading.load(name, measure, as_published=not all, mirrors=mirror)
+    for part, table in {"words": words, **responses}.items():
+        path = out / f"{name}.{part}.parquet"
+        write_parquet(table, path)
+        print(f"{path}: {len(table):,} rows")
+
+
+def _describe(file: Path, words: Path | None) -> None:
+    """Print a table's columns, what they are taken for, and how its rows were read."""
+    from readingtimes.own import begin, columns
+
+    table = begin.described(file)
+    other = begin.described(words) if words else None
+    entry = begin.entry(table, other, None, None, set())
+    lines = [f"{file}: {len(table.table.frame):,} rows", *columns.shown(table.columns)]
+    lines += [*table.notes, *entry.notes]
+    print("\n".join(lines))
+    if entry.problem:
+        raise InputError(f"{file}: {entry.problem}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

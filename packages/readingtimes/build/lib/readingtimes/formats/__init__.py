@@ -1,0 +1,1 @@
+"""File formats for parsers: Excel, R, and formats of individual corpora."""

@@ -1,0 +1,325 @@
+"""Read a table in any format: delimited text, Parquet, Feather, Excel, R's data."""
+
+import csv
+import io
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from readingtimes import parquet_bounds, strict_tables
+from readingtimes.errors import InputError
+from readingtimes.formats import rda, streamed, xlsx
+from readingtimes.joins.index import plain_label
+from readingtimes.names import hint
+from readingtimes.strict_tables import Table, all_visible, visible
+
+_CHOICE = "\t;,| "
+_LOOKED_AT = 30  # lines used to detect the separator
+
+
+@dataclass(frozen=True)
+class Style:
+    """Reading options for a file.
+
+    `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
+    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark. `members`
+    names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
+    value, or a list of them; `parts` columns that are parts of another's labels: column → a pattern
+    of the labels (`{story}.page{page}`).
+    """
+
+    separator: str | None = None
+    encoding: str = "utf-8"
+    sheet: str | None = None
+    frame: str | None = None
+    decimal: str = "."
+    members: str | None = None
+    rows: Mapping[str, object] | None = None
+    parts: Mapping[str, str] | None = None
+
+    def __post_init__(self):
+        for name, value in (("separator", self.separator), ("decimal", self.decimal)):
+            if value is not None and (not isinstance(value, str) or len(value) != 1):
+                raise InputError(f"options → {name}: {value!r} is not one character")
+
+
+def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] = list) -> Table:
+    """Read the columns that `choose` selects; all values are text, missing ones "".
+
+    Rows are known by their lines, or their numbers in a file without lines. A name that is empty,
+    as that of row names is, becomes `unnamed_1`, by its place. Raises InputError, in one line with
+    the file's name, for a file that is absent, empty, damaged or of another kind.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name the file")
+    if not style.rows and not style.members and not style.parts:
+        return _read(path, style, choose, {})
+    choice = _Choice(path, choose, style.rows, style.parts or {})
+    plain = replace(style, rows=None, members=None, parts=None)
+    if style.members and streamed.is_archive(path) and not xlsx.is_workbook(path):
+        return _of_archive(path, style.members, plain, choice)
+    selected = choice.select(_read(path, plain, choice, choice.rows))
+    choice.check()
+    return selected
+
+
+def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
+    """Read the selected columns of a single table; from a large one, only the selected rows."""
+    if rda.is_r_data(path):
+        _whole(path)
+        with rda.any_as_csv(path, style.frame) as table:
+            data = table.read_bytes()
+        return _text(path, data, Style(separator=","), choose)
+    if xlsx.is_workbook(path):
+        return xlsx.read(path, style.sheet, lambda names: _picked(path, names, choose))
+    _whole(path)
+    if zipfile.is_zipfile(path):
+        raise InputError(
+            f"{path} is a zip archive; name its tables in options → members, or unzip it"
+        )
+    if kept and (table := _parquet_rows(path, choose, kept)) is not None:
+        return table
+    if path.stat().st_size > streamed.LARGE and not _is_columnar(path):
+        open_ = partial(streamed.opened, path)
+        return streamed.read(path, open_, style.separator, style.encoding, choose, kept)
+    data = strict_tables.content(path)
+    if data[:4] == b"PAR1" or data[:6] == b"ARROW1":
+        return _columnar(path, data, choose)
+    if data[:2] == b"PK" or data[:4] == b"\xd0\xcf\x11\xe0":
+        kind = "a damaged workbook" if data[:2] == b"PK" else "an old Excel workbook"
+        raise InputError(f"{path} is {kind}; save the sheet as .xlsx or CSV")
+    return _text(path, data, style, choose)
+
+
+def _is_parquet(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _is_columnar(path: Path) -> bool:
+    """Return whether a file is Parquet or Feather."""
+    with open(path, "rb") as file:
+        return file.read(6)[:4] in (b"PAR1", b"ARRO")
+
+
+class _Choice:
+    """Selection of columns that includes those of `rows` and `parts`, and records the result."""
+
+    def __init__(
+        self,
+        path: Path,
+        choose: Callable,
+        rows: Mapping[str, object] | None,
+        parts: Mapping[str, str],
+    ):
+        if rows is not None and not isinstance(rows, Mapping):
+            raise InputError(f"options → rows: {rows!r} is not a mapping of columns and values")
+        values = {str(n): v if isinstance(v, list) else [v] for n, v in (rows or {}).items()}
+        self.rows = {name: [str(value) for value in listed] for name, listed in values.items()}
+        self.path, self.choose, self.picked = path, choose, []
+        self.parts = {column: streamed.compiled(pattern) for column, pattern in parts.items()}
+        self.seen: dict[str, dict[str, None]] = {name: {} for name in self.rows}
+
+    def __call__(self, header: list[str]) -> list[str]:
+        for option, names in (("rows", self.rows), ("parts", self.parts)):
+            if lost := [name for name in names if name not in header]:
+                listed = ", ".join(header[:20]) + (", …" if len(header) > 20 else "")
+                raise InputError(
+                    f"{self.path} has no column {lost[0]} (options → {option}); "
+                    f"{hint(lost[0], header)}It has: {listed}"
+                )
+        parts = [name for pattern in self.parts.values() for name in pattern.groupindex]
+        self.picked = list(self.choose([*header, *(n for n in parts if n not in header)]))
+        picked = [name for name in self.picked if name in header]
+        return list(dict.fromkeys([*picked, *self.rows, *self.parts]))
+
+    def select(self, table: Table) -> Table:
+        """Return the rows with a permitted value in each column of `rows`, and the selected columns.
+
+        Whole numbers are compared as labels: "01" is 1.
+        """
+        for name, values in self.rows.items():
+            plain = all_visible(table[name]).map(plain_label)
+            self.seen[name] |= dict.fromkeys(plain)
+            out = ~plain.isin([plain_label(value) for value in values])
+            table = table.without(out, f"whose {name} is not {' or '.join(values)}")
+        frame = table.frame
+        for column, pattern in self.parts.items():
+            frame = frame.assign(**self._parts(table, frame[column], pattern))
+        return replace(table, frame=frame[[name for name in frame if name in self.picked]])
+
+    def _parts(self, table: Table, labels: pd.Series, pattern: re.Pattern) -> dict[str, pd.Series]:
+        """Return the parts of labels; InputError for a label that does not match the pattern."""
+        matches = {label: pattern.fullmatch(label) for label in labels.unique()}
+        if wrong := [label for label, match in matches.items() if match is None]:
+            line = labels.index[int(np.argmax(labels == wrong[0]))]
+            table.fail(line, f"{labels.name} is {wrong[0]!r}, which options → parts does not fit")
+        return {
+            name: labels.map({label: match[name] for label, match in matches.items()}).astype("str")
+            for name in pattern.groupindex
+        }
+
+    def check(self) -> None:
+        """Raise InputError for a value of `rows` that no table has."""
+        for name, values in self.rows.items():
+            there = self.seen[name]
+            for value in values:
+                if plain_label(value) not in there:
+                    shown = ", ".join(map(repr, [*there][:8])) or "no rows"
+                    raise InputError(
+                        f"{self.path}: no row has {value!r} as {name}, which options → rows names; "
+                        f"there are {shown}"
+                    )
+
+
+def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Table:
+    """Read and concatenate the tables of a zip archive, with labels from file names as columns."""
+    tables = []
+    for member in streamed.members(path, pattern):
+        selected = choice.select(_of_member(member, style, choice))
+        if len(selected.frame):
+            tables.append((member.name, selected))
+    choice.check()
+    if not tables:
+        raise InputError(f"{path}: the tables of options → members have no rows")
+    return tables[0][1] if len(tables) == 1 else strict_tables.joined(path, tables)
+
+
+def _of_member(member: streamed.Member, style: Style, choice: _Choice) -> Table:
+    """Read the selected columns of one table of an archive; from a large one, only selected rows."""
+    stated: list[str] = []
+
+    def own(header: list[str]) -> list[str]:
+        chosen = choice([*header, *(name for name in member.labels if name not in header)])
+        stated[:] = [name for name in chosen if name not in header]
+        return [name for name in chosen if name in header]
+
+    if member.size > streamed.LARGE:
+        rows = {n: v for n, v in choice.rows.items() if n not in member.labels}
+        table = streamed.read(member.path, member.open, style.separator, style.encoding, own, rows)
+    else:
+        table = _text(member.path, member.content(), style, own)
+    labels = {name: member.labels[name] for name in stated}
+    return Table(table.path, table.frame.assign(**labels).astype("str"))
+
+
+def named(header: Iterable[str]) -> list[str]:
+    """Return normalised column names: visible characters, none empty."""
+    names = [visible(name) for name in header]
+    return [name or f"unnamed_{number}" for number, name in enumerate(names, start=1)]
+
+
+def separator_of(text: str) -> str:
+    """Detect the separator of a delimited text: all first lines have the same number of fields."""
+    lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
+    cuts = {}
+    for separator in _CHOICE:
+        try:
+            rows = list(csv.reader(lines, delimiter=separator))
+        except csv.Error:
+            continue
+        counts = [len(row) for row in rows]
+        if counts and counts[0] > 1:
+            cuts[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
+    return max(cuts, key=cuts.get) if cuts else ","
+
+
+def _whole(path: Path) -> None:
+    """Raise InputError for a missing or empty file."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if not size:
+        raise InputError(f"{path} is empty; get the file again")
+
+
+def _picked(path: Path, header: list[str], choose: Callable) -> list[str]:
+    """Return the selected columns; InputError if one is duplicate."""
+    chosen, counts = list(dict.fromkeys(choose(header))), Counter(header)
+    for name in chosen:
+        if counts[name] > 1:
+            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
+    return chosen
+
+
+def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
+    """Read a delimited text."""
+    text = strict_tables.decode(path, data, style.encoding)
+    if not text.strip():
+        raise InputError(f"{path} is empty; get the file again")
+    separator = style.separator or separator_of(text)
+    first = text.splitlines()[0]
+    if not first.strip():
+        raise InputError(f"{path}, line 1 is empty; the columns' names stand there")
+    quoted = separator != "\t" or '"' in first or '"""' in text
+    try:
+        row = next(csv.reader(io.StringIO(first), delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}, line 1: {error}; get the file again") from None
+    header = named(row)
+    if any(not visible(name) for name in row):  # every column needs a name
+        line = io.StringIO()
+        csv.writer(line, delimiter=separator, lineterminator="").writerow(header)
+        text = text.replace(first, line.getvalue(), 1)
+    chosen = _picked(path, header, choose)
+    return strict_tables.read(
+        path, chosen, separator=separator, quoted=quoted, data=text.encode("utf-8", "replace")
+    )
+
+
+def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]]) -> Table | None:
+    """Read the rows of a Parquet file with given texts in columns; None if more processing is needed.
+
+    So a file of many LMs is not read whole. Lines are numbers of these rows, from 1.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not _is_parquet(path):
+        return None
+    parquet_bounds.require_room(path, str(path))
+    try:
+        schema = pq.read_schema(path)
+        names = named(schema.names)
+        texts = {field.name for field in schema if pa.types.is_string(field.type)}
+        if names != schema.names or not rows.keys() <= texts:
+            return None
+        chosen = _picked(path, names, choose)
+        kept = [(name, "in", list(values)) for name, values in rows.items() if values]
+        frame = pq.read_table(path, columns=chosen, filters=kept).to_pandas()
+    except (pa.ArrowException, OSError):
+        return None
+    if frame.empty:
+        return None
+    frame = frame.reset_index(drop=True)
+    return Table(path, strict_tables.as_text(path, frame.set_axis(range(1, len(frame) + 1))))
+
+
+def _columnar(path: Path, data: bytes, choose: Callable) -> Table:
+    """Read Parquet or Feather; lines are numbers of rows, from 1."""
+    kind = "Parquet" if data[:4] == b"PAR1" else "Feather"
+    if kind == "Parquet":
+        parquet_bounds.require_room(data, str(path))
+    try:
+        reader = pd.read_parquet if kind == "Parquet" else pd.read_feather
+        frame = reader(io.BytesIO(data))
+    except (ValueError, OSError, MemoryError, NotImplementedError) as error:  # PyArrow's too
+        reason = " ".join(str(error).split())[:150]
+        raise InputError(f"{path} is no whole {kind} file ({reason}); get it again") from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index()
+    header = named(str(name) for name in frame.columns)
+    chosen = _picked(path, header, choose)
+    if frame.empty:
+        raise InputError(f"{path} has no rows")
+    frame = frame.set_axis(header, axis=1)[chosen]
+    return Table(path, strict_tables.as_text(path, frame.set_axis(range(1, len(frame) + 1))))

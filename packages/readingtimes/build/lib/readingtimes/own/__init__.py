@@ -1,0 +1,1 @@
+"""Users' tables: roles of columns, texts of rows, and words of responses."""

@@ -1,0 +1,399 @@
+"""Draft an entry of `datasets:` for a user's table, by guesses that are tested."""
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from readingtimes import languages, text_languages
+from readingtimes.contracts import check_responses, check_words
+from readingtimes.errors import InputError
+from readingtimes.formats.anything import Style
+from readingtimes.own import columns, roles
+from readingtimes.own.columns import Column
+from readingtimes.own.roles import EYES, Roles
+from readingtimes.parsers import table as parser
+from readingtimes.response_names import RESPONSES
+from readingtimes.sentences import FINAL
+from readingtimes.strict_tables import Table
+
+_PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
+_FEW = 20  # maximum number of lists or tasks of a corpus
+_YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+@dataclass
+class Described:
+    """A table and the likely roles of its columns."""
+
+    path: Path
+    table: Table
+    style: Style
+    columns: list[Column]
+    roles: Roles
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Entry:
+    """A dataset's entry: the parser's options, and the result of testing them."""
+
+    name: str
+    options: dict
+    measures: list[str]
+    means: bool
+    notes: list[str] = field(default_factory=list)
+    problem: str = ""
+    unused: str = ""  # why apparent positions are not used
+    language: str = ""  # ISO 639 code, except for English
+
+
+def entry_name(path: Path, taken: Collection[str]) -> str:
+    """Return an unused name for a file's entry: the file name without extensions."""
+    stem = re.sub(r"(\.\w{1,7})+$", "", path.name)
+    name = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_") or "mine"
+    return f"my_{name}" if name in taken else name
+
+
+def described(path: Path) -> Described:
+    """Read a table and guess its columns."""
+    table, style = columns.read_profile(path)
+    table_columns = columns.columns(table, style.decimal)
+    guessed = roles.guess(table_columns, len(table.frame))
+    notes = roles.refine(guessed, table_columns, table.frame)
+    return Described(path, table, style, table_columns, guessed, notes)
+
+
+def entry(
+    times: Described,
+    words: Described | None = None,
+    dataset: str | None = None,
+    known: pd.DataFrame | None = None,
+    taken: Collection[str] = (),
+) -> Entry:
+    """Return the entry of a table of times; words are in it, in another table, or another dataset's.
+
+    Guesses are tried in the likeliest order, and the first that the parser reads is returned; if
+    none, the first with the parser's `problem`.
+
+    Parameters
+    ----------
+    times, words : Described
+        The table, and that of the words if it is another.
+    dataset : str, optional
+        The dataset that has the words.
+    known : DataFrame, optional
+        Its words (contract 1), if they are here: the join is tried.
+    taken : collection of str
+        Names of datasets that there are.
+
+    Raises
+    ------
+    InputError
+        If no column can be times, or words.
+    """
+    if not times.roles.measures:
+        raise InputError(
+            f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
+            f"words alone, name the file of the times, too: describe TIMES --words {times.path}"
+        )
+    texts = words or times
+    if dataset is None and "word" not in texts.roles.of:
+        raise InputError(
+            f"{texts.path}: no column looks like words; name what has them: --words FILE, or --words "
+            "and a dataset's name, as natural_stories"
+        )
+    name = entry_name(times.path, taken)
+    means = "subject" not in times.roles.of and not times.roles.wide
+    tried, code = [], _language(texts) if dataset is None else ""
+    for options in _choices(times, words, dataset):
+        result = Entry(name, options, list(times.roles.measures), means, language=code)
+        if dataset is not None:
+            if known is not None:
+                result.problem = _tried(result, times.path, None, known)
+            return result
+        result.problem = _tried(result, times.path, texts.path)
+        if not result.problem:
+            if texts.roles.positions and options["columns"].get("position", "") is None:
+                result.unused = tried[0].problem
+            return result
+        tried.append(result)
+    return tried[0]
+
+
+def _language(texts: Described) -> str:
+    """Return the code of the likely language of a table's words, "" if English or unknown."""
+    code = text_languages.code_of(texts.table[texts.roles.of["word"]].head(5000))
+    return "" if code in (None, languages.DEFAULT) else code
+
+
+def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) -> str:
+    """Format an entry as YAML; `files` are those of the words and of the times."""
+    options = dict(entry.options)
+    columns = options.pop("columns")
+    words, times = files
+    name = entry.name
+    lines = ["datasets:", f"  {name}:", f"    label: {plain(name)}", "    parser: table"]
+    if entry.language:
+        lines.insert(3, f"    language: {entry.language}")
+    if entry.problem:
+        lines.insert(0, f"# To be corrected: {entry.problem}")
+    if entry.unused:
+        lines.insert(0, f"# Look at this first: {entry.unused}")
+    lines += ["    options:", "      columns:"]
+    for name, column in columns.items():
+        if isinstance(column, dict):
+            inside = ", ".join(f"{plain(n)}: {plain(c)}" for n, c in column.items())
+            lines.append(f"        {name}: {{{inside}}}")
+        else:
+            lines.append(f"        {plain(name)}: {plain(column)}{_comment(name, column, entry)}")
+    lines += [
+        f"      {key}: {plain(value)}{_OPTION.get(key, '')}" for key, value in options.items()
+    ]
+    if dataset is not None:
+        lines.append(f"    words: {{dataset: {plain(dataset)}}}")
+    else:
+        lines.append(f"    words: {{table: {{local: {plain(words)}}}}}")
+    lines.append(f"    responses: {{table: {{local: {plain(times)}}}}}")
+    steps = ["times"] if entry.means else ["times", "edges"]
+    listed = ", ".join(f"{m}: {{filters: [{', '.join(steps)}]}}" for m in entry.measures)
+    lines.append(f"    measures: {{{listed}}}")
+    eyes = any(measure in EYES for measure in entry.measures)
+    kept = "time_ms > 0" if eyes or entry.means else "100 < time_ms < 3000"
+    edges = "" if entry.means else ', edges: "not sentence_first and not sentence_last"'
+    lines.append(f'    filters: {{times: "{kept}"{edges}}}')
+    if entry.means:
+        lines.append("    partitioned: false  # means over readers: all fitted, compared by AIC")
+    return "\n".join(lines) + "\n"
+
+
+_OPTION = {
+    "sentences": "  # where sentences end: by punctuation; or item: each text is one",
+    "skipped": "  # a missing time is of a word that was not fixated",
+    "unit": "  # of the times",
+    "phrases": "  # a row is of several words, and its time of all of them",
+}
+
+
+def _comment(name: str, column: str | None, entry: Entry) -> str:
+    if name == "item" and column is None:
+        return "  # one text; or the column that tells texts apart"
+    if name == "item" and column == entry.options["columns"].get("sentence"):
+        return "  # sentences shown alone; if they make texts, the column of these"
+    return "  # rows are in reading order" if name == "position" and column is None else ""
+
+
+def _choices(times: Described, words: Described | None, dataset: str | None) -> Iterator[dict]:
+    """Yield options to test, the most likely first."""
+    texts, base = words or times, _style(times, words)
+    if dataset is not None:
+        yield _options(times, words, dataset, {}, None, base)
+        return
+    of = dict(texts.roles.of)
+    sentence, item = of.get("sentence"), of.get("item")
+    units: list[tuple] = []
+    if item and sentence:
+        units.append((item, sentence, None))
+    if item:
+        units += [(item, None, rule) for rule in _rules(texts, item)]
+    if sentence:
+        units.append((sentence, sentence, None))
+    for cut in _cuts(texts) if item or sentence else ():
+        both = [cut, item or sentence]
+        units.append((both, sentence if item else both, None) if sentence else (both, None, "item"))
+    units.append((None, None, "punctuation"))
+    guesses = [(position, unit) for position in [*texts.roles.positions, None] for unit in units]
+    if not item and not sentence:  # columns with unusual names, chosen by their values
+        by_value = roles.positions_by_value(texts.columns, texts.roles)
+        counts = [*texts.roles.positions, *by_value, None]
+        guesses += [
+            (n, (cut, None, rule))
+            for cut in _cuts(texts)
+            for n in counts
+            if cut != n
+            for rule in _rules(texts, cut)
+        ]
+    for position, (item, sentence, rule) in guesses:
+        columns = {"item": item, "sentence": sentence, "position": position, "word": of["word"]}
+        yield _options(times, words, dataset, columns, rule, base)
+
+
+def words_of(texts: Described) -> pd.DataFrame | None:
+    """Return the words of a table of words, None if no guess reads them."""
+    for options in _choices(texts, None, None):
+        kept = {k: v for k, v in options.items() if k not in ("unit", "eye_tracking", "skipped")}
+        with contextlib.suppress(InputError), contextlib.redirect_stderr(io.StringIO()):
+            return check_words(parser.words({"table": texts.path}, measures=(), **kept), "words")
+    return None
+
+
+def _cuts(texts: Described) -> list[str]:
+    """Return columns that may distinguish texts with the same number, such as a list or task."""
+    used = {*texts.roles.of.values(), *texts.roles.measures.values()}
+    return [
+        column.name
+        for column in texts.columns
+        if column.name not in used
+        and not column.missing
+        and column.kind in ("text", "whole number")
+        and 2 <= column.distinct <= _FEW
+    ][:4]
+
+
+def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
+    """Merge options of both files, with separate mappings where names differ."""
+    of = times.roles.of
+    if rule is not None:
+        columns = {n: c for n, c in columns.items() if n != "sentence"}
+        if "sentence" in (column.name for column in (words or times).columns):
+            columns["sentence"] = None
+    own_columns = {name: of[name] for name in ("subject",) if name in of}
+    if times.roles.wide or not own_columns:
+        own_columns = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
+    own_columns |= times.roles.measures
+    mine = {"position": None} | {
+        n: of[n] for n in ("item", "sentence", "position", "word") if n in of
+    }
+    if dataset is not None:
+        return {"columns": _trimmed(mine | own_columns) | times.roles.others} | base
+    if words is None:
+        extra = {"space_after": of["space_after"]} if "space_after" in of else {}
+        others = {n: c for n, c in times.roles.others.items() if c not in columns.values()}
+        mapped = _trimmed({**columns, **extra, **own_columns}) | others
+        return {"columns": mapped} | _rule(rule) | base
+    theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
+    return (
+        {
+            "columns": {
+                "words": theirs | words.roles.others,
+                "responses": mine | own_columns | times.roles.others,
+            }
+        }
+        | _rule(rule)
+        | base
+    )
+
+
+def _rule(rule: str | None) -> dict:
+    return {} if rule is None else {"sentences": rule}
+
+
+def _trimmed(columns: dict) -> dict:
+    """Omit columns mapped to their own name, and a missing position."""
+    return {
+        n: c
+        for n, c in columns.items()
+        if c is not None or n in ("item", "sentence", "position", "subject")
+    }
+
+
+def _rules(texts: Described, item: str) -> list[str]:
+    """Return the option `sentences`, by the number of sentence ends within texts."""
+    words, items = texts.table[texts.roles.of["word"]], texts.table[item]
+    last = items != items.shift(-1)
+    inside = sum(bool(FINAL.search(word)) for word in words[~last])
+    within = ["punctuation", "item"]
+    return within if inside > 0.2 * last.sum() else within[::-1]
+
+
+def style_options(times: Described, words: Described | None) -> dict:
+    """Return the options of encoding and decimal mark if they are not the defaults.
+
+    Parameters
+    ----------
+    times, words : Described
+        The table, and that of the words if it is another.
+    """
+    styles: dict = {}
+    for described in filter(None, (words, times)):
+        if described.style.encoding != "utf-8":
+            styles["encoding"] = described.style.encoding
+        if described.style.decimal != ".":
+            styles["decimal"] = described.style.decimal
+    return styles
+
+
+def _style(times: Described, words: Described | None) -> dict:
+    """Return the reading options of the files."""
+    styles = style_options(times, words)
+    texts = words or times
+    if (
+        "word" in texts.roles.of
+        and texts.table[texts.roles.of["word"]].str.contains(" ").mean() > 0.05
+    ):
+        styles["phrases"] = True
+    if times.roles.seconds:
+        styles["unit"] = "s"
+    by = {column.name: column for column in times.columns}
+    measures = times.roles.measures.items()
+    eyes = [by[column] for name, column in measures if name in EYES and column in by]
+    if eyes and "subject" in times.roles.of:
+        styles["eye_tracking"] = True
+        if all(c.missing and not c.zeros for c in eyes):
+            styles["skipped"] = True
+    return styles
+
+
+def _tried(entry: Entry, times: Path, words: Path | None, texts: pd.DataFrame | None = None) -> str:
+    """Parse with the options of an entry; return the problem, or ""."""
+    both = ("columns", "encoding", "decimal")
+    text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}
+    kept = {
+        k: v for k, v in entry.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
+    }
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as messages:
+            if texts is None:
+                texts = parser.words({"table": words}, measures=entry.measures, **text)
+                texts = check_words(texts, "words")
+            for measure in entry.measures[:1]:  # the others are columns of numbers of the same rows
+                responses = parser.responses({"table": times}, texts, measure, **kept)
+                check_responses(responses, texts, measure)
+    except InputError as error:
+        return " ".join(str(error).split())
+    entry.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
+    entry.notes.insert(
+        0,
+        f"read as: {len(texts):,} words, {texts.sentence.nunique():,} sentences, "
+        f"{texts['item'].nunique():,} texts; {responses.subject.nunique():,} "
+        f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
+    )
+    entry.notes += rows_as_read(texts, responses, entry.measures[0])
+    return ""
+
+
+def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[str]:
+    """Describe three rows, from the beginning, middle and end of the table."""
+    column = next(c for c in (*RESPONSES, "surprisal_bits") if c in values)
+    unit = {"time_ms": "ms", "amplitude_uv": "µV", "surprisal_bits": "bits"}.get(column, "")
+    given = values[values[column].notna()]
+    lines = []
+    for at in dict.fromkeys([0, len(given) // 2, len(given) - 1]):
+        row = given.iloc[at]
+        word = words.iloc[int(row.word_id)]
+        reader = f", subject {row.subject}" if "subject" in given else ""
+        lines.append(
+            f"  {word.word!r}, word {word.position} of sentence {word.sentence} (text {word['item']})"
+            f"{reader}: {what} {row[column]:g} {unit}"
+        )
+    return ["three rows as read:", *lines]
+
+
+def plain(value: object) -> str:
+    """Format a value as YAML."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{plain(k)}: {plain(v)}' for k, v in value.items())}}}"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    safe = _PLAIN.fullmatch(text) and text.casefold() not in _YAML_WORDS and ": " not in text
+    return text if safe else json.dumps(text, ensure_ascii=False)
