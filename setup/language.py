@@ -79,7 +79,7 @@ def comments_and_strings(path):
 
 def public_docstrings():
     """Yield (function, docstring line) of what `recency` exports."""
-    sys.path.insert(0, str(ROOT / "src"))
+    sys.path[:0] = [str(ROOT / "src"), *map(str, ROOT.glob("packages/*/src"))]
     import recency
 
     for name in recency.__all__:

@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "recency"
 LAYERS = [
     {"attention"},
     {"networks"},
-    {"text", "downloads", "figures", "reading", "scoring"},
+    {"text", "figures", "reading", "scoring"},
     {"regression"},
     {"simulation", "export"},
     {"evaluations"},

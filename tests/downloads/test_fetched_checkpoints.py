@@ -18,9 +18,9 @@ from hub_server import serving
 from project import ROOT, TINY, command, environment, load, snakemake
 from readingtimes.downloads import download, stated
 from recency import lineage
-from recency.downloads import hub
 from recency.errors import REFUSALS
 from recency.networks import hub as names
+from recency.networks import hub_download as hub
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow.engine import results_folder, start
 from recency.workflow.plan import batches, costs

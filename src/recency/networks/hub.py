@@ -1,6 +1,6 @@
 """Names of checkpoints: a local folder or GGUF file, or a Hub name with a revision.
 
-The workflow fetches those of the Hub (recency.downloads.hub), so that its jobs open local files only.
+The workflow fetches those of the Hub (recency.networks.hub_download), so that its jobs open local files only.
 """
 
 import json

@@ -3,7 +3,7 @@
 import os
 
 from recency import lineage
-from recency.downloads.hub import main
+from recency.networks.hub_download import main
 from recency.workflow.engine.job import run
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ class Files:
     def _ask(self, path: str, entry: Mapping[str, Any]) -> dict[str, int | None]:
         """Return path → bytes as servers state them, for a file and others of its folder."""
         from readingtimes.downloads import stated
-        from recency.downloads import hub as fetching
+        from recency.networks import hub_download as fetching
 
         if path in self.of_hub:
             try:
