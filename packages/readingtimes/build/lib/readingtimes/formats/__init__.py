@@ -1,1 +1,0 @@
-"""File formats for parsers: Excel, R, and formats of individual corpora."""

@@ -1,1 +1,0 @@
-"""Users' tables: roles of columns, texts of rows, and words of responses."""
