@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from recency.evaluations.explore.packing import unpacked
+from recency.evaluations.explore.view_data import unpacked
 
 _PACKED = re.compile(r'\{"n": ?\d+, ?"step": ?[^,]+, ?"data": ?"[^"]*"\}')
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")

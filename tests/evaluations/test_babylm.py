@@ -18,7 +18,7 @@ from checkpoints import checkpoint
 from masked_networks import roberta
 from project import copy_project, snakemake
 from recency.errors import InputError
-from recency.evaluations.babylm import parts, results, score, spec, table, words
+from recency.evaluations.babylm import parts, score, spec, table, words
 from recency.scoring.lm_spec import LMSpec
 from small_networks import TEXTS
 
@@ -63,7 +63,7 @@ def data(tmp_path_factory):
         path.write_text("".join(json.dumps(line) + "\n" for line in lines[name]))
     rows = 25
     reading = pd.DataFrame(random.random((rows, 9)), columns=[
-        *results.EYE_TRACKING, results.SELF_PACED, *results.OF_WORD, "prev_length"])  # fmt: skip
+        *table.EYE_TRACKING, table.SELF_PACED, *table.OF_WORD, "prev_length"])  # fmt: skip
     reading["item"] = [text(random) for _ in range(rows)]
     reading["word"] = [" " + text(random, 1 + n % 2) for n in range(rows)]
     reading["prev_item"], reading["prev_word"] = reading["item"].shift(), reading.word.shift()
@@ -163,7 +163,7 @@ def test_scores_are_those_of_loops_over_the_texts(data, models, tmp_path, kind, 
     lm = LMSpec("lm", models[kind], bos=bos)
     score.main(lm, files_of(folder), tmp_path / "scores.parquet")
     scored = pd.read_parquet(tmp_path / "scores.parquet")
-    found = results.scores(scored, folder / "reading" / "reading_data.csv")
+    found = table.challenge_scores(scored, folder / "reading" / "reading_data.csv")
     overall = found[found.group == "overall"].set_index("part").score
     lm = recency.load(models[kind])
     expected = expected_scores(lm, lines, bos)
@@ -195,7 +195,7 @@ def test_reading_is_what_statsmodels_says_of_surprisals_of_single_passes(data, m
     frame["pred"] = [of_word(*pair) for pair in zip(frame["item"], frame.word)]
     frame["prev_pred"] = frame.pred.shift()
     own = score._reading(lm, LMSpec("lm", models[kind]), path)
-    found = {group: value for group, value, _ in results._reading(own, path)}
+    found = {group: value for group, value, _ in table._reading(own, path)}
     base = "Subtlex_log10 + length + context_length"
 
     def gain(response, predictors):
@@ -204,9 +204,9 @@ def test_reading_is_what_statsmodels_says_of_surprisals_of_single_passes(data, m
         before, after = (smf.ols(f, used).fit().rsquared for f in (formula, formula + " + pred"))
         return 100 * (after - before) / (1 - before)
 
-    eye = np.mean([gain(each, base) for each in results.EYE_TRACKING])
+    eye = np.mean([gain(each, base) for each in table.EYE_TRACKING])
     assert found["eye tracking"] == pytest.approx(eye, rel=1e-4)
-    spr = gain(results.SELF_PACED, f"{base} + prev_length + prev_pred")
+    spr = gain(table.SELF_PACED, f"{base} + prev_length + prev_pred")
     assert found["self-paced reading"] == pytest.approx(spr, rel=1e-4)
 
 
@@ -242,10 +242,10 @@ def test_ages_of_acquisition_are_crossings_of_fitted_curves(tmp_path):
     frames = {
         each: pd.DataFrame(v, columns=["word", "surprisal_nats"]) for each, v in curves.items()
     }
-    found, count = results.acquisition(frames, tmp_path / "cdi_human.csv")
+    found, count = table.acquisition(frames, tmp_path / "cdi_human.csv")
     assert count == len(expected) == 8
     assert found == pytest.approx(pearsonr(*zip(*expected))[0], abs=1e-4)
-    assert results.acquisition(
+    assert table.acquisition(
         {each: frames[each][:2] for each in read}, tmp_path / "cdi_human.csv"
     ) == (0.0, 2)
 

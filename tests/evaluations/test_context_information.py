@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.context_information import score, summary, view
+from recency.evaluations.context_information import score, view
 from recency.figures.comparison import LM
 from recency.networks import architectures
 from recency.scoring.surprisal import Model, score_words
@@ -48,7 +48,7 @@ def knowing(memory, weight=0.75):
 
 def beyond(scored, number=250, context=30, seed=1):
     texts = score.contexts(repeating(), number, context, seed)
-    return summary.beyond([score.information(texts, scored)]).set_index("kept")
+    return view.beyond([score.information(texts, scored)]).set_index("kept")
 
 
 def test_a_context_ends_with_its_word():
@@ -127,12 +127,12 @@ def test_a_word_with_other_tokens_or_no_value_is_left_out():
 def test_seeds_are_the_mean_and_widen_the_interval():
     texts = score.contexts(repeating(), 100, 20, 1)
     tables = [score.information(texts, knowing(50, weight)) for weight in (0.4, 0.75)]
-    first, second = (summary.beyond([one]).set_index("kept") for one in tables)
-    both = summary.beyond(tables).set_index("kept")
+    first, second = (view.beyond([one]).set_index("kept") for one in tables)
+    both = view.beyond(tables).set_index("kept")
     assert both.bits[1] == pytest.approx((first.bits[1] + second.bits[1]) / 2)
     assert both.high[1] - both.low[1] > first.high[1] - first.low[1]
     with pytest.raises(InputError, match="different words"):
-        summary.beyond([tables[0], tables[1][tables[1].place > 0]])
+        view.beyond([tables[0], tables[1][tables[1].place > 0]])
 
 
 def test_the_figure_and_the_table(tmp_path):

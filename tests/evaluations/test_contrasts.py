@@ -8,7 +8,7 @@ from scipy import stats
 from project import assert_is_refused
 from recency.errors import InputError
 from recency.evaluations.contrasts import item_effects, paired, table
-from recency.evaluations.contrasts.stars import mark
+from recency.evaluations.contrasts.paired import mark
 
 LMS = [{"lm": "a", "label": "A"}, {"lm": "b", "label": "B"}]
 CONTRAST = {"contrast": "path", "label": "garden path", "region": "region == 'critical'"}

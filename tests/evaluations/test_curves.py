@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.totals import NewSeeds
-from recency.evaluations.curves import points, rows, view
+from recency.evaluations.curves import points, view
 from recency.evaluations.reading_times import delta_loglik, intervals
 
 STEPS = (8, 64, 500)
@@ -109,7 +109,7 @@ def three(tmp_path_factory):
 
 
 def read(path):
-    return rows.read(path, LMS, RESPONSES)[0]
+    return view.read(path, LMS, RESPONSES)[0]
 
 
 @pytest.mark.merge
@@ -203,14 +203,14 @@ def test_the_sum_and_what_did_not_converge(one):
 def test_since_the_highest_holds_for_all_steps_together(one, three):
     for path in (one[1], three[1]):
         found = read(path)
-        whole = rows.of(found, "delta_loglik", "Total").set_index(["lm", "step"])
+        whole = view.of(found, "delta_loglik", "Total").set_index(["lm", "step"])
         last = whole.loc[("Pythia", 500)]
         assert math.isnan(last.over_last) and last.value < whole.value["Pythia", 64]
         assert whole.over_last["Pythia", 64] == pytest.approx(
             whole.value["Pythia", 64] - last.value
         )
         assert whole.low_over_last["Pythia", 64] > 0 and whole.high_over_last["mix", 8] < 0
-    assert (rows.of(read(three[1]), "perplexity").low.notna()).all()
+    assert (view.of(read(three[1]), "perplexity").low.notna()).all()
 
 
 @pytest.mark.merge

@@ -17,12 +17,7 @@ from scipy import stats
 
 from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from recency.errors import InputError
-from recency.evaluations.effects_by_item import (
-    conversion,
-    observed_and_predicted,
-    partial_pooling,
-    view,
-)
+from recency.evaluations.effects_by_item import observed_and_predicted, view
 from recency.regression import fit as regression
 from recency.workflow.config import checks
 
@@ -172,7 +167,7 @@ def test_pooled_effects_are_lme4s(critical, tmp_path):
         c(found[order(as.integer(rownames(found))), "contrast"], sqrt(diag(as.matrix(vcov(fit))))[2])
     }""")(str(tmp_path / "rows.csv"))
     *effects, se = coef
-    found = partial_pooling.pooled(critical)
+    found = observed_and_predicted.pooled(critical)
     own = found.items.loc[[f"{n}" for n in range(ITEMS)], "estimate"]
     assert own.to_numpy() == pytest.approx(effects, abs=0.02)
     assert found.se == pytest.approx(se, rel=1e-3)
@@ -182,7 +177,7 @@ def test_standard_errors_are_those_of_dense_algebra(critical):
     """Of beta-hat + b-hat - (beta + b), by the covariance V of y, of n rows by n."""
     rows = critical[critical.item.astype(int) < 6]
     rows = rows[rows.subject < "s15"].reset_index(drop=True)
-    fit = partial_pooling.lmer(partial_pooling.FORMULA, rows, engine="search")
+    fit = observed_and_predicted.lmer(observed_and_predicted.FORMULA, rows, engine="search")
     X = np.column_stack([np.ones(len(rows)), rows.contrast])
     V, G = fit.sigma**2 * np.eye(len(rows)), {}
     for group in ("subject", "item"):
@@ -199,12 +194,12 @@ def test_standard_errors_are_those_of_dense_algebra(critical):
         C = (X * (rows.item == item).to_numpy()[:, None]) @ G["item"][:, 1]  # cov(y, b)
         b = G["item"][1, 1] - C @ P @ C
         expected.append(beta[1, 1] + b - 2 * (beta @ X.T @ W @ C)[1])
-    found = partial_pooling.standard_errors(fit, rows, items)
+    found = observed_and_predicted.standard_errors(fit, rows, items)
     assert found == pytest.approx(np.sqrt(expected), rel=1e-6)
 
 
 def test_unpooled_effects_are_differences_of_means(critical):
-    found = partial_pooling.unpooled(critical)
+    found = observed_and_predicted.unpooled(critical)
     item = critical[critical.item == "3"]
     high, low = (item.y[item.contrast == side] for side in (0.5, -0.5))
     interval = stats.ttest_ind(high, low, equal_var=False)
@@ -217,10 +212,10 @@ def test_fieller_s_interval_covers_and_is_missing_without_an_effect():
     covered = 0
     for _ in range(2000):
         p, o = random.normal(20, 4), random.normal(80, 10)
-        _, low, high = conversion.share(p, 4, o, 10)
+        _, low, high = observed_and_predicted.share(p, 4, o, 10)
         covered += low <= 0.25 <= high
     assert covered / 2000 == pytest.approx(0.95, abs=0.015)
-    ratio, low, high = conversion.share(20, 4, 15, 10)
+    ratio, low, high = observed_and_predicted.share(20, 4, 15, 10)
     assert ratio == pytest.approx(4 / 3) and math.isnan(low) and math.isnan(high)
 
 

@@ -13,7 +13,7 @@ from crosslmm.stats import bootstrap
 from crosslmm.stats.crossed_samples import Tables
 from crosslmm.stats.permutation import permutation_p
 from project import load
-from recency.evaluations.endpoint import candidate_names, candidates, likelihoods, simulate
+from recency.evaluations.endpoint import candidates, simulate
 from recency.evaluations.endpoint import figure as figure_endpoint
 from recency.evaluations.endpoint import table as table_endpoint
 from recency.regression import crossed
@@ -69,8 +69,8 @@ def test_likelihoods_of_cells_are_those_of_rows(subjects, model):
     part = study_scores.partition(subjects, settings.sentences)
     fitting, scored = observed(settings, part < 2), observed(settings, part == 2)
     cells = fitting.cells(formula)
-    fitted = likelihoods.Fitted(formula, cells.fit(*study_scores.once(cells)), cells.shift)
-    by_cell = likelihoods.score_seen(fitted, scored, scored.cells(formula))
+    fitted = candidates.Fitted(formula, cells.fit(*study_scores.once(cells)), cells.shift)
+    by_cell = candidates.score_seen(fitted, scored, scored.cells(formula))
 
     record = record_of(fitted)
     predictors, y, subject, sentence = flat(scored)
@@ -90,7 +90,7 @@ def test_likelihoods_of_cells_are_those_of_rows(subjects, model):
         "fixed_effects": recorded.independent(residuals, record["sigma"]),
         "modelblocks": recorded.modelblocks(residuals, record, predictors, groups, sizes),
     }
-    for name, found in zip(likelihoods.SEEN, by_cell, strict=True):
+    for name, found in zip(candidates.SEEN, by_cell, strict=True):
         rows = np.zeros(scored.kept.shape)
         np.add.at(rows, (subject, sentence), expected[name])
         assert found == pytest.approx(rows, rel=1e-6, abs=1e-6), name
@@ -100,11 +100,11 @@ def test_unseen_levels_have_no_modes():
     scored = observed()
     cells = scored.cells(study_scores.FULL)
     fit = cells.fit(*study_scores.once(cells))
-    fitted = likelihoods.Fitted(study_scores.FULL, fit, cells.shift)
-    by_subject, marginal, fixed = likelihoods.score_unseen(cells, fit, study_scores.once(cells))
+    fitted = candidates.Fitted(study_scores.FULL, fit, cells.shift)
+    by_subject, marginal, fixed = candidates.score_unseen(cells, fit, study_scores.once(cells))
     zero = np.zeros(SMALL.sentences)
-    assert by_subject == pytest.approx(likelihoods.subjects_integrated(fitted, scored, zero))
-    seen = dict(zip(likelihoods.SEEN, likelihoods.score_seen(fitted, scored, cells), strict=True))
+    assert by_subject == pytest.approx(candidates.subjects_integrated(fitted, scored, zero))
+    seen = dict(zip(candidates.SEEN, candidates.score_seen(fitted, scored, cells), strict=True))
     assert marginal == pytest.approx(seen["marginal"])
     assert fixed == pytest.approx(seen["fixed_effects"])
     assert marginal.sum() == pytest.approx(fit.loglik)
@@ -172,7 +172,7 @@ def test_baselines_are_those_of_the_published_design():
 def test_a_study_prefers_the_closer_lm():
     study = candidates.run(SMALL, CLOSENESS, 0, 1, draws=30, permutations=199)
     assert list(study.scores) and set(study.scores) == set(candidates.CANDIDATES)
-    primary = study.scores[candidates.Candidate(*candidate_names.PRIMARY)]
+    primary = study.scores[candidates.Candidate(*simulate.PRIMARY)]
     assert primary["a"].value > primary["b"].value
     truth = study.truth["all", "crossed"]
     assert truth["a"] > max(truth["b"], truth["c"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import recency
 from recency.command.main import main
 from recency.errors import InputError
-from recency.evaluations.explore import packing, self_contained, view_data
+from recency.evaluations.explore import self_contained, view_data
 
 HOSTILE = "</script><script>window.hostile = 1</script><b>\u202e"
 
@@ -47,20 +47,22 @@ def test_columns_keep_five_digits_of_their_spread_and_what_is_missing(scale):
     values = np.random.default_rng(1).normal(0, scale, 5000)
     values[::7] = np.nan
     values[3] = np.inf
-    kept = packing.unpacked(packing.packed(values))
+    kept = view_data.unpacked(view_data.packed(values))
     there = np.isfinite(values)
     assert np.isnan(kept[~there]).all()
-    step = packing.step_of(values)
+    step = view_data.step_of(values)
     assert step <= 10**-4 * values[there].std() * 1.0001
     np.testing.assert_allclose(kept[there], values[there], rtol=0, atol=0.51 * step)
 
 
 def test_whole_numbers_and_constants_are_kept_exactly():
     for values in ([0, 1, 2, 70_000], [5.0, 5.0], [np.nan], [], [0.25, 0.25]):
-        kept = packing.unpacked(packing.packed(values))
+        kept = view_data.unpacked(view_data.packed(values))
         np.testing.assert_allclose(kept, np.asarray(values, float), rtol=1e-8)
     large = np.array([1e-3, 2e9 + 0.5, -3.5])  # one value far outside the others' spread
-    assert np.abs(packing.unpacked(packing.packed(large)) - large).max() <= packing.step_of(large)
+    assert np.abs(view_data.unpacked(view_data.packed(large)) - large).max() <= view_data.step_of(
+        large
+    )
 
 
 NUMBERS = st.one_of(
@@ -75,13 +77,13 @@ NODE = shutil.which("node")
 def rounded(values):
     """Return values as the page has them: within half a step, or exactly, and NaN where missing."""
     values = np.array(values, float)
-    return np.where(np.isfinite(values), values, np.nan), packing.step_of(values) or 0.0
+    return np.where(np.isfinite(values), values, np.nan), view_data.step_of(values) or 0.0
 
 
 @given(st.lists(NUMBERS, max_size=12))
 def test_every_finite_number_survives(values):
     expected, step = rounded(values)
-    kept = packing.unpacked(packing.packed(values))
+    kept = view_data.unpacked(view_data.packed(values))
     np.testing.assert_array_equal(np.isnan(kept), np.isnan(expected))
     np.testing.assert_allclose(kept, expected, rtol=1e-15, atol=0.500001 * step)
 
@@ -89,22 +91,22 @@ def test_every_finite_number_survives(values):
 @given(st.lists(st.one_of(COUNTS, st.just(np.nan)), max_size=12))
 def test_whole_numbers_are_exact_to_2_to_the_53(values):
     """Counts from 2^31 on vanished: those of the most frequent words."""
-    np.testing.assert_array_equal(packing.unpacked(packing.packed(values)), values)
+    np.testing.assert_array_equal(view_data.unpacked(view_data.packed(values)), values)
 
 
 def test_large_and_tiny_numbers_do_not_erase_others():
     for values in ([5e9, 1, 2], [-(2**31), 0], [1e300, 0.5, -3], [5e-324, 0.0], [1.5, 2**31]):
-        np.testing.assert_array_equal(packing.unpacked(packing.packed(values)), values)
-    assert packing.packed([None, 5e9, np.inf])["step"] is None
+        np.testing.assert_array_equal(view_data.unpacked(view_data.packed(values)), values)
+    assert view_data.packed([None, 5e9, np.inf])["step"] is None
     np.testing.assert_array_equal(
-        packing.unpacked(packing.packed([None, 5e9, np.inf])), [np.nan, 5e9, np.nan]
+        view_data.unpacked(view_data.packed([None, 5e9, np.inf])), [np.nan, 5e9, np.nan]
     )
 
 
 def test_ordinary_columns_have_32_bits_each():
     drawn = np.random.default_rng(0).normal(300, 80, 1000)
     for values in (drawn, np.round(drawn), np.append(drawn, 2**31 - 1), np.zeros(1000)):
-        column = packing.packed(values)
+        column = view_data.packed(values)
         planes = zlib.decompress(base64.b64decode(column["data"]))
         assert len(planes) == 4 * len(values) and column["step"] > 0
 
@@ -121,8 +123,8 @@ def test_the_page_unpacks_the_same_numbers(tmp_path):
         [5e-324, 0.0],
         [],
     ]
-    packs = [packing.packed(column) for column in columns]
-    source = Path(packing.__file__).with_name("explore_data.js").read_text()
+    packs = [view_data.packed(column) for column in columns]
+    source = Path(view_data.__file__).with_name("explore_data.js").read_text()
     script = tmp_path / "unpack.js"
     script.write_text(
         f"{source}\nPromise.all({json.dumps(packs)}.map(Explorer.unpack)).then((all) =>"
@@ -130,7 +132,7 @@ def test_the_page_unpacks_the_same_numbers(tmp_path):
     )
     run = subprocess.run([NODE, script], capture_output=True, text=True, check=True)
     for shown, pack in zip(json.loads(run.stdout), packs, strict=True):
-        expected = packing.unpacked(pack)
+        expected = view_data.unpacked(pack)
         np.testing.assert_allclose(np.array(shown, float), expected, rtol=1e-15)
     assert [float(value) for value in json.loads(run.stdout)[1]] == columns[1].tolist()
 
@@ -157,14 +159,14 @@ def test_data_frames_become_columns_in_the_words_order():
     page = data_of(recency.explore(words(), shuffled, times()).html)
     (dataset,), (response,) = page["datasets"], page["responses"]
     assert [lm["label"] for lm in page["lms"]] == ["GPT-2"]
-    np.testing.assert_allclose(packing.unpacked(dataset["surprisal"][0]), bits)
+    np.testing.assert_allclose(view_data.unpacked(dataset["surprisal"][0]), bits)
     assert dataset["starts"] == [0, 5] and dataset["items"] == ["a", "b"]
     np.testing.assert_array_equal(
-        packing.unpacked(dataset["position"]), [1, 2, 3, 4, 5, 1, 2, 3, 4]
+        view_data.unpacked(dataset["position"]), [1, 2, 3, 4, 5, 1, 2, 3, 4]
     )
     means = times().groupby("word_id")["time_ms"].mean().reindex(range(9))
-    np.testing.assert_allclose(packing.unpacked(response["mean"]), means, atol=0.006)
-    np.testing.assert_array_equal(packing.unpacked(response["n"]), [2] * 8 + [0])
+    np.testing.assert_allclose(view_data.unpacked(response["mean"]), means, atol=0.006)
+    np.testing.assert_array_equal(view_data.unpacked(response["n"]), [2] * 8 + [0])
 
 
 @pytest.mark.parametrize(

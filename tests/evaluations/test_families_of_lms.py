@@ -12,7 +12,7 @@ from statsmodels.stats.anova import anova_lm
 
 from project import SCHEMA, load, merged
 from recency.errors import InputError
-from recency.evaluations.families import gaps, shares, view
+from recency.evaluations.families import view
 from recency.workflow.config import checks
 
 GROUPS = {"rising": ["a1", "a2", "a3"], "falling": ["b1", "b2", "b3"]}
@@ -52,17 +52,17 @@ def files(tmp_path):
 
 
 def test_gaps_and_relations_are_those_put_in(files):
-    rows = gaps.points(**files)
+    rows = view.points(**files)
     assert len(rows) == 2 * 6 * 2
     assert rows.perplexity[rows.lm == "a2"].to_numpy() == pytest.approx(50)  # over seeds, geometric
-    found = gaps.gaps(rows).set_index(["design", "family", "response"])
+    found = view.family_gaps(rows).set_index(["design", "family", "response"])
     assert found.gap["without", "rising", "one SPR"] == 25
     assert found.gap["with", "rising", "one SPR"] == 50
     assert found.gap["without", "falling", "two FP"] == 16
     assert found.best["with", "falling", "two FP"] == "B3"
     assert found.rho["with", "rising", "one SPR"] == pytest.approx(1)
     assert found.rho["with", "falling", "one SPR"] == pytest.approx(-1)
-    t, p, n = gaps.widened(found.reset_index())
+    t, p, n = view.widened(found.reset_index())
     without = np.array([25, 50, 8, 16])
     expected = stats.ttest_rel(2 * without, without)
     assert (t, p, n) == pytest.approx((expected.statistic, expected.pvalue, 4))
@@ -71,7 +71,7 @@ def test_gaps_and_relations_are_those_put_in(files):
 def test_the_published_gaps_give_the_published_test():
     """Table 9.3's nine pairs of gaps: t(8) = 2.7, p = .028."""
     known = pd.read_csv(SCHEMA.parent / "data" / "published" / "thesis_table9_3_pos_gap.csv")
-    t, p, n = gaps.widened(gaps.published_gaps(known))
+    t, p, n = view.widened(view.published_gaps(known))
     assert (round(t, 1), round(p, 3), n) == (2.7, 0.028, 9)
 
 
@@ -87,12 +87,12 @@ def test_shares_are_those_of_an_analysis_of_variance(tmp_path):
     squares = anova_lm(smf.ols(formula, frame).fit(), typ=1).sum_sq
     expected = 100 * squares / squares.sum()
     terms = ["length", "surprisal", "pos_noun", "pos_noun:surprisal"]
-    found = shares.explained_shares(frame, "time_ms", terms)
+    found = view.explained_shares(frame, "time_ms", terms)
     assert found["readers"] == pytest.approx(expected["C(subject)"])
     for term in terms:
         assert found[term] == pytest.approx(expected[term]), term
     both = expected["surprisal"] + expected["pos_noun:surprisal"]
-    assert shares.grouped(found)["surprisal"] == pytest.approx(both)
+    assert view.grouped(found)["surprisal"] == pytest.approx(both)
     frame.to_parquet(tmp_path / "d.parquet")
     fixed = [{"term": term} for term in ("(Intercept)", *terms)]
     (tmp_path / "f.json").write_text(json.dumps({"formula": "time_ms ~ 1 + …", "fixed": fixed}))
@@ -129,7 +129,7 @@ def test_tables_and_figure(files, tmp_path):
     assert "do not differ reliably from those without: paired t(3) = 2.72 (p 0.073)" in page
     assert "published t(8) = 2.7" in page
     told = [(d, "f", n, "SPR", n, 3, n * 10 + (n % 2) + (d == "with") * 9, "a", "b", 1.0) for d in ("without", "with") for n in range(4)]  # fmt: skip
-    wider = pd.DataFrame(told, columns=gaps.GAPS)
+    wider = pd.DataFrame(told, columns=view.GAPS)
     wider.loc[5, "gap"] += 1
     (said,) = view.gap_notes(wider, None)
     assert said.startswith("gaps are wider with part of speech: paired t(3)")
@@ -144,7 +144,7 @@ def test_tables_and_figure(files, tmp_path):
 @pytest.mark.parametrize("many", [2, 5, 6])
 def test_every_point_is_in_its_panel(files, many):
     """Of one response or two beside each other; a response's panels have one axis."""
-    rows = gaps.points(**files)
+    rows = view.points(**files)
     one = rows[rows.dataset == "one"]
     higher = 50 * (one.design == "with")
     parts = [one.assign(response=f"r{n}", delta_loglik=one.delta_loglik + n * higher) for n in range(many)]  # fmt: skip

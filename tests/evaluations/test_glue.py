@@ -11,7 +11,7 @@ import torch
 from masked_networks import roberta
 from project import SCHEMA, load
 from recency.errors import InputError
-from recency.evaluations.glue import examples, fine_tune, scores, seed_state, view
+from recency.evaluations.glue import fine_tune, runs, view
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import load as open_model
 from recency.workflow.config import checks
@@ -117,7 +117,7 @@ def test_a_killed_job_continues_within_a_seed_to_the_same_scores(
     state = tmp_path / ".runs.csv.state.pt"
     if how == "kill":  # some updates after its last state
         old = iter([False] * 9 + [True])
-        monkeypatch.setattr(seed_state.SeedState, "is_old", lambda self: next(old, False))
+        monkeypatch.setattr(fine_tune.SeedState, "is_old", lambda self: next(old, False))
         with pytest.raises(KeyboardInterrupt):
             fine_tune.main(**given, out=tmp_path / "runs.csv")
     else:
@@ -160,10 +160,10 @@ def test_a_seed_s_state_of_another_task_or_a_damaged_one_is_not_used(folder, tmp
     classifier = torch.nn.Linear(2, 2)
     optimizer = torch.optim.AdamW(classifier.parameters())
     path, order = tmp_path / "state.pt", np.random.default_rng(1)
-    state = seed_state.SeedState(path, {"task": 1})
-    state.save(classifier, optimizer, order.bit_generator.state, seed_state.Position(update=9))
+    state = fine_tune.SeedState(path, {"task": 1})
+    state.save(classifier, optimizer, order.bit_generator.state, fine_tune.Position(update=9))
     assert state.restore(classifier, optimizer, order).update == 9
-    other = seed_state.SeedState(path, {"task": 2})
+    other = fine_tune.SeedState(path, {"task": 2})
     assert other.restore(classifier, optimizer, order).update == 0
     assert "another specification" in capsys.readouterr().err
     path.write_bytes(path.read_bytes()[:-200])
@@ -175,7 +175,7 @@ def test_scores_are_those_of_brute_force():
     random = np.random.default_rng(0)
     true, said = random.integers(0, 2, 200), random.integers(0, 2, 200)
     said[:80] = true[:80]
-    found = scores.score_labels(said, true)
+    found = runs.score_labels(said, true)
     assert found["matthews"] == pytest.approx(np.corrcoef(true, said)[0, 1])
     hits = ((true == 1) & (said == 1)).sum()
     assert found["f1"] == pytest.approx(2 * hits / ((true == 1).sum() + (said == 1).sum()))
@@ -183,29 +183,29 @@ def test_scores_are_those_of_brute_force():
     guess[:150] = three[:150]
     x, y = np.eye(3)[three], np.eye(3)[guess]
     both = [((a - a.mean(0)) * (b - b.mean(0))).sum() for a, b in ((x, y), (x, x), (y, y))]
-    found = scores.score_labels(guess, three)
+    found = runs.score_labels(guess, three)
     assert found["matthews"] == pytest.approx(both[0] / np.sqrt(both[1] * both[2]))
-    one = scores.score_labels(np.ones(200, int), true)
+    one = runs.score_labels(np.ones(200, int), true)
     assert one["constant"] and one["matthews"] == 0
-    assert scores.majority(true, True)["majority"] == max(true.mean(), 1 - true.mean())
+    assert runs.majority(true, True)["majority"] == max(true.mean(), 1 - true.mean())
     a, b = random.random(50), random.random(50)
-    found = scores.score_numbers(a, b)
+    found = runs.score_numbers(a, b)
     assert found["pearson"] == pytest.approx(np.corrcoef(a, b)[0, 1]) and not found["constant"]
-    flat = scores.score_numbers(0.5 + a / 100, b)
-    assert flat["constant"] and flat["mse"] >= scores.majority(b, False)["majority"]
+    flat = runs.score_numbers(0.5 + a / 100, b)
+    assert flat["constant"] and flat["mse"] >= runs.majority(b, False)["majority"]
 
 
 def test_a_pair_is_cut_from_its_longer_sentence_and_counted(folder, tmp_path, capsys):
     rows = [(" ".join(["w3"] * 12), "w4 w5", "yes"), ("w3", "w4", "no")]
     pairs = TASK | {"columns": {"sentence1": 0, "sentence2": 1, "label": 2}}
     path = written(tmp_path / "pairs.tsv", rows, header="one\ttwo\tlabel")
-    part = examples.read([("train", path)], pairs)
+    part = fine_tune.read_part([("train", path)], pairs)
     tokenizer = open_model(folder).tokenizer
-    found = examples.encode(part, tokenizer, 10, "made")
+    found = fine_tune.encode(part, tokenizer, 10, "made")
     ids = [tokenizer.id_to_token(number) for number in found.ids[0]]
     assert ids == ["<s>", *["w3"] * 4, "</s>", "</s>", "w4", "w5", "</s>"] and found.cut == 1
     assert "1 of 2 examples were longer than 10 tokens" in capsys.readouterr().err
-    assert len(examples.encode(part, tokenizer, 30, "made").ids[0]) == 18
+    assert len(fine_tune.encode(part, tokenizer, 30, "made").ids[0]) == 18
 
 
 def test_updates_are_in_proportion_and_the_rate_ends_at_zero():
@@ -235,7 +235,7 @@ def test_a_wrong_file_is_refused_by_line(tmp_path, rows, task, said):
     own = TASK | task
     own = {key: own[key] for key in own if not (key == "labels" and "scale" in own)}
     with pytest.raises(InputError, match=rf"t\.tsv.*{said}"):
-        examples.read([("train", written(tmp_path / "t.tsv", rows))], own)
+        fine_tune.read_part([("train", written(tmp_path / "t.tsv", rows))], own)
 
 
 def made_runs(folder):
@@ -265,7 +265,7 @@ def made_runs(folder):
             known = {"majority": 0.66, "majority_f1": 0.8, "train": 10, "dev": 5, "cut": 3}
             paths.append(folder / f"{variant['variant']}.{task['task']}.csv")
             own = pd.DataFrame(rows).assign(**known)
-            own.reindex(columns=scores.RUN).to_csv(paths[-1], index=False)
+            own.reindex(columns=runs.RUN).to_csv(paths[-1], index=False)
     return paths, variants, tasks
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from masked_networks import roberta
 from project import load
 from recency.errors import InputError
-from recency.evaluations.length import differences, score, spec, view
+from recency.evaluations.length import score, spec, view
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.masked import Frame, cut_pieces
 
@@ -87,7 +87,7 @@ def test_differences_are_paired_and_networks_averaged_token_by_token(tmp_path):
         pd.concat(parts).to_parquet(paths[-1])
     about = {"lm": "a", "label": "A", "bias": {"form": "none"}, "applied": "none"}
     variants = [about | {"variant": "a"}, about | {"variant": "a@seed=2"}]
-    rows = differences.read(paths, variants, 64).set_index("length")
+    rows = view.read(paths, variants, 64).set_index("length")
     assert rows.ppl[64] == pytest.approx(np.exp(hard.mean()))
     assert rows.difference[32] == pytest.approx(0.4, abs=0.01) and rows.networks.unique() == [2]
     assert rows.low[32] == pytest.approx(0.4, abs=0.02) == rows.high[32]  # not as wide as `hard` is

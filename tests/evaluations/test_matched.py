@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.totals import Draws, NewSeeds
-from recency.evaluations.curves import matched, view
+from recency.evaluations.curves import points, view
 
 STEPS = (8, 64, 500)
 BITS = {"base": (9.0, 7.0, 6.0), "better": (8.5, 6.2, 5.0)}
@@ -34,7 +34,7 @@ def curves(lead=0.0, seeds=(0.0,), bits=BITS, noise=10.0):
 
 
 def one(*args, **more):
-    (row,) = matched.matched(
+    (row,) = points.compare_at_same_perplexity(
         *curves(*args, **more), {"base": "base", "better": "base"}
     ).itertuples()
     return row
@@ -65,7 +65,7 @@ def test_seeds_that_differ_in_perplexity_alone_do_not_differ_at_the_same_one():
     """Their ΔLogLik differs by 100 nats per bit: by nothing at one perplexity."""
     fits, bits = curves(seeds=(-0.3, 0.0, 0.3), noise=0.0)
     assert np.linalg.norm(fits["base", 500].seeds) > 10
-    _, at = matched._at(6.0, "better", fits, bits)
+    _, at = points._at(6.0, "better", fits, bits)
     assert np.linalg.norm(at.seeds) == pytest.approx(0, abs=1e-9)
     assert np.ptp(at.noise) == pytest.approx(0, abs=1e-9)
 
@@ -81,7 +81,7 @@ def test_several_lms_have_simultaneous_intervals_and_a_table(tmp_path):
     bits["fifth"] = bits["fourth"]
     fits, texts = curves(bits=bits)
     baselines = dict.fromkeys(bits, "base")
-    rows = matched.matched(fits, texts, baselines).set_index("lm")
+    rows = points.compare_at_same_perplexity(fits, texts, baselines).set_index("lm")
     assert list(rows.index) == ["better", "third", "fourth", "fifth"]
     for lm in ("better", "third"):
         assert rows.low_all[lm] < rows.low[lm] and rows.high[lm] < rows.high_all[lm]

@@ -13,7 +13,7 @@ from project import SCHEMA, load, merged
 from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
 from recency.evaluations.contrasts import paired
-from recency.evaluations.contrasts.stars import mark
+from recency.evaluations.contrasts.paired import mark
 from recency.evaluations.maze import choices, view
 from recency.networks import architectures
 from recency.scoring import foils, ngram_surprisal

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import nnls
 
 from recency.errors import InputError
-from recency.evaluations.measured_memory import half_life, replace, score, view
+from recency.evaluations.measured_memory import half_life, score, view
 from recency.evaluations.reading_times import permutation
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM
@@ -151,7 +151,7 @@ def test_intervals_cover_the_true_half_life_and_half_distance(true, amplitude):
 @pytest.mark.parametrize("true", [0.5, 1.9, 7, 40])
 def test_the_half_life_of_a_synthetic_memory_is_the_true_one(true):
     words = texts()
-    found = replace.changes(words, one_token(words), fading(true), 50, 64, 16, seed=3)
+    found = score.changes(words, one_token(words), fading(true), 50, 64, 16, seed=3)
     memory = half_life.measured(found)
     assert memory.half_life == pytest.approx(true, rel=0.005)
     assert memory.half_life_low == pytest.approx(true, rel=0.005)  # it fades alike at every place
@@ -160,7 +160,7 @@ def test_the_half_life_of_a_synthetic_memory_is_the_true_one(true):
 
 def test_pairs_differ_in_one_word_and_nothing_moves():
     words = texts()
-    made = replace.replaced(words, one_token(words), 20, 30, 10, seed=1)
+    made = score.replaced(words, one_token(words), 20, 30, 10, seed=1)
     assert made.texts.item.nunique() == 40 and made.reach == 30
     for place in range(20):
         plain, other = (made.texts[made.texts["item"] == f"{place}.{k}"] for k in (0, 1))
@@ -175,9 +175,9 @@ def test_pairs_differ_in_one_word_and_nothing_moves():
 def test_the_seed_alone_draws_and_the_token_count_is_kept():
     words = texts()
     tokens = words.word.str.len().to_numpy()
-    a, b = (replace.replaced(words, tokens, 20, 30, 10, seed=1).texts for _ in range(2))
+    a, b = (score.replaced(words, tokens, 20, 30, 10, seed=1).texts for _ in range(2))
     assert a.equals(b)
-    assert not a.equals(replace.replaced(words, tokens, 20, 30, 10, seed=2).texts)
+    assert not a.equals(score.replaced(words, tokens, 20, 30, 10, seed=2).texts)
     lengths = a.assign(size=a.word.str.len(), pair=a.item.str[:-2], version=a.item.str[-1])
     one, two = (lengths[lengths.version == v]["size"].to_numpy() for v in "01")
     assert (one == two).all()
@@ -191,19 +191,19 @@ def test_a_place_read_as_another_number_of_tokens_is_left_out():
         tokens[(table["item"] == "4.1").to_numpy()] = 2
         return bits, tokens
 
-    found = replace.changes(words, one_token(words), scored, 20, 30, 10, seed=1)
+    found = score.changes(words, one_token(words), scored, 20, 30, 10, seed=1)
     assert set(found.place) == set(range(20)) - {4}
 
 
 def test_short_texts_shorten_the_reach_and_too_short_ones_are_refused():
     words = texts(items=30, length=6)
-    assert replace.replaced(words, one_token(words), 20, 256, 32, seed=1).reach == 5
+    assert score.replaced(words, one_token(words), 20, 256, 32, seed=1).reach == 5
     single = texts(items=30, length=1)
     with pytest.raises(InputError, match="too short"):
-        replace.replaced(single, one_token(single), 20, 256, 32, seed=1)
+        score.replaced(single, one_token(single), 20, 256, 32, seed=1)
     alike = words.assign(word="a")
     with pytest.raises(InputError, match="of 180 words can be replaced"):
-        replace.replaced(alike, one_token(alike), 20, 256, 32, seed=1)
+        score.replaced(alike, one_token(alike), 20, 256, 32, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +223,7 @@ def memory_of(model, reach):
         result = score_words(table, model, bos=False)
         return result.table.surprisal_bits.to_numpy(float), result.table.tokens.to_numpy()
 
-    found = replace.changes(words, score.tokens_of(words, model), scored, 10, reach, 4, seed=1)
+    found = score.changes(words, score.tokens_of(words, model), scored, 10, reach, 4, seed=1)
     return half_life.measured(found)
 
 
@@ -270,7 +270,7 @@ def test_figure_and_table_of_two_memories(tmp_path):
     ]
     words, files = texts(), []
     for name, life in (("a", 30), ("b", 2)):
-        found = replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
+        found = score.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
         found.to_parquet(path := tmp_path / f"{name}.parquet")
         files.append(path)
     drawn = [tmp_path / f"figure.{end}" for end in ("svg", "csv")]
@@ -290,7 +290,7 @@ def test_figure_and_table_of_two_memories(tmp_path):
 def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_path):
     words, seeds = texts(), []
     for life in (4, 30):
-        seeds.append(replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3))
+        seeds.append(score.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3))
     short, long = (half_life.measured(each) for each in seeds)
     both = half_life.measured(*seeds)
     np.testing.assert_allclose(both.effect, (short.effect + long.effect) / 2)
@@ -328,7 +328,7 @@ def test_delta_loglik_by_half_life(tmp_path):
         applied = "none" if name in "adef" else "training"
         of = {"network": {"memory": bias}, "bias": {"form": "none"}} if name in "def" else {}
         lms.append({"lm": name, "label": f"LM {name}", "bias": bias, "applied": applied} | of)
-        found = replace.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
+        found = score.changes(words, one_token(words), fading(life), 20, 64, 16, seed=3)
         if name == "d":
             found.attrs["unit_half_lives"] = [1.0, 1.94, 2.0]
         found.to_parquet(tmp_path / f"{name}.parquet")

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.sparse import csgraph
 
 from random_trees import RANDOM, bank, random_heads
-from recency.evaluations.probe import trees
+from recency.evaluations.probe import treebank
 
 
 def walked(heads):
@@ -34,7 +34,7 @@ def walked(heads):
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 17, 64, 159])
 def test_distances_are_those_of_a_walk(size):
     for heads in [random_heads(size), np.arange(size), np.minimum(np.arange(size), 1)]:
-        np.testing.assert_array_equal(trees.tree_distances(heads), walked(heads))
+        np.testing.assert_array_equal(treebank.tree_distances(heads), walked(heads))
 
 
 def test_spanning_trees_are_scipys():
@@ -47,7 +47,7 @@ def test_spanning_trees_are_scipys():
         distances[row] = some + some.T
         counted[row, :own] = RANDOM.random(own) < 0.8
         counted[row, RANDOM.integers(own)] = True
-    joined = trees.spanning_trees(distances, counted)
+    joined = treebank.spanning_trees(distances, counted)
     for row in range(40):
         words = np.flatnonzero(counted[row])
         expected = csgraph.minimum_spanning_tree(distances[row][np.ix_(words, words)]).tocoo()
@@ -59,7 +59,7 @@ def test_spanning_trees_are_scipys():
 
 def test_equal_distances_still_give_a_tree():
     """Where scipy takes a distance of 0 for no edge, identical vectors are words all the same."""
-    joined = trees.spanning_trees(np.zeros((1, 4, 4)), np.ones((1, 4), bool))
+    joined = treebank.spanning_trees(np.zeros((1, 4, 4)), np.ones((1, 4), bool))
     assert (joined[0] >= 0).sum() == 3
     graph = np.zeros((4, 4))
     for word in range(1, 4):
@@ -69,7 +69,7 @@ def test_equal_distances_still_give_a_tree():
 
 def test_true_distances_score_everything():
     sentences = [random_heads(size) for size in (1, 2, 7, 7, 12, 60)]
-    gold = trees.Trees.of(bank(sentences))
+    gold = treebank.Trees.of(bank(sentences))
 
     def predict(chosen):
         size = gold.lengths[chosen].max()
@@ -79,7 +79,7 @@ def test_true_distances_score_everything():
             found[row, :own, :own] = walked(sentences[sentence]) ** 3  # order alone counts
         return found
 
-    table = trees.score(predict, gold)
+    table = treebank.score(predict, gold)
     assert table.relation[0] == "all" and table.n[0] == sum(gold.lengths) - 6
     assert (table.uuas == 1).all() and table.spearman[0] == pytest.approx(1)
 
@@ -89,7 +89,9 @@ def test_neighbours_by_hand():
     rows = bank([[2, 0, 2, 2, 2], [0, 1]])
     rows["relation"] = ["nsubj:pass", "root", "obj", "punct", "obl", "root", "obj"]
     rows["upos"] = ["X", "X", "X", "PUNCT", "X", "X", "X"]
-    table = trees.score(trees.adjacent(gold := trees.Trees.of(rows)), gold).set_index("relation")
+    table = treebank.score(treebank.adjacent(gold := treebank.Trees.of(rows)), gold).set_index(
+        "relation"
+    )
     # Edges of the first sentence: 1-2 and 2-3 right, 2-5 wrong; of the second: 1-2 right.
     assert table.loc["all", ["n", "uuas"]].tolist() == [4, 0.75]
     assert table.loc["obj", ["n", "uuas"]].tolist() == [2, 1]
@@ -105,24 +107,24 @@ def test_neighbours_by_hand():
 def test_an_edge_to_punctuation_does_not_count():
     rows = bank([[2, 0, 2, 3]])
     rows["upos"] = ["X", "PUNCT", "X", "X"]
-    gold = trees.Trees.of(rows)
-    assert trees.gold_edges(gold).tolist() == [False, False, False, True]
+    gold = treebank.Trees.of(rows)
+    assert treebank.gold_edges(gold).tolist() == [False, False, False, True]
 
 
 def test_spearman_is_scipys():
     a, b = RANDOM.integers(0, 6, (20, 30)), RANDOM.random((20, 30))
-    ours = trees.row_correlations(trees.row_ranks(a), trees.row_ranks(b))
+    ours = treebank.row_correlations(treebank.row_ranks(a), treebank.row_ranks(b))
     theirs = [stats.spearmanr(x, y)[0] for x, y in zip(a, b)]
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
-    still = trees.row_correlations(np.ones((1, 4)), np.arange(4.0)[None])
+    still = treebank.row_correlations(np.ones((1, 4)), np.arange(4.0)[None])
     assert still.tolist() == [0]  # a row that does not vary tells nothing
 
 
 def test_spearman_is_averaged_over_lengths():
     """Nine sentences of one length count as much as one of another."""
     sentences = [np.arange(6)] * 9 + [random_heads(8)]
-    gold = trees.Trees.of(bank(sentences))
-    mean = trees.score(trees.adjacent(gold), gold).spearman[0]
+    gold = treebank.Trees.of(bank(sentences))
+    mean = treebank.score(treebank.adjacent(gold), gold).spearman[0]
     places = np.abs(np.arange(8)[:, None] - np.arange(8))
     rows = zip(places, walked(sentences[-1]))
     one = np.mean([stats.spearmanr(a, b)[0] for a, b in rows])

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from project import ROOT
 from recency.errors import InputError
-from recency.evaluations.rare_words import files, score, table
+from recency.evaluations.rare_words import score, table
 from recency.networks import string_similarity as similarity
 from recency.networks import swordss
 
@@ -98,9 +98,9 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(made):
     found = pd.read_csv(made / "s.csv", dtype={"similarity": str}).set_index("similarity")
     assert np.isnan(found.spearman["without"]) and found.known_pairs["without"] == 0
     assert (found.spearman.drop("without") > 0.75).all() and found.made_words["ji"] == 6
-    words, matrix = files.read_vectors(made / "v.vec")
+    words, matrix = score.read_vectors(made / "v.vec")
     index = swordss.Index(words)
-    pairs = files.read_pairs(made / "p.txt")
+    pairs = score.read_pairs(made / "p.txt")
     cosines = []
     for a, b, _ in pairs:
         new, old = swordss.compose_vector(a, index, matrix, "tc", 4), matrix[words.index(b)]
@@ -153,8 +153,8 @@ WRONG_VECTORS = {
 
 @pytest.mark.parametrize(
     ("read", "data", "said"),
-    [(files.read_pairs, *each) for each in WRONG_PAIRS.items()]
-    + [(files.read_vectors, *each) for each in WRONG_VECTORS.items()],
+    [(score.read_pairs, *each) for each in WRONG_PAIRS.items()]
+    + [(score.read_vectors, *each) for each in WRONG_VECTORS.items()],
     ids=range(len(WRONG_PAIRS) + len(WRONG_VECTORS)),
 )
 def test_what_is_no_vector_or_pair_is_named(tmp_path, read, data, said):
@@ -173,18 +173,18 @@ def test_what_is_right_is_read(tmp_path, capsys):
         "\ufeff" + PAIRS,
     ):
         path.write_text(data)
-        assert files.read_pairs(path) == [("cat", "dog", 1), ("cat", "cow", 2), ("dog", "cow", 3)]
+        assert score.read_pairs(path) == [("cat", "dog", 1), ("cat", "cow", 2), ("dog", "cow", 3)]
     path.write_text(VECTORS.replace("3 2", "4 2") + "cat 7 8\n")
-    words, matrix = files.read_vectors(path)
+    words, matrix = score.read_vectors(path)
     assert words == ["cat", "dog", "cow"] and matrix[0].tolist() == [1, 2]
     assert "1 words occur twice; the first" in capsys.readouterr().err
     path.write_text("cat 1\ndog 2\n")  # no counts, though they would be as many
-    assert files.read_vectors(path)[0] == ["cat", "dog"]
+    assert score.read_vectors(path)[0] == ["cat", "dog"]
 
 
 @pytest.mark.skipif(not RW.is_file(), reason="../shared/data/rare_words is not there")
 def test_real_pairs_are_read():
-    pairs = files.read_pairs(RW)
+    pairs = score.read_pairs(RW)
     assert len(pairs) == 2034 and pairs[0] == ("squishing", "squirt", 5.88)
-    german = files.read_pairs(RW.parent / "de_wortpaare65.gold.pos.txt")
+    german = score.read_pairs(RW.parent / "de_wortpaare65.gold.pos.txt")
     assert len(german) == 65 and german[0] == ("Auto", "Fahrt", 2.75)

@@ -7,8 +7,8 @@ import torch
 
 from project import assert_is_refused
 from recency.errors import InputError
-from recency.evaluations.serial_position import remember, serial_curves, view, word_lists
-from recency.evaluations.serial_position.word_lists import WordList
+from recency.evaluations.serial_position import remember, view
+from recency.evaluations.serial_position.remember import WordList
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
 from small_networks import NONE, byte_tokenizer
@@ -62,7 +62,7 @@ def test_surprisals_and_recognition_are_those_of_the_networks_formula(lm, tmp_pa
     pool = spec.model / "pool.txt"
     remember.main(pool, spec, out, [LENGTH], 3, **TASK | {"samples": 0})
     rows = pd.read_parquet(out)
-    drawn = word_lists.draw_lists(sorted(POOL), LENGTH, 3, 3)
+    drawn = remember.draw_lists(sorted(POOL), LENGTH, 3, 3)
     assert len(rows) == 3 * 2 * LENGTH and list(rows.columns) == remember.COLUMNS
     for number, words in enumerate(drawn):
         scores = logits(tokenizer, text_of(words.studied, PROBE))
@@ -86,7 +86,7 @@ def test_first_recall_has_the_networks_probabilities(lm, tmp_path):
     rows = pd.read_parquet(tmp_path / "lm.parquet")
     begins = [n for token, n in tokenizer.get_vocab().items() if token.startswith("Ġ")]
     expected = np.zeros(LENGTH)
-    for words in word_lists.draw_lists(sorted(POOL), LENGTH, 4, 3):
+    for words in remember.draw_lists(sorted(POOL), LENGTH, 4, 3):
         z = np.exp(logits(tokenizer, text_of(words.studied, RECALL)))
         mine = [tokenizer.encode(f" {word}").ids[0] for word in words.studied]
         expected += 100 * z[mine] / z[begins].sum() / 4
@@ -96,7 +96,7 @@ def test_first_recall_has_the_networks_probabilities(lm, tmp_path):
     # A text that begins with another word can have one of the list later: not less than this.
     spread = 100 * np.sqrt(expected / 100 / 32)
     assert (first > expected - 4 * spread - 0.5).all() and expected[-1] > 30
-    _, summary = serial_curves.curves([rows])
+    _, summary = view.curves([rows])
     recall = summary[summary.task == "recall"].iloc[0]
     assert recall.recency_low > 0 and recall["mean"] > recall.chance
     again = tmp_path / "again.parquet"
@@ -170,7 +170,7 @@ def scored(curve, lists=400, lure=10.0, seed=2):
 
 def test_a_known_curve_is_recovered_with_its_primacy_and_recency():
     curve = np.array([60, 50, 40, 20, 20, 20, 20, 30, 70, 95.0])
-    lines, summary = serial_curves.curves([scored(curve)])
+    lines, summary = view.curves([scored(curve)])
     recall = lines[lines.task == "recall"]
     assert (np.abs(recall.percent.to_numpy() - curve) < 8).all()
     assert ((recall.low <= curve) & (curve <= recall.high)).sum() >= 8
@@ -182,12 +182,12 @@ def test_a_known_curve_is_recovered_with_its_primacy_and_recency():
     assert (flat["mean"], flat.primacy, flat.recency, flat.chance) == pytest.approx((60, 0, 0, 50))
     # Seeds are averaged, and add to the interval.
     both = [scored(curve), scored(100 - curve, seed=3)]
-    _, two = serial_curves.curves(both)
+    _, two = view.curves(both)
     wide = two[two.task == "recall"].iloc[0]
-    assert wide.recency == pytest.approx((row.recency + serial_curves.curves(both[1:])[1].iloc[1].recency) / 2)  # fmt: skip
+    assert wide.recency == pytest.approx((row.recency + view.curves(both[1:])[1].iloc[1].recency) / 2)  # fmt: skip
     assert wide.recency_high - wide.recency_low > 2 * (row.recency_high - row.recency_low)
     with pytest.raises(InputError, match="different lists"):
-        serial_curves.curves([scored(curve), scored(curve, lists=399)])
+        view.curves([scored(curve), scored(curve, lists=399)])
 
 
 def test_figure_and_table_stand_next_to_published_recall(tmp_path):
@@ -217,20 +217,20 @@ def test_figure_and_table_stand_next_to_published_recall(tmp_path):
 def test_pools_of_words(tmp_path):
     words = pd.DataFrame({"word": ["Apple", "pear", "fig", "plum,", "pear", "walnut"], "pos": list("NNNNNV")})  # fmt: skip
     words.to_parquet(tmp_path / "w.parquet")
-    assert word_lists.read_pool(tmp_path / "w.parquet") == ["pear", "walnut"]
-    assert word_lists.read_pool(tmp_path / "w.parquet", "pos == 'N'") == ["pear"]
+    assert remember.read_pool(tmp_path / "w.parquet") == ["pear", "walnut"]
+    assert remember.read_pool(tmp_path / "w.parquet", "pos == 'N'") == ["pear"]
     path = tmp_path / "w.txt"
     path.write_text("Haus\n\nBaum\n", encoding="utf-8")
-    assert word_lists.read_pool(path) == ["Baum", "Haus"]
+    assert remember.read_pool(path) == ["Baum", "Haus"]
     path.write_text("Haus\ntwo words\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"line 2: 'two words' is not one word"):
-        word_lists.read_pool(path)
+        remember.read_pool(path)
     path.write_text("Haus\nhaus\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"line 2: 'haus' is already in line 1"):
-        word_lists.read_pool(path)
+        remember.read_pool(path)
     with pytest.raises(InputError, match="2 words to draw from, and a list of 7 needs 14"):
-        word_lists.draw_lists(["a", "b"], 7, 2, 1)
-    (one, two), again = word_lists.draw_lists(POOL, 8, 2, 1), word_lists.draw_lists(POOL, 8, 2, 1)
+        remember.draw_lists(["a", "b"], 7, 2, 1)
+    (one, two), again = remember.draw_lists(POOL, 8, 2, 1), remember.draw_lists(POOL, 8, 2, 1)
     assert [one, two] == again and one != two and len({*one.studied, *one.lures}) == 16
 
 

@@ -11,8 +11,8 @@ import torch
 from random_trees import bank, random_heads
 from recency.attention import biased
 from recency.errors import InputError
+from recency.evaluations.probe import score, treebank
 from recency.evaluations.probe import score as structural_probe
-from recency.evaluations.probe import train_probe, trees
 from recency.networks import architectures
 from recency.scoring import alignment, inner_states
 from recency.scoring.lm_spec import LMSpec
@@ -36,7 +36,7 @@ def planted(sizes, width, random, turn):
     Of each word the 0/1 vector of its ancestors and itself, turned, moved and hidden among noise.
     """
     sentences = [random_heads(size, random) for size in sizes]
-    gold = trees.Trees.of(bank(sentences))
+    gold = treebank.Trees.of(bank(sentences))
     parts = []
     for heads in sentences:
         above = np.zeros((len(heads), turn.shape[0] - 4))
@@ -56,40 +56,40 @@ def test_a_planted_tree_is_found():
     data = {}
     for name, count in (("train", 800), ("dev", 40), ("test", 40)):
         data[name] = planted(random.integers(1, 9, count), 12, random, turn)
-    middle, number = train_probe.scaled(data["train"][0], data["train"][1].begin)
+    middle, number = score.scaled(data["train"][0], data["train"][1].begin)
     train, dev, test = (
-        train_probe.Sentences.of((each - middle) / number, gold) for each, gold in data.values()
+        score.Sentences.of((each - middle) / number, gold) for each, gold in data.values()
     )
     told = []
-    fitted, loss, epochs = train_probe.train(
+    fitted, loss, epochs = score.train(
         train, dev, rank=12, epochs=60, batch=20, learning_rate=0.01, patience=3, seed=0,
         report=lambda *each: told.append(each),
     )  # fmt: skip
-    assert loss == pytest.approx(train_probe.mean_loss(fitted, dev)) and loss < 1e-3
-    table = trees.score(train_probe.predictor(fitted, test), data["test"][1])
+    assert loss == pytest.approx(score.mean_loss(fitted, dev)) and loss < 1e-3
+    table = treebank.score(score.predictor(fitted, test), data["test"][1])
     assert table.uuas[0] == 1 and table.spearman[0] > 0.95
     fresh = torch.rand(12, 12, generator=torch.Generator().manual_seed(1)) - 0.5
-    assert trees.score(train_probe.predictor(fresh, test), data["test"][1]).uuas[0] < 0.8
+    assert treebank.score(score.predictor(fresh, test), data["test"][1]).uuas[0] < 0.8
     # The rate falls after each epoch without a lower loss and not otherwise; then it ends.
     assert len(told) == epochs
     lowest = np.inf
     for (_, rate, dev_loss), (_, after, _) in pairwise(told):
-        falls = dev_loss < lowest - train_probe.LEAST_FALL
+        falls = dev_loss < lowest - score.LEAST_FALL
         lowest = min(lowest, dev_loss) if falls else lowest
         assert after == pytest.approx(rate if falls else rate / 10)
-    assert min(each[2] for each in told) == pytest.approx(loss, abs=train_probe.LEAST_FALL)
+    assert min(each[2] for each in told) == pytest.approx(loss, abs=score.LEAST_FALL)
 
 
 def test_loss_and_gradient_are_those_of_a_loop():
     random = np.random.default_rng(3)
     sentences = [random_heads(size, random) for size in (4, 1, 9, 2)]
-    gold = trees.Trees.of(bank(sentences))
+    gold = treebank.Trees.of(bank(sentences))
     values = random.normal(size=(16, 6))
-    data = train_probe.Sentences.of(values, gold)
+    data = score.Sentences.of(values, gold)
     probe = torch.tensor(random.normal(size=(3, 6)), dtype=torch.float32, requires_grad=True)
     chosen = np.array([2, 0, 3])
-    train_probe.losses(data.batch(chosen), probe).mean().backward()
-    got = train_probe.losses(data.batch(chosen), probe.detach()).mean()
+    score.losses(data.batch(chosen), probe).mean().backward()
+    got = score.losses(data.batch(chosen), probe.detach()).mean()
 
     matrix = probe.detach().double().numpy()
     total, slope = 0.0, np.zeros_like(matrix)
@@ -104,25 +104,25 @@ def test_loss_and_gradient_are_those_of_a_loop():
                 slope += np.sign(off) * 2 * np.outer(turned, apart) / (b - a) ** 2 / len(chosen)
     assert float(got) == pytest.approx(total, rel=1e-5)
     np.testing.assert_allclose(probe.grad.numpy(), slope, atol=2e-5)
-    every = [float(train_probe.losses(data.batch(np.array([n])), probe.detach())) for n in range(4)]
+    every = [float(score.losses(data.batch(np.array([n])), probe.detach())) for n in range(4)]
     assert every[1] == 0  # a sentence of one word
-    assert train_probe.mean_loss(probe.detach(), data, at_once=3) == pytest.approx(np.mean(every))
+    assert score.mean_loss(probe.detach(), data, at_once=3) == pytest.approx(np.mean(every))
 
 
 def test_a_loss_that_is_no_number_is_told():
-    gold = trees.Trees.of(bank([random_heads(5)]))
-    data = train_probe.Sentences.of(np.full((5, 3), np.nan), gold)
+    gold = treebank.Trees.of(bank([random_heads(5)]))
+    data = score.Sentences.of(np.full((5, 3), np.nan), gold)
     with pytest.raises(InputError, match="lower `probe: learning_rate`"):
-        train_probe.train(data, data, 3, 1, 5, 1e-3, 1, seed=0)
+        score.train(data, data, 3, 1, 5, 1e-3, 1, seed=0)
 
 
 def test_scale_is_that_of_neighbours():
     random = np.random.default_rng(4)
     values = random.normal(size=(3000, 8)) * 5 + 100
     values[::10] *= 1e4  # words far from all others change neither number nor middle much
-    middle, number = train_probe.scaled(values, np.arange(0, 3001, 10))
+    middle, number = score.scaled(values, np.arange(0, 3001, 10))
     assert number == pytest.approx(5 * np.sqrt(2), rel=0.1) and abs(middle - 100).max() < 2
-    assert train_probe.scaled(np.ones((3, 2)), np.array([0, 1, 2, 3]))[1] == 1
+    assert score.scaled(np.ones((3, 2)), np.array([0, 1, 2, 3]))[1] == 1
 
 
 TEXTS = ["She remembered the unforgettable cat", "It", "Nobody who lived there said so"]

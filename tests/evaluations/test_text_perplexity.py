@@ -238,7 +238,7 @@ def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(se
             folder, "n" + each["variant"].replace("@", "."), own + rng.normal(0, 0.02), 1
         )
     one = view.computed(
-        view.scored.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
+        view.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
         [("near", "kn")],
     ).iloc[0]
     apart = (nats["near", 1][1] - nats["kn", 1][1]).reshape(100, 20).mean(1)
@@ -247,7 +247,7 @@ def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(se
     assert np.log(one.low) == pytest.approx(apart.mean() - reach, abs=0.1 * reach)
     assert np.log(one.high) == pytest.approx(apart.mean() + reach, abs=0.1 * reach)
     assert np.isnan(one.low_all)  # one pair alone
-    read = view.scored.read(noisy, variants[:6], None)
+    read = view.read(noisy, variants[:6], None)
     several = view.computed(read, [("near", "far")]).iloc[0]
     by_seed = [
         np.diff([s.test.mean() for s in pair])[0] for pair in zip(read[1].seeds, read[0].seeds)

@@ -6,7 +6,7 @@ import pytest
 
 from project import ROOT
 from recency.errors import InputError
-from recency.evaluations.turing_test import cubic, judgements, view
+from recency.evaluations.turing_test import view
 
 PUBLISHED = ROOT / "data" / "published"
 #: Texts of an LM by the rating that all judges give them: 0, 1, 2, 3. Scores 1/8, 1/2, 1, 2, 4, 8 and 10.
@@ -107,16 +107,16 @@ def test_a_rating_needs_half_of_the_judges():
         ([3, 3, 0], 3, 3), ([3, 2, 1], 3, None), ([3, 3, 2, 2], 3, None), ([3, 3, 2, 1], 3, 3),
         ([3, 3], 3, None), ([0], 1, 0),
     ):  # fmt: skip
-        assert judgements.majority(pd.Series(ratings), min_judges) == vote, ratings
+        assert view.majority(pd.Series(ratings), min_judges) == vote, ratings
 
 
 def test_fits_need_five_points_and_a_crossing():
-    assert cubic.fit([1, 2, 3, 4], [1, 2, 3, 5])[0] is None
-    assert cubic.fit([1, 1, 2, 2, 3], [1, 2, 3, 5, 6])[0] is None
-    curve, adjusted = cubic.fit(range(8), [x**3 for x in range(8)])
-    assert adjusted == pytest.approx(1) and cubic.level(curve, 1000, 7) == pytest.approx(10)
-    assert np.isnan(cubic.level(np.polynomial.Polynomial([0, 0, 1]), -1, 0))
-    assert judgements.ratio(2, 0) == np.inf and np.isnan(judgements.ratio(0, 0))
+    assert view.fit([1, 2, 3, 4], [1, 2, 3, 5])[0] is None
+    assert view.fit([1, 1, 2, 2, 3], [1, 2, 3, 5, 6])[0] is None
+    curve, adjusted = view.fit(range(8), [x**3 for x in range(8)])
+    assert adjusted == pytest.approx(1) and view.human_level(curve, 1000, 7) == pytest.approx(10)
+    assert np.isnan(view.human_level(np.polynomial.Polynomial([0, 0, 1]), -1, 0))
+    assert view.ratio(2, 0) == np.inf and np.isnan(view.ratio(0, 0))
 
 
 WRONG = {
@@ -134,7 +134,7 @@ def test_judgements_of_other_texts_are_refused(files, wrong):
     path = files / "wrong.csv"
     change(pd.read_csv(files / "judged.csv")).to_csv(path, index=False)
     with pytest.raises(InputError, match=said):
-        judgements.read(path, files / "sheet.csv")
+        view.read(path, files / "sheet.csv")
 
 
 def test_rows_without_a_rating_and_further_headers_are_skipped(files):
@@ -142,4 +142,4 @@ def test_rows_without_a_rating_and_further_headers_are_skipped(files):
     head, first, *_ = text.splitlines()
     empty = first.rpartition(",")[0] + ","
     (files / "twice.csv").write_text(f"{head}\n{empty}\n{first}\n{head}\n{first}\n")
-    assert len(judgements.read(files / "twice.csv", files / "sheet.csv")) == 2
+    assert len(view.read(files / "twice.csv", files / "sheet.csv")) == 2

@@ -13,7 +13,7 @@ from archives import holding
 from checkpoints import checkpoint
 from project import ROOT, TINY, load, snakemake
 from recency import lineage
-from recency.evaluations.explore.packing import packed
+from recency.evaluations.explore.view_data import packed
 from recency.export import dataset, ro_crate, shareable, write
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow.engine import results_folder

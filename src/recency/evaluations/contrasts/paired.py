@@ -2,6 +2,8 @@
 
 Chapter 11 of the thesis has 19 contrasts, such as "the main verb in a predictive context takes
 longer than the subject noun in another one": a region, and its high and low conditions.
+
+Marks of contrasts, as in the thesis.
 """
 
 import math
@@ -127,3 +129,13 @@ def sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray
 
     region = holds("region")
     return [region & holds(side) for side in ("high", "low")]
+
+
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
+
+
+def mark(t: float, p: float) -> str:
+    """Return X for a difference in the wrong direction, else . * ** *** by p, "" without t."""
+    if math.isnan(t):
+        return ""
+    return "X" if t < 0 else next((stars for most, stars in STARS if p < most), "")

@@ -5,8 +5,7 @@ import math
 import pandas as pd
 
 from recency.evaluations.contrasts.item_effects import COLUMNS, READERS
-from recency.evaluations.contrasts.paired import LEVEL
-from recency.evaluations.contrasts.stars import mark
+from recency.evaluations.contrasts.paired import LEVEL, mark
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files

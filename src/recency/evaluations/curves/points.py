@@ -3,6 +3,12 @@
 ΔLogLik by response and summed, perplexity of the words read, minimal pairs, attention by distance.
 A point is the mean over seeds. Its interval covers unseen readers, sentences (paradigms for
 minimal pairs) and seeds, as in every experiment (crosslmm.stats.totals).
+
+LMs compared at the same perplexity, from their learning curves.
+
+An LM that predicts text better has trained for longer, or has a better memory; at its end, both are
+compared at once. Here the one with the lower final perplexity is read where its curve had the other's.
+Between two checkpoints ΔLogLik is linear in the bits per token (or word).
 """
 
 import math
@@ -14,7 +20,6 @@ import pandas as pd
 
 from crosslmm.stats import bootstrap
 from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
-from recency.evaluations.curves.matched import matched as compare
 from recency.evaluations.minimal_pairs import accuracy
 from recency.evaluations.reading_times import delta_loglik
 from recency.evaluations.reading_times.intervals import ALL, Sums
@@ -22,6 +27,96 @@ from recency.evaluations.reading_times.perplexity import scored
 from recency.figures import comparison
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files, write_csv
+
+Point = tuple[str, int]
+"""LM and step."""
+MATCHED_COLUMNS = [
+    *("lm", "against", "perplexity", "unit", "step", "step_against", "seeds"),
+    *("delta_loglik", "delta_loglik_against", "difference"),
+    *("low", "high", "low_all", "high_all", "by"),
+]
+
+
+def compare_at_same_perplexity(
+    fits: Mapping[Point, Draws],
+    bits: Mapping[Point, Draws],
+    baselines: Mapping[str, str],
+    unit: str = "token",
+) -> pd.DataFrame:
+    """Return a row (MATCHED_COLUMNS) per LM and its baseline, at the larger of their final perplexities.
+
+    Parameters
+    ----------
+    fits
+        ΔLogLik (nats) after each step.
+    bits
+        Bits per token or word of the same texts, after the same steps.
+    baselines
+        LM → the LM that it is compared with.
+    unit
+        Of the bits.
+
+    Returns
+    -------
+    DataFrame
+        `step` and `step_against` are interpolated; NaN, as the difference, where the better LM's curve
+        begins below that perplexity. Intervals are for new readers, sentences and seeds, whose
+        perplexities differ as well; low_all and high_all hold for all rows together.
+    """
+    ends = {lm: bits[lm, max(step for name, step in bits if name == lm)].value for lm, _ in bits}
+    rows, totals = [], []
+    for lm, against in baselines.items():
+        if lm == against or not {lm, against} <= set(ends):
+            continue
+        target = max(ends[lm], ends[against])
+        row = dict.fromkeys(MATCHED_COLUMNS, math.nan)
+        row |= {"lm": lm, "against": against, "perplexity": 2.0**target, "unit": unit}
+        found = [_at(target, name, fits, bits) for name in (lm, against)]
+        if all(found):
+            (step, mine), (step_against, other) = found
+            row |= {"step": step, "step_against": step_against, "seeds": mine.freedom + 1}
+            row |= {"delta_loglik": mine.value, "delta_loglik_against": other.value}
+            totals.append((len(rows), mine, other))
+        rows.append(row)
+    every = [draws for _, *pair in totals for draws in pair]
+    pairs = [(2 * place, 2 * place + 1) for place in range(len(totals))]
+    together = simultaneous_critical_value(every, pairs) if len(pairs) > 1 else None
+    for place, mine, other in totals:
+        difference = mine - other
+        found_ends = difference.ends(together)
+        if together is None:
+            found_ends |= {"low_all": found_ends["low"], "high_all": found_ends["high"]}
+        rows[place] |= {"difference": difference.value}
+        rows[place] |= {
+            key: found_ends[key] for key in ("low", "high", "low_all", "high_all", "by")
+        }
+    return pd.DataFrame(rows, columns=MATCHED_COLUMNS)
+
+
+def _at(
+    target: float, lm: str, fits: Mapping[Point, Draws], bits: Mapping[Point, Draws]
+) -> tuple[float, Draws] | None:
+    """Return the step at which an LM's curve last had `target` bits, and its ΔLogLik there."""
+    steps = sorted(step for name, step in fits if name == lm and (lm, step) in bits)
+    values = np.array([bits[lm, step].value for step in steps])
+    if not len(steps) or not np.isfinite(values).all():
+        return None
+    for place in range(len(steps) - 1, -1, -1):
+        if values[place] == target:
+            return float(steps[place]), fits[lm, steps[place]]
+        if place and values[place] < target < values[place - 1]:
+            break
+    else:
+        return None
+    first, second = steps[place - 1], steps[place]
+    share = (target - values[place - 1]) / (values[place] - values[place - 1])
+    at, text = (of[lm, first] * (1 - share) + of[lm, second] * share for of in (fits, bits))
+    slope = (fits[lm, second].value - fits[lm, first].value) / (values[place] - values[place - 1])
+    # The seeds' perplexities differ from their mean there, each by its own; so does ΔLogLik, by the slope.
+    same = dict.fromkeys(at.drawn, 0.0)
+    moved = Draws(0.0, 0, same, -slope * text.seeds, -slope * text.noise, text.freedom)
+    return first + share * (second - first), at + moved
+
 
 NAMES = ("quantity", "lm", "step", "tokens", "dataset", "measure", "design")
 COLUMNS = [
@@ -32,8 +127,6 @@ COLUMNS = [
     "converged",
 ]
 
-Point = tuple[str, int]
-"""LM and step."""
 Curves = dict[Point, Draws]
 
 
@@ -67,7 +160,7 @@ def main(
     heads; measure "layer n" or "all"). over_baseline is the difference from the baseline at the
     same step and seed, over_last the difference from the LM's last step, with an interval that
     holds simultaneously for all steps. `matched` gets the comparisons at the same perplexity
-    (recency.evaluations.curves.matched).
+    (recency.evaluations.curves.points).
     """
     about = {point["lm"]: point for point in points}
     baseline = about[points[0]["baseline"]]["of"] if points else ""
@@ -98,7 +191,9 @@ def main(
     write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
     if matched is not None:
         baselines = {point["of"]: about[point["baseline"]]["of"] for point in points}
-        write_csv(matched, compare(whole, perplexities.get(ALL, {}), baselines, unit))
+        write_csv(
+            matched, compare_at_same_perplexity(whole, perplexities.get(ALL, {}), baselines, unit)
+        )
 
 
 def _rows(

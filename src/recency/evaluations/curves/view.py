@@ -1,11 +1,4 @@
-"""Learning curves: one line per LM against the number of training tokens.
-
-ΔLogLik against perplexity during training.
-
-Table of learning curves, with each LM's highest point and its later decline.
-
-LMs and their baseline at the same perplexity, interpolated on their learning curves.
-"""
+"""Figures and tables of learning curves, and of LMs at the same perplexity on them."""
 
 import math
 import textwrap
@@ -17,13 +10,67 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from recency.evaluations.curves import rows as reading
-from recency.evaluations.curves.matched import COLUMNS
+from recency.evaluations.curves.points import COLUMNS, MATCHED_COLUMNS
+from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, labels, style, tables
 from recency.figures.comparison import LM, Described
 from recency.figures.intervals import TOTAL, nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
+
+#: quantity → its axis.
+AXES = {
+    "delta_loglik": "ΔLogLik (nats)",
+    "perplexity": "perplexity per {unit}",
+    "accuracy": "accuracy on minimal pairs (%)",
+    "mean_distance": "mean attention distance (tokens)",
+}
+
+
+def read(
+    path: File, lms: Described, responses: Described, not_run: File | None = None
+) -> tuple[pd.DataFrame, list[LM], list[str]]:
+    """Return the rows with `label` and `response`, the LMs, and notes on missing results.
+
+    `response` is "Total" for ΔLogLik over all responses. Other quantities have no response, and are
+    over all datasets and layers.
+    """
+    models, measured = comparison.records(lms, responses)
+    rows = comparison.table(path, COLUMNS)
+    for column in ("dataset", "measure", "design", "by"):
+        rows[column] = rows[column].astype(object).fillna("")
+    labels = comparison.response_labels(measured) | {(ALL, ALL): TOTAL}
+    of = dict(zip((lm.lm for lm in models), (lm.label for lm in models)))
+    rows.insert(1, "label", rows.lm.map(of))
+    keys = zip(rows.dataset, rows.measure)
+    rows["response"] = [labels.get(key, "") for key in keys]
+    there = {(row.dataset, row.measure) for row in rows.itertuples()}
+    absent = [r for r in measured if (r.dataset, r.measure) not in there]
+    words = comparison.absent_responses(absent, comparison.reasons(not_run))
+    lost = rows[(rows.quantity == "delta_loglik") & rows.value.isna()].response.unique()
+    words += [f"{label} has no fit at some step and is excluded from the sum" for label in lost]
+    return rows, models, words
+
+
+def of(rows: pd.DataFrame, quantity: str, response: str = "") -> pd.DataFrame:
+    """Return the rows of a quantity for a response, or over all datasets and layers."""
+    rows = rows[rows.quantity == quantity]
+    if quantity == "delta_loglik":
+        return rows[rows.response == response]
+    whole = {"perplexity": rows.dataset, "mean_distance": rows.measure}.get(quantity)
+    return rows if whole is None else rows[whole == ALL]
+
+
+def responses_of(rows: pd.DataFrame) -> list[str]:
+    """Return the labels of the responses with ΔLogLik, in order, without the total."""
+    responses = rows[(rows.quantity == "delta_loglik") & (rows.response != TOTAL)].response
+    return list(dict.fromkeys(responses))
+
+
+def unit(rows: pd.DataFrame) -> str:
+    """Return the unit of perplexity: token, or word where the LMs' tokenizers differ."""
+    return next(iter(of(rows, "perplexity").measure), "token")
+
 
 PRODUCTS = {
     "figure_curves": {
@@ -60,12 +107,12 @@ HEIGHT, LARGE = 1.4, 2.5  # inches of a row of small panels, and of the large on
 
 def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> Figure:
     """Draw total ΔLogLik and its difference from the baseline large, and all other panels below."""
-    looks, responses = style.looks(lms, apart=True), reading.responses_of(rows)
-    large = bool(len(reading.of(rows, "delta_loglik", TOTAL)))
+    looks, responses = style.looks(lms, apart=True), responses_of(rows)
+    large = bool(len(of(rows, "delta_loglik", TOTAL)))
     panels = (
         [("delta_loglik", label) for label in responses] if len(responses) > 1 or not large else []
     )
-    panels += [(q, "") for q in reading.AXES if q != "delta_loglik" and len(reading.of(rows, q))]
+    panels += [(q, "") for q in AXES if q != "delta_loglik" and len(of(rows, q))]
     below = math.ceil(len(panels) / ACROSS)
     heights = [LARGE] * large + [HEIGHT * below] * bool(below)
     figure = style.figure(sum(heights) + 0.55)
@@ -73,7 +120,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     named = comparison.find(lms, baseline).label
     if large:
         left, right = parts.pop(0).subplots(1, 2)
-        total = reading.of(rows, "delta_loglik", TOTAL)
+        total = of(rows, "delta_loglik", TOTAL)
         many = len(responses)
         scope = f"summed over {many} responses" if many > 1 else responses[0]
         _lines(left, total, lms, looks, "value")
@@ -87,9 +134,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
     for axes in small[len(panels) :]:
         axes.remove()
     for number, (axes, (quantity, response)) in enumerate(zip(small, panels, strict=False)):
-        part = reading.of(rows, quantity, response)
+        part = of(rows, quantity, response)
         _lines(axes, part, lms, looks, "value", band=quantity != "delta_loglik")
-        title = response or reading.AXES[quantity].format(unit=reading.unit(rows))
+        title = response or AXES[quantity].format(unit=unit(rows))
         axes.set_title("\n".join(textwrap.wrap(title, 21)), size=style.SMALL)
         if quantity == "perplexity":
             axes.set_yscale("log")
@@ -167,11 +214,11 @@ def figure_curves(
     not_run: File | None = None,
 ) -> None:
     """Draw curves.csv to `out` (.pdf, .svg, .png; .csv with all of its rows, labelled)."""
-    rows, models, words = reading.read(curves, lms, responses, not_run)
+    rows, models, words = read(curves, lms, responses, not_run)
     style.write(out, rows, draw, rows, models, baseline, words, empty=words)
 
 
-FIGURE_PERPLEXITY_COLUMNS = [
+BY_PERPLEXITY = [
     "lm",
     "label",
     "step",
@@ -183,18 +230,18 @@ FIGURE_PERPLEXITY_COLUMNS = [
 
 
 def data(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each LM's points (COLUMNS): perplexity over all words, and summed ΔLogLik.
+    """Return each LM's points (BY_PERPLEXITY): perplexity over all words, and summed ΔLogLik.
 
     `highest` marks the step of an LM's highest ΔLogLik.
     """
     names = ["lm", "label", "step", "tokens"]
-    fit = reading.of(rows, "delta_loglik", TOTAL).rename(columns={"value": "delta_loglik"})
-    text = reading.of(rows, "perplexity").rename(columns={"value": "perplexity"})
+    fit = of(rows, "delta_loglik", TOTAL).rename(columns={"value": "delta_loglik"})
+    text = of(rows, "perplexity").rename(columns={"value": "perplexity"})
     both = fit[[*names, "delta_loglik"]].merge(
         text[["lm", "step", "perplexity"]], on=["lm", "step"]
     )
     both["highest"] = both.groupby("lm").delta_loglik.transform("max") == both.delta_loglik
-    return both[FIGURE_PERPLEXITY_COLUMNS]
+    return both[BY_PERPLEXITY]
 
 
 def figure_perplexity_draw(
@@ -250,8 +297,8 @@ def figure_curves_perplexity(
     not_run: File | None = None,
 ) -> None:
     """Draw ΔLogLik against perplexity to `out` (.pdf, .svg, .png, .csv)."""
-    rows, models, words = reading.read(curves, lms, responses, not_run)
-    points, named = data(rows), reading.responses_of(rows)
+    rows, models, words = read(curves, lms, responses, not_run)
+    points, named = data(rows), responses_of(rows)
     scope = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
     style.write(
         out,
@@ -262,7 +309,7 @@ def figure_curves_perplexity(
         baseline,
         scope,
         words,
-        reading.unit(rows),
+        unit(rows),
         empty=words,
     )
 
@@ -277,7 +324,7 @@ HEADS = {
 
 def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: list[str]) -> Table:
     """Return a row per LM and step: summed ΔLogLik, its lead over the baseline, other measures."""
-    quantities = [q for q in HEADS if len(reading.of(rows, q, TOTAL))]
+    quantities = [q for q in HEADS if len(of(rows, q, TOTAL))]
     named = comparison.find(lms, baseline).label
     heads = ["LM", "Step", "Tokens (M)"]
     for quantity in quantities:
@@ -291,12 +338,12 @@ def layout(rows: pd.DataFrame, lms: list[LM], baseline: str, title: str, words: 
             first = lm.label if len(grid) == rules[-1] else ""
             line = [first, f"{step:,}", style.tick(round(at.tokens.iloc[0] / 1e6, 3))]
             for quantity in quantities:
-                matching = reading.of(at, quantity, TOTAL)
+                matching = of(at, quantity, TOTAL)
                 line += _cells(matching.iloc[0] if len(matching) else None, quantity)
             grid.append(line)
     notes = []
     if "delta_loglik" in quantities:
-        summed = len(reading.responses_of(rows))
+        summed = len(responses_of(rows))
         notes.append(
             f"ΔLogLik: nats on the exploratory partition, summed over {summed} responses; − {named}: "
             "the difference from it at the same step, 95 % interval beneath, bold where it "
@@ -332,7 +379,7 @@ def summary(path: File) -> Table:
     rows = comparison.table(path, ["quantity", "label", "step", "response", "value", "over_last"])
     rows.response = rows.response.astype(object).fillna("")
     rows.dataset = rows.dataset.astype(object).fillna("")
-    fit, text = reading.of(rows, "delta_loglik", TOTAL), reading.of(rows, "perplexity")
+    fit, text = of(rows, "delta_loglik", TOTAL), of(rows, "perplexity")
     heads = ["LM", "Highest at", "ΔLogLik", "Perplexity", "At the end", "Perplexity"]
     heads += ["Since", "95 %"]
     grid, sentences = [], []
@@ -378,7 +425,7 @@ def table_curves(
     not_run: File | None = None,
 ) -> None:
     """Write the table to `out` (.html, .tex; .csv with every row of curves.csv, labelled)."""
-    rows, models, words = reading.read(curves, lms, responses, not_run)
+    rows, models, words = read(curves, lms, responses, not_run)
     tables.write(out, layout(rows, models, baseline, title, words), rows)
 
 
@@ -414,7 +461,7 @@ def table_matched(*, matched: File, out: Files, lms: Described) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
     models, _ = comparison.records(lms, [])
     labels = {lm.lm: lm.label for lm in models}
-    rows = comparison.table(matched, COLUMNS)
+    rows = comparison.table(matched, MATCHED_COLUMNS)
     rows.insert(1, "label", rows.lm.map(labels))
     rows["against_label"] = rows.against.map(labels)
     unit = next(iter(rows.unit), "token")

@@ -1,18 +1,255 @@
-"""Rule effects_by_item: each contrast's effect on readers, overall and by item, and its prediction."""
+"""Rule effects_by_item: each contrast's effect on readers, overall and by item, and its prediction.
 
+The effect of a contrast on each item, partially pooled by a mixed model with slopes by item.
+
+`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by maximum likelihood. The effect
+of an item is the fixed effect plus the item's conditional mode.
+
+Effects predicted from surprisal, converted to the response's unit by a regression on fillers.
+
+With the fillers' coefficients b of the LM's terms (ms per bit, for example), their covariance V,
+and the difference d of these terms between both sides of a contrast, the predicted effect is d'b,
+with variance d'Vd.
+"""
+
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.sparse.linalg import splu
 
+from crosslmm import families
+from crosslmm.formula import factors
+from crosslmm.model import MixedModel, lmer
 from readingtimes.names import nearest
 from readingtimes.response_names import EVENT, RESPONSES
 from recency.errors import REFUSALS, InputError
 from recency.evaluations.contrasts import paired
-from recency.evaluations.effects_by_item.conversion import Converter, share
-from recency.evaluations.effects_by_item.partial_pooling import Z, pooled, unpooled
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
+from recency.regression import predictor_names as names
+from recency.regression.coding import coding_from_record
+from recency.regression.prediction import observed, read_fit
+from recency.regression.predictors import values_of
+from recency.regression.texts import read_texts
+
+Z = 1.959963984540054
+"""Half-width of a 95 % interval, in standard errors."""
+FORMULA = "y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)"
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A contrast's effect, in the unit of y.
+
+    Attributes
+    ----------
+    effect, se
+        The fixed effect and its standard error.
+    items
+        Indexed by item: estimate (fixed effect plus conditional mode), se.
+    sd
+        Standard deviation of the effect over items.
+    note
+        Message of the fit; empty if it converged at a non-singular point.
+    """
+
+    effect: float
+    se: float
+    items: pd.DataFrame
+    sd: float
+    note: str
+
+
+def pooled(rows: pd.DataFrame) -> Pooled:
+    """Fit the mixed model of a contrast.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        y; contrast, 0.5 on the side that should be higher and -0.5 on the other; subject; item.
+    """
+    fit = lmer(FORMULA, rows, engine="search")
+    slopes = fit.modes["item"]["contrast"]
+    effect = fit.fixed.loc["contrast", "estimate"]
+    estimates = pd.DataFrame({"estimate": effect + slopes})
+    estimates["se"] = standard_errors(fit, rows, list(estimates.index))
+    at = (fit.random.group == "item") & (fit.random.term == "contrast")
+    spread = fit.random.loc[at, "sd"]
+    return Pooled(
+        float(effect),
+        float(fit.fixed.loc["contrast", "se"]),
+        estimates,
+        float(spread.iloc[0]),
+        fit.note,
+    )
+
+
+def standard_errors(fit: MixedModel, rows: pd.DataFrame, items: list[str]) -> np.ndarray:
+    """Return the standard error (I,) of the effect of each of `items`.
+
+    This is the prediction error of the fixed effect plus conditional mode minus the true sum,
+    given the variances. With u = Lambda v and v of variance sigma squared, the joint covariance of
+    estimated (v, beta) is sigma squared times the inverse of Henderson's matrix.
+    """
+    columns = np.column_stack([np.ones(len(rows)), rows["contrast"]])
+    parts, roots, sizes = [], {}, {}
+    for group in ("subject", "item"):
+        levels = list(fit.modes[group].index)
+        codes = pd.Categorical(rows[group].astype(str), categories=levels).codes
+        roots[group], sizes[group] = _root(fit, group), len(levels)
+        values = columns @ roots[group]
+        places = codes[:, None] * 2 + np.arange(2)
+        index = np.repeat(np.arange(len(rows)), 2), places.ravel()
+        shape = len(rows), 2 * len(levels)
+        parts.append(sparse.csr_array((values.ravel(), index), shape=shape))
+    design = sparse.hstack([*parts, sparse.csr_array(columns)]).tocsr()
+    effects = 2 * (sizes["subject"] + sizes["item"])
+    penalty = sparse.diags_array(np.append(np.ones(effects), np.zeros(2)))
+    solver = splu((design.T @ design + penalty).tocsc())
+    asked = np.zeros((effects + 2, len(items)))
+    asked[-1] = 1.0
+    for column, item in enumerate(items):
+        first = 2 * (sizes["subject"] + fit.modes["item"].index.get_loc(item))
+        asked[first : first + 2, column] = roots["item"][1]
+    return fit.sigma * np.sqrt((asked * solver.solve(asked)).sum(axis=0))
+
+
+def _root(fit: MixedModel, group: str) -> np.ndarray:
+    """Return the square root (2, 2) of a group's covariance, relative to the residual's."""
+    sd = fit.random.loc[fit.random.group == group, "sd"].to_numpy() / fit.sigma
+    correlation = np.nan_to_num(fit.correlations[group].to_numpy(dtype=float))
+    values, vectors = np.linalg.eigh(sd[:, None] * correlation * sd)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def unpooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return each item's difference of means and its standard error (Welch), by item.
+
+    Columns estimate and se; the latter is missing where a side has one row.
+    """
+    cells = rows.groupby(["item", "contrast"])["y"].agg(["mean", "var", "count"]).unstack()
+    high, low = ((name, side) for name in ("mean",) for side in (0.5, -0.5))
+    variance = cells["var"] / cells["count"]
+    return pd.DataFrame(
+        {"estimate": cells[high] - cells[low], "se": np.sqrt(variance.sum(axis=1, skipna=False))}
+    )
+
+
+def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
+    """Return the fixed effects computed from the LM.
+
+    Raises
+    ------
+    InputError
+        If the fit failed, its coefficients are not in the response's unit, or a term combines surprisal
+        with another predictor.
+    """
+    if not record["fixed"]:
+        raise InputError(f"{where}: the fillers' regression failed ({record['note']})")
+    link = record.get("density", {}).get("link", "identity")
+    other = families.of(record) in (families.LOGNORMAL, families.SHIFTED, families.BINOMIAL)
+    if record["response"] != "raw" or other or link != "identity":
+        raise InputError(
+            f"{where}: the fillers' design must give coefficients in the response's unit: use "
+            "`response: raw` with family gaussian, or another family with `link: identity`"
+        )
+    terms = []
+    for effect in record["fixed"]:
+        used = [name for factor in factors(effect["term"]) for name in names.variables(factor)]
+        of_lm = [name for name in used if names.is_of_fitted_lm(name)]
+        if of_lm and of_lm != used:
+            raise InputError(
+                f"{where}: the term {effect['term']} of the fillers' design combines surprisal with "
+                "other predictors; the conversion supports only effects of surprisal"
+            )
+        if of_lm:
+            terms.append(effect["term"])
+    if not terms:
+        note = f" ({record['note']})" if record["note"] else ""
+        raise InputError(f"{where}: the fillers' fit has no effect of an LM's predictors{note}")
+    return terms
+
+
+class Converter:
+    """The LM's terms for each word of an experiment, and the coefficients that convert them.
+
+    Parameters
+    ----------
+    fit : path
+        JSON of the fillers' full regression.
+    words, surprisal : path
+        Contracts 1 and 3 of the experiment.
+    spans : DataFrame
+        word_id and span of the words with a response.
+    column : str
+        The response's column in the observations.
+    """
+
+    def __init__(
+        self, fit: File, words: File, surprisal: File, spans: pd.DataFrame, column: str
+    ) -> None:
+        record = read_fit(fit)
+        if observed(record) != column:
+            raise InputError(
+                f"{fit}: the fillers' response is {observed(record)}, and the experiment's is {column}"
+            )
+        terms = terms_of(record, str(fit))
+        index = {effect["term"]: position for position, effect in enumerate(record["fixed"])}
+        places = [index[term] for term in terms]
+        self.coefficients = np.array([record["fixed"][position]["estimate"] for position in places])
+        self.covariance = np.array(record["covariance"])[np.ix_(places, places)]
+        texts = read_texts(
+            words, None, surprisal, record["surprisal"], True,
+            spillover=record.get("spillover", "item"),
+        )  # fmt: skip
+        used = list(dict.fromkeys(factor for term in terms for factor in factors(term)))
+        frame = spans.assign(**{column: 1.0})
+        values, _ = values_of(frame, texts, used, "raw", column, words, coding_from_record(record))
+        self.terms = np.full((len(texts.item), len(terms)), np.nan)
+        for k, term in enumerate(terms):
+            parts = [
+                (values[name] - record["scaling"][name]["mean"]) / record["scaling"][name]["sd"]
+                for name in factors(term)
+            ]
+            self.terms[spans["word_id"], k] = np.prod(parts, axis=0)
+
+    def differences(
+        self, words: pd.DataFrame, contrast: Mapping, by: str, where: str
+    ) -> pd.DataFrame:
+        """Return the difference of each term between the sides of a contrast, (items, terms)."""
+        return pd.DataFrame(
+            {
+                k: paired.effects(words, column, contrast, by, where)
+                for k, column in enumerate(self.terms.T)
+            }
+        )
+
+    def predicted(self, differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return predicted effects and standard errors (m,) for differences (m, terms)."""
+        variance = np.einsum("ij,jk,ik->i", differences, self.covariance, differences)
+        return differences @ self.coefficients, np.sqrt(np.maximum(variance, 0.0))
+
+
+def share(
+    predicted: float, predicted_se: float, effect: float, effect_se: float
+) -> Sequence[float]:
+    """Return predicted / effect and its 95 % interval by Fieller's theorem.
+
+    The estimates are assumed independent. The interval is missing where `effect` does not differ
+    from 0 at this level: the set of ratios is then unbounded.
+    """
+    a = effect**2 - Z**2 * effect_se**2
+    if not a > 0:
+        return predicted / effect if effect else math.nan, math.nan, math.nan
+    b, c = predicted * effect, predicted**2 - Z**2 * predicted_se**2
+    root = math.sqrt(max(b**2 - a * c, 0.0))
+    return predicted / effect, (b - root) / a, (b + root) / a
+
 
 READERS, UNPOOLED = "readers", "readers_unpooled"
 """Sources of effects other than LMs: the mixed model, and differences of means by item."""

@@ -1,17 +1,12 @@
-"""The effect of each item, sorted, partially pooled and unpooled.
-
-Effects predicted from each LM's surprisal against the readers', by construction and by item.
-
-Observed effects and those predicted from each LM's surprisal, by construction and region.
-"""
+"""Figures and tables of effects by item: readers' effects, and those predicted from surprisal."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from recency.evaluations.effects_by_item import results_files
 from recency.evaluations.effects_by_item.observed_and_predicted import (
     COLUMNS,
     ITEMS,
@@ -22,6 +17,20 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
+
+
+def read(path: File, columns: Iterable[str], lms: Iterable[LM]) -> pd.DataFrame:
+    """Return the rows with `label` of the source and `panel` of the contrast and region."""
+    rows = comparison.table(path, columns)
+    for name in ("region", "unit", "note"):
+        if name in rows:
+            rows[name] = rows[name].fillna("").astype(str)
+    labels = {READERS: "readers", UNPOOLED: "readers, unpooled"}
+    rows["label"] = rows.source.map(labels | {lm.lm: lm.label for lm in lms})
+    region = rows.region.str.replace("_", " ")
+    rows["panel"] = rows.contrast_label + region.where(region == "", ", " + region)
+    return rows
+
 
 PRODUCTS = {
     "figure_item_effects": {
@@ -89,8 +98,8 @@ def draw(totals: pd.DataFrame, items: pd.DataFrame) -> Figure:
 
 def figure_item_effects(*, effects: File, by_item: File, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
-    totals = results_files.read(effects, COLUMNS, [])
-    rows = results_files.read(by_item, ITEMS, [])
+    totals = read(effects, COLUMNS, [])
+    rows = read(by_item, ITEMS, [])
     rows = rows[rows.source.isin([READERS, UNPOOLED])]
     style.write(out, rows, draw, totals, rows)
 
@@ -154,8 +163,8 @@ def figure_predicted_effects(*, effects: File, by_item: File, out: Files, lms: D
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
     models, _ = comparison.records(lms, [])
     keys = ["contrast", "region"]
-    totals = paired_with_readers(results_files.read(effects, COLUMNS, models), keys)
-    rows = paired_with_readers(results_files.read(by_item, ITEMS, models), [*keys, "item"])
+    totals = paired_with_readers(read(effects, COLUMNS, models), keys)
+    rows = paired_with_readers(read(by_item, ITEMS, models), [*keys, "item"])
     style.write(out, pd.concat([totals, rows]), figure_predicted_draw, totals, rows, models)
 
 
@@ -173,7 +182,7 @@ def table_predicted_effects(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): a row for each contrast and region."""
     models, _ = comparison.records(lms, [])
-    rows = results_files.read(effects, COLUMNS, models)
+    rows = read(effects, COLUMNS, models)
     tables.write(out, layout(rows, title), rows)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recency.evaluations.endpoint import candidate_names
+from recency.evaluations.endpoint import simulate
 from recency.evaluations.endpoint.simulate import ALPHA, DEFAULT, INTERVALS
 from recency.figures import style
 from recency.figures.paths import File, Files
@@ -30,12 +30,8 @@ def draw(rows: pd.DataFrame) -> Figure:
     rows
         Columns of recency.evaluations.endpoint.simulate.COLUMNS, one interval by candidate.
     """
-    candidates = candidate_names.order(
-        list(zip(rows.baseline, rows.likelihood, rows.data, strict=True))
-    )
-    factors = [
-        name for name in candidate_names.FACTORS if rows.setting.str.startswith(f"{name}=").any()
-    ]
+    candidates = simulate.order(list(zip(rows.baseline, rows.likelihood, rows.data, strict=True)))
+    factors = [name for name in simulate.FACTORS if rows.setting.str.startswith(f"{name}=").any()]
     factors = factors or ["subjects"]
     figure = style.figure(ROW * (len(candidates) + 3) + 0.9)
     panels = figure.subplots(1, len(factors), sharey=True, squeeze=False)[0]
@@ -43,7 +39,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     for axes, factor in zip(panels, factors, strict=True):
         values = _draw_factor(axes, rows, candidates, heights, factor)
         listed = ", ".join(style.tick(value) for value in values)
-        axes.set_title(f"{candidate_names.FACTORS[factor]}\n{listed}", fontsize=style.SMALL)
+        axes.set_title(f"{simulate.FACTORS[factor]}\n{listed}", fontsize=style.SMALL)
         axes.set_xlim(-0.04, 1.04)
         axes.set_xticks([0, 0.5, 1], ["0", "50", "100 %"])
         axes.axvline(ALPHA, color=style.GREY, lw=0.7, ls=(0, (4, 2)), zorder=0)
@@ -51,13 +47,13 @@ def draw(rows: pd.DataFrame) -> Figure:
         axes.tick_params(axis="y", length=0)
     first = panels[0]
     labels = [
-        f"{candidate_names.DATA[data]}, {candidate_names.LIKELIHOODS[likelihood]}"
+        f"{simulate.DATA[data]}, {simulate.LIKELIHOODS[likelihood]}"
         for _, likelihood, data in candidates
     ]
     first.set_yticks(heights, labels)
     for label, candidate in zip(first.get_yticklabels(), candidates, strict=True):
-        label.set_fontweight("bold" if candidate == candidate_names.PRIMARY else "normal")
-    for baseline in candidate_names.BASELINES:
+        label.set_fontweight("bold" if candidate == simulate.PRIMARY else "normal")
+    for baseline in simulate.BASELINES:
         tops = [
             h for h, candidate in zip(heights, candidates, strict=True) if candidate[0] == baseline
         ]

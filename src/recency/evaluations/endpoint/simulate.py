@@ -3,6 +3,8 @@
 Studies are simulated (recency.simulation.studies) with a default setting and with one factor at a
 time changed. Every candidate (recency.evaluations.endpoint.candidates) ranks the same LMs in each
 study, and a claim is judged by its interval as the verdict does (crosslmm.stats.claims).
+
+Names of candidate endpoints in figures and tables.
 """
 
 import math
@@ -17,6 +19,7 @@ import pandas as pd
 from crosslmm.stats.claims import leads
 from crosslmm.stats.proportions import wilson
 from readingtimes.progress import progress
+from recency.endpoints import ENDPOINTS
 from recency.evaluations.endpoint import candidates
 from recency.evaluations.endpoint.candidates import CANDIDATES, PER, TESTS
 from recency.figures.paths import File, write_csv
@@ -267,3 +270,37 @@ def _sd(values: np.ndarray) -> float:
 def _plain(value: Any) -> Any:
     """Return a number that JSON can represent."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+DATA = {"crossed": "crossed", "in_sample": "in-sample", "held_out": "held-out"}
+LIKELIHOODS = {name: endpoint.short for name, endpoint in ENDPOINTS.items() if endpoint.short}
+BASELINES = ("all", "fixed")
+PRIMARY = ("all", "marginal", "crossed")
+"""Baseline, likelihood and data of the primary endpoint."""
+FACTORS = {
+    "slope_sd": "slope sd",
+    "word_sd": "word sd, ms",
+    "subjects": "subjects",
+    "sentences": "sentences",
+    "responses": "responses",
+    "seeds": "seeds",
+}
+NOTES = [
+    (
+        "crossed: the crossed bootstrap; in-sample: the fitted observations; held-out: the "
+        "exploratory partition"
+    ),
+    "size: either of two equally close LMs is claimed to be better (nominal 5 %)",
+    "power: the closer one of two LMs is claimed to be better",
+]
+
+
+def order(candidates: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Sort candidates (baseline, likelihood, data) by baseline, data and likelihood."""
+    listed = [
+        (baseline, likelihood, data)
+        for baseline in BASELINES
+        for data in DATA
+        for likelihood in LIKELIHOODS
+    ]
+    return [candidate for candidate in listed if candidate in set(candidates)]

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from recency.evaluations.endpoint import candidate_names
+from recency.evaluations.endpoint import simulate
 from recency.evaluations.endpoint.simulate import DEFAULT, PER
 from recency.figures import style, tables
 from recency.figures.paths import File, Files
@@ -32,7 +32,7 @@ def main(candidates: File, tests: File, out: Files) -> None:
 def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
     """Return the candidates at the default setting, the range over settings, and the tests."""
     grid, rules, before = [], [], None
-    for candidate in candidate_names.order(
+    for candidate in simulate.order(
         list(zip(rows.baseline, rows.likelihood, rows.data, strict=True))
     ):
         baseline, likelihood, data = candidate
@@ -43,11 +43,11 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
             if before not in (None, (baseline, data)):
                 rules.append(len(grid))
             before = baseline, data
-            bold = candidate == candidate_names.PRIMARY
+            bold = candidate == simulate.PRIMARY
             about = (
                 baseline,
-                candidate_names.DATA[data],
-                candidate_names.LIKELIHOODS[likelihood],
+                simulate.DATA[data],
+                simulate.LIKELIHOODS[likelihood],
                 INTERVALS[interval],
             )
             grid.append([Cell(text, left=True, bold=bold) for text in about] + _row(of_interval))
@@ -74,7 +74,7 @@ def layout(rows: pd.DataFrame, tests: pd.DataFrame) -> Table:
             "coverage: share of 95 % intervals that cover the candidate's mean, for the lead and for "
             "LM a's ΔLogLik"
         ),
-        *candidate_names.NOTES,
+        *simulate.NOTES,
     ]
     title = "Bias, size, power and coverage of candidate endpoints"
     return Table(title, HEADER, grid, notes, tuple(rules), left=4)

@@ -17,9 +17,8 @@ from crosslmm import families
 from readingtimes.response_names import EVENT, RESPONSES
 from recency.endpoints import CROSSED, DEFAULT_ALONE, ENDPOINTS
 from recency.evaluations.explore import view_data
-from recency.evaluations.explore.packing import packed
 from recency.evaluations.explore.self_contained import write
-from recency.evaluations.explore.view_data import Contents
+from recency.evaluations.explore.view_data import Contents, packed
 from recency.evaluations.reading_times.delta_loglik import contributions, crossed_parts
 from recency.figures.paths import File, Files
 from recency.figures.style import UNITS

@@ -14,8 +14,7 @@ import pandas as pd
 from readingtimes.names import nearest
 from recency.errors import InputError
 from recency.evaluations.explore import self_contained, view_data
-from recency.evaluations.explore.packing import packed
-from recency.evaluations.explore.view_data import Contents
+from recency.evaluations.explore.view_data import Contents, packed
 
 BITS = "_bits"
 """Suffix of columns with surprisal or other measures in bits."""

@@ -3,7 +3,7 @@
 const Explorer = (() => {
     const MISSING = -(2 ** 31), unpackedColumns = new WeakMap();
 
-    // The values of a packed column (recency.evaluations.explore.packing), NaN where missing.
+    // The values of a packed column (recency.evaluations.explore.view_data), NaN where missing.
     async function inflated({ n, step, data }) {
         const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
         const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -1,32 +1,174 @@
-"""Variance explained by surprisal, compared with readers and other word properties, by response.
+"""Families of LMs: figures and tables of ΔLogLik by perplexity, gaps, and variance explained.
 
-Gaps of ΔLogLik within families, with and without part of speech.
+In chapter 9 of the thesis, larger GPTs, of lower perplexity, predict reading times worse within a
+family, and the gap between its best and its worst LM grows if nouns and verbs have separate slopes
+of surprisal.
 
-ΔLogLik against perplexity, one line per family, with and without part of speech.
+Variance is explained by readers, other word properties and, last, the LM's terms, as in Figures 9.6
+and 9.7: a type I analysis of variance with the fixed terms of a mixed model on its data. Readers come
+first, so that all terms explain variance within readers.
 """
 
+import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from recency.evaluations.families import gaps as computing
-from recency.evaluations.families.gaps import GAPS, WITH, WITHOUT, paired
-from recency.evaluations.families.shares import (
-    COLUMNS,
-    FREQUENCY,
-    LENGTH,
-    LM,
-    OTHERS,
-    READERS,
-    read,
-)
+from crosslmm.stats.correlations import correlation
+from crosslmm.stats.shares import sequential
+from recency.errors import InputError
+from recency.evaluations.contrasts import paired as contrast_tests
+from recency.evaluations.reading_times.perplexity import compared
 from recency.figures import comparison, encoding, style, tables
 from recency.figures.comparison import Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
+from recency.regression import predictor_names as names
+
+WITHOUT, WITH = "without", "with"
+OF_LOGLIK = ["lm", "label", "dataset", "measure", "delta_loglik", "n"]
+POINTS = ["design", "family", "lm", "label", "dataset", "measure", "response", "delta_loglik", "n"]
+POINTS += ["perplexity", "unit"]
+GAPS = ["design", "family", "dataset", "measure", "response", "lms", "gap", "best", "worst", "rho"]
+
+
+def points(
+    delta_loglik: File,
+    perplexity: File,
+    groups: Mapping[str, Iterable[str]],
+    responses: Described,
+    others: Files = (),
+    one_for_seeds: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Return a row (POINTS) per LM of a family, response and design.
+
+    The design of `delta_loglik` is `with`, and that of `others` is `without`. Perplexity is over
+    the words of the corpora, per token, or per word where tokenizers differ (`unit`); over seeds it
+    is the geometric mean.
+    """
+    _, measured = comparison.records([], responses)
+    names = comparison.response_labels(measured)
+    ppl, unit, _ = compared(perplexity)
+    ppl["lm"] = ppl.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
+    ppl = np.exp(np.log(ppl.perplexity).groupby([ppl.lm, ppl.dataset]).mean())
+    rows = []
+    for design, path in (*((WITHOUT, other) for other in others), (WITH, delta_loglik)):
+        logliks = comparison.table(path, OF_LOGLIK)
+        for family, lms in groups.items():
+            for row in logliks[logliks.lm.isin(list(lms))].itertuples():
+                key = (row.dataset, row.measure)
+                if key in names and not math.isnan(row.delta_loglik):
+                    rows.append(
+                        (design, family, row.lm, row.label, *key, names[key], row.delta_loglik)
+                        + (row.n, ppl.get((row.lm, row.dataset), math.nan), unit)
+                    )
+    return pd.DataFrame(rows, columns=POINTS)
+
+
+def family_gaps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row (GAPS) per family, response and design.
+
+    `rho` is Spearman's of ΔLogLik and perplexity: above 0, better LMs predict reading times worse.
+    """
+    table = []
+    for (design, family, dataset, measure, response), mine in rows.groupby(POINTS[:2] + POINTS[4:7], sort=False):  # fmt: skip
+        if len(mine) < 2:
+            continue
+        best, worst = mine.delta_loglik.idxmax(), mine.delta_loglik.idxmin()
+        rho = correlation(mine.perplexity, mine.delta_loglik).value
+        gap = mine.delta_loglik[best] - mine.delta_loglik[worst]
+        keys = (design, family, dataset, measure, response, len(mine), gap)
+        table.append((*keys, mine.label[best], mine.label[worst], rho))
+    return pd.DataFrame(table, columns=GAPS)
+
+
+def published_gaps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return gaps of a published table (lm_family, <corpus>_no_pos, <corpus>_pos), as in `family_gaps`."""
+    rows = [
+        (design, row["lm_family"], name.removesuffix("_no_pos"), row[name.replace("_no_pos", end)])
+        for row in table.to_dict("records")
+        for name in table
+        if name.endswith("_no_pos")
+        for design, end in ((WITHOUT, "_no_pos"), (WITH, "_pos"))
+    ]
+    return pd.DataFrame(rows, columns=["design", "family", "response", "gap"])
+
+
+def paired(a: pd.Series, b: pd.Series) -> tuple[float, float, int]:
+    """Return t of the paired differences a − b, its two-sided p, and the number of pairs by index."""
+    difference = (a - b).dropna().to_numpy()
+    return (*contrast_tests.paired(difference), len(difference))
+
+
+def widened(gaps: pd.DataFrame) -> tuple[float, float, int]:
+    """Return paired t of gaps with minus without part of speech, over families and responses."""
+    wide = gaps.pivot_table(index=["family", "response"], columns="design", values="gap")
+    if set(wide.columns) != {WITHOUT, WITH}:
+        return math.nan, math.nan, 0
+    return paired(wide[WITH], wide[WITHOUT])
+
+
+READERS, LM, LENGTH, FREQUENCY, OTHERS = "readers", "surprisal", "length", "frequency", "others"
+COLUMNS = ["lm", "label", "response", READERS, LENGTH, FREQUENCY, OTHERS, LM]
+
+
+def explained_shares(rows: pd.DataFrame, response: str, terms: Sequence[str]) -> dict[str, float]:
+    """Return the percentage of the variance of `response` explained by readers and by each term.
+
+    A term is a column of `rows` or a product of columns, `a:b`. Terms of the LM come last, all
+    others in the order of the model.
+    """
+    values = rows[response].to_numpy(float)
+    reader = rows["subject"].astype("category").cat.codes.to_numpy()
+    sizes = np.maximum(np.bincount(reader), 1)
+
+    def within(column: np.ndarray) -> np.ndarray:
+        return column - (np.bincount(reader, column) / sizes)[reader]
+
+    left = within(values)
+    inside = (left @ left) / np.sum((values - values.mean()) ** 2)
+    ordered = sorted(terms, key=is_of_lm)  # stable
+    columns = {term: within(rows[term.split(":")].to_numpy(float).prod(axis=1)) for term in ordered}
+    fractions = sequential(left, columns)
+    return {READERS: 100 * (1 - inside)} | {t: 100 * inside * fractions[t] for t in ordered}
+
+
+def is_of_lm(term: str) -> bool:
+    """Return whether a term has a factor from the LM."""
+    return any(names.split(factor).of_lm for factor in term.split(":"))
+
+
+def grouped(shares: Mapping[str, float]) -> dict[str, float]:
+    """Sum the shares of terms by readers, length, frequency, others and the LM."""
+    sums = dict.fromkeys((READERS, LENGTH, FREQUENCY, OTHERS, LM), 0.0)
+    for term, share in shares.items():
+        kind = {"length": LENGTH, "unigram": FREQUENCY, READERS: READERS}.get(term, OTHERS)
+        sums[LM if is_of_lm(term) else kind] += share
+    return sums
+
+
+def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> pd.DataFrame:
+    """Return a row (COLUMNS, percent) per cell; files are in the order of `cells`."""
+    _, measured = comparison.records([], responses)
+    labels = comparison.response_labels(measured)
+    rows = []
+    for data, fit, cell in zip(fitted, fits, cells, strict=True):
+        record, frame = json.loads(Path(fit).read_text(encoding="utf-8")), pd.read_parquet(data)
+        response = record["formula"].partition("~")[0].strip()
+        response = response if response in frame else f"log_{response}"
+        if "subject" not in frame:
+            raise InputError(f"{data}: no column subject, so that readers cannot be distinguished")
+        terms = [effect["term"].replace("`", "") for effect in record["fixed"]][1:]
+        row = {"lm": cell["lm"], "label": cell["label"]}
+        row["response"] = labels[cell["dataset"], cell["measure"]]
+        rows.append(row | grouped(explained_shares(frame, response, terms)))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
 
 PRODUCTS = {
     "figure_families": {
@@ -170,8 +312,8 @@ def table_families(
     title: str = "Families",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
-    gaps = computing.gaps(rows)
+    rows = points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    gaps = family_gaps(rows)
     published_rows = None if published is None else pd.read_csv(published)
     tables.write(out, table_layout(gaps, published_rows, title), gaps[GAPS])
 
@@ -195,7 +337,7 @@ def table_layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str)
     rules = []
     if published is not None and len(designs) == 2:
         rules.append(len(grid))
-        paper = computing.published_gaps(published).set_index("design")
+        paper = published_gaps(published).set_index("design")
         for family, corpus in dict.fromkeys(zip(paper.family, paper.response, strict=True)):
             mine = paper.gap[(paper.family == family) & (paper.response == corpus)]
             cells = [f"published: {family}", corpus]
@@ -206,10 +348,10 @@ def table_layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str)
 
 def gap_notes(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
     """Return a note on whether gaps are wider with part of speech."""
-    t, p, n = computing.widened(gaps)
+    t, p, n = widened(gaps)
     if n == 0:
         return []
-    reported = "" if published is None else _published(computing.published_gaps(published))
+    reported = "" if published is None else _published(published_gaps(published))
     if math.isnan(t):
         return [
             f"gaps with part of speech and without: {n} pairs are too few, or all equal{reported}"
@@ -223,7 +365,7 @@ def gap_notes(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
 
 def _published(gaps: pd.DataFrame) -> str:
     """Return the same test on published gaps, or an empty string if there are too few."""
-    t, p, n = computing.widened(gaps)
+    t, p, n = widened(gaps)
     if math.isnan(t):
         return ""
     which = "wider" if t > 0 else "narrower"
@@ -292,6 +434,6 @@ def figure_families(
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
-    rows = computing.points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
-    sentences = gap_notes(computing.gaps(rows), None) if len(rows) else []
+    rows = points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    sentences = gap_notes(family_gaps(rows), None) if len(rows) else []
     style.write(out, rows, draw, rows, sentences, empty=sentences)

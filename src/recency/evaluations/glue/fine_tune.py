@@ -3,12 +3,19 @@
 The vector of the first token → dense → tanh → output; all weights are trained by Adam with a linear
 warm-up and linear decay to 0, as in the released configs of "Masked Language Model with ALiBi and
 CLAP head".
+
+Sentences or sentence pairs of a GLUE task with their labels, and their tokenization.
+
+State of the seed that fine-tuning is at, so that a killed job continues within it, to the same scores.
 """
 
 import copy
+import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +28,244 @@ from readingtimes.files import atomic
 from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.evaluations import job_state
-from recency.evaluations.glue import examples, scores
-from recency.evaluations.glue.examples import Encoded
-from recency.evaluations.glue.seed_state import Position, SeedState
-from recency.networks import stopping
+from recency.evaluations.glue import runs
+from recency.figures.paths import File
+from recency.networks import stopping, training
 from recency.scoring.forward import window_of
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
+from recency.text.utf8 import lines
+
+SENTENCES = ("sentence", "sentence1", "sentence2")
+
+
+@dataclass
+class Part:
+    """Examples of one part of a task: `texts` of one or two sentences, `targets` (n,).
+
+    A target is the index of a label, or a score as a share of the scale.
+    """
+
+    texts: list[tuple[str, ...]]
+    targets: np.ndarray
+
+
+@dataclass
+class Encoded:
+    """Tokenized examples: ids and segments of each, and the number that were cut."""
+
+    ids: list[list[int]]
+    segments: list[list[int]]
+    targets: np.ndarray
+    cut: int
+
+
+def read_part(paths: Iterable[tuple[str, File]], task: Mapping) -> Part:
+    """Return examples of a part's files, given with their roles (train, dev, dev_too), in order.
+
+    Raises InputError, with file and line, for a missing column, an unknown label or an empty
+    sentence, and if all examples have one class.
+    """
+    texts, targets, files = [], [], []
+    for role, path in paths:
+        header = role in task.get("header", (role,))
+        for text, target in _rows(Path(path), task, header):
+            texts.append(text)
+            targets.append(target)
+        files.append(str(path))
+    where = " and ".join(files)
+    if len(set(targets)) < 2:
+        one = f"all of {len(targets):,} examples have one label or score" if targets else "no rows"
+        raise InputError(f"{where}: {one}, so that nothing can be learned; supply the whole file")
+    kind = np.float32 if "scale" in task else np.int64
+    return Part(texts, np.array(targets, kind))
+
+
+def _rows(path: Path, task: Mapping, header: bool):
+    """Yield the sentences and the target of each line of an unquoted tab-separated file."""
+    numbered = lines(path)
+    names = next(numbered, (1, ""))[1].split("\t") if header else None
+    places = {}
+    for what, column in task["columns"].items():
+        if isinstance(column, str) and column not in (names or ()):
+            there = ", ".join(names or ()) or "none"
+            raise InputError(
+                f"{path}: no column {column!r}, only {there}; name the column of its {what} in the task's `columns`"
+            )
+        if isinstance(column, str) and names.count(column) > 1:
+            raise InputError(
+                f"{path}: {names.count(column)} columns are named {column!r}; number the task's `columns` from 0"
+            )
+        places[what] = names.index(column) if isinstance(column, str) else column
+    sentences = [what for what in SENTENCES if what in places]
+    for number, line in numbered:
+        if not line.strip():
+            continue
+        fields = line.split("\t")
+        where = f"{path}, line {number}"
+        for what, index in places.items():
+            if index >= len(fields):
+                raise InputError(
+                    f"{where}: {len(fields)} columns, but its {what} should be column {index}, from 0; "
+                    "correct the line or the task's `columns`"
+                )
+        texts = tuple(fields[places[what]].strip() for what in sentences)
+        for what, text in zip(sentences, texts, strict=True):
+            if not any(character.isprintable() and not character.isspace() for character in text):
+                raise InputError(f"{where}: {what} is empty; complete or remove the line")
+        yield texts, _target(fields[places["label"]].strip(), task, where)
+
+
+def _target(written: str, task: Mapping, where: str) -> float:
+    """Return the index of a label, or a score as a share of the scale."""
+    if "labels" in task:
+        if written not in task["labels"]:
+            labels = ", ".join(task["labels"])
+            raise InputError(f"{where}: the label {written!r} is not one of {labels} (`labels`)")
+        return task["labels"].index(written)
+    try:
+        score = float(written)
+    except ValueError:
+        score = math.nan
+    if not 0 <= score <= task["scale"]:
+        raise InputError(f"{where}: the score {written!r} is not between 0 and {task['scale']:g}")
+    return score / task["scale"]
+
+
+def sample(part: Part, examples: int | None) -> Part:
+    """Return a random sample of this size in the file's order, or all examples if None."""
+    if examples is None or examples >= len(part.texts):
+        return part
+    kept = np.sort(np.random.default_rng(0).choice(len(part.texts), examples, replace=False))
+    drawn = Part([part.texts[index] for index in kept], part.targets[kept])
+    if len(np.unique(drawn.targets)) < 2:
+        raise InputError(f"{examples} randomly drawn examples have one label; increase `examples`")
+    return drawn
+
+
+def encode(part: Part, tokenizer, room: int, what: str) -> Encoded:
+    """Return the examples as token ids, with the tokenizer's special tokens.
+
+    An example of more than `room` tokens is cut at its end, a pair at the end of its longer
+    sentence; the number of cuts is reported. Raises InputError for a tokenizer that adds no initial
+    token.
+    """
+    tokenizer.enable_truncation(room, strategy="longest_first")
+    pairs = len(part.texts[0]) == 2
+    texts = part.texts if pairs else [text for (text,) in part.texts]
+    encodings = tokenizer.encode_batch(texts, add_special_tokens=True)
+    tokenizer.no_truncation()
+    special = encodings[0].special_tokens_mask
+    if not special[0] or sum(special) < (3 if pairs else 1):
+        raise InputError(
+            "the tokenizer adds no initial token, or no separator between two sentences, but GLUE's labels are "
+            "predicted from the vector of the first token; use the model's own tokenizer"
+        )
+    cut = sum(bool(encoding.overflowing) for encoding in encodings)
+    if cut:
+        longer = " (of a pair the longer sentence)" if pairs else ""
+        print(f"{what}: {cut:,} of {len(encodings):,} examples were longer than {room} tokens and "
+              f"were cut{longer}", file=sys.stderr)  # fmt: skip
+    return Encoded([e.ids for e in encodings], [e.type_ids for e in encodings], part.targets, cut)
+
+
+SAVE_EVERY = 600.0
+"""Seconds between states."""
+
+
+@dataclass
+class Position:
+    """How far a seed is.
+
+    Attributes
+    ----------
+    epoch, batch
+        The epoch, from 1, and how many of its batches are done.
+    update
+        Updates of all epochs.
+    total
+        Sum of the losses of the epoch's examples.
+    rows
+        What was measured after each complete epoch.
+    """
+
+    epoch: int = 1
+    batch: int = 0
+    update: int = 0
+    total: float = 0.0
+    rows: list[dict] = field(default_factory=list)
+
+
+class SeedState:
+    """The file that has a seed's weights, optimiser, random numbers and position.
+
+    Parameters
+    ----------
+    path
+        Its file.
+    specification
+        All that the scores depend on; a state of another one is not used.
+    """
+
+    def __init__(self, path: Path, specification: dict):
+        self.path = path
+        self.specification = json.loads(json.dumps(specification))
+        self.saved = time.monotonic()
+
+    def restore(
+        self, classifier: nn.Module, optimizer: torch.optim.Optimizer, order: np.random.Generator
+    ) -> Position:
+        """Set all of them to the saved state, if there is one; return its position.
+
+        Raises InputError for a damaged file.
+        """
+        if not self.path.exists():
+            return Position()
+        device = next(classifier.parameters()).device
+        state, made_for = training.read_state(self.path, device)
+        if made_for != self.specification:
+            print(f"{self.path} has another specification and is not used", file=sys.stderr)
+            return Position()
+        classifier.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        order.bit_generator.state = json.loads(state["order"])
+        torch.set_rng_state(state["random"].cpu())
+        if state["random_gpu"] is not None:
+            torch.cuda.set_rng_state(state["random_gpu"].cpu(), device)
+        position = Position(**json.loads(state["position"]))
+        print(f"continued after {position.update:,} updates", file=sys.stderr)
+        return position
+
+    def save(
+        self,
+        classifier: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        order: dict,
+        position: Position,
+    ) -> None:
+        """Write the state; `order` is the generator's at the beginning of the epoch."""
+        device = next(classifier.parameters()).device
+        on_gpu = device.type == "cuda"
+        # Into an open file: given a path, torch does not report a full disk.
+        with atomic(self.path) as temporary, temporary.open("wb") as file:
+            torch.save(
+                {
+                    "specification": json.dumps(self.specification),
+                    "model": classifier.state_dict(),
+                    "optimizer": optimizer.state_dict(),
+                    "order": json.dumps(order),
+                    "random": torch.get_rng_state(),
+                    "random_gpu": torch.cuda.get_rng_state(device) if on_gpu else None,
+                    "position": json.dumps(asdict(position)),
+                },
+                file,
+            )
+        self.saved = time.monotonic()
+
+    def is_old(self) -> bool:
+        """Return whether the last state is older than SAVE_EVERY."""
+        return time.monotonic() - self.saved >= SAVE_EVERY
+
 
 RECIPE_EPOCHS = 10  # number of epochs that a task's `updates` refer to
 POOL = 16  # batches within which examples are grouped by length
@@ -111,11 +349,11 @@ def main(
         [pd.DataFrame(done[str(seed)]).assign(seed=seed) for seed in settings["seeds"]]
     )
     table = table.assign(
-        **scores.majority(dev.targets, "labels" in task),
+        **runs.majority(dev.targets, "labels" in task),
         train=len(train.ids), dev=len(dev.ids), cut=train.cut + dev.cut,
     )  # fmt: skip
     with atomic(out) as path:
-        table.reindex(columns=scores.RUN).to_csv(path, index=False, lineterminator="\n")
+        table.reindex(columns=runs.RUN).to_csv(path, index=False, lineterminator="\n")
     state.unlink(missing_ok=True)
     of_seed.unlink(missing_ok=True)
 
@@ -125,11 +363,11 @@ def parts(
 ) -> tuple[Encoded, Encoded]:
     """Return train (or a sample of it) and dev as tokens."""
     room = min(settings["context"], window_of(opened.network, settings["context"]))
-    read = examples.sample(examples.read([("train", files["train"])], task), settings["examples"])
-    dev = examples.read([(role, path) for role, path in files.items() if role != "train"], task)
+    read = sample(read_part([("train", files["train"])], task), settings["examples"])
+    dev = read_part([(role, path) for role, path in files.items() if role != "train"], task)
     return (
-        examples.encode(read, opened.tokenizer, room, f"{what}, train"),
-        examples.encode(dev, opened.tokenizer, room, f"{what}, dev"),
+        encode(read, opened.tokenizer, room, f"{what}, train"),
+        encode(dev, opened.tokenizer, room, f"{what}, dev"),
     )
 
 
@@ -264,8 +502,8 @@ def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
     outputs = np.empty((len(order), parts[0].shape[1]), np.float32)
     outputs[order] = np.concatenate(parts)
     if outputs.shape[1] == 1:
-        return scores.score_numbers(outputs[:, 0], dev.targets)
-    return scores.score_labels(outputs.argmax(1), dev.targets)
+        return runs.score_numbers(outputs[:, 0], dev.targets)
+    return runs.score_labels(outputs.argmax(1), dev.targets)
 
 
 def _written(row: dict) -> str:

@@ -1,13 +1,63 @@
-"""Fine-tuning runs for figures and tables: one row per run, and summaries by LM."""
+"""Fine-tuning runs for figures and tables: scores of predictions, one row per run, summaries by LM."""
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
-from recency.evaluations.glue.scores import RUN as COLUMNS
 from recency.figures import comparison
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
+
+COLUMNS = ["accuracy", "matthews", "f1", "mse", "pearson", "constant"]
+#: Columns of a file of runs.
+RUN = ["seed", "epoch", "train_loss", *COLUMNS, "majority", "majority_f1", "train", "dev", "cut"]
+#: Predicted scores with less than this share of the true scores' spread count as constant.
+FLAT = 0.1
+
+
+def score_labels(predicted: np.ndarray, true: np.ndarray) -> dict:
+    """Return accuracy, multi-class Matthews coefficient, F1 of the last label, and constant.
+
+    Matthews' coefficient and F1 are 0 where they are 0/0, as for constant predictions.
+    """
+    classes = int(max(predicted.max(), true.max())) + 1
+    table = np.zeros((classes, classes))
+    np.add.at(table, (true, predicted), 1)
+    n, right = table.sum(), np.trace(table)
+    there, guesses = table.sum(1), table.sum(0)
+    # Gorodkin (2004), equation 8; for two labels (tp·tn - fp·fn) / √(…).
+    under = np.sqrt((n**2 - guesses @ guesses) * (n**2 - there @ there))
+    both = there[-1] + guesses[-1]
+    return {
+        "accuracy": right / n,
+        "matthews": (right * n - there @ guesses) / under if under else 0.0,
+        "f1": 2 * table[-1, -1] / both if both else 0.0,
+        "constant": len(np.unique(predicted)) == 1,
+    }
+
+
+def score_numbers(predicted: np.ndarray, true: np.ndarray) -> dict:
+    """Return mean squared error, Pearson's correlation (0 for a constant), and constant."""
+    predicted, true = predicted.astype(float), true.astype(float)
+    flat = predicted.std() < FLAT * true.std()
+    spread = predicted.std() * true.std()
+    covariance = np.mean((predicted - predicted.mean()) * (true - true.mean()))
+    return {
+        "mse": float(np.mean((predicted - true) ** 2)),
+        "pearson": covariance / spread if spread else 0.0,
+        "constant": bool(flat),
+    }
+
+
+def majority(true: np.ndarray, labels: bool) -> dict:
+    """Return accuracy or squared error of a constant prediction (`majority`) and `majority_f1`."""
+    if not labels:
+        return {"majority": float(true.astype(float).var()), "majority_f1": np.nan}
+    counts = np.bincount(true)
+    scores = score_labels(np.full(len(true), counts.argmax()), true)
+    return {"majority": scores["accuracy"], "majority_f1": scores["f1"]}
+
 
 MEASURES = {"matthews": "Matthews", "f1": "F1", "pearson": "Pearson"}
 
@@ -30,7 +80,7 @@ def read(runs: Files, variants: Described, tasks: Described) -> pd.DataFrame:
     cells = [(variant, task) for variant in variants for task in here]
     records = []
     for path, (variant, task) in zip(runs, cells, strict=True):
-        rows = comparison.table(path, COLUMNS)
+        rows = comparison.table(path, RUN)
         figure = "mse" if task["measure"] == "pearson" else "accuracy"
         scale = 1 if figure == "mse" else 100
         for seed, run in rows.groupby("seed", sort=False):

@@ -1,20 +1,68 @@
-"""Perplexity by length, one line per LM, up to its last learned position.
+"""Perplexity by length of the context: paired differences from the training length, figure and table."""
 
-Perplexity by length, and its change from the training length.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from recency.evaluations.length import differences
+from crosslmm.stats import bootstrap
+from recency.errors import InputError
 from recency.figures import comparison, ends, style, tables
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
+
+REPLICATES = 10_000
+KEY = ["document", "place"]
+
+
+def read(lengths: Files, variants: Iterable[Mapping], trained: int) -> pd.DataFrame:
+    """Return one row per LM and length from rule length_perplexity's files, in the order of LMs.
+
+    Columns: lm, label, networks, length, ppl, difference (of mean nats from the length `trained`,
+    on the same tokens; NaN for a length without a value), low and high (95 % over documents),
+    documents, tokens. Networks of one LM are first averaged token by token.
+    """
+    files: dict[str, list] = {}
+    labels = {}
+    for path, variant in zip(lengths, variants, strict=True):
+        files.setdefault(variant["lm"], []).append(
+            pd.read_parquet(path, columns=[*KEY, "length", "nats"])
+        )
+        labels[variant["lm"]] = variant["label"]
+    rows = []
+    for lm, seeds in files.items():
+        wide = [table.pivot(index=KEY, columns="length", values="nats") for table in seeds]
+        if any(not table.index.equals(wide[0].index) for table in wide):
+            raise InputError(
+                f"{lm}: its networks have other masked tokens; use one tokenizer for all"
+            )
+        nats = sum(wide) / len(wide)
+        rows += _of(nats, trained, {"lm": lm, "label": labels[lm], "networks": len(wide)})
+    return pd.DataFrame(rows)
+
+
+def _of(nats: pd.DataFrame, trained: int, about: Mapping) -> list[dict]:
+    """Return an LM's rows from the nats (tokens × lengths) of its masked tokens."""
+    documents = nats.index.get_level_values("document").to_numpy()
+    change = nats.sub(nats[trained], axis=0)
+    sums = [bootstrap.cluster_sums(change[length].to_numpy(), documents) for length in change]
+    counts = bootstrap.cluster_sums(np.ones(len(nats)), documents)
+    drawn = bootstrap.draws(np.column_stack([*sums, counts]), REPLICATES, 0)
+    rows = []
+    for number, length in enumerate(nats):
+        low, high = bootstrap.percentiles(drawn[:, number] / drawn[:, -1])
+        rows.append(
+            {
+                **about, "length": int(length), "ppl": float(np.exp(nats[length].mean(skipna=False))),
+                "difference": float(change[length].mean(skipna=False)), "low": low, "high": high,
+                "documents": len(counts), "tokens": len(nats),
+            }
+        )  # fmt: skip
+    return rows
+
 
 PRODUCTS = {
     "figure_length": {
@@ -77,7 +125,7 @@ def figure_length(
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
     models, _ = comparison.records({variant["lm"]: variant for variant in variants}.values(), [])
-    rows = differences.read(lengths, variants, length_settings["trained"])
+    rows = read(lengths, variants, length_settings["trained"])
     style.write(out, rows, draw, rows, models, length_settings["trained"])
 
 
@@ -133,5 +181,5 @@ def table_length(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `lengths` are score's files, by LM."""
     trained = length_settings["trained"]
-    rows = differences.read(lengths, variants, trained)
+    rows = read(lengths, variants, trained)
     tables.write(out, layout(title, rows, trained), rows)

@@ -13,8 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from crosslmm.stats.correlations import correlation
 from recency.evaluations.contrasts.paired import COLUMNS as PAIRED
-from recency.evaluations.contrasts.paired import LEVEL
-from recency.evaluations.contrasts.stars import mark
+from recency.evaluations.contrasts.paired import LEVEL, mark
 from recency.evaluations.maze.choices import COLUMNS, READERS
 from recency.evaluations.maze.choices import COLUMNS as CHOICES
 from recency.figures import comparison, ends, labels, style, tables

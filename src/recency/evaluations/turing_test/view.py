@@ -1,20 +1,144 @@
-"""Human scores of LMs' continuations with their metrics, next to Table 7.2 of the thesis.
+"""Human scores of LMs' continuations: their judgements, and their relation to metrics of the LMs.
 
-Cubic fits of human scores by perplexity, mean log rank and top-1 (thesis, Figures 7.1 and 7.2).
-
-Human scores by perplexity, mean log rank and top-1, with cubics (thesis, Figures 7.1 and 7.2).
+Ratings are by majority vote, scores n₃/n₀. Cubics of perplexity, mean log rank and top-1 are fitted
+to the scores (thesis, Table 7.2, Figures 7.1 and 7.2).
 """
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.polynomial import Polynomial
 
-from recency.evaluations.turing_test import cubic
-from recency.evaluations.turing_test import judgements as judged
+from crosslmm.stats import bootstrap
+from recency.errors import InputError
 from recency.figures import comparison, labels, style, tables
 from recency.figures.comparison import LM, Described
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
+
+DEGREE = 3
+#: Metric → whether the fit uses its logarithm (Figure 7.2 has a logarithmic axis).
+METRICS = {"perplexity": True, "mean_log_rank": False, "top_1": False}
+
+
+def fit(x: Sequence[float], score: Sequence[float]) -> tuple[Polynomial | None, float]:
+    """Fit a cubic by least squares; return it and R²_adj = 1 − (1 − R²)(N − 1)/(N − k − 1), k = 3.
+
+    Returns None and NaN with fewer than five points or four distinct values of `x`.
+    """
+    x, score = np.asarray(x, float), np.asarray(score, float)
+    if len(x) < DEGREE + 2 or len(np.unique(x)) <= DEGREE or np.ptp(score) == 0:
+        return None, math.nan
+    curve = Polynomial.fit(x, score, DEGREE)
+    share = ((score - curve(x)) ** 2).sum() / ((score - score.mean()) ** 2).sum()
+    return curve, 1 - share * (len(x) - 1) / (len(x) - DEGREE - 1)
+
+
+def human_level(curve: Polynomial, human: float, best: float) -> float:
+    """Return where a cubic reaches the originals' score `human`, or NaN.
+
+    With several crossings this is the one nearest to `best`, the metric of the LM with the highest
+    score.
+    """
+    roots = (curve - human).roots()
+    real = roots[np.abs(roots.imag) < 1e-7].real
+    return float(real[np.abs(real - best).argmin()]) if len(real) else math.nan
+
+
+SHEET = ["id", "context", "continuation", "rating"]
+COUNTS = ["n0", "n1", "n2", "n3"]
+REPLICATES = 2000
+
+
+def read(path: File, sheet: File) -> pd.DataFrame:
+    """Return the judgements (id, rating), each verified against the sheet that judges were given.
+
+    Parameters
+    ----------
+    path : file
+        Copies of continuations.csv, one per judge, with ratings 0, 1, 2 or 3. Rows without a rating
+        and repeated headers are skipped.
+    sheet : file
+        continuations.csv as this study wrote it.
+
+    Raises
+    ------
+    InputError
+        With file and row: a rating other than these, an id that is not in the sheet, another text.
+
+    """
+    texts = comparison.table(sheet, SHEET).set_index("id")
+    texts = texts[["context", "continuation"]].fillna("").astype(str).agg(" … ".join, axis=1)
+    remedy = "judgements are copies of continuations.csv with ratings"
+    rows = comparison.table(path, SHEET, remedy).astype(object)
+    rows = rows[rows["rating"].notna() & (rows["id"].astype(str) != "id")]
+    if rows.empty:
+        raise InputError(f"{path} has no rating; fill in its column `rating` (0 to 3)")
+    ratings = pd.to_numeric(rows["rating"], errors="coerce")
+    ids = pd.to_numeric(rows["id"], errors="coerce")
+    shown = rows[["context", "continuation"]].fillna("").astype(str).agg(" … ".join, axis=1)
+    for row, number, rating, text in zip(rows.index, ids, ratings, shown, strict=True):
+        where = f"{path}, row {row + 1}"
+        if rating not in (0, 1, 2, 3):
+            value = rows["rating"][row]
+            raise InputError(f"{where}: rating {value!r} is not 0, 1, 2 or 3; correct or remove it")
+        if number not in texts.index:
+            raise InputError(f"{where}: id {rows['id'][row]!r} is not in {sheet}")
+        if texts[number] != text:
+            raise InputError(
+                f"{where}: text {int(number)} differs from that in {sheet}; these judgements belong to "
+                "other continuations (another LM, seed or dataset): keep them with the results they "
+                "are of"
+            )
+    return pd.DataFrame({"id": ids.astype(int), "rating": ratings.astype(int)}).reset_index(
+        drop=True
+    )
+
+
+def majority(ratings: pd.Series, min_judges: int) -> int | None:
+    """Return the rating that at least half of `min_judges` or more judges gave; None without one.
+
+    Two ratings with half of the judgements each are not a majority: in the thesis, more people were
+    then asked.
+    """
+    votes = ratings.value_counts()
+    top = votes.index[(votes == votes.max()) & (2 * votes >= len(ratings))]
+    return int(top[0]) if len(ratings) >= min_judges and len(top) == 1 else None
+
+
+def scored(judgements: pd.DataFrame, key: File, min_judges: int, seed: int) -> pd.DataFrame:
+    """Return a row per LM, and one for the original texts.
+
+    Columns: lm, texts, undecided (judged, without a majority of `min_judges` judges), n0 … n3, score
+    (n₃/n₀; infinite if no text was rated 0) and its 95 % percentile interval over texts.
+    """
+    keys = comparison.table(key, ["id", "text", "lm"])
+    votes = judgements.groupby("id")["rating"].agg(lambda ratings: majority(ratings, min_judges))
+    keys = keys[keys["id"].isin(votes.index)]
+    keys = keys.assign(vote=pd.to_numeric(keys["id"].map(votes)))
+    rows = []
+    for lm, lm_keys in keys.groupby("lm", sort=False):
+        counted = pd.get_dummies(lm_keys["vote"]).reindex(columns=range(4), fill_value=False)
+        sums = counted.to_numpy(float)
+        n = sums.sum(0)
+        drawn = [ratio(*draw) for draw in bootstrap.draws(sums[:, [3, 0]], REPLICATES, seed)]
+        low, high = bootstrap.percentiles(pd.Series(drawn).to_numpy())
+        row = {"lm": lm, "texts": len(lm_keys), "undecided": int(lm_keys["vote"].isna().sum())}
+        row |= dict(zip(COUNTS, map(int, n), strict=True)) | {"score": ratio(n[3], n[0])}
+        rows.append(row | {"score_low": low, "score_high": high})
+    columns = ["lm", "texts", "undecided", *COUNTS, "score", "score_low", "score_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ratio(human: float, machine: float) -> float:
+    """Return n₃/n₀: infinite without a 0, NaN without either."""
+    if machine:
+        return human / machine
+    return math.inf if human else math.nan
+
 
 PRODUCTS = {
     "figure_turing_test": {
@@ -42,8 +166,7 @@ PRODUCTS = {
 }
 
 
-METRICS = ["perplexity", "mean_log_rank", "top_1"]
-COLUMNS = ["source", "lm", "label", *METRICS, "texts", "undecided", *judged.COUNTS]
+COLUMNS = ["source", "lm", "label", *METRICS, "texts", "undecided", *COUNTS]
 COLUMNS += ["score", "score_low", "score_high"]
 ORIGINAL, HUMAN = "original", "Human (estimated)"
 NOTES = [
@@ -80,7 +203,7 @@ def layout(data: pd.DataFrame, absent: str, min_judges: int, title: str) -> Tabl
             rules = (len(grid),)
         name = row.label if row.source == "here" else f"published: {row.label}"
         cells = [name, style.number(row.perplexity), style.number(row.mean_log_rank, 2)]
-        counts = [getattr(row, column) for column in ("texts", "undecided", *judged.COUNTS)]
+        counts = [getattr(row, column) for column in ("texts", "undecided", *COUNTS)]
         cells += [style.number(row.top_1), *(style.number(column, 0) for column in counts)]
         ends = (row.score_low, row.score_high)
         within = () if np.isnan(ends).any() else (style.interval(*ends, decimals=2),)
@@ -109,7 +232,7 @@ def table_turing_test(
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `judgements` is empty if none were supplied."""
     paths = [judgements] if isinstance(judgements, str) else list(judgements)
-    scores = judged.scored(judged.read(paths[0], sheet), key, min_judges, seed=0) if paths else None
+    scores = scored(read(paths[0], sheet), key, min_judges, seed=0) if paths else None
     data = collected(scores, metrics, lms, published)
     tables.write(out, layout(data, absent, min_judges, title), data)
 
@@ -140,15 +263,15 @@ def fits(data: pd.DataFrame) -> pd.DataFrame:
         models = scored if with_human else scored[scored["lm"] != ORIGINAL]
         if scored.empty:
             continue
-        for metric, logarithmic in cubic.METRICS.items():
+        for metric, logarithmic in METRICS.items():
             used = models.dropna(subset=[metric])
             x = np.log(used[metric]) if logarithmic else used[metric]
-            curve, adjusted = cubic.fit(x, used["score"])
+            curve, adjusted = fit(x, used["score"])
             row = {"points": points, "metric": metric, "models": len(used), "adjusted_r2": adjusted}
             if curve is not None:
                 lms = used[used["lm"] != ORIGINAL]
                 best = x[lms["score"].idxmax()]
-                level = cubic.level(curve, human.iloc[0], best) if len(human) else np.nan
+                level = human_level(curve, human.iloc[0], best) if len(human) else np.nan
                 row["human_score"] = human.iloc[0] if len(human) else np.nan
                 row["human_level"] = np.exp(level) if logarithmic else level
                 row |= dict(zip(COEFFICIENTS, curve.convert().coef, strict=True))
@@ -210,9 +333,9 @@ def draw(rows: pd.DataFrame, fits: pd.DataFrame, lms: list[LM]) -> Figure:
     looks = style.looks(lms)
     rows = rows[np.isfinite(rows["score"])]
     figure = style.figure(3.2)
-    panels = figure.subplots(1, len(cubic.METRICS), sharey=True)
+    panels = figure.subplots(1, len(METRICS), sharey=True)
     named = []
-    for axes, (metric, logarithmic) in zip(panels, cubic.METRICS.items(), strict=True):
+    for axes, (metric, logarithmic) in zip(panels, METRICS.items(), strict=True):
         if logarithmic:
             axes.set_xscale("log")
         published_rows = rows[(rows["source"] == "published") & rows[metric].notna()]
@@ -248,9 +371,9 @@ def _curve(axes, rows, fits, points: str, metric: str, colour: str) -> None:
     values = rows[rows["source"] == source][metric].dropna()
     if fit.empty or fit[COEFFICIENTS].isna().any(axis=None):
         return
-    space = np.geomspace if cubic.METRICS[metric] else np.linspace
+    space = np.geomspace if METRICS[metric] else np.linspace
     x = space(values.min(), values.max(), 100)
-    powers = np.log(x) if cubic.METRICS[metric] else x
+    powers = np.log(x) if METRICS[metric] else x
     y = np.polynomial.Polynomial(fit[COEFFICIENTS].iloc[0].to_numpy(float))(powers)
     axes.plot(x, y, "-", color=colour, lw=0.9)
 
