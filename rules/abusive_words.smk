@@ -24,8 +24,8 @@ rule abusive_features:
 rule abusive_vectors:
     "An LM's embeddings of a lexicon's words."
     input:
-        base=lambda wildcards: score.data("abusive_words", wildcards.lexicon, "base"),
-        expanded=lambda wildcards: score.data("abusive_words", wildcards.lexicon, "expanded"),
+        base=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "base"),
+        expanded=lambda wildcards: files.data("abusive_words", wildcards.lexicon, "expanded"),
         model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/abusive_words/vectors/{lm}/{lexicon}.neighbours-{neighbours}-similarity-{similarity}.parquet",

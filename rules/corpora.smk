@@ -14,7 +14,7 @@ rule download:
     conda:
         "../envs/plot.yaml"
     params:
-        file=lambda wildcards: score.described[f"<resources>/downloads/{wildcards.file}"],
+        file=lambda wildcards: files.described[f"<resources>/downloads/{wildcards.file}"],
     script:
         "../workflow/scripts/corpora/download.py"
 
@@ -22,7 +22,7 @@ rule download:
 rule prepare_text:
     input:
         files=lambda wildcards: study.corpus_files(wildcards.corpus),
-        sources=lambda wildcards: score.table_of_sources(wildcards.corpus),
+        sources=lambda wildcards: files.table_of_sources(wildcards.corpus),
     output:
         "<results>/corpora/{corpus}/text.parquet",
     log:
@@ -62,7 +62,7 @@ rule train_tokenizer:
     "Train a tokenizer on a corpus's text: byte-level BPE, or words."
     input:
         text=lambda wildcards: f"<results>/corpora/{config['tokenizers'][wildcards.tokenizer]['corpus']}/text.parquet",
-        also=lambda wildcards: score.also_of(wildcards.tokenizer),
+        also=lambda wildcards: files.also_of(wildcards.tokenizer),
     output:
         "<results>/tokenizers/{tokenizer}/tokenizer.json",
     log:
@@ -72,7 +72,7 @@ rule train_tokenizer:
     threads: 2
     params:
         main="text.tokenizer",
-        settings=lambda wildcards: score.tokenizer_settings(wildcards.tokenizer),
+        settings=lambda wildcards: files.tokenizer_settings(wildcards.tokenizer),
     script:
         "../workflow/scripts/run.py"
 
@@ -81,7 +81,7 @@ rule tokenize_text:
     "Tokenize a corpus into one stream of tokens, which training reads through a memory map."
     input:
         text="<results>/corpora/{corpus}/text.parquet",
-        tokenizer=lambda wildcards: score.tokenizer(wildcards.tokenizer),
+        tokenizer=lambda wildcards: files.tokenizer(wildcards.tokenizer),
     output:
         tokens="<results>/corpora/{corpus}/tokens/{tokenizer}.bin",
         info="<results>/corpora/{corpus}/tokens/{tokenizer}.json",
@@ -99,8 +99,8 @@ rule tokenize_text:
 rule pretokenized:
     "Check a tokenized corpus, such as the pre-shuffled Pile (Biderman et al. 2023)."
     input:
-        tokens=lambda wildcards: score.pretokenized(wildcards.corpus),
-        tokenizer=lambda wildcards: score.tokenizer(wildcards.tokenizer),
+        tokens=lambda wildcards: files.pretokenized(wildcards.corpus),
+        tokenizer=lambda wildcards: files.tokenizer(wildcards.tokenizer),
     output:
         "<results>/corpora/{corpus}/pretokenized/{tokenizer}.json",
     log:

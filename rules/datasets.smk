@@ -21,9 +21,9 @@ rule train_tagger:
 
 rule words:
     input:
-        files=lambda wildcards: list(score.dataset(wildcards.dataset, "words").values()),
-        tagger=lambda wildcards: score.tagger(wildcards.dataset),
-        predictors=lambda wildcards: list(score.predictors(wildcards.dataset).values()),
+        files=lambda wildcards: list(files.dataset(wildcards.dataset, "words").values()),
+        tagger=lambda wildcards: files.tagger(wildcards.dataset),
+        predictors=lambda wildcards: list(files.predictors(wildcards.dataset).values()),
     output:
         "<results>/datasets/{dataset}/words.parquet",
     log:
@@ -32,18 +32,18 @@ rule words:
     conda:
         "../envs/reading.yaml"
     params:
-        roles=lambda wildcards: list(score.with_words(wildcards.dataset)["words"]),
-        parser=lambda wildcards: score.with_words(wildcards.dataset)["parser"],
-        options=lambda wildcards: score.with_words(wildcards.dataset).get("options", {}),
-        measures=lambda wildcards: list(score.with_words(wildcards.dataset)["measures"]),
-        tables=lambda wildcards: score.predictor_settings(wildcards.dataset),
+        roles=lambda wildcards: list(files.with_words(wildcards.dataset)["words"]),
+        parser=lambda wildcards: files.with_words(wildcards.dataset)["parser"],
+        options=lambda wildcards: files.with_words(wildcards.dataset).get("options", {}),
+        measures=lambda wildcards: list(files.with_words(wildcards.dataset)["measures"]),
+        tables=lambda wildcards: files.predictor_settings(wildcards.dataset),
     script:
         "../workflow/scripts/datasets/words.py"
 
 
 rule responses:
     input:
-        files=lambda wildcards: list(score.dataset(wildcards.dataset, "responses").values()),
+        files=lambda wildcards: list(files.dataset(wildcards.dataset, "responses").values()),
         words="<results>/datasets/{dataset}/words.parquet",
     output:
         "<results>/datasets/{dataset}/responses.{measure}.parquet",
@@ -169,8 +169,8 @@ rule check_dataset:
         measures=lambda wildcards: study.read_measures(wildcards.dataset),
         dataset="{dataset}",
         label=lambda wildcards: config["datasets"][wildcards.dataset]["label"],
-        about=lambda wildcards: score.about(wildcards.dataset),
-        files=lambda wildcards: score.origins(wildcards.dataset),
+        about=lambda wildcards: files.about(wildcards.dataset),
+        files=lambda wildcards: files.origins(wildcards.dataset),
         published=lambda wildcards: config["datasets"][wildcards.dataset].get(
             "published_counts", {}
         ),

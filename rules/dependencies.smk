@@ -4,8 +4,8 @@
 rule dependencies:
     "Dependencies between the words of a dataset, from its annotated trees."
     input:
-        trees=lambda wildcards: score.data("dependencies", wildcards.dependencies, "trees"),
-        leaves=lambda wildcards: score.data("dependencies", wildcards.dependencies, "leaves"),
+        trees=lambda wildcards: files.data("dependencies", wildcards.dependencies, "trees"),
+        leaves=lambda wildcards: files.data("dependencies", wildcards.dependencies, "leaves"),
         words=lambda wildcards: study.annotated_words(wildcards.dependencies),
     output:
         "<results>/dependencies/{dependencies}.parquet",

@@ -3,7 +3,7 @@
 
 rule fine_tune:
     input:
-        unpack(lambda wildcards: score.parts("glue", wildcards.task)),
+        unpack(lambda wildcards: files.parts("glue", wildcards.task)),
         model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/glue/{lm}/{task}.csv",

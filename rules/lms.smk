@@ -13,7 +13,7 @@ rule hub_checkpoint:
         "<logs>/hub_checkpoint/{checkpoint}.log",
     wildcard_constraints:
         checkpoint=any_of(
-            path.removeprefix(f"{HUB}/").removesuffix(SUFFIX) for path in score.of_hub
+            path.removeprefix(f"{HUB}/").removesuffix(SUFFIX) for path in files.of_hub
         ),
     priority: 100
     retries: 2
@@ -21,10 +21,10 @@ rule hub_checkpoint:
     conda:
         "../envs/plot.yaml"
     params:
-        checkpoint=lambda wildcards: score.of_hub[f"{HUB}/{wildcards.checkpoint}{SUFFIX}"][
+        checkpoint=lambda wildcards: files.of_hub[f"{HUB}/{wildcards.checkpoint}{SUFFIX}"][
             "checkpoint"
         ],
-        allow_pickle=lambda wildcards: score.of_hub[f"{HUB}/{wildcards.checkpoint}{SUFFIX}"][
+        allow_pickle=lambda wildcards: files.of_hub[f"{HUB}/{wildcards.checkpoint}{SUFFIX}"][
             "allow_pickle"
         ],
     script:
@@ -33,16 +33,16 @@ rule hub_checkpoint:
 
 rule train:
     input:
-        lambda wildcards: score.fetched(bias=study.lms[wildcards.lm]["bias"]),
+        lambda wildcards: files.fetched(bias=study.lms[wildcards.lm]["bias"]),
         tokens=lambda wildcards: study.tokens(wildcards.lm)[0],
         info=lambda wildcards: study.tokens(wildcards.lm)[1],
-        tokenizer=lambda wildcards: score.tokenizer(study.lms[wildcards.lm]["tokenizer"]),
-        held_out=lambda wildcards: score.held_out(study.lms[wildcards.lm]),
-        vectors=lambda wildcards: score.vectors(study.lms[wildcards.lm]),
+        tokenizer=lambda wildcards: files.tokenizer(study.lms[wildcards.lm]["tokenizer"]),
+        held_out=lambda wildcards: files.held_out(study.lms[wildcards.lm]),
+        vectors=lambda wildcards: files.vectors(study.lms[wildcards.lm]),
         # They change no weight, so that new ones train no finished LM again.
-        passages=lambda wildcards: ancient(score.passages(study.lms[wildcards.lm]["corpus"])),
+        passages=lambda wildcards: ancient(files.passages(study.lms[wildcards.lm]["corpus"])),
         held_out_passages=lambda wildcards: ancient(
-            score.passages(score.held_out_corpus(study.lms[wildcards.lm]))
+            files.passages(files.held_out_corpus(study.lms[wildcards.lm]))
         ),
     output:
         config="<results>/lms/{lm}/config.json",
@@ -102,7 +102,7 @@ for batch in batches.datasets(study):
             **batches.scoring_files(study),
             words=[f"<results>/datasets/{name}/words.parquet" for name in batch.members],
             unigram=batches.frequencies(study, batch),
-            word_list=lambda wildcards: score.word_list(wildcards.lm),
+            word_list=lambda wildcards: files.word_list(wildcards.lm),
         output:
             surprisal=[f"<results>/surprisal/{{lm}}/{name}.parquet" for name in batch.members],
             ledger=[f"<results>/surprisal/{{lm}}/{name}.ledger.csv" for name in batch.members],
@@ -128,7 +128,7 @@ rule surprisal_table:
     "Surprisal of every word of a dataset from a table of surprisals (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        table=lambda wildcards: score.surprisals(wildcards.lm, wildcards.dataset),
+        table=lambda wildcards: files.surprisals(wildcards.lm, wildcards.dataset),
     output:
         "<results>/surprisal/{lm}/{dataset}.parquet",
         ledger="<results>/surprisal/{lm}/{dataset}.ledger.csv",

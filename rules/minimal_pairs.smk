@@ -4,7 +4,7 @@
 rule minimal_pairs:
     "Pairs of an acceptable and an unacceptable sentence, from their files."
     input:
-        files=lambda wildcards: score.originals("minimal_pairs", wildcards.pairs),
+        files=lambda wildcards: files.originals("minimal_pairs", wildcards.pairs),
     output:
         "<results>/minimal_pairs/{pairs}.parquet",
     log:

@@ -7,7 +7,7 @@ rule estimate_ngrams:
     input:
         text=lambda wildcards: study.unigram_text(wildcards.unigram),
         passages=lambda wildcards: ancient(
-            score.passages(config["unigrams"][wildcards.unigram]["corpus"])
+            files.passages(config["unigrams"][wildcards.unigram]["corpus"])
         ),
     output:
         "<results>/unigrams/{unigram}.arpa",
@@ -52,7 +52,7 @@ rule frequency_surprisal:
     "Unigram surprisal of every word from a list of counts (contract 3)."
     input:
         words="<results>/datasets/{dataset}/words.parquet",
-        counts=lambda wildcards: score.counts(wildcards.unigram),
+        counts=lambda wildcards: files.counts(wildcards.unigram),
     output:
         "<results>/surprisal/{unigram}/{dataset}.parquet",
         ledger="<results>/surprisal/{unigram}/{dataset}.ledger.csv",
@@ -77,7 +77,7 @@ rule estimate_ngram_lm:
     input:
         text=lambda wildcards: study.ngram_text(wildcards.lm),
         passages=lambda wildcards: ancient(
-            score.passages(study.lms[wildcards.lm]["ngram"]["corpus"])
+            files.passages(study.lms[wildcards.lm]["ngram"]["corpus"])
         ),
     output:
         "<results>/lms/{lm}/ngrams.arpa",

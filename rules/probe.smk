@@ -4,9 +4,9 @@
 rule treebank:
     "The syntactic words of a treebank in CoNLL-U, with their heads and relations."
     input:
-        train=lambda wildcards: score.data("probe", wildcards.treebank, "train"),
-        dev=lambda wildcards: score.data("probe", wildcards.treebank, "dev"),
-        test=lambda wildcards: score.data("probe", wildcards.treebank, "test"),
+        train=lambda wildcards: files.data("probe", wildcards.treebank, "train"),
+        dev=lambda wildcards: files.data("probe", wildcards.treebank, "dev"),
+        test=lambda wildcards: files.data("probe", wildcards.treebank, "test"),
     output:
         "<results>/treebanks/{treebank}.parquet",
     log:

@@ -3,7 +3,7 @@
 
 rule rare_words_by_lm:
     input:
-        pairs=lambda wildcards: score.data("rare_words", wildcards.word_pairs, "pairs"),
+        pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
         "<results>/rare_words/{word_pairs}/lms/{lm}.csv",
@@ -22,7 +22,7 @@ rule rare_words_by_lm:
 
 rule rare_words_by_vectors:
     input:
-        pairs=lambda wildcards: score.data("rare_words", wildcards.word_pairs, "pairs"),
+        pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         vectors=lambda wildcards: config["word_pairs"][wildcards.word_pairs]["vectors"][
             wildcards.vectors
         ]["local"],
