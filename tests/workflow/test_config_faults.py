@@ -83,6 +83,9 @@ PAPER = {
     "datasets: {zuco: {options: {tasks: []}}}": "options → tasks: the list is empty",
     "datasets: {zuco: {options: {tasks: zuco1_SR}}}": "tasks: 'zuco1_SR' is not a list",
     "datasets: {ucl_spr: {options: {encoding: latin-1}}}": "no option is called 'encoding'; known: none",
+    "datasets: {natural_stories: {measures: {RRT: {filters: []}}}}": (
+        "the parser natural_stories has no measure 'RRT'"
+    ),
     "datasets: {ucl_spr: {measures: {FPP: {filters: []}}}}": "the parser ucl_spr has no measure 'FPP'",
     "datasets: {ucl_spr: {measures: {'S P': {filters: []}}}}": "the name of a measure takes letters, digits and _",
     TABLE
@@ -373,7 +376,9 @@ def test_what_is_right_stays_right(tmp_path):
     path.write_text("word,n\nthe,9\n")
     over = f"""
 unigrams: {{u: {{counts: {{local: {path}}}, columns: [word, n]}}}}
-datasets: {{ucl_spr: {{filters: {{times: "time_ms > 3 and word.str.len() > 2 & subject != 's1'"}}}}}}
+datasets:
+  potec: {{measures: {{RRT: {{filters: [edges, saccade]}}}}}}
+  ucl_spr: {{filters: {{times: "time_ms > 3 and word.str.len() > 2 & subject != 's1'"}}}}
 corpora: {{x: {{files: [README.md], reader: plain, options: {{plain: {{documents: line}}}}}}}}
 tokenizers: {{t: {{corpus: x, vocabulary: 300}}}}
 recipes: {{pythia: {{validation: {{tokens: 20000, every: 100}}}}}}

@@ -10,6 +10,7 @@ have a column of this name).
 from collections.abc import Collection, Iterator, Mapping
 
 from readingtimes.filters import ANY, FLAG, NUMBER, TEXT
+from readingtimes.measures import MEASURES
 from readingtimes.response_names import AMPLITUDE, RESPONSES, SCORE, TIME
 from recency import config as configuration
 from recency import plugins
@@ -68,6 +69,8 @@ def of_responses(
     """Return name → kind for the columns of a dataset's responses, for one measure or any."""
     settings = dataset["measures"].get(measure, {})
     measure = settings.get("of", measure)
+    if measure in MEASURES and MEASURES[measure].of:
+        measure = MEASURES[measure].of[0]
     given = _given(dataset, "responses", header, measure)
     values = RESPONSES if measure is None else [value_column(dataset, measure)]
     return OF_RESPONSES | given | dict.fromkeys(values, NUMBER)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from readingtimes.measures import MEASURES
+
 OFFSETS = tuple(range(-3, 4))
 
 # UTF-8 read as Latin-1 or Windows-1252 ("â€™", "Ã©"), its control characters, markup, lost letters.
@@ -19,11 +21,6 @@ _DAMAGE = {
     "an HTML entity or tag": r"&(?:#\d+|[a-z]{2,8});|</?[a-z]+\s*/?>",
     "a question mark inside a word": r"\w\?\w",
 }
-# Pairs of measures (shorter, longer), of which the second is never shorter than the first.
-_ORDERED = (
-    ("FFD", "FP"), ("FFD", "GD"), ("FP", "GP"), ("GD", "GP"), ("FP", "RB"), ("GD", "RB"),
-    ("RB", "GP"), ("RB", "TFT"), ("FP", "TFT"), ("GD", "TFT"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -233,7 +230,7 @@ def responses(words: pd.DataFrame, frame: pd.DataFrame, value: str) -> list[Find
 def between(measures: Mapping[str, pd.DataFrame]) -> list[Finding]:
     """Check that first fixation ≤ first pass ≤ right-bounded ≤ go past, and ≤ total time."""
     problems = []
-    for short, long in _ORDERED:
+    for short, long in [(name, long) for name, of in MEASURES.items() for long in of.at_most]:
         if short not in measures or long not in measures:
             continue
         pair = [measures[name][["subject", "word_id", "time_ms"]] for name in (short, long)]

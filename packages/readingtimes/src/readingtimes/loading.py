@@ -13,6 +13,7 @@ from readingtimes.downloads import addresses, download
 from readingtimes.errors import InputError
 from readingtimes.files import sha256
 from readingtimes.gate import require_usable
+from readingtimes.measures import read, sources
 from readingtimes.names import nearest
 from readingtimes.observations import events, filtered, joined
 from readingtimes.response_names import EVENT
@@ -54,10 +55,11 @@ def load(
     name : str
         One of `corpora()`, such as "provo".
     measures : iterable of str, optional
-        Measures to read, such as "FP"; default: all.
+        Measures to read, such as "FP", or one that follows from them, such as "RRT"; default: all that
+        the definition has.
     as_published : bool
         Whether the definition's filters are applied, which are those of the studies that use the
-        corpus; False: all responses.
+        corpus (of a measure that follows from others, the first one's); False: all responses.
     mirrors : iterable of path
         Folders with copies of the files, as <host>/<path of the URL>.
     cache : path
@@ -81,7 +83,7 @@ def load(
     entry = definition(name)
     asked = list(entry["measures"]) if measures is None else list(measures)
     for measure in asked:
-        if measure not in entry["measures"]:
+        if not sources(measure, entry["measures"]):
             raise InputError(f"{name} has no measure called {nearest(measure, entry['measures'])}")
     owner = definition(entry["words"].get("dataset", name))
     words = _words(owner, mirrors, Path(cache).expanduser())
@@ -103,13 +105,12 @@ def _responses(
     name: str, entry: Mapping, measure: str, words: pd.DataFrame, files: dict, as_published: bool
 ) -> pd.DataFrame:
     """Read, check and filter the responses of one measure."""
-    settings = entry["measures"][measure]
-    read = settings.get("of", measure)
+    settings = entry["measures"][sources(measure, entry["measures"])[0]]
+    source = settings.get("of", measure)
     module = parsers.parser(entry["parser"])
     options = parsers.accepted(module, module.responses, dict(entry.get("options", {})))
-    table = check_responses(
-        module.responses(dict(files), words, read, **options), words, f"{name}.{measure}"
-    )
+    table = read(module, files, words, source, options)
+    table = check_responses(table, words, f"{name}.{measure}")
     accept, offset = entry.get("accept", ()), options.get("offset")
     require_usable(words, table, f"{name}.{measure}", accept, offset, entry.get("language"))
     rows = joined(words, table)

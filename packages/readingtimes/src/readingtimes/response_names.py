@@ -10,7 +10,3 @@ SCORE = "response"
 RESPONSES = (TIME, AMPLITUDE, SCORE)
 # The column of a measure that is an event (such as skipping): 0 or 1.
 EVENT = "event"
-TASKS = ("self_paced", "maze")
-"""Tasks whose times are from one word's onset to the next one's."""
-SELF_PACED = ("SPR", "Maze")
-"""Measures of these tasks."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crosslmm.formula import Formula
 from readingtimes import filters, joins
+from readingtimes.measures import sources
 from readingtimes.names import nearest
 from readingtimes.response_names import RESPONSES
 from recency import config as configuration
@@ -98,10 +99,10 @@ def _measures(where: str, dataset: dict) -> Iterator[str]:
     for measure, settings in dataset["measures"].items():
         path, of = f"{where} → measures → {measure}", settings.get("of")
         mapped = _of_pymovements(dataset)
-        if of is None and mapped is not None and measure not in mapped:
+        if of is None and mapped is not None and not sources(measure, mapped):
             near = nearest(measure, [name for name in mapped if name.isupper()])
             yield f"{path}: {dataset['pymovements']} has no measure {near}"
-        if of is None and given and measure not in given:
+        if of is None and given and not sources(measure, given):
             near = nearest(measure, given)
             yield f"{path}: the parser {dataset['parser']} has no measure {near}"
         if of is not None and of not in others:

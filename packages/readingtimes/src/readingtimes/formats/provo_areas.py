@@ -17,6 +17,7 @@ import pandas as pd
 from readingtimes.contracts import padded
 from readingtimes.errors import InputError
 from readingtimes.fixations import with_history
+from readingtimes.measures import has_later_passes
 from readingtimes.strict_tables import Table, read, warn
 
 COLUMNS = {
@@ -43,7 +44,9 @@ def responses(path: Path, words: pd.DataFrame, measure: str, encoding: str) -> p
         table.fail(skipped.index[odd][0], f"IA_SKIP is {skipped[odd].iloc[0]:g}, expected 0 or 1")
     times = table.numbers(COLUMNS[measure], missing=_MISSING)
     frame["fixated"] = skipped == 0
-    frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times.where(frame.fixated, 0.0)
+    frame["time_ms"] = (
+        times.fillna(0.0) if has_later_passes(measure) else times.where(frame.fixated, 0.0)
+    )
     frame["word_id"] = _places(path, frame, words)
     if (lost := frame.word_id.isna()).any():
         first = f"area {frame.area[lost].iloc[0]} of text {frame.text[lost].iloc[0]}, "

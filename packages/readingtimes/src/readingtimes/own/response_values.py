@@ -8,12 +8,10 @@ import pandas as pd
 
 from readingtimes.errors import InputError
 from readingtimes.fixations import previous_fixated, since_fixation
+from readingtimes.measures import has_later_passes
 from readingtimes.own.columns import MISSING, Columns, decimal, labels
 from readingtimes.response_names import AMPLITUDE, SCORE, TIME
 from readingtimes.strict_tables import Table, warn
-
-#: The time of all passes.
-TOTAL = "TFT"
 
 
 def value_column(measure: str, amplitudes: Collection[str], scores: Collection[str]) -> str:
@@ -72,12 +70,12 @@ def read_values(
 def without_later_passes(
     table: Table, values: pd.Series, measure: str, skipped: Mapping[str, object] | None
 ) -> pd.Series:
-    """Set times of words skipped in first pass to 0, except total times (TFT).
+    """Set times of words skipped in first pass to 0, but for measures of later passes.
 
     `skipped` is the option `not_first_pass`: column → the value of a skipped word.
     """
     for column, value in (skipped or {}).items():
-        if measure != TOTAL:
+        if not has_later_passes(measure):
             values = values.mask(table[column] == str(value), 0.0)
     return values
 

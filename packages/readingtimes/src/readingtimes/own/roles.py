@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from readingtimes.measures import MEASURES
 from readingtimes.own.columns import RESPONSES, TAKEN, WORDS, Column, matching
 
 _NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
@@ -28,20 +29,7 @@ _NAMES = {
     "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
     "space_after": r"space_after",
 }
-# Usual names of measures, with parts separated by spaces; the most reliable first.
-_MEASURES = {
-    "FFD": (r"\bffd\b", r"first ?fix(ation)?( ?dur| ?time|$)"),
-    "RB": (r"right ?bound",),
-    "GP": (r"\bgpt?\b", r"go ?past", r"regression path", r"\brpd\b"),
-    "FP": (r"\bfp\b", r"\bfprt\b", r"\bgd\b", r"\bgaze", r"first ?pass", r"first run dwell"),
-    "TFT": (r"\btft\b", r"\btrt\b", r"\btfd\b", r"total ?(read|fix|time|dur)", r"\bdwell time"),
-    "Maze": (r"\bmaze",),
-    "SPR": (
-        *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"latency", r"\btime ms"),
-        *(r"\btimes?\b", r"\bms\b", r"\bduration"),
-    ),
-}
-EYES = ("FFD", "RB", "GP", "FP", "TFT")
+EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
 _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
@@ -139,7 +127,7 @@ def _looks_like_words(column: Column) -> bool:
 
 def _times(roles: Roles, columns: Sequence[Column]) -> None:
     """Return the columns of reading times, by name and magnitude."""
-    for measure in _MEASURES:
+    for measure in MEASURES:
         free = [
             column
             for column in columns
@@ -155,7 +143,7 @@ def _times(roles: Roles, columns: Sequence[Column]) -> None:
 def _names_measure(name: str, measure: str) -> int:
     """Return the number (from 1) of the usual name of a measure that a column has, 0 for none."""
     spaced = snake(name).replace("_", " ")
-    for number, pattern in enumerate(_MEASURES[measure], start=1):
+    for number, pattern in enumerate(MEASURES[measure].columns, start=1):
         if re.search(pattern, spaced):
             return number
     return 0
@@ -169,7 +157,7 @@ def measure_of_name(name: str) -> str | None:
     name : str
         The column's name, such as `rt_critical`.
     """
-    return next((measure for measure in _MEASURES if _names_measure(name, measure)), None)
+    return next((measure for measure in MEASURES if _names_measure(name, measure)), None)
 
 
 def _are_seconds(column: Column) -> bool:
@@ -207,7 +195,7 @@ def _wide(roles: Roles, columns: Sequence[Column]) -> None:
             continue
         if "subject" in roles.of:
             continue
-        measure = next((m for m in _MEASURES if _names_measure(f"{head}{tail}", m)), "SPR")
+        measure = next((m for m in MEASURES if _names_measure(f"{head}{tail}", m)), "SPR")
         roles.measures.setdefault(measure, pattern)
         roles.wide = True
         roles.seconds |= group[0].middle < _MILLISECONDS[0]
@@ -217,7 +205,7 @@ def _own_name(name: str, roles: Roles) -> str:
     """Return a name for a kept column that has no other meaning here."""
     plain = snake(name) or "column"
     plain = f"column_{plain}" if plain[0].isdigit() else plain
-    reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in _MEASURES)}
+    reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in MEASURES)}
     plain = f"own_{plain}" if plain in reserved and plain != "pos" else plain
     number, free = 2, plain
     while free in roles.others:
@@ -280,7 +268,7 @@ def _by_order(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> l
 def _contradictions(roles: Roles, frame: pd.DataFrame) -> list[str]:
     """Return a note for each pair of named measures whose order the values contradict."""
     notes = []
-    for short, long in (("FFD", "FP"), ("FP", "GP"), ("FP", "TFT")):
+    for short, long in [(name, long) for name, of in MEASURES.items() for long in of.at_most]:
         if short in roles.measures and long in roles.measures and not roles.wide:
             one, other = (_numbers(frame[roles.measures[measure]]) for measure in (short, long))
             both = (one > 0) & (other > 0)

@@ -18,6 +18,7 @@ from readingtimes.contracts import padded, same_words, word_table
 from readingtimes.errors import InputError
 from readingtimes.fixations import with_history
 from readingtimes.formats import xlsx
+from readingtimes.measures import has_later_passes
 from readingtimes.strict_tables import Table, header, only, read, warn
 
 _COLUMNS = {
@@ -88,7 +89,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     ahead = read_.groupby(page).word_in_trial.cummax().groupby([read_[k] for k in page]).shift()
     first = read_[~(read_.word_in_trial <= ahead)]
     since[first.index] = first.groupby(page).word_in_trial.diff().fillna(0)
-    if measure != "TFT":
+    if not has_later_passes(measure):
         frame["time_ms"] = frame.time_ms.where(since.notna(), 0.0)
     frame["words_since_fixation"] = since
     frame["previous_fixated"] = since == 1

@@ -27,6 +27,7 @@ from readingtimes.contracts import padded, word_table
 from readingtimes.errors import InputError
 from readingtimes.fixations import with_history
 from readingtimes.formats.provo_areas import COLUMNS as _AREAS
+from readingtimes.measures import has_later_passes
 from readingtimes.sentences import sentence_numbers
 from readingtimes.strict_tables import Table, content, decode, header, only, read, warn
 
@@ -90,7 +91,9 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
         table.fail(skipped.index[odd][0], f"IA_SKIP is {skipped[odd].iloc[0]:g}, expected 0 or 1")
     times = table.numbers(_AREAS[measure], missing=_MISSING)
     frame["fixated"] = skipped == 0
-    frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times.where(frame.fixated, 0.0)
+    frame["time_ms"] = (
+        times.fillna(0.0) if has_later_passes(measure) else times.where(frame.fixated, 0.0)
+    )
     frame["subject"] = padded(frame.subject)
     if readers is not None:
         frame["native"] = _native(Path(readers), table)

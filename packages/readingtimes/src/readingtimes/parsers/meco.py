@@ -26,6 +26,7 @@ from readingtimes.contracts import item_means, padded, same_words, word_table
 from readingtimes.errors import InputError
 from readingtimes.fixations import with_history
 from readingtimes.formats import rda
+from readingtimes.measures import has_later_passes
 from readingtimes.names import hint
 from readingtimes.sentences import sentence_numbers
 from readingtimes.strict_tables import Table, header, only, read, warn
@@ -181,9 +182,9 @@ def _of_readers(
     frame["word_id"] = matched.word_id.astype("int32")
     times = table.numbers(_REPORT[measure], missing=_MISSING)
     skipped = table.numbers("firstrun.skip", missing=_MISSING).fillna(1) != 0
-    if measure != "TFT":
+    if not has_later_passes(measure):
         times = times.mask(skipped, 0)
-    frame["time_ms"] = times.fillna(0.0) if measure == "TFT" else times
+    frame["time_ms"] = times.fillna(0.0) if has_later_passes(measure) else times
     frame["fixated"] = ~skipped
     frame = frame[(frame.word == matched.word).to_numpy()]
     if other := len(matched) - len(frame):
