@@ -187,7 +187,7 @@ def test_an_edit_of_another_package_s_module_reruns_its_jobs(tmp_path, monkeypat
     monkeypatch.setattr(code, "_known", {})
     first = fingerprints(1)
     assert {"package", "package.root", "package.helper"} <= first.keys()
-    for cached in (code.reached, code._chosen):
+    for cached in (code.reached, code._fingerprints_of_chosen):
         cached.cache_clear()
     other = fingerprints(2, helper="ONE = 2\n")
     assert {name for name in first if first[name] != other[name]} == {"package.helper"}

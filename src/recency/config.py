@@ -281,15 +281,15 @@ def described(name: str, settings: dict) -> dict:
         "label": settings["label"],
         "bias": with_defaults(settings["bias"]),
         "applied": settings["applied"],
-        "network": _made_of(settings),
+        "network": _network_settings(settings),
     }
 
 
-def _made_of(settings: dict) -> dict:
+def _network_settings(settings: dict) -> dict:
     """Return the settings that identify an LM's network, or its replacement."""
     kind = kind_of(settings)
     if kind == "by_language":
-        return _made_of(settings["member"]) | {"languages": settings["languages"]}
+        return _network_settings(settings["member"]) | {"languages": settings["languages"]}
     if kind == "network":
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
         return network | {

@@ -39,7 +39,7 @@ def visible(environment: Mapping[str, str] = os.environ, root: str | Path = "/")
     if shown is None:
         # /dev/kfd: AMD's, which PyTorch calls cuda as well.
         files = glob.glob(f"{root}/dev/nvidia[0-9]*") or glob.glob(f"{root}/dev/kfd")
-        return _listed(environment.get("PATH", ""))[1] or [
+        return _list_devices(environment.get("PATH", ""))[1] or [
             str(number) for number in range(len(files))
         ]
     names: list[str] = []
@@ -51,7 +51,7 @@ def visible(environment: Mapping[str, str] = os.environ, root: str | Path = "/")
 
 
 @functools.cache
-def _listed(path: str) -> tuple[list[str], list[str]]:
+def _list_devices(path: str) -> tuple[list[str], list[str]]:
     """Return the UUIDs of nvidia-smi's GPUs in its order, and of the devices for CUDA.
 
     The latter has a GPU's MIG instances in place of the GPU. nvidia-smi is searched on `path`.
@@ -83,7 +83,7 @@ def _keys(names: Sequence[str], environment: Mapping[str, str]) -> dict[str, str
     """
     if job := next((f"{key}={environment[key]}" for key in JOBS if environment.get(key)), ""):
         return {name: f"{job}-{name}" for name in names}
-    gpus, devices = _listed(environment.get("PATH", ""))
+    gpus, devices = _list_devices(environment.get("PATH", ""))
     keys = {}
     for name in names:
         alike = [uuid for uuid in (*gpus, *devices) if uuid.startswith(name)]

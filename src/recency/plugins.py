@@ -84,13 +84,13 @@ def provided(package: str) -> dict[str, str]:
     """
     if package not in _GROUPS:
         return {}
-    modules, problems = _provided(package, tuple(sys.path))
+    modules, problems = _find_plugins(package, tuple(sys.path))
     return {name: module for name, module in modules.items() if name not in problems}
 
 
 def unreadable(package: str) -> dict[str, str]:
     """Return the plugins of other packages that are set aside: name → entry point and reason."""
-    return dict(_provided(package, tuple(sys.path))[1]) if package in _GROUPS else {}
+    return dict(_find_plugins(package, tuple(sys.path))[1]) if package in _GROUPS else {}
 
 
 def set_aside(package: str, name: str, reason: object) -> None:
@@ -103,7 +103,7 @@ def set_aside(package: str, name: str, reason: object) -> None:
     reason : object
         Why it cannot be read.
     """
-    modules, problems = _provided(package, tuple(sys.path))
+    modules, problems = _find_plugins(package, tuple(sys.path))
     if name not in modules:
         raise InputError(str(reason))
     problems[name] = f"{_entry(package, name, modules[name])} cannot be read: {reason}"
@@ -143,7 +143,7 @@ _ASKED: set[tuple[str, tuple[str, ...]]] = set()
 
 
 @lru_cache(maxsize=100)
-def _provided(package: str, path: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+def _find_plugins(package: str, path: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
     """Return name → module of all plugins, and name → reason of those that are set aside."""
     _ASKED.add((package, path))
     points = [point for point in _entry_points(path) if point.group == _GROUPS[package]]

@@ -94,7 +94,7 @@ def take(part: Part) -> bool:
         return False
     if whole:
         for source, output in zip(kept, part.outputs, strict=True):
-            _linked(source, output)
+            _link_file(source, output)
             os.utime(output)  # newer than its inputs
     return whole
 
@@ -104,7 +104,7 @@ def keep(part: Part, seconds: float) -> None:
     where = _where(part)
     where.mkdir(parents=True, exist_ok=True)
     for output in part.outputs:
-        _linked(output, where / output.name)
+        _link_file(output, where / output.name)
     entry = {"key": part.key, "files": [sha256(path) for path in part.outputs], "seconds": seconds}
     with atomic(where / ENTRY) as path:
         path.write_text(json.dumps(entry) + "\n")
@@ -133,7 +133,7 @@ def _where(part: Part) -> Path:
     return first.parent / FOLDER / first.name
 
 
-def _linked(source: Path, target: Path) -> None:
+def _link_file(source: Path, target: Path) -> None:
     """Hard-link `target` to `source`, or copy it if the disk does not support links."""
     with atomic(target) as path:
         try:

@@ -71,7 +71,7 @@ def test_measures_of_a_dataset_share_their_clusters():
         ("d", errors([2.0, 5.0], ["s2", "s3"]), errors([0.0, 0.0], ["s2", "s3"])),
         ("e", errors([1.0], ["s1"]), errors([0.0], ["s1"])),
     ]
-    assert list(permutation._pooled(pairs, "subject")) == [0, 1, 1, 2, 3]
+    assert list(permutation._pool_clusters(pairs, "subject")) == [0, 1, 1, 2, 3]
     row = compare(pairs, 99, 0)
     assert row["n"] == 5 and row["difference"] == pytest.approx(11 / 5)
     assert row["mse_a"] - row["mse_b"] == pytest.approx(row["difference"])
@@ -260,7 +260,7 @@ def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):
     # A kind of which an LM has no fit is not tested.
     errors = {"a": Errors(gated[0], {}), "b": None, "c": Errors(gated[1], {})}
     made = permutation._by_kind({("d", "x", ""): errors}, {k: kinds[k] for k in "abc"})
-    assert permutation._tested(made, 99, 0)[0]["n"] == 0
+    assert permutation._test_pairs(made, 99, 0)[0]["n"] == 0
 
 
 def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ def run(folder, *words, configs=TINY, **variables):
 
 def parts(folder):
     """Return the files that killed jobs left half written."""
-    return list(start._found([folder / "results"]))
+    return list(start._find_partial_files([folder / "results"]))
 
 
 def due(folder, *words, configs=TINY):

@@ -12,7 +12,7 @@ ARABIC, TURKISH, CHINESE = "دراسة القراءة", "Türkçe İğ", "北京
 def no_other_font(monkeypatch):
     """Have DejaVu Sans alone, whatever is installed."""
     fonts._fitting.cache_clear()
-    monkeypatch.setattr(fonts, "_installed", tuple)
+    monkeypatch.setattr(fonts, "_installed_families", tuple)
     monkeypatch.setattr(fonts, "_keys", {})
     yield
     fonts._fitting.cache_clear()
@@ -67,7 +67,7 @@ def test_an_installed_font_that_has_the_characters_is_taken(tmp_path, monkeypatc
         chr(code) for code in sorted(fonts._characters("STIXGeneral")) if fonts.missing(chr(code))
     )
     fonts._fitting.cache_clear()
-    monkeypatch.setattr(fonts, "_installed", lambda: ("STIXGeneral",))
+    monkeypatch.setattr(fonts, "_installed_families", lambda: ("STIXGeneral",))
     assert fonts.fitting(f"a{lacking}") == "STIXGeneral"
     _labels, title = drawn(tmp_path, ["a"], lacking)
     assert title.get_text() == lacking and title.get_fontfamily() == ["DejaVu Sans", "STIXGeneral"]

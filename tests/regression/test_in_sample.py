@@ -134,6 +134,6 @@ def test_a_held_out_endpoint_reads_the_exploratory_rows_alone(study, tmp_path):
             lm="lm", design=MIXED, model="full", in_sample=in_sample,
         )  # fmt: skip
     assert "partition" not in pd.read_parquet(outputs[False])
-    plain, both = (delta_loglik._scored(path, "conditional") for path in outputs.values())
+    plain, both = (delta_loglik._read_scored(path, "conditional") for path in outputs.values())
     assert len(plain) == len(both) == len(pd.read_parquet(study / "exploratory.parquet"))
     np.testing.assert_array_equal(plain.loglik, both.loglik)

@@ -176,8 +176,8 @@ def test_a_cost_in_words():
     assert cost.line(2) == (
         "1,201 jobs: 1 of 3 trainings, 1,200 of 1,300 regressions, 2 GB to fetch; 60 min"
     )
-    assert costs._counted(2, "crossed bootstrap") == "2 crossed bootstraps"
-    assert costs._counted(2, "list of words") == "2 lists of words"
+    assert costs._format_count(2, "crossed bootstrap") == "2 crossed bootstraps"
+    assert costs._format_count(2, "list of words") == "2 lists of words"
     assert costs.Cost(every).line(2) == "made (1,305 jobs: 3 trainings, 1,300 regressions)"
     cost = costs.Cost(every, left, 1e6, gpu_seconds=7200.0, measured=False)
     assert cost.line(1).endswith("; estimated 277.8 h, of which a GPU computes 2.0 h")

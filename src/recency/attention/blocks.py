@@ -44,7 +44,7 @@ class BiasedAttention(torch.autograd.Function):
         if query.shape[3] == value.shape[3] and _flash_is_faster(query, bias, lengths, dropout):
             _by_flash(query, key, value, bias, scale, reach, output, logs)
             return output
-        turned = _transposed(key)
+        turned = _transpose_heads(key)
         for row, here, seen in _blocks(query, key, reach, lengths):
             scores = _scores(
                 query[row, :, here], turned[row, ..., seen], bias[:, here, seen], scale
@@ -75,7 +75,7 @@ class BiasedAttention(torch.autograd.Function):
         if ctx.kept:
             gradient = gradient * ctx.dropout.scale
         drawn = iter(ctx.kept)
-        turned_key, turned_value = _transposed(key), _transposed(value)
+        turned_key, turned_value = _transpose_heads(key), _transpose_heads(value)
         for row, here, seen in _blocks(query, key, ctx.reach, ctx.lengths):
             asked, given = query[row, :, here], gradient[row, :, here]
             weights = _scores(asked, turned_key[row, ..., seen], bias[:, here, seen], ctx.scale)
@@ -138,7 +138,7 @@ def _by_flash(query, key, value, bias, scale: float, reach: int | None, output, 
             logs[:, :, here, 0] = log
 
 
-def _transposed(keys: torch.Tensor) -> torch.Tensor:
+def _transpose_heads(keys: torch.Tensor) -> torch.Tensor:
     """Transpose to (batch, heads, head width, length), contiguous for fast products in bfloat16."""
     turned = keys.transpose(2, 3)
     return turned.contiguous() if keys.dtype == torch.bfloat16 else turned

@@ -42,7 +42,7 @@ def record_call(module: nn.Module) -> None:
 
 
 @contextlib.contextmanager
-def _noted() -> Iterator[list[nn.Module]]:
+def _note_difference() -> Iterator[list[nn.Module]]:
     global _ran
     _ran = []
     try:
@@ -166,7 +166,7 @@ def check(model: PreTrainedModel, modules: Sequence[nn.Module], attention: str) 
         model, max([TOKENS, *((module.recency_bias.reach or 0) + 4 for module in modules)])
     )
     with evaluation_mode(model):
-        with _noted() as ran:
+        with _note_difference() as ran:
             try:
                 actual = _outputs(model, ids, attention)
             except REFUSALS as error:

@@ -28,14 +28,16 @@ def run(file: str, words: str | None, out: str | None) -> None:
     if dataset is not None and os.path.sep in dataset:
         raise InputError(f"--words {words}: file not found")
     lines = _about(table) + (_about(other) if other else [])
-    dataset_info = None if dataset is None else _known(dataset, lines)
+    dataset_info = None if dataset is None else _find_words(dataset, lines)
     items = item_entry.entry(table, other, _datasets()) if dataset is None else None
     scores = roles.find(table.columns, table.roles, table.table.frame)
     if items is not None:
         lines += items.notes
         if items.problem and out is not None:
             lines.append(f"to be corrected: {items.problem}")
-        text = item_entry.written(items, (_named(words if other else file), _named(file)))
+        text = item_entry.written(
+            items, (_path_for_workflow(words if other else file), _path_for_workflow(file))
+        )
         use = f"./run check_{items.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     elif scores is not None and not table.roles.measures:
         text = _surprisals(table, other, dataset_info, dataset, scores, lines)
@@ -45,7 +47,9 @@ def run(file: str, words: str | None, out: str | None) -> None:
         lines += [_guesses(table, entry), *table.notes, *entry.notes]
         if entry.problem and out is not None:
             lines.append(f"to be corrected: {entry.problem}")
-        text = begin.written(entry, (_named(words if other else file), _named(file)), dataset)
+        text = begin.written(
+            entry, (_path_for_workflow(words if other else file), _path_for_workflow(file)), dataset
+        )
         use = f"./run check_{entry.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     if out is None:
         print(
@@ -57,7 +61,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
     print("\n".join([*lines, f"written to {out}; next: {use}"]))
 
 
-def _known(dataset: str, lines: list[str]) -> pd.DataFrame | None:
+def _find_words(dataset: str, lines: list[str]) -> pd.DataFrame | None:
     """Return a dataset's words if available; otherwise add a line."""
     root = _checkout()
     path = dataset_words.find(root, dataset) if root else None
@@ -105,7 +109,7 @@ def _lms(table: Described, scores: Scores) -> list[str]:
     comment = "" if scores.is_stated else "  # bits, nats or log10: not stated in the table"
     unit = [] if scores.value == "probability" else [f"    unit: {scores.unit}{comment}"]
     keys = ", ".join(f"{key}: {plain(column)}" for key, column in scores.keys.items())
-    table_line = f"    table: {{local: {plain(_named(str(table.path)))}}}"
+    table_line = f"    table: {{local: {plain(_path_for_workflow(str(table.path)))}}}"
     taken = set(loading.load(root)["lms"]) if (root := _checkout()) else set()
     if len(scores.columns) > 1:
         name = begin.entry_name(table.path, ())
@@ -160,7 +164,7 @@ def _datasets() -> set[str]:
     return {name for content in files for name in content.get("datasets", {})}
 
 
-def _named(file: str) -> str:
+def _path_for_workflow(file: str) -> str:
     """Return a file's path for the workflow: relative to the checkout, or absolute."""
     path = Path(os.path.abspath(file))
     for root in path.parents:

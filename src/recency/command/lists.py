@@ -29,7 +29,7 @@ def biases() -> list[str]:
             (_with_default(name, parameter), parameter["description"])
             for name, parameter in parameters.items()
         ]
-        lines += [f"    {line}" for line in _aligned(described)]
+        lines += [f"    {line}" for line in _align_columns(described)]
     return [*lines, "each: layers=all, last or a list of numbers from 0"]
 
 
@@ -51,7 +51,7 @@ def extensions() -> list[str]:
             origin = f" ({others[name]})" if name in others else ""
             rows.append((f"    {name}", _about(kind.package, name) + origin))
         rows += [(f"    {n}", problem) for n, problem in plugins.unreadable(kind.package).items()]
-        lines += [f"{group}: {kind.package}", *_aligned(rows)]
+        lines += [f"{group}: {kind.package}", *_align_columns(rows)]
     return lines
 
 
@@ -64,7 +64,7 @@ def _about(package: str, name: str) -> str:
 def models(configfile: Sequence[str] = ()) -> list[str]:
     """Return the language models of a study with training text and bias."""
     config = _study(configfile)
-    return _aligned((name, _model(config, name)) for name in config.get("lms", {}))
+    return _align_columns((name, _model(config, name)) for name in config.get("lms", {}))
 
 
 def corpora(
@@ -107,7 +107,7 @@ def corpora(
     records = corpus_lists.selected(records, language, task)
     if markdown:
         return corpus_lists.page(records)
-    return _aligned(corpus_lists.row(record) for record in records)
+    return _align_columns(corpus_lists.row(record) for record in records)
 
 
 def datasets(
@@ -157,10 +157,10 @@ def results(configfile: Sequence[str] = (), config: Sequence[str] = ()) -> list[
 
 def _with_default(name: str, schema: Mapping) -> str:
     """Format a parameter with its default, in the syntax of --bias."""
-    return f"{name}={_written(schema['default'])}" if "default" in schema else f"{name}=…"
+    return f"{name}={_format_value(schema['default'])}" if "default" in schema else f"{name}=…"
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -171,7 +171,7 @@ def _model(config: dict, name: str) -> str:
         return ", ".join(f"{code}: {lm}" for code, lm in settings["languages"].items())
     parameters = dict(settings["bias"])
     form = parameters.pop("form")
-    given = ", ".join(f"{key}={_written(value)}" for key, value in parameters.items())
+    given = ", ".join(f"{key}={_format_value(value)}" for key, value in parameters.items())
     biased = f"{form} ({given})" if given else form
     if "surprisals" in settings:
         return "surprisals from a table"
@@ -230,7 +230,7 @@ def _checkout(overlays: Sequence[str]) -> tuple[Path, list[str | Path]]:
     raise InputError("listings of a study need a checkout of the workflow: change into its folder")
 
 
-def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+def _align_columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows with all but the last column padded."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]

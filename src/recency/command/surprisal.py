@@ -44,7 +44,7 @@ def parse_bias(text: str) -> dict[str, Any]:
 
     Values are in JSON (0.5, [0,1], true), or words without quotes: linear:slopes=mix.
     """
-    form, parameters = _parsed(text, "--bias", "form", "linear:slopes=0.5:layers=[0,1]")
+    form, parameters = _parse_settings(text, "--bias", "form", "linear:slopes=0.5:layers=[0,1]")
     return recency.attention.bias(form, **parameters)
 
 
@@ -55,7 +55,9 @@ def parse_lossy(text: str) -> dict[str, Any]:
     """
     from recency.scoring.lossy.lossy_settings import Lossy
 
-    form, parameters = _parsed(text, "--lossy", "form", "exponential:half_life=3:samples=64")
+    form, parameters = _parse_settings(
+        text, "--lossy", "form", "exponential:half_life=3:samples=64"
+    )
     settings = {
         name: parameters.pop(name)
         for name in list(parameters)
@@ -66,11 +68,13 @@ def parse_lossy(text: str) -> dict[str, Any]:
 
 def parse_word_entropy(text: str) -> dict[str, Any]:
     """Parse the settings of word entropy, `method:setting=value:…`."""
-    method, settings = _parsed(text, "--word-entropy", "method", "sampling:samples=64:seed=1")
+    method, settings = _parse_settings(
+        text, "--word-entropy", "method", "sampling:samples=64:seed=1"
+    )
     return {"method": method, **settings}
 
 
-def _parsed(text: str, option: str, first: str, example: str) -> tuple[str, dict[str, Any]]:
+def _parse_settings(text: str, option: str, first: str, example: str) -> tuple[str, dict[str, Any]]:
     """Return the text before the first colon, called `first`, and the parameters after it."""
     form, *pairs = text.split(":")
     parameters: dict[str, Any] = {}

@@ -27,7 +27,7 @@ def run(paths: Sequence[str], configfile: Sequence[str] = (), config: Sequence[s
     configfile, config
         Overlays on config.yaml, and single settings.
     """
-    chosen = _chosen([Path(p).absolute() for p in paths or lists.results(configfile, config)])
+    chosen = _select_files([Path(p).absolute() for p in paths or lists.results(configfile, config)])
     for root, files in chosen.items():
         reached = lineage.chain(root, files)
         project = next((p for p in root.parents if (p / "Snakefile").exists()), Path.cwd())
@@ -49,7 +49,7 @@ def run(paths: Sequence[str], configfile: Sequence[str] = (), config: Sequence[s
         print("  every recorded file is as it was written, and made from the files that are there")
 
 
-def _chosen(paths: Sequence[Path]) -> dict[Path, list[str] | None]:
+def _select_files(paths: Sequence[Path]) -> dict[Path, list[str] | None]:
     """Return folder of results → files in it that are followed; None for all."""
     chosen: dict[Path, list[str] | None] = {}
     for path in paths:
@@ -64,11 +64,11 @@ def _chosen(paths: Sequence[Path]) -> dict[Path, list[str] | None]:
         elif root == path:
             chosen[root] = None
         elif chosen.setdefault(root, []) is not None:
-            chosen[root] += _recorded(root, path)
+            chosen[root] += _recorded_files(root, path)
     return chosen
 
 
-def _recorded(root: Path, path: Path) -> list[str]:
+def _recorded_files(root: Path, path: Path) -> list[str]:
     """Return a file, or the files of a folder, that have records; paths are relative to `root`."""
     file = path.relative_to(root).as_posix()
     if lineage.read(root, file) is not None:

@@ -42,8 +42,8 @@ def text(
         f"# {about['label']}",
         _what(about, bias, memory),
         _lossy(lm, about),
-        _changed(about, network.config),
-        _opened(lm, bias or memory, "memory" if memory else "bias"),
+        _note_changes(about, network.config),
+        _opening_code(lm, bias or memory, "memory" if memory else "bias"),
         _training(about, network, training),
         _perplexities(lm, labels, perplexity),
         _fits(about.get("ranked", lm), labels, delta_loglik),
@@ -83,7 +83,7 @@ def _lossy(lm: str, about: Mapping) -> str:
     )
 
 
-def _changed(about: Mapping, config) -> str:
+def _note_changes(about: Mapping, config) -> str:
     """Note changes of the code during training, since the card describes the present code."""
     changes = history.changes_of_code(getattr(config, history.KEY, None), about.get("step"))
     if not changes:
@@ -91,7 +91,7 @@ def _changed(about: Mapping, config) -> str:
     return f"**Its code changed while it was trained**, so that this may not apply to all steps. {' '.join(changes)}"
 
 
-def _opened(lm: str, settings: Mapping | None, what: str) -> str:
+def _opening_code(lm: str, settings: Mapping | None, what: str) -> str:
     """Return the code that opens the LM, whose bias or memory (`what`) has these `settings`."""
     trust = ", trust_remote_code=True" if settings else ""
     code = (

@@ -44,7 +44,7 @@ def source(form: str, config_class: type, model_class: type) -> str:
         _part(standalone.__file__),
         _part(architectures.__file__, lambda node: _name(node) in classes),
     ]
-    return _written(parts, _BIASED, plugins.docstring(biases.__name__, form))
+    return _write_module(parts, _BIASED, plugins.docstring(biases.__name__, form))
 
 
 def recurrent_source(form: str) -> str:
@@ -55,7 +55,11 @@ def recurrent_source(form: str) -> str:
         _part(errors.__file__, lambda node: _name(node) == "InputError"),
         _part(recurrences.__file__),
         _part(memories.__file__, lambda node: _name(node) != "build"),
-        *(part for other, name in _other_memories(form_file) for part in _renamed(other, name)),
+        *(
+            part
+            for other, name in _other_memories(form_file)
+            for part in _rename_class(other, name)
+        ),
         _part(form_file, lambda node: _name(node) != "PARAMETERS"),
         _part(standalone_memories.__file__),
         _part(
@@ -63,7 +67,7 @@ def recurrent_source(form: str) -> str:
             lambda node: not isinstance(node, ast.Expr) and _name(node) not in left_out,
         ),
     ]
-    return _written(parts, _RECURRENT, plugins.docstring(memories.__name__, form))
+    return _write_module(parts, _RECURRENT, plugins.docstring(memories.__name__, form))
 
 
 def _file(package: str, form: str) -> Path:
@@ -93,14 +97,14 @@ def _other_memories(path: Path) -> list[tuple[str, str]]:
     ]
 
 
-def _renamed(form: str, name: str) -> list[tuple]:
+def _rename_class(form: str, name: str) -> list[tuple]:
     """Return the parts of another form, with its class renamed."""
     text = f"{name} = Form"
     path = plugins.folder(memories.__name__) / f"{form}.py"
     return [_part(path, lambda node: _name(node) != "PARAMETERS"), (text, ast.parse(text).body, [])]
 
 
-def _written(parts: list[tuple], what: str, docstring: str) -> str:
+def _write_module(parts: list[tuple], what: str, docstring: str) -> str:
     """Return parts as one file: header, used imports, and nodes in order."""
     names = {
         child.id

@@ -96,7 +96,9 @@ class Private:
         return cls(
             readers=tuple(sorted(subjects)),
             words=frozenset(word.lower() for column in listed for word in column.unique()),
-            phrases=frozenset(gram for row in rows for gram in zip(*_shifted(row), strict=False)),
+            phrases=frozenset(
+                gram for row in rows for gram in zip(*_shift_sequence(row), strict=False)
+            ),
             text="".join(f" {' '.join(row)} " for row in rows),
         )
 
@@ -153,7 +155,7 @@ class Private:
         """Return why a text may not be shared; "" if it may."""
         if self._of_readers and self._of_readers.search(text):
             return "holds a reader's id"
-        if self.phrases.intersection(zip(*_shifted(_alphabetic(text)), strict=False)):
+        if self.phrases.intersection(zip(*_shift_sequence(_alphabetic(text)), strict=False)):
             return "holds a passage of a corpus"
         if _names_folder(text):
             return "holds a folder of this machine"
@@ -171,7 +173,7 @@ class Private:
         """Return a text in which readers are numbered, without folders; STIMULUS for a corpus's text."""
         words = _alphabetic(text)
         whole = len(words) >= SENTENCE and f" {' '.join(words)} " in self.text
-        if whole or self.phrases.intersection(zip(*_shifted(words), strict=False)):
+        if whole or self.phrases.intersection(zip(*_shift_sequence(words), strict=False)):
             return STIMULUS
         return self.without_readers(without_folders(text))
 
@@ -213,6 +215,6 @@ def _without_home(text: str) -> str:
     return text
 
 
-def _shifted(words: Sequence[str]) -> list[Sequence[str]]:
+def _shift_sequence(words: Sequence[str]) -> list[Sequence[str]]:
     """Return a sequence from its first, second, … word on, to be zipped into phrases."""
     return [words[start:] for start in range(PHRASE)]

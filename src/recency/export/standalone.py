@@ -80,10 +80,10 @@ def apply_bias(model, spec: dict) -> None:
     if Form.uses_width:
         watch(model, modules)
     model.config._attn_implementation = NAME
-    model.base_model.register_forward_pre_hook(_still_biased)
+    model.base_model.register_forward_pre_hook(_require_bias)
 
 
-def _still_biased(network, arguments) -> None:
+def _require_bias(network, arguments) -> None:
     """Refuse to run after `set_attn_implementation`, which would remove the bias."""
     if network.config._attn_implementation != NAME:
         raise ValueError(

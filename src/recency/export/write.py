@@ -70,7 +70,7 @@ def _with_code(network, bias: Mapping | None):
     from recency.networks.recurrent import RecurrentForCausalLM
 
     if isinstance(network, RecurrentForCausalLM):
-        return _named(network)
+        return _name_classes(network)
     plain = {kind.__mro__[1]: kind for kind in BIASED}
     kind = type(network.config)
     if bias is not None and bias["form"] != "none":
@@ -86,10 +86,10 @@ def _with_code(network, bias: Mapping | None):
         biased.load_state_dict(network.state_dict())
         biased.tie_weights()
         network = biased.eval()
-    return _named(network) if type(network.config) in BIASED else network
+    return _name_classes(network) if type(network.config) in BIASED else network
 
 
-def _named(network):
+def _name_classes(network):
     """Return a network whose config names its included classes."""
     module = FILE.removesuffix(".py")
     network.config.auto_map = {

@@ -56,12 +56,13 @@ def _fitting(characters: frozenset[str]) -> str | None:
     if not characters:
         return FIRST
     return next(
-        (name for name in _installed() if not missing("".join(sorted(characters)), name)), None
+        (name for name in _installed_families() if not missing("".join(sorted(characters)), name)),
+        None,
     )
 
 
 @cache
-def _installed() -> tuple[str, ...]:
+def _installed_families() -> tuple[str, ...]:
     """Return the names of installed font families, preferred ones first, then by name."""
     from matplotlib import font_manager
 
@@ -126,11 +127,11 @@ def _texts(figure: "Figure", kind: type) -> Iterable:
         for axis in (axes.xaxis, axes.yaxis):
             if not all(fitting(label.get_text()) for label in axis.get_ticklabels()):
                 unchanged = axis.get_major_formatter()
-                axis.set_major_formatter(FuncFormatter(partial(_formatted, unchanged)))
+                axis.set_major_formatter(FuncFormatter(partial(_format_tick, unchanged)))
             yield from axis.get_ticklabels()
     yield from figure.findobj(kind)
 
 
-def _formatted(formatter, value: float, position: int | None = None) -> str:
+def _format_tick(formatter, value: float, position: int | None = None) -> str:
     """Return a tick's label with keys for labels that no font covers."""
     return with_keys(formatter(value, position))

@@ -68,7 +68,7 @@ def _mark(raster: np.ndarray, x0: float, y0: float, x1: float, y1: float) -> Non
     raster[low : max(0, math.ceil(high)), left : max(0, math.ceil(right))] = True
 
 
-def _covered(raster: np.ndarray, width: int, height: int) -> np.ndarray:
+def _count_covered(raster: np.ndarray, width: int, height: int) -> np.ndarray:
     """Return the number of marked cells that a box covers, by the cell of its lower left corner."""
     sums = np.pad(raster.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     return (
@@ -101,7 +101,7 @@ def label_centres(
         w, h = (
             min(math.ceil(size) + GAP, most) for size, most in zip(sizes[i], limit, strict=True)
         )
-        cost = COVER * _covered(kept, w, h) + CROSS * _covered(lines, w, h)
+        cost = COVER * _count_covered(kept, w, h) + CROSS * _count_covered(lines, w, h)
         rows, columns = np.ogrid[: cost.shape[0], : cost.shape[1]]
         near_x, near_y = np.clip(x, columns, columns + w), np.clip(y, rows, rows + h)
         cost = (
@@ -115,7 +115,7 @@ def label_centres(
             end = (min(max(x, column), column + w), min(max(y, row), row + h))
             total = float(cost[row, column])
             if math.dist((x, y), end) > LEADER:
-                total += LEAD * _crossed(marks, (x, y), end)
+                total += LEAD * _crosses_label(marks, (x, y), end)
             if best is None or total < best[0]:
                 best = (total, row, column, end)
         _, row, column, end = best
@@ -128,7 +128,7 @@ def label_centres(
     return [centres[i] for i in range(len(points))]
 
 
-def _crossed(marks: np.ndarray, start: tuple[float, float], end: tuple[float, float]) -> bool:
+def _crosses_label(marks: np.ndarray, start: tuple[float, float], end: tuple[float, float]) -> bool:
     """Return whether a leader crosses a label, or a marker other than its own."""
     cells = [(u, v) for u, v in _along(np.array([start, end])) if math.dist((u, v), start) > 7]
     inside = ((int(v), int(u)) for u, v in cells[:-1])

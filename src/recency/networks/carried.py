@@ -209,7 +209,7 @@ class CarriedTraining(Training):
             (loss / divisor).backward()
             after.append(_map(torch.Tensor.detach, state))
             total += loss.detach()
-        self.carried = _joined(after)
+        self.carried = _join_states(after)
         self._update()
         return total / words
 
@@ -242,6 +242,6 @@ def _map(function: Callable, state):
     return tuple(tuple(function(tensor) for tensor in layer) for layer in state)
 
 
-def _joined(states: list):
+def _join_states(states: list):
     """Concatenate the states of groups of streams."""
     return tuple(tuple(torch.cat(tensors) for tensors in zip(*layers)) for layers in zip(*states))

@@ -136,11 +136,11 @@ def read(
         ) from error
     if not isinstance(stored, Mapping) or not isinstance(stored.get("model"), Mapping):
         raise InputError(f"{what} is no checkpoint of fairseq: it has no weights under `model`")
-    state = _renamed(what, stored["model"])
+    state = _rename_weights(what, stored["model"])
     return state, _settings(what, stored)
 
 
-def _renamed(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _rename_weights(what: str, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return float32 weights with transformers' names."""
     state = {}
     for name, weight in weights.items():

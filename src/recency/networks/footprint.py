@@ -84,7 +84,7 @@ def check(
     numbers = numbers or _numbers(source, network, config)
     if not numbers:
         return
-    stored = _stored(source, config, numbers)
+    stored = _stored_bytes(source, config, numbers)
     needed = estimate(config, numbers, precision, stored)
     places = available(spread)
     if needed.total <= SURE or needed.total <= sum(places.values()):
@@ -170,7 +170,7 @@ def _weights(folder: Path) -> list[Path]:
     return [single] if single.is_file() else sorted(folder.glob("model-*.safetensors"))
 
 
-def _stored(source: str | Path, config: PreTrainedConfig, numbers: int) -> float:
+def _stored_bytes(source: str | Path, config: PreTrainedConfig, numbers: int) -> float:
     """Return the bytes of a checkpoint's weights as stored, from its files or its config."""
     if files := _weights(Path(source)):
         return sum(file.stat().st_size for file in files)

@@ -47,15 +47,15 @@ def list_files(
     name, within = locate(checkpoint)
     revision = commit or within.get("revision", MAIN)
     at = f"{endpoint()}/api/models/{name}"
-    found = _asked(f"{at}/revision/{quote(revision, safe='')}", checkpoint)["sha"]
+    found = _ask_hub(f"{at}/revision/{quote(revision, safe='')}", checkpoint)["sha"]
     folder = within.get("subfolder", "")
     tree = f"{at}/tree/{found}" + (f"/{quote(folder)}" if folder else "")
     entries = {}
-    for entry in _asked(tree, checkpoint):
+    for entry in _ask_hub(tree, checkpoint):
         inside = entry["path"].removeprefix(f"{folder}/") if folder else entry["path"]
         if entry["type"] == "file" and "/" not in inside:
             entries[inside] = entry
-    chosen = _needed(entries, checkpoint, within.get("gguf_file"), allow_pickle)
+    chosen = _select_needed(entries, checkpoint, within.get("gguf_file"), allow_pickle)
     files = {
         inside: {
             "url": f"{endpoint()}/{name}/resolve/{found}/{quote(entries[inside]['path'])}",
@@ -74,7 +74,7 @@ def _checksum(entry: Mapping[str, Any]) -> dict[str, str]:
     return {"git_blob": entry["oid"]}
 
 
-def _needed(
+def _select_needed(
     names: Iterable[str], checkpoint: str, gguf: str | None, allow_pickle: bool
 ) -> list[str]:
     """Return the files that transformers opens: config, tokenizer, one kind of weights."""
@@ -101,7 +101,7 @@ def _needed(
     return [*[name for name in like(OTHERS) if name not in weights], *weights]
 
 
-def _asked(url: str, checkpoint: str) -> Any:
+def _ask_hub(url: str, checkpoint: str) -> Any:
     """Return an answer of the Hub; raise InputError without one."""
     request = urllib.request.Request(url, headers={"User-Agent": USER_AGENT})
     for header, value in authorization(url).items():

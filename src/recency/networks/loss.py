@@ -237,7 +237,7 @@ def _by_chunks(hidden, weight, targets, learns: bool, bias=None) -> list[torch.T
         scores = torch.mm(states, cast.T, out=logits[: len(states)])
         if bias is not None:
             scores.add_(bias.detach())
-        losses[here] = _compiled(hidden.is_cuda)(scores, targets[here])
+        losses[here] = _compile_loss(hidden.is_cuda)(scores, targets[here])
         if learns:
             torch.mm(scores, cast, out=hidden_gradient[here])
             weight_gradient += scores.T @ states
@@ -260,7 +260,7 @@ def softmax_minus_target(logits: torch.Tensor, targets: torch.Tensor) -> torch.T
 
 
 @functools.cache
-def _compiled(on_gpu: bool):
+def _compile_loss(on_gpu: bool):
     return torch.compile(softmax_minus_target, dynamic=False) if on_gpu else softmax_minus_target
 
 

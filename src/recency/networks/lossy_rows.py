@@ -145,7 +145,7 @@ class LossyRows:
         ends = np.flatnonzero(before == self.begin)
         before = before[ends[-1] + 1 :] if len(ends) else before
         distance = self._distances(before, bool(self.begins[here[0]]))
-        retained = self._retained(before, distance, np.random.default_rng([*drawn_of, 2]))
+        retained = self._draw_retained(before, distance, np.random.default_rng([*drawn_of, 2]))
         return np.concatenate([[self.begin], before[retained], here])
 
     def _distances(self, before: np.ndarray, begins: bool) -> np.ndarray:
@@ -156,7 +156,7 @@ class LossyRows:
         started = self.begins[before]
         return np.cumsum(started[::-1])[::-1] - started + int(begins)
 
-    def _retained(
+    def _draw_retained(
         self, before: np.ndarray, distance: np.ndarray, draw: np.random.Generator
     ) -> np.ndarray:
         """Draw for each token whether its word is retained."""
@@ -171,9 +171,9 @@ class LossyRows:
         return ((drawn < retention) | (words == 0))[word_of]
 
     def batch(self, first: int, count: int) -> tuple[torch.Tensor, ...]:
-        """Return inputs, places and targets of rows `first` … `first` + `count` - 1 (`_joined`)."""
+        """Return inputs, places and targets of rows `first` … `first` + `count` - 1 (`_join_rows`)."""
         places = [self._epoch_and_row(number) for number in range(first, first + count)]
-        return self._joined(
+        return self._join_rows(
             [
                 self.row(self.tokens, segment, (self.seed, epoch, segment))
                 for epoch, segment in places
@@ -184,9 +184,11 @@ class LossyRows:
         """Return at most `count` validation rows from `first` on, always with the same erasures."""
         rows = self.validation[first : first + count].tolist()
         tokens = self._validation_tokens
-        return self._joined([self.row(tokens, segment, (VALIDATION, segment)) for segment in rows])
+        return self._join_rows(
+            [self.row(tokens, segment, (VALIDATION, segment)) for segment in rows]
+        )
 
-    def _joined(self, rows: list[np.ndarray]) -> tuple[torch.Tensor, ...]:
+    def _join_rows(self, rows: list[np.ndarray]) -> tuple[torch.Tensor, ...]:
         """Return inputs (rows, length) padded at the end, places (targets,) and targets (targets,).
 
         Places index the flattened inputs: the positions that predict the segments' tokens.

@@ -198,14 +198,14 @@ class MaskedRows:
     def batch(self, first: int, count: int) -> Batch:
         """Return rows `first` … `first` + `count` - 1 of the training's order."""
         places = [self._epoch_and_row(number) for number in range(first, first + count)]
-        return self._masked(self.text, [(row, (self.seed, epoch, row)) for epoch, row in places])
+        return self._mask_rows(self.text, [(row, (self.seed, epoch, row)) for epoch, row in places])
 
     def validation_batch(self, first: int, count: int) -> Batch:
         """Return at most `count` validation rows from `first` on, always with the same masks."""
         rows = range(first, min(first + count, len(self.validation)))
-        return self._masked(self.validation, [(row, (VALIDATION, row)) for row in rows])
+        return self._mask_rows(self.validation, [(row, (VALIDATION, row)) for row in rows])
 
-    def _masked(self, text: Text, rows: list[tuple[int, tuple[int, ...]]]) -> Batch:
+    def _mask_rows(self, text: Text, rows: list[tuple[int, tuple[int, ...]]]) -> Batch:
         """Read and mask rows; each comes with the numbers that seed its draws."""
         inputs = np.full((len(rows), self.length), PAD)
         seen = np.zeros_like(inputs, dtype=bool)

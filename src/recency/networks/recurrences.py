@@ -63,12 +63,12 @@ def _blocked_scan(
     size = max(1, round(math.sqrt(time)))
     blocks = -(-time // size)
     spare = blocks * size - time
-    states = _padded(inputs, spare) if fresh or spare else inputs.clone()
+    states = _pad_steps(inputs, spare) if fresh or spare else inputs.clone()
     states = states.unflatten(1, (blocks, size))
     if decay.shape[1] == 1:
         steps = decay[:, None].expand(-1, 1, size, *decay.shape[2:])
     else:
-        steps = _padded(decay, spare).unflatten(1, (blocks, size))
+        steps = _pad_steps(decay, spare).unflatten(1, (blocks, size))
     faded = steps.clone()  # the decay of the carried state at each step of a block
     for step in range(1, size):
         states[:, :, step].addcmul_(steps[:, :, step], states[:, :, step - 1])
@@ -81,7 +81,7 @@ def _blocked_scan(
     return states.flatten(1, 2)[:, :time]
 
 
-def _padded(tensor: torch.Tensor, spare: int) -> torch.Tensor:
+def _pad_steps(tensor: torch.Tensor, spare: int) -> torch.Tensor:
     """Append `spare` steps of zeros to a tensor."""
     if not spare:
         return tensor

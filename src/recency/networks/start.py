@@ -44,7 +44,7 @@ def initialise_vectors(
     settings = DEFAULTS | dict(settings)
     words = _entries(tokenizer)
     counts = _counts(tokens, max(words.values()) + 1)
-    matrices = _given(Path(source), settings["output"])
+    matrices = _given_vectors(Path(source), settings["output"])
     frequent = [word for word, number in words.items() if counts[number] >= settings["min_count"]]
     if not frequent:
         raise InputError(
@@ -106,7 +106,7 @@ def _entries(tokenizer: str | Path) -> dict[str, int]:
     return {word: number for word, number in entries if word not in left_out}
 
 
-def _given(source: Path, output: bool) -> list[np.ndarray]:
+def _given_vectors(source: Path, output: bool) -> list[np.ndarray]:
     """Return an LM's input vectors and, with `output`, its output vectors."""
     from recency.networks.checkpoints import load
 

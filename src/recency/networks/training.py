@@ -163,7 +163,7 @@ class Training:
         for start in range(self.rank * at_once, sequences, self.world * at_once):
             report(start)
             batch = self.stream.batch(first + start, min(at_once, sequences - start))
-            batch = [self._sent(tokens) for tokens in batch]
+            batch = [self._send_tokens(tokens) for tokens in batch]
             if self.unchecked:
                 self._check_compiled(batch[0])
             loss = self.loss_sum(*batch) / targets_in_step
@@ -184,7 +184,9 @@ class Training:
         at_once, rows = self.recipe["micro_batch"], len(self.stream.validation)
         total = torch.zeros(2, dtype=torch.float64, device=self.device)
         for start in range(self.rank * at_once, rows, self.world * at_once):
-            batch = [self._sent(tokens) for tokens in self.stream.validation_batch(start, at_once)]
+            batch = [
+                self._send_tokens(tokens) for tokens in self.stream.validation_batch(start, at_once)
+            ]
             total[0] += self.loss_sum(*batch)
             total[1] += batch[-1].numel()
         if self.world > 1:
@@ -262,7 +264,7 @@ class Training:
                     "another version"
                 )
 
-    def _sent(self, tokens: torch.Tensor | None) -> torch.Tensor | None:
+    def _send_tokens(self, tokens: torch.Tensor | None) -> torch.Tensor | None:
         """Send tokens to the device without waiting for it."""
         if self.device == "cpu" or tokens is None:
             return tokens

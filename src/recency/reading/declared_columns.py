@@ -52,7 +52,7 @@ def of_words(config: Mapping, dataset: Mapping, header: Collection | None = None
     """
     kinds = dict(WORDS)
     for entry in (owner_of_words(config, dataset), dataset):
-        kinds |= _given(entry, "words", header)
+        kinds |= _columns_of_part(entry, "words", header)
         kinds |= {"pos": TEXT} if "tagger" in entry else {}
         kinds |= dict.fromkeys(of_predictors(entry), ANY)
     return kinds
@@ -71,7 +71,7 @@ def of_responses(
     measure = settings.get("of", measure)
     if measure in MEASURES and MEASURES[measure].of:
         measure = MEASURES[measure].of[0]
-    given = _given(dataset, "responses", header, measure)
+    given = _columns_of_part(dataset, "responses", header, measure)
     values = RESPONSES if measure is None else [value_column(dataset, measure)]
     return OF_RESPONSES | given | dict.fromkeys(values, NUMBER)
 
@@ -83,7 +83,7 @@ def of_filters(config: Mapping, dataset: Mapping, measure: str | None) -> dict[s
     return FILTERED | kinds | unscored
 
 
-def _given(
+def _columns_of_part(
     entry: Mapping, part: str, header: Collection | None, measure: str | None = None
 ) -> dict[str, str]:
     """Return the columns beyond the contract that a parser provides for words or responses."""
@@ -96,7 +96,7 @@ def _given(
     ]
     if entry["parser"] == "table":
         read = (*_READ[is_of_items(entry)], measure)
-        columns += [name for name, _ in _mapped(entry, part) if name not in read]
+        columns += [name for name, _ in _mapped_columns(entry, part) if name not in read]
     return {name: kinds.get(name, ANY) for name in columns}
 
 
@@ -113,7 +113,7 @@ def _is_there(
     return condition["role"] in (*entry["words"], *entry["responses"])
 
 
-def _mapped(entry: Mapping, part: str) -> Iterator[tuple[str, object]]:
+def _mapped_columns(entry: Mapping, part: str) -> Iterator[tuple[str, object]]:
     """Yield name and column of a table's `columns:`, common ones and those of a part."""
     for name, column in (entry.get("options", {}).get("columns") or {}).items():
         if isinstance(column, Mapping):
@@ -124,7 +124,7 @@ def _mapped(entry: Mapping, part: str) -> Iterator[tuple[str, object]]:
 
 def mapped(entry: Mapping) -> dict[str, object]:
     """Return name → column for a table's `columns:`."""
-    return {**dict(_mapped(entry, "words")), **dict(_mapped(entry, "responses"))}
+    return {**dict(_mapped_columns(entry, "words")), **dict(_mapped_columns(entry, "responses"))}
 
 
 def of_predictors(entry: Mapping) -> list[str]:

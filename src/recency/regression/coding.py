@@ -90,7 +90,7 @@ def coding_of(formula: Formula, full: Formula, texts: Texts, path: str | PathLik
     spans = {}
     for term, expression in asked.items():
         if term in counted:
-            of_term = _coded(term, expression, counted[term])
+            of_term = _code_term(term, expression, counted[term])
         elif expression.kind == "name":
             continue  # a number as it is
         else:
@@ -202,7 +202,7 @@ def _argument(
     return _levels(values(inner.value))
 
 
-def _coded(term: str, expression: Expression, counts: pd.Series) -> dict[str, dict[str, Any]]:
+def _code_term(term: str, expression: Expression, counts: pd.Series) -> dict[str, dict[str, Any]]:
     """Code a term from the counts of its values in the fit partition."""
     counts = counts.sort_index()
     if expression.kind == "call" and expression.value == "poly":

@@ -150,7 +150,7 @@ def scores(
         formula, a.factor, b.factor, predictors, rows.y, a.codes, b.codes,
         (len(a.unit), len(b.unit)),
     )  # fmt: skip
-    total, seen = _scored(cells, (a, b), draws, (seed, name), label)
+    total, seen = _score_pairs(cells, (a, b), draws, (seed, name), label)
     n = _by_unit(cells.n, a, b)
     where_a, where_b = np.nonzero(n)
     total, seen = total[:, where_a, where_b], seen[:, where_a, where_b]
@@ -174,7 +174,7 @@ def scores(
     return frame
 
 
-def _scored(
+def _score_pairs(
     cells: Cells, axes: tuple[_Axis, _Axis], draws: int, seed: tuple[int, str], label: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return each pair of units' sum of scores over each group of draws, and its number of draws."""

@@ -43,7 +43,7 @@ def estimate(
     if designs.has_density(design):
         result, more = _density(formula, predictors, rows, design)
     elif family == families.SHIFTED:
-        result, more = _shifted(formula, predictors, rows, design)
+        result, more = _fit_shifted(formula, predictors, rows, design)
     elif design["engine"] == "ols":
         summary, notes = fit_least_squares(formula, predictors, rows.y)
         fitted_summary = summary if summary.converged else None
@@ -78,7 +78,7 @@ def prepared(
     return formula, scaling, references
 
 
-def _shifted(
+def _fit_shifted(
     formula: Formula, predictors: Mapping[str, np.ndarray], rows: Rows, design: Mapping[str, Any]
 ) -> tuple[Result, dict[str, Any]]:
     """Fit log(y - shift), with the stated shift or one estimated by profile likelihood."""

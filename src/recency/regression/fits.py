@@ -54,7 +54,7 @@ def main(
     def prepare(todo: Sequence[Part]) -> None:
         load(any(needs_r(**work[part]) for part in todo))
 
-    _made(work, fitted, processes, prepare)
+    _compute_parts(work, fitted, processes, prepare)
 
 
 def crossed(
@@ -76,7 +76,7 @@ def crossed(
         asked |= {"dataset": response["dataset"], "draws": draws, "seed": seed}
         part = _part(response["name"], [output], read, others, asked, code)
         work[part] = {"inputs": Inputs(**read, others=others), **asked}
-    _made(work, scored, processes, lambda todo: load(in_r=False))
+    _compute_parts(work, scored, processes, lambda todo: load(in_r=False))
 
 
 def _files(
@@ -102,7 +102,7 @@ def _part(
     return Part(name, tuple(map(Path, outputs)), key)
 
 
-def _made(
+def _compute_parts(
     work: Mapping[Part, Mapping[str, Any]],
     make: Callable[[Part, Mapping[str, Any]], None],
     processes: int,

@@ -121,13 +121,13 @@ def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
         )
     scored = Scored(record, rows, scaled(rows.predictors, record["scaling"]))
     by_name = {name: _compute(name, scored) for name in HELD_OUT}
-    scored = replace(scored, predictors=scaled(rows.predictors, _rescaled(record, rows)))
+    scored = replace(scored, predictors=scaled(rows.predictors, _scaling_of_rows(record, rows)))
     names = [name for name in HELD_OUT if ENDPOINTS[name].rescaled]
     by_name |= {f"{name}_rescaled": _compute(name, scored) for name in names}
     return {name: values for name, values in by_name.items() if values is not None}
 
 
-def _rescaled(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
+def _scaling_of_rows(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[str, float]]:
     """Return the scaling of these rows; predictors that the fit does not scale stay unscaled."""
     rescaled = scaling_of({name: rows.predictors[name] for name in record["scaling"]})
     kept = {"mean": 0.0, "sd": 1.0}

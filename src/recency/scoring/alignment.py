@@ -92,7 +92,9 @@ def align(
     last = np.maximum(preceding[np.maximum(spans[:, 1] - 1, 0)], first)
     reach = np.minimum(np.searchsorted(ends, last, side="right"), len(words) - 1)
     kind = kinds(tokenizer) if kind is None else kind
-    issues = _shared(word, reach, len(words)) + _unusual(words, tokenizer, ids, spans, word, kind)
+    issues = _list_shared(word, reach, len(words)) + _unusual(
+        words, tokenizer, ids, spans, word, kind
+    )
     if spaces is not None:  # a word without a space before it need not begin with a marked token
         issues = [issue for issue in issues if issue.reason != UNMARKED or gaps[issue.word - 1]]
     return Text(ids, word, len(words), sorted(issues, key=lambda issue: issue.word), reach, spans)
@@ -108,7 +110,7 @@ def as_text(tokenizer, text: str):
         tokenizer.encode_special_tokens = before
 
 
-def _shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Issue]:
+def _list_shared(word: np.ndarray, reach: np.ndarray, words: int) -> list[Issue]:
     """List the words that share a token with a neighbour or have no token."""
     issues, covered = [], set()
     owned = np.zeros(words, dtype=bool)

@@ -266,7 +266,7 @@ def documents(text: Path, groups: Iterable[int]) -> Iterator[list[str]]:
             yield table.column("text").to_pylist()
 
 
-def _encoded(
+def _encode_groups(
     text: Path, tokenizer: str | Path, separator: bytes, groups: Iterable[int]
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the tokens and the number of documents of each row group."""
@@ -287,7 +287,7 @@ def _in_order(
     """
     processes = min(processes, groups - first)
     if processes <= 1:
-        yield from _encoded(text, tokenizer, separator, range(first, groups))
+        yield from _encode_groups(text, tokenizer, separator, range(first, groups))
         return
     workers = []
     for k in range(processes):
@@ -319,6 +319,6 @@ def _in_order(
 
 
 def _serve(sink: Connection, text: Path, tokenizer: str | Path, separator: bytes, groups) -> None:
-    for tokens, number in _encoded(text, tokenizer, separator, groups):
+    for tokens, number in _encode_groups(text, tokenizer, separator, groups):
         sink.send(number)
         sink.send_bytes(tokens)

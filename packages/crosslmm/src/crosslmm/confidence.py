@@ -232,7 +232,7 @@ def intervals(
     elif method == "wald":
         limits = _wald(fit, level)
     elif fit.family in families.GENERALISED:
-        limits = _generalised(source, chosen, method, level, draws, seed)
+        limits = _intervals_of_generalised(source, chosen, method, level, draws, seed)
     else:
         _check_linear(source, method)
         if method == "boot":
@@ -241,7 +241,7 @@ def intervals(
             searched = _search_optimum(source)
             summary = searched.summary()
             every = parameters(searched, summary)
-            names = _named(
+            names = _parameter_names(
                 chosen, [(parameter.name, parameter.held is not None) for parameter in every]
             )
             every = [parameter for parameter in every if parameter.name in names]
@@ -249,14 +249,14 @@ def intervals(
                 parameter.name: _profile(searched, summary, parameter, level) for parameter in every
             }
     is_random = [(name, name not in fit.fixed.index) for name in limits]
-    names = _named(chosen, is_random)
+    names = _parameter_names(chosen, is_random)
     tail = 50 * (1 - level)
     columns = [f"{tail:.4g} %", f"{100 - tail:.4g} %"]
     table = pd.DataFrame.from_dict(limits, orient="index", columns=columns)
     return table.loc[[name for name in limits if name in names]]
 
 
-def _named(chosen: str | Sequence[str], every: Sequence[tuple[str, bool]]) -> list[str]:
+def _parameter_names(chosen: str | Sequence[str], every: Sequence[tuple[str, bool]]) -> list[str]:
     """Return the names of the chosen parameters; `every` says which are variance parameters."""
     names = [name for name, _ in every]
     if chosen == "all":
@@ -419,14 +419,14 @@ def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str,
     return {p.name: row for p, row in zip(every, limits, strict=True)}
 
 
-def _generalised(
+def _intervals_of_generalised(
     source: Source, chosen: str | Sequence[str], method: str, level: float, draws: int, seed: int
 ) -> dict[str, list[float]]:
     """Have lme4 compute the intervals of a generalised model on the internal scale."""
     from crosslmm import profile_likelihood
 
     every = profile_likelihood.parameters(source)
-    names = _named(chosen, [(given.name, given.term >= 0) for given in every])
+    names = _parameter_names(chosen, [(given.name, given.term >= 0) for given in every])
     every = [given for given in every if given.name in names]
     try:
         if method == "profile":

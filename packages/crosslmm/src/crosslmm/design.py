@@ -176,10 +176,10 @@ def rows_of(data: pd.DataFrame, used: Sequence[str], formula: str) -> tuple[pd.D
     dropped = int((~kept).sum())
     frame = frame[kept] if dropped else frame
     objects = [name for name in used if frame[name].dtype == object]
-    return frame.assign(**{name: _typed(frame[name]) for name in objects}), dropped
+    return frame.assign(**{name: _common_type(frame[name]) for name in objects}), dropped
 
 
-def _typed(values: pd.Series) -> pd.Series:
+def _common_type(values: pd.Series) -> pd.Series:
     """Return a column of objects with the common type of its values, such as numbers."""
     kind = pd.api.types.infer_dtype(values)
     return values.astype(np.float64) if kind == "decimal" else values.infer_objects()

@@ -146,7 +146,7 @@ def fit(model: ModelRequest, notes: list[str]) -> tuple[str, Source]:
             raise InputError(f"{reason}; family {model.family!r} needs a formula that is") from None
         uncovered = str(reason)
     if is_generalised:
-        return "lme4", _generalised(model, prepared, notes)
+        return "lme4", _fit_glmer(model, prepared, notes)
     if model.family not in families.LINEAR:
         return "laplace", fit_density(model, prepared, notes)
     shift, more = _shift(prepared) if model.family == families.SHIFTED else (0.0, "")
@@ -248,7 +248,7 @@ def _with_r(
         raise InputError(f"formula {model.text!r}: lme4: {reason}") from None
 
 
-def _generalised(model: ModelRequest, prepared: Prepared | None, notes: list[str]) -> Source:
+def _fit_glmer(model: ModelRequest, prepared: Prepared | None, notes: list[str]) -> Source:
     """Fit with lme4's glmer()."""
     try:
         if prepared is None:

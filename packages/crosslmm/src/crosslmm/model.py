@@ -478,7 +478,7 @@ KINDS = ("pairwise", *CODINGS)
 def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     """Return a table of comparisons; see crosslmm.model.MixedModel.contrasts."""
     source = fit._source
-    prepared = source.prepared or _prepared(fit)
+    prepared = source.prepared or _read_formula(fit)
     fixed = {
         name for term in prepared.formula.fixed if term != INTERCEPT for name in variables(term)
     }
@@ -513,7 +513,7 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     return pd.DataFrame(columns, labels)
 
 
-def _prepared(fit: MixedModel) -> Prepared:
+def _read_formula(fit: MixedModel) -> Prepared:
     """Read the formula of a model that R fitted."""
     prepared = prepare(fit._source.request, with_response=False)
     if not set(fit.fixed.index) <= set(prepared.design.columns):

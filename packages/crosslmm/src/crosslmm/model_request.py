@@ -332,7 +332,7 @@ def predict(source: Source, data: pd.DataFrame | None, random: bool, new_levels:
     rows = request.rows
     if data is not None:
         data = frame_of(data)
-        needed = [name for name in rows.columns if _needed(source, name, random)]
+        needed = [name for name in rows.columns if _needs_column(source, name, random)]
         rows, lacking = designs.rows_of(data, needed, request.text)
         if lacking:
             where = data[needed].isna().any(axis=1).to_numpy().argmax()
@@ -381,7 +381,7 @@ def linear_predictor(source: Source, rows: pd.DataFrame, new: bool, random: bool
     return values if offset is None else values + offset
 
 
-def _needed(source: Source, name: str, random: bool) -> bool:
+def _needs_column(source: Source, name: str, random: bool) -> bool:
     """Return whether predictions need a column: any but the response's, groups if `random`."""
     if name == source.request.offset:
         return True

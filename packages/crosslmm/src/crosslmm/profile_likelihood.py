@@ -222,7 +222,7 @@ class HeldVariance:
         for block, C in zip(self._blocks, roots, strict=True):
             Ls[block.factor][np.ix_(block.places, block.places)] = C / sigma
         scaled = [a @ L for a, L in zip(self._inverse_A, Ls, strict=True)]
-        deviance, squares, by_S = _solved(self._result, scaled, sigma)
+        deviance, squares, by_S = _solve_factor(self._result, scaled, sigma)
         # sigma also changes the relative covariances Omega / sigma^2.
         within = sum(float(np.sum(S * (L @ L.T))) for S, L in zip(by_S, scaled, strict=True))
         by_sigma = 2 * self._result.products.n - 2 * squares / sigma**2 - 2 * within
@@ -250,7 +250,7 @@ def _hold(coordinates: np.ndarray, A: np.ndarray, block: list[int], held: Sequen
     coordinates[np.ix_(left, block)] = others
 
 
-def _solved(
+def _solve_factor(
     result: SearchResult, roots: Sequence[np.ndarray], sigma: float
 ) -> tuple[float, float, list[np.ndarray]]:
     """Return deviance, penalised squares, and the gradient by each factor's relative covariance."""

@@ -18,7 +18,7 @@ def lazily(
     the same stub. Modules of this project import from the defining module, not through these names:
     a workflow of this project checks this.
     """
-    names = _declared(package, f"{file}i")
+    names = _declared_names(package, f"{file}i")
     distribution = package.partition(".")[0]
 
     def load(name: str) -> object:
@@ -44,7 +44,7 @@ def lazily(
     return load, listed, list(names)
 
 
-def _declared(package: str, path: str) -> dict[str, str]:
+def _declared_names(package: str, path: str) -> dict[str, str]:
     """Return public name → `module:attribute`, or a module, as a stub imports them."""
     with open(path, encoding="utf-8") as stub:
         tree = ast.parse(stub.read())

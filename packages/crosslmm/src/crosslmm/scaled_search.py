@@ -338,7 +338,7 @@ class Searched:
         half = np.linalg.solve(at.root, np.eye(len(beta)))
         modes = dict(zip((f.group for f in self.result.factors), at.modes, strict=False))
         if self.result.nested:
-            modes[self.result.nested] = self._nested()
+            modes[self.result.nested] = self._nested_modes()
         return Figures(
             beta=beta,
             covariance=at.sigma**2 * half.T @ half,
@@ -367,7 +367,7 @@ class Searched:
             places.append((name, list(range(start, taken[name]))))
         return places
 
-    def _nested(self) -> np.ndarray:
+    def _nested_modes(self) -> np.ndarray:
         """Return the modes (levels, 1) of the nested intercept, for the pairs that occur."""
         first, _ = split_product(self.result.nested or "")
         occur, values = self.result.products.cells[:, :, 0] > 0, self.result.of_pairs

@@ -163,7 +163,7 @@ def several_products(
                 block[np.arange(count), :, np.arange(count), :] += within
                 total.rr[parts[f - 1], parts[f - 1]] = block.reshape(count * k, count * k)
             for other in range(f):
-                cross = _crossed(codes[other], Z[other], codes[f], Z[f], sizes[other], sizes[f])
+                cross = _sum_pairs(codes[other], Z[other], codes[f], Z[f], sizes[other], sizes[f])
                 if other == 0:
                     total.ar[:, :, parts[f - 1]] += cross.reshape(G, i, count * k)
                 else:
@@ -181,7 +181,7 @@ def _by_level(
     return np.array(sums).transpose(2, 0, 1)
 
 
-def _crossed(
+def _sum_pairs(
     a: np.ndarray,
     left: list[np.ndarray],
     b: np.ndarray,

@@ -165,7 +165,7 @@ class _Builder:
             self.values[c] = _product(monomial, self.centres, self.leaves, self.n)
             self.C[c, c] = 1.0
             for lower, factor, removed in self._lower(monomial):
-                known = self._known(lower, self.degrees[c])
+                known = self._known_coefficients(lower, self.degrees[c])
                 if known is None:
                     return removed
                 self.C[:, c] -= factor * known
@@ -189,7 +189,7 @@ class _Builder:
                 parts.append((tuple((leaf, q) for leaf, q, _ in chosen if q), factor, removed))
         return parts
 
-    def _known(self, monomial: Monomial, degree: int) -> np.ndarray | None:
+    def _known_coefficients(self, monomial: Monomial, degree: int) -> np.ndarray | None:
         """Return the coefficients (p,) of a product by the given columns, if it is in their span."""
         for c in self.values:
             if self.monomials[c] == monomial:
@@ -203,7 +203,7 @@ class _Builder:
 
     def basis(self, fixed: bool) -> Basis:
         """Return the basis, with each column centred and scaled."""
-        constant = self._known((), 1)
+        constant = self._known_coefficients((), 1)
         centred = INTERCEPT in self.columns
         B, means, sds = self.C.copy(), np.zeros(self.p), np.ones(self.p)
         noise = np.zeros(self.p)
@@ -249,7 +249,7 @@ class _Builder:
         gram, kept, turn = S.T @ S, [], np.eye(self.p)
         for c in self.order:
             weights, is_new = np.zeros(len(kept)), np.isfinite(noise[c])
-            left = gram[c, c] - self._explained(gram, kept, c)
+            left = gram[c, c] - self._explained_squares(gram, kept, c)
             if is_new and kept and left <= SUSPECT * gram[c, c]:
                 # Twice, since the first residual has the rounding of the whole column.
                 residual = S[:, c]
@@ -278,7 +278,7 @@ class _Builder:
         return tuple(sorted(kept)), turn if is_turned else None
 
     @staticmethod
-    def _explained(gram: np.ndarray, kept: list[int], c: int) -> float:
+    def _explained_squares(gram: np.ndarray, kept: list[int], c: int) -> float:
         """Return the squares of a column that the kept ones explain."""
         if not kept:
             return 0.0

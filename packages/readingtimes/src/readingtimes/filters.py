@@ -180,7 +180,7 @@ def _rewritten(text: str) -> tuple[str, dict[str, str]]:
     return tokenize.untokenize(tokens).strip(), quoted
 
 
-def _said(node: ast.AST, condition: Condition) -> str:
+def _source_text(node: ast.AST, condition: Condition) -> str:
     """Return the source of a part of a condition, for messages."""
     text = ast.unparse(node)
     for variable, column in condition.names.items():
@@ -202,14 +202,16 @@ def _kind(node: ast.expr, condition: Condition, columns: Mapping[str, str]) -> s
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
         parts = [node.operand]
     elif isinstance(node, ast.Compare):
-        return _compared(node, condition, columns)
+        return _kind_of_comparison(node, condition, columns)
     elif isinstance(node, ast.Call):
-        return _called(node, condition, columns)
+        return _kind_of_call(node, condition, columns)
     else:
-        return _computed(node, condition, columns)
+        return _kind_of_expression(node, condition, columns)
     for part in parts:
         if isinstance(part, ast.Constant) or _kind(part, condition, columns) not in (FLAG, ANY):
-            raise InputError(f"{_said(part, condition)} is neither true nor false; compare it")
+            raise InputError(
+                f"{_source_text(part, condition)} is neither true nor false; compare it"
+            )
     return FLAG
 
 
@@ -218,11 +220,13 @@ def _constant_kind(node: ast.Constant, condition: Condition) -> str:
     kinds = {bool: FLAG, int: NUMBER, float: NUMBER, str: TEXT}
     if type(node.value) not in kinds:
         way = "; for what is missing write .isna()" if node.value is None else ""
-        raise InputError(f"{_said(node, condition)} is no number, no text and no truth value{way}")
+        raise InputError(
+            f"{_source_text(node, condition)} is no number, no text and no truth value{way}"
+        )
     return kinds[type(node.value)]
 
 
-def _computed(node: ast.expr, condition: Condition, columns: Mapping[str, str]) -> str:
+def _kind_of_expression(node: ast.expr, condition: Condition, columns: Mapping[str, str]) -> str:
     """Return the kind of an arithmetic expression; raise InputError for other expressions."""
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         parts = [node.left, node.right]
@@ -230,31 +234,35 @@ def _computed(node: ast.expr, condition: Condition, columns: Mapping[str, str]) 
         parts = [node.operand]
     elif isinstance(node, ast.Attribute):
         raise InputError(
-            f"{_said(node, condition)} is no part of a filter; there are columns, comparisons and "
+            f"{_source_text(node, condition)} is no part of a filter; there are columns, comparisons and "
             f"the methods {', '.join(f'.{name}()' for name in list(METHODS)[:6])} …"
         )
     elif isinstance(node, ast.List | ast.Tuple):
-        raise InputError(f"{_said(node, condition)}: a list goes behind `in` or into .isin()")
+        raise InputError(
+            f"{_source_text(node, condition)}: a list goes behind `in` or into .isin()"
+        )
     else:
-        raise InputError(f"{_said(node, condition)} is no part of a filter")
+        raise InputError(f"{_source_text(node, condition)} is no part of a filter")
     for part in parts:
         if _kind(part, condition, columns) == TEXT:
-            raise InputError(f"{_said(part, condition)} is text, and cannot be calculated with")
+            raise InputError(
+                f"{_source_text(part, condition)} is text, and cannot be calculated with"
+            )
     return NUMBER
 
 
-def _compared(node: ast.Compare, condition: Condition, columns: Mapping[str, str]) -> str:
+def _kind_of_comparison(node: ast.Compare, condition: Condition, columns: Mapping[str, str]) -> str:
     """Return the kind of a chain of comparisons of comparable values."""
     left = node.left
     for sign, right in zip(node.ops, node.comparators, strict=True):
         if type(sign) not in _COMPARE and not isinstance(sign, _MEMBERSHIP):
-            raise InputError(f"{_said(node, condition)}: write == or != to compare")
+            raise InputError(f"{_source_text(node, condition)}: write == or != to compare")
         one = _kind(left, condition, columns)
         listed = isinstance(right, ast.List | ast.Tuple)
         if isinstance(sign, _MEMBERSHIP) and not listed:
-            raise InputError(f"{_said(node, condition)}: `in` wants a list, as in [1, 2]")
+            raise InputError(f"{_source_text(node, condition)}: `in` wants a list, as in [1, 2]")
         if listed and not isinstance(sign, (*_MEMBERSHIP, ast.Eq, ast.NotEq)):
-            raise InputError(f"{_said(node, condition)}: a list has no order")
+            raise InputError(f"{_source_text(node, condition)}: a list has no order")
         others = _list_kinds(right, condition) if listed else {_kind(right, condition, columns)}
         _comparable(one, others, node, condition)
         left = right
@@ -266,14 +274,16 @@ def _comparable(one: str, others: set[str], node: ast.AST, condition: Condition)
     for other in others:
         if {one, other} & {TEXT} and {one, other} & {NUMBER, FLAG}:
             raise InputError(
-                f"{_said(node, condition)} compares text with a number or a truth value"
+                f"{_source_text(node, condition)} compares text with a number or a truth value"
             )
 
 
 def _list_kinds(node: ast.expr, condition: Condition) -> set[str]:
     """Return the kinds of the constants in a list."""
     if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
-        raise InputError(f"{_said(node, condition)}: a list of values is wanted, as in ['a', 'b']")
+        raise InputError(
+            f"{_source_text(node, condition)}: a list of values is wanted, as in ['a', 'b']"
+        )
     return {_constant_kind(_plain(element, condition), condition) for element in node.elts}
 
 
@@ -284,7 +294,7 @@ def _plain(node: ast.expr, condition: Condition) -> ast.Constant:
         if isinstance(inner, ast.Constant) and type(inner.value) in (int, float):
             return ast.Constant(-inner.value)
     if not isinstance(node, ast.Constant):
-        raise InputError(f"{_said(node, condition)}: a list has numbers and texts alone")
+        raise InputError(f"{_source_text(node, condition)}: a list has numbers and texts alone")
     return node
 
 
@@ -299,11 +309,13 @@ def _method(node: ast.Call) -> tuple[str, ast.expr | None]:
     return function.attr, inner
 
 
-def _called(node: ast.Call, condition: Condition, columns: Mapping[str, str]) -> str:
+def _kind_of_call(node: ast.Call, condition: Condition, columns: Mapping[str, str]) -> str:
     """Return the kind of a method's result; raise InputError unless it is in `METHODS`."""
     name, column = _method(node)
     if column is None:
-        raise InputError(f"{_said(node.func, condition)}() is no part of a filter; nothing is run")
+        raise InputError(
+            f"{_source_text(node.func, condition)}() is no part of a filter; nothing is run"
+        )
     if name not in METHODS:
         raise InputError(f"no method {nearest(name, METHODS)}")
     wanted, gives = METHODS[name]
@@ -311,19 +323,19 @@ def _called(node: ast.Call, condition: Condition, columns: Mapping[str, str]) ->
         raise InputError(f".{name}() takes {len(wanted) or 'no'} value(s), and no names of them")
     one = _kind(column, condition, columns)
     if name.startswith("str.") and one not in (TEXT, ANY) or name == "abs" and one == TEXT:
-        raise InputError(f".{name}() is not of {_said(column, condition)}, a {one}")
+        raise InputError(f".{name}() is not of {_source_text(column, condition)}, a {one}")
     if not any(isinstance(part, ast.Name) for part in ast.walk(column)):
-        raise InputError(f".{name}() is of a column, not of {_said(column, condition)}")
+        raise InputError(f".{name}() is of a column, not of {_source_text(column, condition)}")
     for kind, given in zip(wanted, node.args, strict=True):
         if kind == "list":
             _comparable(one, _list_kinds(given, condition), node, condition)
         elif _constant_kind(_plain(given, condition), condition) != kind:
-            raise InputError(f".{name}() takes a {kind}, not {_said(given, condition)}")
+            raise InputError(f".{name}() takes a {kind}, not {_source_text(given, condition)}")
     if name == "between" and one == TEXT:
-        raise InputError(f".between() is not of {_said(column, condition)}, a text")
+        raise InputError(f".between() is not of {_source_text(column, condition)}, a text")
     if name == "str.contains" and _PATTERN.search(node.args[0].value):
         raise InputError(
-            f".str.contains() finds text; {_said(node.args[0], condition)} has signs of a pattern"
+            f".str.contains() finds text; {_source_text(node.args[0], condition)} has signs of a pattern"
         )
     return gives
 

@@ -144,7 +144,7 @@ def read(
     InputError
         If the parser has no such measure.
     """
-    provided = _mapped(options) if parser.MEASURES is None else parser.MEASURES
+    provided = _mapped_names(options) if parser.MEASURES is None else parser.MEASURES
     of = sources(measure, provided) or ((measure,) if parser.MEASURES is None else ())
     if not of:
         raise InputError(
@@ -163,7 +163,7 @@ def read(
     return combined[combined.time_ms.notna()].reset_index(drop=True)
 
 
-def _mapped(options: Mapping[str, Any]) -> Collection[str]:
+def _mapped_names(options: Mapping[str, Any]) -> Collection[str]:
     """Return the names, measures among them, that a table's options map to columns."""
     columns = options.get("columns") or {}
     return list(columns.get("responses", columns))

@@ -31,7 +31,7 @@ def load(package: str, name: str) -> ModuleType:
     group, title, marker = KINDS[package]
     if name in _own(package):
         return import_module(f"{package}.{name}")
-    module = _provided(group, tuple(sys.path)).get(name)
+    module = _find_plugins(group, tuple(sys.path)).get(name)
     if module is None:
         raise InputError(f"no {title} is called {nearest(name, names(package))}")
     try:
@@ -49,7 +49,7 @@ def load(package: str, name: str) -> ModuleType:
 def names(package: str) -> list[str]:
     """Return the names of a kind: those of this package, then those of others, both sorted."""
     ours = _own(package)
-    return [*ours, *sorted(_provided(KINDS[package][0], tuple(sys.path)).keys() - set(ours))]
+    return [*ours, *sorted(_find_plugins(KINDS[package][0], tuple(sys.path)).keys() - set(ours))]
 
 
 def _own(package: str) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def _own(package: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=10)
-def _provided(group: str, path: tuple[str, ...]) -> dict[str, str]:
+def _find_plugins(group: str, path: tuple[str, ...]) -> dict[str, str]:
     """Return name → module of the entry points of a group, cached by `sys.path`."""
     from importlib.metadata import entry_points  # slow import
 

@@ -224,15 +224,15 @@ def _by_row(
 
 def content(path: Path) -> bytes:
     """Return a file's bytes, decompressed if gzipped."""
-    return _unzipped(path, lambda file: file.read())
+    return _apply_to_content(path, lambda file: file.read())
 
 
 def header(path: Path) -> str:
     """Return a file's first line, decompressed if gzipped; invalid UTF-8 is replaced."""
-    return _unzipped(path, lambda file: file.readline()).decode("utf-8", "replace")
+    return _apply_to_content(path, lambda file: file.readline()).decode("utf-8", "replace")
 
 
-def _unzipped(path: Path, take: Callable[[BinaryIO], bytes]) -> bytes:
+def _apply_to_content(path: Path, take: Callable[[BinaryIO], bytes]) -> bytes:
     """Apply `take` to a file, decompressed if gzipped."""
     try:
         with open(path, "rb") as file:

@@ -141,7 +141,7 @@ class Form(ContentBias):
             check_lens(model)
 
 
-def _fetched(checkpoint: str) -> str:
+def _fetched_folder(checkpoint: str) -> str:
     """Return the folder into which the workflow fetched a checkpoint of the Hub, else the name."""
     folder = Path(os.environ.get("RECENCY_HUB", ""), f"{checkpoint}@main")
     return str(folder) if folder.is_dir() and not Path(checkpoint).is_dir() else checkpoint
@@ -151,7 +151,7 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
     """Open the other model in float32; raise InputError unless it has the same tokens."""
     try:
         given, report = AutoModelForCausalLM.from_pretrained(
-            _fetched(checkpoint),
+            _fetched_folder(checkpoint),
             dtype=torch.float32,
             use_safetensors=True,
             trust_remote_code=False,
@@ -173,7 +173,7 @@ def _open(checkpoint: str, model: PreTrainedModel) -> PreTrainedModel:
             f"surprisal_gated: checkpoint {checkpoint!r} has {sizes[0]:,} tokens and the network "
             f"{sizes[1]:,}; the two need one tokenizer"
         )
-    weights = Path(_fetched(checkpoint)) / "model.safetensors"
+    weights = Path(_fetched_folder(checkpoint)) / "model.safetensors"
     digest = sha256(weights) if weights.is_file() else None
     before = getattr(model.config, "surprisal_gated_by", None)
     if before is not None and digest != before:

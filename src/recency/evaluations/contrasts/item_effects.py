@@ -74,7 +74,7 @@ def main(
     for number, measure in enumerate(measures):
         parts = observations[number * size : (number + 1) * size]
         mean, unit, span = paired.responses(parts, len(word_rows))
-        values = {READERS: mean} | {lm: _summed(bit, span, mean) for lm, bit in bits.items()}
+        values = {READERS: mean} | {lm: _sum_surprisal(bit, span, mean) for lm, bit in bits.items()}
         values = {name: value[kept] for name, value in values.items()}
         units = dict.fromkeys(bits, "bits") | {READERS: unit}
         tested = paired.tested(word_rows[kept], values, contrasts, by, f"contrasts ({measure})")
@@ -92,7 +92,7 @@ def main(
     write_csv(out_effects, pd.concat(items, ignore_index=True)[ITEMS])
 
 
-def _summed(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarray:
+def _sum_surprisal(bits: np.ndarray, span: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Return surprisal summed over the words of each response, NaN where readers have none.
 
     Both sides of an item then cover the same words for readers and LMs.

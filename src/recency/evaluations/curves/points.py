@@ -174,7 +174,7 @@ def main(
     def add(quantity: str, response: tuple[str, str, str], curves: Curves, **more) -> None:
         rows.extend(_rows(quantity, response, curves, tokens, baseline, **more))
 
-    failed = _unconverged(cells, full, base, about)
+    failed = _unconverged_points(cells, full, base, about)
     whole: Curves = {}
     for response, curves in _fits(
         cells, full_observations, base_observations, about, replicates, seed
@@ -222,16 +222,18 @@ def _rows(
         row["converged"] = (lm, step, *response) not in failed
         if not power:
             if lm != baseline and (reference := curves.get((baseline, step))):
-                row |= _compared("baseline", estimate - reference)
+                row |= _difference_columns("baseline", estimate - reference)
             steps = sorted(at for name, at in curves if name == lm)
             if step != steps[-1]:
                 together = _together([curves[lm, at] for at in steps])
-                row |= _compared("last", estimate - curves[lm, steps[-1]], together)
+                row |= _difference_columns("last", estimate - curves[lm, steps[-1]], together)
         rows.append(row)
     return rows
 
 
-def _compared(name: str, draws: Draws, together: Mapping | None = None) -> dict[str, float]:
+def _difference_columns(
+    name: str, draws: Draws, together: Mapping | None = None
+) -> dict[str, float]:
     """Return the columns of a difference; `together` gives its simultaneous interval."""
     ends, those = draws.ends(together), "_all" if together else ""
     return {
@@ -298,7 +300,7 @@ def _fits(
         yield (ALL, ALL, ""), first
 
 
-def _unconverged(
+def _unconverged_points(
     cells: Sequence[Mapping[str, str]],
     full: Sequence[File],
     base: Sequence[File],

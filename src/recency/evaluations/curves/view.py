@@ -149,11 +149,11 @@ def draw(rows: pd.DataFrame, lms: list[LM], baseline: str, words: list[str]) -> 
         _count(axes, rows.tokens.min(), rows.tokens.max(), axes.get_title() == "")
         axes.grid(which="major")
     figure.legend(handles=key(lms), loc="outside upper left", ncols=min(5, len(lms)))
-    style.notes(figure, [*_explained(rows, named), *words])
+    style.notes(figure, [*_line_notes(rows, named), *words])
     return figure
 
 
-def _explained(rows: pd.DataFrame, baseline: str) -> list[str]:
+def _line_notes(rows: pd.DataFrame, baseline: str) -> list[str]:
     """Return notes on the lines and bands."""
     seeds = int(rows.seeds.max())
     sentences = [f"lines: means over {seeds} seeds"] if seeds > 1 else []

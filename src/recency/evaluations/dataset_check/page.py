@@ -84,7 +84,7 @@ def main(
     parts = [
         _findings(findings),
         _titled(_counted(counts, values)),
-        *([_titled(_published(counts, published))] if published else []),
+        *([_titled(_published_counts(counts, published))] if published else []),
         _figure(paths[".svg"].read_text(encoding="utf-8")),
         _titled(_aligned(shifts, frequency)),
         _provenance(about or {}, list(files)),
@@ -233,7 +233,9 @@ def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str
     return Table("Counts", header, rows, notes, rules=(names.index("mean"),))
 
 
-def _published(counts: Mapping[str, Mapping[str, float]], published: Mapping[str, int]) -> Table:
+def _published_counts(
+    counts: Mapping[str, Mapping[str, float]], published: Mapping[str, int]
+) -> Table:
     """Return a table of the published counts next to those of each measure."""
     header = ["", "published", *counts]
     rows = [

@@ -121,7 +121,7 @@ def main(
         others = dict(zip(response["others"], files.get(f"others_{number}", ()), strict=True))
         inputs = Inputs(**dict(zip(ROLES, paths, strict=True)), others=others)
         dataset = places[response["dataset"]]
-        view = _observed(
+        view = _average_responses(
             inputs, fits.base[mine[0]], len(tables[dataset]), contents, response["label"]
         )
         view |= _gains(
@@ -159,7 +159,9 @@ def _response(cell: Mapping[str, str]) -> tuple[str, ...]:
     return cell["design"], cell["dataset"], cell["measure"]
 
 
-def _observed(inputs: Inputs, base: File, n: int, contents: Contents, label: str) -> dict[str, Any]:
+def _average_responses(
+    inputs: Inputs, base: File, n: int, contents: Contents, label: str
+) -> dict[str, Any]:
     """Return the mean response and residual (n,) of each word, excluding the held-out partition."""
     paths = [path for path in (inputs.fit, inputs.exploratory) if path is not None]
     frame = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
@@ -233,11 +235,11 @@ def _gains(
         unit = there[0][1] if there else unit
     view["slopes"] = {"unit": unit, "values": slopes}
     if endpoint == CROSSED:
-        view["crossed"] = _crossed(fits, mine, cells, keys, words)
+        view["crossed"] = _crossed_contributions(fits, mine, cells, keys, words)
     return view
 
 
-def _crossed(
+def _crossed_contributions(
     fits: Fits,
     mine: Sequence[int],
     cells: Sequence[Mapping],

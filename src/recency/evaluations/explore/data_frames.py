@@ -151,7 +151,7 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
     if given is None:
         return {}
     if isinstance(given, pd.DataFrame):
-        table = _ordered(given, n, "surprisals")
+        table = _order_rows(given, n, "surprisals")
         numeric = [c for c in table.select_dtypes("number") if c not in KEYS]
         named = _ending(table, [BITS]) or numeric
         if not named:
@@ -162,7 +162,7 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
         if isinstance(values, pd.DataFrame):
             if "surprisal_bits" not in values:
                 raise InputError(f"surprisals: {lm}: no column surprisal_bits")
-            values = _ordered(values, n, f"surprisals: {lm}")["surprisal_bits"]
+            values = _order_rows(values, n, f"surprisals: {lm}")["surprisal_bits"]
         columns[str(lm)] = _numbers(values, f"surprisals: {lm}")
         if len(columns[str(lm)]) != n:
             raise InputError(
@@ -189,7 +189,7 @@ def _means(times: pd.DataFrame, n: int) -> dict[str, tuple[np.ndarray, np.ndarra
     return means
 
 
-def _ordered(table: pd.DataFrame, n: int, where: str) -> pd.DataFrame:
+def _order_rows(table: pd.DataFrame, n: int, where: str) -> pd.DataFrame:
     """Return the rows in the words' order, by word_id if present."""
     if "word_id" not in table:
         return table

@@ -351,7 +351,7 @@ def gap_notes(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
     t, p, n = widened(gaps)
     if n == 0:
         return []
-    reported = "" if published is None else _published(published_gaps(published))
+    reported = "" if published is None else _published_test(published_gaps(published))
     if math.isnan(t):
         return [
             f"gaps with part of speech and without: {n} pairs are too few, or all equal{reported}"
@@ -363,7 +363,7 @@ def gap_notes(gaps: pd.DataFrame, published: pd.DataFrame | None) -> list[str]:
     return [f"{claim}: paired t({n - 1}) = {style.number(t, 2)} (p {style.p_value(p)}){reported}"]
 
 
-def _published(gaps: pd.DataFrame) -> str:
+def _published_test(gaps: pd.DataFrame) -> str:
     """Return the same test on published gaps, or an empty string if there are too few."""
     t, p, n = widened(gaps)
     if math.isnan(t):

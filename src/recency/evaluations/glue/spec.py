@@ -29,7 +29,7 @@ def _runs(study, experiment: str) -> list[str]:
     ]
 
 
-def _trained(study, experiment: str) -> list[str]:
+def _trained_lms(study, experiment: str) -> list[str]:
     """Return the fine-tuned LMs that are trained here, whose last validation gives a perplexity."""
     here = study.lms_that_are("trained")
     return [
@@ -84,12 +84,12 @@ EVALUATION = Evaluation(
     inputs={
         "runs": _runs,
         "curves": lambda study, experiment: [
-            f"<results>/lms/{lm}/training.csv" for lm in _trained(study, experiment)
+            f"<results>/lms/{lm}/training.csv" for lm in _trained_lms(study, experiment)
         ],
     },
     settings={
         "variants": lambda study, experiment: study.variants(experiment, KEY),
-        "trained": _trained,
+        "trained": _trained_lms,
         "tasks": tasks,
         "training": lambda study, experiment: study.config.get("fine_tuning"),
     },

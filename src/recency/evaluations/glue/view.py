@@ -192,11 +192,11 @@ def _cell(row: pd.Series) -> Cell:
             below.append(f"constant: {row.ended:.0f} of {row.runs:.0f} runs")
     return Cell(
         written(row.best, row.figure), (*below, *published),
-        bold=row.task != "ppl" and _learned(row),
+        bold=row.task != "ppl" and _has_learned(row),
     )  # fmt: skip
 
 
-def _learned(row: pd.Series) -> bool:
+def _has_learned(row: pd.Series) -> bool:
     """Return whether no run ended on a constant prediction and all runs beat one at their best."""
     better = row.high < row.majority if row.figure == "mse" else row.low > row.majority
     return bool(better and not row.ended)

@@ -13,7 +13,7 @@ def settings_of(config: dict, experiment: str) -> dict:
     """Return an experiment's `length` with the defaults: `lengths` sorted, `trained` among them."""
     entry = config["experiments"][experiment]
     settings = {k: v for k, v in registry.settings(KEY, config, experiment).items() if k != "lms"}
-    settings.setdefault("trained", _trained(config, entry["baseline"]))
+    settings.setdefault("trained", _training_length(config, entry["baseline"]))
     if settings["trained"] is None:
         return settings
     if "lengths" not in settings:
@@ -24,7 +24,7 @@ def settings_of(config: dict, experiment: str) -> dict:
     return settings
 
 
-def _trained(config: dict, lm: str) -> int | None:
+def _training_length(config: dict, lm: str) -> int | None:
     """Return the training length of an LM, or None if it is not trained here."""
     entry = config["lms"].get(lm, {})
     entry = {**configuration.inherited(config, entry), **entry}

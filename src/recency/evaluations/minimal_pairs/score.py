@@ -52,7 +52,7 @@ def main(
         if not opened.masked:
             print(f"{lm.name}: {begin_note(opened, lm.bos)}", file=sys.stderr)
         specification = {"lm": job_state.lm_identity(lm), "pairs": job_state.digest(pairs)}
-        sums = _resumed(
+        sums = _resume_sums(
             sentences, opened, lm, shown, out, specification | {"code": dict(code or {})}
         )
     result = {"pair": table["pair"]}
@@ -65,7 +65,7 @@ def main(
     job_state.path_for(out).unlink(missing_ok=True)
 
 
-def _resumed(
+def _resume_sums(
     sentences: list[str],
     opened: Model,
     lm: LMSpec,

@@ -120,11 +120,11 @@ def effects(
                 whole, *rest = leads
                 for lead in rest:
                     whole = whole + lead
-                rows.append(_row(lm, baseline, _joined(present), ALL, whole))
+                rows.append(_row(lm, baseline, _join_names(present), ALL, whole))
     return pd.DataFrame(rows, columns=EFFECTS)
 
 
-def _joined(corpora: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _join_names(corpora: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the names of corpora that are one study."""
     names = {key: [about[key] for about in corpora] for key in ("dataset", "label")}
     joined = {"dataset": "+".join(names["dataset"]), "label": " and ".join(names["label"])}

@@ -58,13 +58,13 @@ def lines(effects: pd.DataFrame, pooled: pd.DataFrame, lm: str) -> pd.DataFrame:
             label = row.label if row.label.endswith(measured_as) else f"{row.label} {measured_as}"
             listed.append({"kind": "corpus", "text": label, "value": row.effect, "low": row.low, "high": row.high, "n": row.n})  # fmt: skip
         if 1 < len(part) < len(corpora):  # a single language is the total
-            listed.append(_combined("language", languages.name_of(code), combined.loc[code]))
-    listed.append(_combined("overall", "All", combined.loc[ALL]))
+            listed.append(_mean_line("language", languages.name_of(code), combined.loc[code]))
+    listed.append(_mean_line("overall", "All", combined.loc[ALL]))
     columns = ["kind", "text", "value", "low", "high", "n", "prediction_low", "prediction_high"]
     return pd.DataFrame(listed, columns=columns)
 
 
-def _combined(kind: str, name: str, row: pd.Series) -> dict:
+def _mean_line(kind: str, name: str, row: pd.Series) -> dict:
     """Return the line of a meta-analysis with its random-effects mean."""
     i2 = "" if math.isnan(row.i2) else f", I² {100 * row.i2:.0f} %"
     ends = {key: row[key] for key in ("prediction_low", "prediction_high")}

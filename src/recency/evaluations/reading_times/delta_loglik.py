@@ -226,7 +226,7 @@ def read_parts(endpoint: str, full: Sequence[File], base: Sequence[File]) -> lis
 
 def contributions(full: File, base: File, endpoint: str = "conditional") -> pd.DataFrame:
     """Return each observation's part of ΔLogLik: subject, sentence, word_id, n (1), delta_loglik."""
-    with_lm, without_lm = _scored(full, endpoint), _scored(base, endpoint)
+    with_lm, without_lm = _read_scored(full, endpoint), _read_scored(base, endpoint)
     names = ["subject", "sentence", "word_id"]
     _check_same(with_lm, without_lm, names, full, base)
     column = "loglik" if endpoint == "conditional" else f"loglik_{endpoint}"
@@ -234,7 +234,7 @@ def contributions(full: File, base: File, endpoint: str = "conditional") -> pd.D
     return with_lm[names].assign(n=1, delta_loglik=parts[0] - parts[1])
 
 
-def _scored(path: File, endpoint: str) -> pd.DataFrame:
+def _read_scored(path: File, endpoint: str) -> pd.DataFrame:
     """Read the observations scored by an endpoint: the fitted ones or the others."""
     frame = pd.read_parquet(path)
     if "partition" not in frame:

@@ -56,14 +56,14 @@ def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
     labels if they share nothing or another row has the same beginning.
     """
     groups = comparison.grouped(lms, lambda lm: (lm.bias, lm.network))
-    names = [_shared([lm.label for lm in group]) for group in groups]
+    names = [_common_beginning([lm.label for lm in group]) for group in groups]
     return [
         (name if name and names.count(name) == 1 else " / ".join(lm.label for lm in group), group)
         for name, group in zip(names, groups, strict=True)
     ]
 
 
-def _shared(labels: list[str]) -> str:
+def _common_beginning(labels: list[str]) -> str:
     """Return the shared beginning of labels, or the whole label of a single one."""
     if len(labels) == 1:
         return labels[0]

@@ -131,7 +131,7 @@ def main(
     baseline_of = baselines or {}
 
     def tested(tests: Mapping[tuple[str, ...], Sequence[Pair]], *first: Callable) -> list[dict]:
-        return _tested(tests, permutations, seed, *first, statistic=statistic, places=places)
+        return _test_pairs(tests, permutations, seed, *first, statistic=statistic, places=places)
 
     _write(out, tested(by_response, lambda a, b: baseline_of.get(a) == b))
     if out_kinds is not None:
@@ -161,7 +161,7 @@ def _by_kind(
     return pairs
 
 
-def _tested(
+def _test_pairs(
     by_response: Mapping[tuple[str, ...], Sequence[Pair]],
     permutations: int,
     seed: int,
@@ -262,7 +262,7 @@ def compare(
 
     pairs, by_cluster = of_seed[0], {}
     for index, name in enumerate(CLUSTERS, 1):
-        codes = _pooled(pairs, name)
+        codes = _pool_clusters(pairs, name)
         is_single = codes.max() == codes.min()  # one cluster allows no test
         by_cluster[f"p_{name}"] = math.nan if is_single else p_value(seed + index, codes)
     p = two_way_p(of_seed, places or {})
@@ -319,7 +319,7 @@ def _seed(row: Mapping[str, Any], seed: int) -> int:
     return seed * 2**34 + zlib.crc32(names.encode()) * 4
 
 
-def _pooled(pairs: Sequence[Pair], cluster: str) -> np.ndarray:
+def _pool_clusters(pairs: Sequence[Pair], cluster: str) -> np.ndarray:
     """Return cluster codes over several responses; a dataset's measures share their clusters."""
     numbers: dict[tuple[str, str], int] = {}
     codes = []

@@ -102,7 +102,7 @@ def _seed_problems(config, entry, where) -> list[str]:
     if not grids.seeds_of(entry, config["scale"]) or "steps" in entry:
         return []
     lms = entry["lms"]
-    single = [lm for lm in lms if _is_single(_trained(config, lm))]
+    single = [lm for lm in lms if _is_single(_entry_of_weights(config, lm))]
     if not single or len(single) == len(lms):
         return []
     return [
@@ -114,12 +114,12 @@ def _seed_problems(config, entry, where) -> list[str]:
     ]
 
 
-def _trained(config, lm):
+def _entry_of_weights(config, lm):
     """Return the entry of the LM that provides an LM's weights."""
     entry = config["lms"][lm]
     if "languages" in entry:
-        return _trained(config, configuration.first_member(entry))
-    return _trained(config, entry["weights"]) if "weights" in entry else entry
+        return _entry_of_weights(config, configuration.first_member(entry))
+    return _entry_of_weights(config, entry["weights"]) if "weights" in entry else entry
 
 
 def _is_single(lm) -> bool:

@@ -82,7 +82,7 @@ def sentences(
     texts = [_best(evidence)]
     if len(order) == 1:
         texts.append("There is no other LM to compare it with.")
-        return texts + _unknown(evidence) + _simulated(simulated, evidence.result)
+        return texts + _unknown(evidence) + _simulation_sentence(simulated, evidence.result)
     limit = _limit(evidence)
     if limit:
         texts.insert(0, limit)
@@ -95,10 +95,10 @@ def sentences(
     texts += _against_baseline(evidence)
     if not limit:
         texts += _power(evidence)
-    return texts + _unknown(evidence) + _simulated(simulated, evidence.result)
+    return texts + _unknown(evidence) + _simulation_sentence(simulated, evidence.result)
 
 
-def _compared(evidence: Evidence) -> tuple[str, str]:
+def _best_and_reference(evidence: Evidence) -> tuple[str, str]:
     """Return the best LM and its baseline, or the second-best LM if the best is the baseline."""
     best, second = evidence.order[:2]
     reference = evidence.reference(best)
@@ -133,10 +133,10 @@ def _best(evidence: Evidence) -> str:
     order, labels, where = evidence.order, evidence.labels, _responses(evidence.result)
     if len(order) == 1:
         interval = evidence.intervals.own[order[0], TOTAL]
-        claim = _judged("its surprisal helps", *interval.bounds, evidence)
+        claim = _judge_claim("its surprisal helps", *interval.bounds, evidence)
         lead = f"{labels[interval.lm]}: ΔLogLik {nats(interval.value)} nats"
         return f"{lead} {where} ({write_interval(interval)}): {claim}."
-    best, other = _compared(evidence)
+    best, other = _best_and_reference(evidence)
     difference = evidence.intervals.pair(best, other)
     name, against = labels[best], labels[other]
     if best == evidence.reference(best):
@@ -147,17 +147,17 @@ def _best(evidence: Evidence) -> str:
     if all(evidence.separated(best, lm) for lm in order[1:]):
         lead = f"{name} predicts best, {nats(difference.value)} nats ahead of {against}"
     test = write_test(difference, evidence.test(best, other))
-    claim = _written(evidence.claim(best, other), "it predicts better", evidence)
+    claim = _write_judgement(evidence.claim(best, other), "it predicts better", evidence)
     whole = labels.get(evidence.baseline, "") if evidence.relative else ""
     return f"{lead} {where} ({write_interval(difference, whole)}; {test}): {claim}."
 
 
-def _judged(claim: str, low: float, high: float, evidence: Evidence) -> str:
+def _judge_claim(claim: str, low: float, high: float, evidence: Evidence) -> str:
     """Write what follows for a claim from its interval in nats."""
-    return _written(claims.judge(low, high, evidence.threshold), claim, evidence)
+    return _write_judgement(claims.judge(low, high, evidence.threshold), claim, evidence)
 
 
-def _written(judgement: str, claim: str, evidence: Evidence) -> str:
+def _write_judgement(judgement: str, claim: str, evidence: Evidence) -> str:
     """Write a judgement of a claim."""
     limit = f"{nats(evidence.threshold)} nats"
     return {
@@ -218,7 +218,7 @@ def _against_baseline(evidence: Evidence) -> list[str]:
 
 def _power(evidence: Evidence) -> list[str]:
     """Return the detectable difference between the best LM and its baseline."""
-    difference = evidence.intervals.pair(*_compared(evidence))
+    difference = evidence.intervals.pair(*_best_and_reference(evidence))
     reach = detectable(difference, evidence.result.seeds)
     if not math.isfinite(reach):
         return []
@@ -228,7 +228,7 @@ def _power(evidence: Evidence) -> list[str]:
         f"{clusters(difference.by)})"
     )
     if evidence.threshold:
-        text += f"; {_SMALLEST} is {nats(evidence.threshold)} nats ({_stated(evidence)})"
+        text += f"; {_SMALLEST} is {nats(evidence.threshold)} nats ({_stated_effect(evidence)})"
     return [f"{text}."]
 
 
@@ -237,7 +237,7 @@ def stated(evidence: Evidence) -> dict[str, float]:
     return {unit: value for unit, value in (evidence.stated or {}).items() if value is not None}
 
 
-def _stated(evidence: Evidence) -> str:
+def _stated_effect(evidence: Evidence) -> str:
     """Return the smallest effect of interest in the unit used in the config."""
     ((unit, value),) = stated(evidence).items()
     if unit == "relative":
@@ -252,11 +252,11 @@ def _unknown(evidence: Evidence) -> list[str]:
         return []
     run = evidence.baseline in evidence.order
     reason = "which is not reliably positive" if run else "which was not run"
-    effect = f"The smallest effect of interest, {_stated(evidence)}, {reason},"
+    effect = f"The smallest effect of interest, {_stated_effect(evidence)}, {reason},"
     return [f"{effect} is unknown; claims are judged with 0 nats."]
 
 
-def _simulated(datasets: Sequence[str], result: Comparison) -> list[str]:
+def _simulation_sentence(datasets: Sequence[str], result: Comparison) -> list[str]:
     """Return a sentence on simulated readers."""
     simulated = [r.label for r in result.responses if r.dataset in set(datasets)]
     if not simulated:

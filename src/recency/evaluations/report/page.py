@@ -198,10 +198,10 @@ def _ranking(verdict: Mapping) -> str:
     """Return the LMs' ranking as HTML; all notes except the first are folded."""
     text = tables.body(answer.ranking(verdict)).replace("class='", "class='ranking ", 1)
     table, *notes = re.split(r"(?=<p class='note'>)", text)
-    return table + "".join(notes[:1]) + _folded("".join(notes[1:]))
+    return table + "".join(notes[:1]) + _fold_text("".join(notes[1:]))
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Return text as a collapsible element, or "" without text."""
     return f"<details><summary>How to read it</summary>{text}</details>" if text else ""
 
@@ -234,9 +234,9 @@ def _provenance(
 ) -> Iterator[str]:
     """Yield the provenance of the study: settings, LMs, corpora with licences, versions."""
     yield "<section id='made'><h2>How it was made</h2>"
-    yield _listed(("Setting", "Value"), [*provenance, ("Versions", _versions())])
+    yield _rows_as_table(("Setting", "Value"), [*provenance, ("Versions", _versions())])
     yield "<h3>Language models</h3>"
-    yield _listed(("LM", "Bias on attention", "Trained on"), lms)
+    yield _rows_as_table(("LM", "Bias on attention", "Trained on"), lms)
     if corpora:
         yield "<h3>Corpora</h3>"
         rows = [
@@ -265,7 +265,7 @@ def _absent(absent, labels: Mapping[str, str]) -> Iterator[str]:
     rows: dict[tuple[str, str], list[str]] = {}
     for row in absent.itertuples(index=False):
         rows.setdefault((row.dataset, row.reason), []).append(row.measure)
-    yield _listed(
+    yield _rows_as_table(
         ("Dataset", "Measures", "Reason"),
         [(labels.get(name, name), ", ".join(m), why) for (name, why), m in rows.items()],
     )
@@ -319,7 +319,7 @@ def _caption(text: str) -> str:
     title = re.match(r"\s*\*\*.+?\*\*", text, re.DOTALL)
     if len(text) <= LONG or not title:
         return paragraphs(text)
-    return paragraphs(title[0]) + _folded(paragraphs(text[title.end() :]))
+    return paragraphs(title[0]) + _fold_text(paragraphs(text[title.end() :]))
 
 
 def _links(path: Path, folder: Path) -> str:
@@ -338,7 +338,7 @@ def _address(path: File) -> str:
     return "./" + html.escape(quote(str(path)))
 
 
-def _listed(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _rows_as_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return rows of text as a table."""
     grid = [list(row) for row in rows]
     return tables.body(Table("", list(heads), grid, [], left=heads))

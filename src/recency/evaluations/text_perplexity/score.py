@@ -74,7 +74,7 @@ def score_ngrams(text: str | Path, arpa: str | Path, out: str | Path, end: str =
     speed = len(nats) / (time.perf_counter() - began)
     is_known = np.concatenate([scored.known for scored in scores])
     documents = np.repeat(np.arange(len(sentences)), [len(sentence) for sentence in sentences])
-    write(out, np.full(len(nats), -1), nats, is_known, documents, _listed(arpa), speed)
+    write(out, np.full(len(nats), -1), nats, is_known, documents, _count_parameters(arpa), speed)
 
 
 def score_mix(
@@ -120,7 +120,7 @@ def write(
         )
 
 
-def _listed(arpa: Path) -> int:
+def _count_parameters(arpa: Path) -> int:
     """Return the number of n-grams in a model's header; for a CDLM, its number of parameters."""
     from recency.scoring import ngram
 

@@ -86,7 +86,7 @@ def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
     ]
     if other is not None:
         with_it = next(seed for seed in trained if seed.variant == other)
-        trained = [_interpolated(seed, with_it) for seed in trained]
+        trained = [_interpolate_run(seed, with_it) for seed in trained]
     lms, seeds = comparison.of_seeds(trained, variants)
     return [Scored(lm, seeds[lm.lm]) for lm in lms]
 
@@ -99,7 +99,7 @@ def _seed(about: Mapping, validation: pd.DataFrame, test: pd.DataFrame) -> Seed:
     return Seed(*names, parameters, speed, *nats, test.document.to_numpy())
 
 
-def _interpolated(seed: Seed, other: Seed) -> Seed:
+def _interpolate_run(seed: Seed, other: Seed) -> Seed:
     """Return a training run interpolated with another; the other one unchanged."""
     if seed.variant == other.variant:
         return seed
@@ -488,7 +488,7 @@ def _means(
 ) -> dict[str, Draws]:
     """Return LM → nats per word: mean over seeds, with resampled documents and new seeds."""
     lms = [of[name] for name in names]
-    further = NewSeeds([_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
+    further = NewSeeds([_nats_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
     means = {}
     for group in _group_by_words(lms):
         documents = group[0].seeds[0].documents
@@ -497,7 +497,7 @@ def _means(
         drawn = bootstrap.draws(np.stack(sums, 1), REPLICATES, seed)
         for scored_lm, totals in zip(group, drawn.T[1:]):
             by_document = {CLUSTER: totals / drawn[:, 0]}
-            mean = further.mean(_by_seed(scored_lm, text), by_document, len(documents))
+            mean = further.mean(_nats_by_seed(scored_lm, text), by_document, len(documents))
             means[scored_lm.lm.lm] = mean
     return {scored_lm.lm.lm: means[scored_lm.lm.lm] for scored_lm in lms}
 
@@ -511,7 +511,7 @@ def _group_by_words(lms: Iterable[Scored]) -> list[list[Scored]]:
     return groups
 
 
-def _by_seed(lm: Scored, text: str) -> dict[str, float]:
+def _nats_by_seed(lm: Scored, text: str) -> dict[str, float]:
     """Return seed → nats per word; equal seed numbers have one name for all LMs."""
     return {seed.seed: float(getattr(seed, text).mean()) for seed in lm.seeds}
 

@@ -97,7 +97,7 @@ class Problem:
         self.spread[self.spread == 0] = 1.0
         self.pairs = (pairs - self.mean) / self.spread
         self.budget = self._budget(len(contexts), reach)
-        self.samples = self._sampled(contexts, features, lossy)
+        self.samples = self._sample_words(contexts, features, lossy)
         self.scores: dict[tuple, float] = {}
         self.tried: dict[tuple, float] = {}
 
@@ -114,7 +114,7 @@ class Problem:
             )
         return budget["words"] * contexts
 
-    def _sampled(self, contexts, features, lossy: Lossy) -> list[_Sample]:
+    def _sample_words(self, contexts, features, lossy: Lossy) -> list[_Sample]:
         """Return the sample of words whose mean expected surprisal is minimised."""
         every = max(1, len(contexts) // self.form.words)
         samples = []

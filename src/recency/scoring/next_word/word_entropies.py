@@ -293,7 +293,7 @@ class NextWords:
                 self.whole.roots(),
                 lambda parents, tokens: self.whole.extend(parents, tokens, at_once),
                 partial(self.whole.begin, text, length),
-                _unchecked,
+                _check_nothing,
             )
             yield group, self.method.run(group)
 
@@ -315,12 +315,12 @@ class NextWords:
                 hidden,
                 lambda parents, tokens: reader.extend(parents, tokens, NODES),
                 begin,
-                _unchecked,
+                _check_nothing,
             )
             yield group, self.method.run(group)
 
 
-def _unchecked(group: Group, grown: torch.Tensor) -> None:
+def _check_nothing(group: Group, grown: torch.Tensor) -> None:
     """Check nothing: the states are not computed by attention in branches."""
 
 

@@ -174,7 +174,7 @@ def training_text_problems(config: Mapping) -> list[str]:
     """
     faults = {}
     for where, lm, evaluated in _evaluations(config):
-        for trained in dict.fromkeys(_trained_on(config, lm, set())):
+        for trained in dict.fromkeys(_training_corpora(config, lm, set())):
             if _share(config, evaluated, trained) > MOST_SEEN:
                 same = "" if trained == evaluated else f", the same text as {evaluated!r}"
                 faults[where, lm, trained] = (
@@ -201,7 +201,7 @@ def _evaluations(config: Mapping) -> Iterator[tuple[str, str, str]]:
                     yield f"experiments → {name} → {evaluation.key} → {part}", lm, corpus
 
 
-def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
+def _training_corpora(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
     """Yield the training corpora of an LM, of its components, and of its initial weights."""
     lm = config["lms"].get(name)
     if lm is None or name in seen:
@@ -221,7 +221,7 @@ def _trained_on(config: Mapping, name: str, seen: set[str]) -> Iterator[str]:
         yield lm.get("corpus", config["scales"].get(config["scale"], {}).get("corpus", ""))
         of.append(config["recipes"].get(_recipe(config, lm), {}).get("vectors", {}).get("of"))
     for other in filter(None, of):
-        yield from _trained_on(config, other, seen)
+        yield from _training_corpora(config, other, seen)
 
 
 def _recipe(config: Mapping, lm: Mapping) -> str | None:
@@ -262,7 +262,7 @@ def language_problems(config: Mapping) -> list[str]:
     wrong = [*_members(config, "lms"), *_members(config, "unigrams"), *_datasets(config)]
     for table in registry.fitted_tables():
         for name, entry in config.get(table, {}).items():
-            wrong += _scored(config, table, name, entry)
+            wrong += _lms_of_other_languages(config, table, name, entry)
     return list(dict.fromkeys(wrong))
 
 
@@ -274,7 +274,7 @@ def _members(config: Mapping, table: str) -> Iterator[str]:
         for language, member in named.items():
             understood = of(config, member)
             if understood is not None and language not in understood:
-                yield f"{table} → {name} → languages → {language}: {member!r} is {_written(understood)}"
+                yield f"{table} → {name} → languages → {language}: {member!r} is {_format_languages(understood)}"
         biases = {lm: configuration.bias_of(config, lm) for lm in named.values() if table == "lms"}
         first = next(iter(biases), None)
         for lm, bias in biases.items():
@@ -292,18 +292,20 @@ def _datasets(config: Mapping) -> Iterator[str]:
         if owner in config["datasets"] and languages.of_dataset(config, owner) != stated:
             yield (
                 f"datasets → {name} → language: {stated}, and its words are those of {owner!r}, which is "
-                f"{_written([languages.of_dataset(config, owner)])}; leave it out"
+                f"{_format_languages([languages.of_dataset(config, owner)])}; leave it out"
             )
         tagger = entry.get("tagger")
         treebank = config.get("treebanks", {}).get(tagger)
         if treebank and (other := treebank.get("language", languages.DEFAULT)) != stated:
             yield (
-                f"datasets → {name} → tagger: {tagger!r} is {_written([other])}, and the dataset "
-                f"{_written([stated])}; name a treebank of its language"
+                f"datasets → {name} → tagger: {tagger!r} is {_format_languages([other])}, and the dataset "
+                f"{_format_languages([stated])}; name a treebank of its language"
             )
 
 
-def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[str]:
+def _lms_of_other_languages(
+    config: Mapping, table: str, name: str, entry: Mapping
+) -> Iterator[str]:
     """Yield LMs and unigram models of an experiment or search in another language than a dataset."""
     where = f"{table} → {name}"
     asked = configuration.responses(config, name, table)
@@ -323,8 +325,8 @@ def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[
         if lacking:
             more = f" (and {len(lacking) - 1} more)" if lacking[1:] else ""
             yield (
-                f"{where} → {key}: {dataset!r} is {_written([language])}, and the LM {lacking[0]!r}{more} "
-                f"{_written(others[lacking[0]])}; name an LM with `languages: {{{language}: …}}`, or of a "
+                f"{where} → {key}: {dataset!r} is {_format_languages([language])}, and the LM {lacking[0]!r}{more} "
+                f"{_format_languages(others[lacking[0]])}; name an LM with `languages: {{{language}: …}}`, or of a "
                 f"multilingual one state lms → {lacking[0]} → language"
             )
     unigram = config["scales"].get(config["scale"], {}).get("unigram")
@@ -338,8 +340,8 @@ def _scored(config: Mapping, table: str, name: str, entry: Mapping) -> Iterator[
         if is_read and _lacks(config, dataset, understood, model):
             language = languages.of_dataset(config, dataset)
             yield (
-                f"{where} → {key}: {dataset!r} is {_written([language])}, and the unigram "
-                f"model {unigram!r} {_written(understood)}; name one with `languages: {{{language}: …}}` as "
+                f"{where} → {key}: {dataset!r} is {_format_languages([language])}, and the unigram "
+                f"model {unigram!r} {_format_languages(understood)}; name one with `languages: {{{language}: …}}` as "
                 "the scale's `unigram`"
             )
 
@@ -366,6 +368,6 @@ def _names_unigram(config: Mapping, design: str) -> bool:
     return any(names.split(name).stem == "unigram" for name in used)
 
 
-def _written(codes) -> str:
+def _format_languages(codes) -> str:
     """Format languages: `of de`, `of en and de`."""
     return f"of {' and '.join(sorted(codes))}"

@@ -34,7 +34,7 @@ def problems(config: dict) -> list[str]:
         faults += _measures(where, dataset)
         faults += _filters(config, where, dataset)
         if "simulate" in dataset:
-            faults += _simulated(f"{where} → simulate", dataset)
+            faults += _simulation_faults(f"{where} → simulate", dataset)
     return faults
 
 
@@ -138,7 +138,7 @@ def _filters(config: dict, where: str, dataset: dict) -> list[str]:
     return list(faults)
 
 
-def _simulated(where: str, dataset: Mapping) -> Iterator[str]:
+def _simulation_faults(where: str, dataset: Mapping) -> Iterator[str]:
     """Yield incompatible settings of simulated readers."""
     simulate = dataset["simulate"]
     readers, stories = simulate["readers"], simulate["stories"]

@@ -362,10 +362,10 @@ def expanded(given: Mapping, ready: Mapping) -> dict:
         If pymovements has no such dataset, or the dataset has neither reading measures nor fixations,
         or has several languages.
     """
-    return {name: _expanded(name, entry, ready) for name, entry in given.items()}
+    return {name: _expand_entry(name, entry, ready) for name, entry in given.items()}
 
 
-def _expanded(name: str, entry: object, ready: Mapping) -> object:
+def _expand_entry(name: str, entry: object, ready: Mapping) -> object:
     """Return one entry, expanded if it names a dataset of pymovements and no parser."""
     if not isinstance(entry, dict) or "pymovements" not in entry or "parser" in entry:
         return entry

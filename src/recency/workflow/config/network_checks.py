@@ -156,7 +156,7 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
             "following tokens; use one of family roberta"
         )
     if masked and family == "roberta":
-        yield from _masked(config, of, lm, architecture)
+        yield from _masked_lm_faults(config, of, lm, architecture)
     if family == "roberta":
         for key in ("bos", "stride"):
             if config["lms"][name].get(key):
@@ -227,7 +227,7 @@ def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:
             )
 
 
-def _masked(config: dict, of: str, lm: Mapping, architecture: Mapping) -> Iterator[str]:
+def _masked_lm_faults(config: dict, of: str, lm: Mapping, architecture: Mapping) -> Iterator[str]:
     """Yield unsupported settings of a masked LM: tokenizer without mask, causal measures or biases."""
     tokenizer = config["tokenizers"][lm["tokenizer"]]
     if "corpus" in tokenizer and tokenizer.get("kind") != "masked":

@@ -54,7 +54,7 @@ class _Values(dict):
         return "none"
 
 
-def _filled(text: str, instance: object, **more: object) -> str:
+def _fill_message(text: str, instance: object, **more: object) -> str:
     """Return a message with its placeholders filled in."""
     values = dict(instance) if isinstance(instance, Mapping) else {}
     values |= {"first": instance[0]} if isinstance(instance, list) and instance else {}
@@ -71,7 +71,9 @@ def _with_message(rule: Callable) -> Callable:
                 yield error
                 continue
             path = list(error.path) if error.validator is None else []
-            text = _filled(schema["x-message"], instance, **({"key": path[-1]} if path else {}))
+            text = _fill_message(
+                schema["x-message"], instance, **({"key": path[-1]} if path else {})
+            )
             if "x-at" in schema:
                 at = schema["x-at"] or []
                 path = [at] if isinstance(at, str) else at
@@ -101,7 +103,7 @@ def _dependent(validator: Any, value: Mapping, instance: object, schema: Mapping
                 yield error
 
 
-def _compared(holds: Callable[[float, float], bool]) -> Callable:
+def _comparison_validator(holds: Callable[[float, float], bool]) -> Callable:
     """Return the validator of a keyword that compares two numbers of an entry."""
 
     def checked(validator: Any, value: Mapping, instance: object, schema: Mapping) -> Iterator:
@@ -111,7 +113,7 @@ def _compared(holds: Callable[[float, float], bool]) -> Callable:
                 numbers = isinstance(low, int | float) and isinstance(high, int | float)
                 if numbers and not holds(low, high):
                     yield jsonschema.ValidationError(
-                        _filled(text, instance, value=low), validator="x-message", path=[key]
+                        _fill_message(text, instance, value=low), validator="x-message", path=[key]
                     )
 
     return checked
@@ -138,8 +140,8 @@ Validator = jsonschema.validators.extend(
     }
     | {
         "dependentSchemas": _dependent,
-        "x-below": _compared(lambda low, high: low < high),
-        "x-at-most": _compared(lambda low, high: low <= high),
+        "x-below": _comparison_validator(lambda low, high: low < high),
+        "x-at-most": _comparison_validator(lambda low, high: low <= high),
     }
     | {keyword: _looked_up(keyword) for keyword in LOOKED_UP},
     type_checker=_BASE.TYPE_CHECKER.redefine(
@@ -218,7 +220,7 @@ def message(error: jsonschema.ValidationError, schema: dict) -> str:
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{where}: {', '.join(map(repr, missing))} is missing"
     description = error.schema.get("description") if isinstance(error.schema, dict) else None
-    text = f"{where}: {_said(error)}"
+    text = f"{where}: {_describe_fault(error)}"
     return f"{text} ({description})" if description and len(text + description) < 290 else text
 
 
@@ -229,7 +231,7 @@ def _near(error: jsonschema.ValidationError, name: object, candidates: list[str]
     return nearest(name, candidates)
 
 
-def _said(error: jsonschema.ValidationError) -> str:
+def _describe_fault(error: jsonschema.ValidationError) -> str:
     """Describe the fault of a value."""
     value, wanted = error.instance, error.validator_value
     if error.validator == "enum":

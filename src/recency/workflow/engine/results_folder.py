@@ -171,13 +171,15 @@ def declare(jobs: Iterable[Any]) -> None:
             root = root_of(path)
             record = read(root, inside_of(path, root)) if root else None
             if record is not None:
-                contents = {str(p): _declared(p, root) for p in job.input if os.path.exists(p)}
+                contents = {
+                    str(p): _digest_of_input(p, root) for p in job.input if os.path.exists(p)
+                }
                 inside, outside = split(contents, root)
                 now = settings(dict(job.params.items()))
                 store(replace(record, inputs=inside, outside=outside, settings=now), root)
 
 
-def _declared(path: str, root: Path) -> str:
+def _digest_of_input(path: str, root: Path) -> str:
     """Return the digest of an input as the workflow wrote it, or as it is outside of the results."""
     record = read(root, inside_of(path, root)) if root_of(path) == root else None
     return record.sha256 if record else digest(path, root)

@@ -161,7 +161,7 @@ class RunStatus:
             "log": self.log,
             "started": self.started,
             "updated": now,
-            "left_s": self._left(now, jobs),
+            "left_s": self._seconds_left(now, jobs),
             "kinds": kinds,
             "jobs": jobs,
             "failures": list(self.failed.values()),
@@ -176,7 +176,7 @@ class RunStatus:
             return "failed"
         return "finished" if self.jobs.keys() <= self.done else "stopped"
 
-    def _left(self, now: float, jobs: list[dict]) -> float | None:
+    def _seconds_left(self, now: float, jobs: list[dict]) -> float | None:
         """Return the estimated seconds left from the run's speed, None after its end.
 
         A running job's own estimate in its log takes precedence.

@@ -384,9 +384,9 @@ def sweep(folders: Iterable[str | Path], here: bool) -> list[Path]:
     otherwise a file must be unchanged for a day.
     """
     gone = []
-    for path in _found(folders):
+    for path in _find_partial_files(folders):
         try:
-            left = _ended(path) if here else time.time() - path.lstat().st_mtime > QUIET
+            left = _has_ended(path) if here else time.time() - path.lstat().st_mtime > QUIET
             if left:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 gone.append(path)
@@ -414,7 +414,7 @@ def date_now(folders: Iterable[str | Path]) -> int:
     return count
 
 
-def _found(folders: Iterable[str | Path]) -> Iterator[Path]:
+def _find_partial_files(folders: Iterable[str | Path]) -> Iterator[Path]:
     """Yield files and folders with names of partial files."""
     for folder in folders:
         for where, inner, files in os.walk(folder):
@@ -424,7 +424,7 @@ def _found(folders: Iterable[str | Path]) -> Iterator[Path]:
             inner[:] = [name for name in inner if not NAME.fullmatch(name)]
 
 
-def _ended(path: Path) -> bool:
+def _has_ended(path: Path) -> bool:
     """Return whether the process in a partial file's name has ended."""
     try:
         os.kill(int(NAME.fullmatch(path.name)[1]), 0)

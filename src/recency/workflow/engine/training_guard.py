@@ -88,7 +88,7 @@ def begun_otherwise(jobs: Iterable) -> dict[Path, Otherwise]:
             if path.exists() and (state := states.unfinished(path)):
                 given = dict(job.params.items()) | {"code": code_of(job.params)}
                 lines = states.difference(
-                    *(_known(specification) for specification in (state, given))
+                    *(_known_part(specification) for specification in (state, given))
                 )
                 is_declared = states.is_declared(path, state.get("code", {}), given["code"])
                 if lines and not (is_declared and states.differ_in_code_only(lines)):
@@ -121,7 +121,7 @@ def _together(groups: Mapping[object, list[str]]) -> str:
     return "; ".join(f"{', '.join(names)} ({values})" for values, names in alike.items())
 
 
-def _known(specification: Mapping) -> dict:
+def _known_part(specification: Mapping) -> dict:
     """Return the part of a specification that is known during planning."""
     kept = {key: specification.get(key) for key in ("architecture", "bias", "seed", "code")}
     recipe = specification["recipe"]

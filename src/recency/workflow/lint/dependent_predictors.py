@@ -93,27 +93,27 @@ def _values(expression: Expression) -> list[tuple[str, np.ndarray]]:
     if expression.kind == "call" and expression.value in ("scale", "poly"):
         inner, *numbers = expression.parts
         if expression.value == "scale":
-            return [(written(expression), _evaluated(inner))]
+            return [(written(expression), _evaluate_expression(inner))]
         number = next((int(p.value) for p in numbers if p.kind == "number"), 0)
         if expression.value == "poly":
-            x = _evaluated(inner)
+            x = _evaluate_expression(inner)
             return [(f"{written(expression)}{k}", x**k) for k in range(1, number + 1)]
         lagged = [before(inner, lag) for lag in range(number + 1)]
-        return [(written(part), _evaluated(part)) for part in lagged]
-    return [(written(expression), _evaluated(expression))]
+        return [(written(part), _evaluate_expression(part)) for part in lagged]
+    return [(written(expression), _evaluate_expression(expression))]
 
 
-def _evaluated(expression: Expression) -> np.ndarray:
+def _evaluate_expression(expression: Expression) -> np.ndarray:
     """Return the values of an expression, with positive predictors if others give none."""
     for positive in (False, True):
-        data = {name: _drawn(name, positive) for name in names(expression)}
+        data = {name: _draw_values(name, positive) for name in names(expression)}
         values = evaluate(expression, data) * np.ones(ROWS)
         if np.isfinite(values).all():
             break
     return values
 
 
-def _drawn(name: str, positive: bool) -> np.ndarray:
+def _draw_values(name: str, positive: bool) -> np.ndarray:
     """Return random values of a predictor, the same for the same predictor.
 
     Positions of neighbouring words differ by their distance.

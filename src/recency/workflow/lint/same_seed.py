@@ -22,7 +22,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
         if stimuli == readers:
             yield _same(dataset, f"the stimuli and the readers have the seed {readers}")
         for kind, seed in (("stimuli", stimuli), ("readers", readers)):
-            for tested in _tested(plan, dataset, simulate["reader"], seed):
+            for tested in _trainings_with_seed(plan, dataset, simulate["reader"], seed):
                 yield _same(dataset, f"the {kind} have the seed {seed} of {tested}")
             other = taken.setdefault((kind, seed), dataset)
             if other != dataset:
@@ -48,7 +48,7 @@ def _candidates(plan: Plan, dataset: str) -> Iterator[tuple[str, list[int]]]:
                         yield root, plan.seeds(name) or [plan.settings(root)["seed"]]
 
 
-def _tested(plan: Plan, dataset: str, reader: str, seed: int) -> Iterator[str]:
+def _trainings_with_seed(plan: Plan, dataset: str, reader: str, seed: int) -> Iterator[str]:
     """Yield the training texts and trainings with a seed, each once."""
     found: dict[str, None] = {}
     for root, seeds in _candidates(plan, dataset):

@@ -66,7 +66,7 @@ PARTS_OF_PAGES = (".js", ".css", ".html")
 Chosen = Mapping[str, Collection[str]]
 
 
-#: Cache of `_found`.
+#: Cache of `_find_cached`.
 _known: dict[str, list] = {}
 
 
@@ -106,7 +106,9 @@ def _chooser(
     def code(wildcards) -> list[str]:
         chosen = choose(rule, wildcards)
         return list(
-            _chosen(starts, tuple((p, tuple(sorted(n))) for p, n in sorted(chosen.items())))
+            _fingerprints_of_chosen(
+                starts, tuple((p, tuple(sorted(n))) for p, n in sorted(chosen.items()))
+            )
         )
 
     return code
@@ -116,7 +118,7 @@ def fingerprints(starts: tuple[Path, ...], chosen: Chosen | None = None) -> dict
     """Return module → fingerprint of all modules that these files depend on, and theirs."""
     modules, _ = reached(starts)
     pairs = tuple((p, tuple(sorted(n))) for p, n in sorted((chosen or {}).items()))
-    selected = _chosen(starts, pairs)
+    selected = _fingerprints_of_chosen(starts, pairs)
     return modules | dict(line.rsplit(" ", 1) for line in selected)
 
 
@@ -153,7 +155,7 @@ def remember(memory: Path) -> None:
     atexit.register(write)
 
 
-def _found(starts: tuple[Path, ...], chosen: object, find: Callable[[], list]) -> list:
+def _find_cached(starts: tuple[Path, ...], chosen: object, find: Callable[[], list]) -> list:
     """Return the result of `find` for some files, cached by their text."""
     texts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in starts]
     key = json.dumps([[os.path.relpath(path, ROOT) for path in starts], texts, chosen])
@@ -170,16 +172,16 @@ def reached(starts: tuple[Path, ...]) -> tuple[dict[str, str], frozenset[str]]:
         modules, packages = _closure(starts)
         return [modules, sorted(packages)]
 
-    modules, packages = _found(starts, None, find)
+    modules, packages = _find_cached(starts, None, find)
     return modules, frozenset(packages)
 
 
 @cache
-def _chosen(
+def _fingerprints_of_chosen(
     starts: tuple[Path, ...], chosen: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> tuple[str, ...]:
     """Return the fingerprints of the modules selected by name, without those of `starts`."""
-    return tuple(_found(starts, chosen, lambda: list(_choice(starts, chosen))))
+    return tuple(_find_cached(starts, chosen, lambda: list(_choice(starts, chosen))))
 
 
 def _choice(
@@ -291,7 +293,7 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
     chosen, named_files = set(), set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for name in _imported(path, node):
+            for name in _imported_names(path, node):
                 imported |= _with_parents(name)
         elif isinstance(node, ast.Call) and _is_of_plugins(node.func, "load"):
             if not (node.args and isinstance(node.args[0], ast.Constant)):
@@ -325,7 +327,7 @@ def _literals(path: Path) -> dict[str, str]:
     return digests
 
 
-def _imported(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
+def _imported_names(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     """Return the dotted names of an import: modules, or names in one."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
@@ -389,7 +391,7 @@ def fingerprint(path: Path) -> str:
     without comments; other files: all bytes.
     """
     if path.suffix == ".py":
-        text = "\n".join(_written(_tree(path), []))
+        text = "\n".join(_serialise_tree(_tree(path), []))
     elif path.suffix in PARTS_OF_PAGES:
         text = path.read_text(encoding="utf-8")
     else:
@@ -398,30 +400,30 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _written(node: ast.AST, lines: list[str]) -> list[str]:
+def _serialise_tree(node: ast.AST, lines: list[str]) -> list[str]:
     """Serialise a syntax tree depth first: types of nodes and their values."""
     lines.append(type(node).__name__)
     for field in node._fields:
         value = getattr(node, field, None)
-        if field == "body" and _documented(node):
+        if field == "body" and _has_docstring(node):
             value = value[1:]
         if isinstance(value, list):
             if value:
                 lines.append(f"{field} {len(value)}")
             for item in value:
                 if isinstance(item, ast.AST):
-                    _written(item, lines)
+                    _serialise_tree(item, lines)
                 else:
                     lines.append(repr(item))
         elif isinstance(value, ast.AST):
             lines.append(f"{field} 1")
-            _written(value, lines)
+            _serialise_tree(value, lines)
         elif value is not None or isinstance(node, ast.Constant):
             lines.append(f"{field} {value!r}")
     return lines
 
 
-def _documented(node: ast.AST) -> bool:
+def _has_docstring(node: ast.AST) -> bool:
     """Return whether a node's body begins with a docstring."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None

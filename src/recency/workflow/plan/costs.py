@@ -169,9 +169,7 @@ class Cost:
             return f"made ({_jobs(self.all)})"
         fetched = f", {self.bytes / 1e9:,.2g} GB to fetch" if self.bytes >= 5e6 else ""
         if self.unsized:
-            fetched += (
-                f"{' and' if fetched else ','} {_counted(self.unsized, 'file')} of unknown size"
-            )
+            fetched += f"{' and' if fetched else ','} {_format_count(self.unsized, 'file')} of unknown size"
         about = "" if self.measured else "estimated "
         least = self.gpu_seconds / max(1, cost_model.gpus_here())
         time = f"{about}{duration(max(self.seconds / cores, least))}"
@@ -224,10 +222,10 @@ class Timing:
         if kind in ("regression", "surprisal"):
             return self._of_parts(kind, job, time)
         if finished := self.of_rule(job.rule.name):
-            return self._measured(mean(finished.values()), time)
+            return self._time_of_job(mean(finished.values()), time)
         return time
 
-    def _measured(self, wall: float, time: Time, cores: int = 1) -> Time:
+    def _time_of_job(self, wall: float, time: Time, cores: int = 1) -> Time:
         """Return the time of a job that takes `wall` seconds on one GPU, or on this many cores."""
         core = wall if time.gpu else wall * cores
         return Time(core, wall if time.gpu else 0.0, wall, True)
@@ -237,11 +235,11 @@ class Timing:
         threads = self.study.config["threads"]["train"]
         finished = self.of_rule("train")
         if lm in finished:
-            return self._measured(finished[lm], time, threads)
+            return self._time_of_job(finished[lm], time, threads)
         work = self.model.loads.training
         timed = [name for name in finished if name in self.study.lms and self._alike(name, lm)]
         rates = [work(name) / finished[name] for name in timed if work(name)]
-        return self._measured(work(lm) / mean(rates), time, threads) if rates else time
+        return self._time_of_job(work(lm) / mean(rates), time, threads) if rates else time
 
     def _of_parts(self, kind: str, job, time: Time) -> Time:
         """Return the time of the missing parts of a job, or of all parts if none is missing."""
@@ -274,14 +272,14 @@ def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     timing = _timing(study)
     errors = (WorkflowError, RuleException, OSError)
     try:
-        return _planned(workflow, study, timing, names)
+        return _plan_together(workflow, study, timing, names)
     except errors as error:
         if len(names) == 1:
             return {names[0]: Cost(unplanned=_short(error))}
     by_target = {}
     for name in names:
         try:
-            by_target |= _planned(workflow, study, timing, [name])
+            by_target |= _plan_together(workflow, study, timing, [name])
         except errors as error:
             by_target[name] = Cost(unplanned=_short(error))
     return by_target
@@ -292,7 +290,7 @@ def _short(error: BaseException) -> str:
     return text if len(text) < 120 else f"{text[:119]}…"
 
 
-def _planned(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str, Cost]:
+def _plan_together(workflow, study, timing: Timing, names: Sequence[str]) -> dict[str, Cost]:
     """Plan targets together, as `snakemake --dag` does, and sum the cost of each."""
     snakemake_patches.build_dag(workflow, names)
     dag = workflow.dag
@@ -368,12 +366,12 @@ def _jobs(counts: Counter[str], of: Counter[str] | None = None) -> str:
         if counts[kind]:
             whole = of[kind] if of else counts[kind]
             number = f"{counts[kind]:,} of " if whole != counts[kind] else ""
-            parts.append(f"{number}{_counted(whole, kind)}")
-    total = _counted(counts.total(), "job")
+            parts.append(f"{number}{_format_count(whole, kind)}")
+    total = _format_count(counts.total(), "job")
     return f"{total}: {', '.join(parts)}" if parts else total
 
 
-def _counted(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     """Format a number and a noun with an optional prepositional phrase: `2 trainings on a GPU`."""
     noun, preposition, rest = re.match(r"(.*?)(?:( on | of )(.*))?$", what).groups("")
     return f"{number:,} {what if number == 1 else f'{noun}s{preposition}{rest}'}"

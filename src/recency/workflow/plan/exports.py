@@ -62,13 +62,13 @@ def about(study: Study, lm: str) -> dict:
             "label": entry["label"],
             "study": config["study"],
             "applied": entry["applied"],
-            "ranked": next((of[lm] for of in _ranked(study) if lm in of), lm),
+            "ranked": next((of[lm] for of in _representatives(study) if lm in of), lm),
             "datasets": {name: labels[name] for name in sorted(study.asked)},
         }
     )
 
 
-def _ranked(study: Study) -> list[dict[str, str]]:
+def _representatives(study: Study) -> list[dict[str, str]]:
     """Return LM → the LM that represents its seeds, for each experiment of the run."""
     return [study.one_for_seeds(experiment) for experiment in study.config["run"]]
 

@@ -102,7 +102,7 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
         part: _header(of[part], entry) for part, of in (("words", owner), ("responses", entry))
     }
     if "simulate" in entry:
-        there = _simulated(entry["simulate"])
+        there = _simulated_columns(entry["simulate"])
     if None in there.values():
         return
     both = list(dict.fromkeys([*there["words"], *there["responses"]]))
@@ -123,7 +123,7 @@ def _dataset(study: Study, name: str) -> Iterator[str]:
             )
 
 
-def _simulated(settings: Mapping) -> dict[str, list[str]]:
+def _simulated_columns(settings: Mapping) -> dict[str, list[str]]:
     """Return the columns of simulated words and responses."""
     given, of_eyes = (
         plugins.literal("recency.simulation", "readers", name) for name in ("COLUMNS", "OF_EYES")

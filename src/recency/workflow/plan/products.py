@@ -260,7 +260,7 @@ def of_trained(study: Study) -> dict:
     return study.scale if histories(study) else {}
 
 
-def _pretrained(study: Study) -> list[str]:
+def _pretrained_line(study: Study) -> list[str]:
     """Return a line with the run's LMs that are pretrained networks."""
     labels: dict[str, str] = {}
     for name in study.config["run"]:
@@ -302,7 +302,7 @@ def summary_settings(study: Study) -> dict:
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
         },
         "notes": ([scale["note"]] if "note" in scale else [])
-        + _pretrained(study)
+        + _pretrained_line(study)
         + sorted(
             {
                 f"Corpus {datasets[name]['label']!r}: readers and their times are simulated."
@@ -426,7 +426,7 @@ def experiments(study: Study) -> list[dict]:
                 "title": row["title"],
                 "caption": caption(row["rst"], config, {"experiment": name} | row["wildcards"]),
             }
-            for row in _shown(study, name, numbered.get(name))
+            for row in _list_products(study, name, numbered.get(name))
         ]
         title = study.experiment(name)["title"]
         parts.append(
@@ -456,7 +456,7 @@ def _own_text(value, key: str = ""):
     return prose.plain(value) if isinstance(value, str) and key in TEXT else value
 
 
-def _shown(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
+def _list_products(study: Study, experiment: str, only: list[str] | None) -> list[dict]:
     """Return the figures and tables of an experiment: file, title, the caption's path, wildcards."""
     numbers = study.for_report()["numbered"]
     rows = []
@@ -585,7 +585,7 @@ def _lms(study: Study) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _of_trained(study: Study) -> list[tuple[str, str]]:
+def _settings_of_trained(study: Study) -> list[tuple[str, str]]:
     """Return the settings of the LMs trained at the scale."""
     config, scale = study.config, study.scale
     text = config["corpora"][scale["corpus"]]
@@ -601,9 +601,9 @@ def _corpus(study: Study, name: str) -> str:
     return study.config["corpora"][name].get("label", name)
 
 
-def _made(study: Study) -> list[tuple[str, str]]:
+def _settings_of_scale(study: Study) -> list[tuple[str, str]]:
     """Return the settings of the scale."""
-    rows = _of_trained(study) if of_trained(study) else []
+    rows = _settings_of_trained(study) if of_trained(study) else []
     rows.append(("Unigram surprisal", f"estimated from {_unigram(study, study.scale['unigram'])}"))
     rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
     return rows
@@ -676,7 +676,7 @@ def settings(study: Study) -> dict:
             for part in experiments(study)
         ],
         "corpora": corpora(study),
-        "made": _made(study),
+        "made": _settings_of_scale(study),
         "lms": _lms(study),
         "labels": labels(study),
     }

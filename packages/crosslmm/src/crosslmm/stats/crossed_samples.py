@@ -169,7 +169,7 @@ def two_way(values: np.ndarray) -> Variance:
     subjects and for sentences.
     """
     rows, columns = values.sum(1), values.sum(0)
-    R, S = _seen(values, 1), _seen(values, 0)
+    R, S = _count_values(values, 1), _count_values(values, 0)
     by_row = float(rows @ rows) * R / max(R - 1, 1)
     by_column = float(columns @ columns) * S / max(S - 1, 1)
     by_cell = float((values**2).sum())
@@ -197,7 +197,7 @@ def tail(distance: float, se: float, df: float, by_seeds: float = 0.0, freedom: 
     return float(2 * special.stdtr(df_wide, (values - distance) / wide).mean())
 
 
-def _seen(values: np.ndarray, axis: int) -> int:
+def _count_values(values: np.ndarray, axis: int) -> int:
     """Return how many rows (axis 1) or columns (axis 0) have values, all of them where none has."""
     return int(np.count_nonzero(values.any(axis))) or values.shape[1 - axis]
 
@@ -254,7 +254,7 @@ def simultaneous_critical_value(
         tables = [_by_unit(table, units[name]) for table in tables]
         rows, columns = (np.array([t.sum(axis) for t in tables]).T for axis in (1, 0))
         # With few subjects or sentences the spread is uncertain: t, not the normal distribution.
-        few = min(_seen(tables[0], axis) for axis in (1, 0)) - 1
+        few = min(_count_values(tables[0], axis) for axis in (1, 0)) - 1
         wide = np.sqrt(few / random.chisquare(few, (DRAWN, 1)))
         for sums in (rows, columns):
             drawn += wide * (random.standard_normal((DRAWN, len(sums))) @ sums)

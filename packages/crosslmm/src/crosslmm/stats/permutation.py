@@ -104,7 +104,7 @@ def permutation_p(
     statistic : str
         A module of crosslmm.stats.statistics or of another package.
     """
-    module, totals, sizes = _prepared(differences, clusters, statistic)
+    module, totals, sizes = _prepare_clusters(differences, clusters, statistic)
     columns = module.columns(totals, sizes)
     random = np.random.default_rng(seed)
     values = module.value(_signed_sums(columns, permutations, random), totals, sizes)
@@ -123,12 +123,12 @@ def statistic_of(
     differences: np.ndarray, clusters: np.ndarray | None = None, statistic: str = MEAN
 ) -> float:
     """Return a statistic of differences (n,), in `clusters` (n,) if given."""
-    module, totals, sizes = _prepared(differences, clusters, statistic)
+    module, totals, sizes = _prepare_clusters(differences, clusters, statistic)
     sums = [column.sum() for column in module.columns(totals, sizes)]
     return float(module.value(sums, totals, sizes))
 
 
-def _prepared(
+def _prepare_clusters(
     differences: np.ndarray, clusters: np.ndarray | None, statistic: str
 ) -> tuple[ModuleType, np.ndarray, np.ndarray]:
     """Return the module of a statistic, and the total and the size of each cluster (clusters,)."""

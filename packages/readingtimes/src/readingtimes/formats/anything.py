@@ -79,7 +79,7 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
             data = table.read_bytes()
         return _text(path, data, Style(separator=","), choose)
     if xlsx.is_workbook(path):
-        return xlsx.read(path, style.sheet, lambda names: _picked(path, names, choose))
+        return xlsx.read(path, style.sheet, lambda names: _pick_columns(path, names, choose))
     _whole(path)
     if zipfile.is_zipfile(path):
         raise InputError(
@@ -242,7 +242,7 @@ def _whole(path: Path) -> None:
         raise InputError(f"{path} is empty; get the file again")
 
 
-def _picked(path: Path, header: list[str], choose: Callable) -> list[str]:
+def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
     """Return the selected columns; InputError if one is duplicate."""
     chosen, counts = list(dict.fromkeys(choose(header))), Counter(header)
     for name in chosen:
@@ -270,7 +270,7 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
         line = io.StringIO()
         csv.writer(line, delimiter=separator, lineterminator="").writerow(header)
         text = text.replace(first, line.getvalue(), 1)
-    chosen = _picked(path, header, choose)
+    chosen = _pick_columns(path, header, choose)
     return strict_tables.read(
         path, chosen, separator=separator, quoted=quoted, data=text.encode("utf-8", "replace")
     )
@@ -293,7 +293,7 @@ def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]
         texts = {field.name for field in schema if pa.types.is_string(field.type)}
         if names != schema.names or not rows.keys() <= texts:
             return None
-        chosen = _picked(path, names, choose)
+        chosen = _pick_columns(path, names, choose)
         kept = [(name, "in", list(values)) for name, values in rows.items() if values]
         frame = pq.read_table(path, columns=chosen, filters=kept).to_pandas()
     except (pa.ArrowException, OSError):
@@ -318,7 +318,7 @@ def _columnar(path: Path, data: bytes, choose: Callable) -> Table:
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
     header = named(str(name) for name in frame.columns)
-    chosen = _picked(path, header, choose)
+    chosen = _pick_columns(path, header, choose)
     if frame.empty:
         raise InputError(f"{path} has no rows")
     frame = frame.set_axis(header, axis=1)[chosen]

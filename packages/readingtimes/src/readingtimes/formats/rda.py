@@ -66,7 +66,7 @@ def any_as_csv(path: Path, frame: str | None = None) -> Iterator[Path]:
     Factors are written as their levels' names. Raises InputError, also in place of those that name
     the CSV file, which is gone afterwards.
     """
-    with _written(path, _ANY, frame or "") as table:
+    with _written_csv(path, _ANY, frame or "") as table:
         yield table
 
 
@@ -80,12 +80,12 @@ def as_csv(path: Path, has: str, by: str, value: str) -> Iterator[Path]:
     if not is_r_data(path):
         yield path
         return
-    with _written(path, _CODE, has, by, value) as table:
+    with _written_csv(path, _CODE, has, by, value) as table:
         yield table
 
 
 @contextmanager
-def _written(path: Path, code: str, *arguments: str) -> Iterator[Path]:
+def _written_csv(path: Path, code: str, *arguments: str) -> Iterator[Path]:
     """Yield the CSV file that R's `code` writes, after checking that loading runs no code."""
     refuse_code(path)
     with tempfile.TemporaryDirectory() as folder:

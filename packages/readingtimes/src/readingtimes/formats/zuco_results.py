@@ -100,7 +100,7 @@ def _read(
     for task in tasks:
         one_of("tasks", task, TASKS)
     readings, seen = {}, {}
-    for path, member in _found(files):
+    for path, member in _find_files(files):
         where = str(path) if member is None else f"{path}/{member}"
         name = path.name if member is None else PurePosixPath(member).name
         match = _NAME.fullmatch(name)
@@ -121,7 +121,7 @@ def _read(
     return dict(sorted(readings.items(), key=lambda item: (TASKS.index(item[0][0]), item[0][1])))
 
 
-def _found(files: Mapping[str, str | Path]) -> Iterator[tuple[Path, str | None]]:
+def _find_files(files: Mapping[str, str | Path]) -> Iterator[tuple[Path, str | None]]:
     """Yield each results file: its path, or the path and member name in a zip."""
     for path in map(Path, files.values()):
         if not zipfile.is_zipfile(path):

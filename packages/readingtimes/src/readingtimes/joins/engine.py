@@ -197,7 +197,7 @@ def surprisal_profile(words: Index, mean: pd.Series) -> bool | None:
     count = pd.Series(words.spelled).map(pd.Series(words.spelled).value_counts())
     rarity = -np.log(count.to_numpy(dtype=float))
     value = mean.to_numpy()
-    r = {lag: _correlated(words, value, (words.lengths, rarity), lag) for lag in LAGS}
+    r = {lag: _mean_correlation(words, value, (words.lengths, rarity), lag) for lag in LAGS}
     n = _different(words, np.isfinite(value))
     if n < FEWEST or not np.isfinite(r[0]):
         return None
@@ -213,7 +213,7 @@ def _different(words: Index, there: np.ndarray) -> int:
     return len(pd.DataFrame({"before": before, "word": words.spelled})[there].drop_duplicates())
 
 
-def _correlated(words: Index, value: np.ndarray, with_: tuple, lag: int) -> float:
+def _mean_correlation(words: Index, value: np.ndarray, with_: tuple, lag: int) -> float:
     """Return the mean correlation of values with properties of the word `lag` words on in the item."""
     rows = np.arange(max(0, -lag), len(value) - max(0, lag))
     rows = rows[(words.item[rows] == words.item[rows + lag]) & np.isfinite(value[rows])]
@@ -298,11 +298,11 @@ def join(
     InputError
         If no alignment is verified, or several are.
     """
-    chosen = _checked(chosen)
+    chosen = _check_option(chosen)
     index = labels.index(words)
     distinct, inverse = _distinct(rows)
     allowed = (c for c in readings.candidates(index, distinct) if c.fits(chosen))
-    candidates = _merged([c for c in allowed if _is_injective(distinct, c)])
+    candidates = _distinct_candidates([c for c in allowed if _is_injective(distinct, c)])
     if not candidates:
         no_candidate(where, rows, chosen)
     texts = None
@@ -328,7 +328,7 @@ def join(
     )
 
 
-def _checked(chosen: Mapping[str, str] | None) -> dict[str, str]:
+def _check_option(chosen: Mapping[str, str] | None) -> dict[str, str]:
     """Return the option `join`; InputError for an unknown key or interpretation."""
     if fault := problem(chosen):
         raise InputError(fault)
@@ -374,7 +374,7 @@ def _is_injective(rows: pd.DataFrame, candidate: Candidate) -> bool:
     return len(rows.loc[has, keys].drop_duplicates()) == len(np.unique(candidate.row[has]))
 
 
-def _merged(candidates: list[Candidate]) -> list[Candidate]:
+def _distinct_candidates(candidates: list[Candidate]) -> list[Candidate]:
     """Return the first candidate of each distinct alignment."""
     kept: dict[bytes, Candidate] = {}
     for candidate in candidates:

@@ -115,9 +115,9 @@ def entry(
         result = Entry(name, options, list(times.roles.measures), means, language=code)
         if dataset is not None:
             if known is not None:
-                result.problem = _tried(result, times.path, None, known)
+                result.problem = _try_entry(result, times.path, None, known)
             return result
-        result.problem = _tried(result, times.path, texts.path)
+        result.problem = _try_entry(result, times.path, texts.path)
         if not result.problem:
             if texts.roles.positions and options["columns"].get("position", "") is None:
                 result.unused = tried[0].problem
@@ -260,11 +260,11 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
         n: of[n] for n in ("item", "sentence", "position", "word") if n in of
     }
     if dataset is not None:
-        return {"columns": _trimmed(mine | own_columns) | times.roles.others} | base
+        return {"columns": _trim_columns(mine | own_columns) | times.roles.others} | base
     if words is None:
         extra = {"space_after": of["space_after"]} if "space_after" in of else {}
         others = {n: c for n, c in times.roles.others.items() if c not in columns.values()}
-        mapped = _trimmed({**columns, **extra, **own_columns}) | others
+        mapped = _trim_columns({**columns, **extra, **own_columns}) | others
         return {"columns": mapped} | _rule(rule) | base
     theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
     return (
@@ -283,7 +283,7 @@ def _rule(rule: str | None) -> dict:
     return {} if rule is None else {"sentences": rule}
 
 
-def _trimmed(columns: dict) -> dict:
+def _trim_columns(columns: dict) -> dict:
     """Omit columns mapped to their own name, and a missing position."""
     return {
         n: c
@@ -339,7 +339,9 @@ def _style(times: Described, words: Described | None) -> dict:
     return styles
 
 
-def _tried(entry: Entry, times: Path, words: Path | None, texts: pd.DataFrame | None = None) -> str:
+def _try_entry(
+    entry: Entry, times: Path, words: Path | None, texts: pd.DataFrame | None = None
+) -> str:
     """Parse with the options of an entry; return the problem, or ""."""
     both = ("columns", "encoding", "decimal")
     text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}

@@ -341,7 +341,7 @@ def entry(
     options = _options(roles, rows, texts)
     means = "subject" not in roles.columns
     result = Entry(entry_name(rows.path, taken), options, list(roles.measures), means)
-    result.problem = _tried(result, rows, texts or rows)
+    result.problem = _try_entry(result, rows, texts or rows)
     return result
 
 
@@ -392,7 +392,7 @@ def _further(table: Described, used: set) -> dict[str, str]:
     return further
 
 
-def _tried(entry: Entry, rows: Described, texts: Described) -> str:
+def _try_entry(entry: Entry, rows: Described, texts: Described) -> str:
     """Parse with the options of an entry; return the problem, or ""."""
     of_words = {k: v for k, v in entry.options.items() if k in (*_SHARED, "spillover")}
     of_rows = {k: v for k, v in entry.options.items() if k != "spillover"}

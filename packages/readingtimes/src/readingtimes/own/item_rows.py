@@ -144,7 +144,9 @@ def find(
     cell, evidence = _cells(table, columns, cells, options, unmatched == "dropped")
     there = cell >= 0
     if not there.any():
-        raise InputError(f"{table.path}: no row belongs to a text of the words; {_known(cells)}")
+        raise InputError(
+            f"{table.path}: no row belongs to a text of the words; {_list_texts(cells)}"
+        )
     label = _region_labels(table, columns, measure, regions or {})
     asked = pd.MultiIndex.from_arrays([cell, label])
     regions_asked = cells.regions.reindex(asked).set_axis(table.frame.index)
@@ -193,7 +195,7 @@ def _cells(
         what = ", ".join(f"{n} {v!r}" for n, v in row_labels.loc[line].items()) or "its text"
         table.fail(
             line,
-            f"there is no text of {what} ({lost.sum():,} such rows); {_known(cells)}. Correct the labels, "
+            f"there is no text of {what} ({lost.sum():,} such rows); {_list_texts(cells)}. Correct the labels, "
             "map them (`items: {Boar: 1}`), or leave such rows out: `unmatched: dropped`",
         )
     evidence = []
@@ -350,7 +352,7 @@ def _region_labels(
 _EXAMPLES = (CRITICAL, "spillover_1", "spillover_2", "precritical_1")
 
 
-def _known(cells: Cells) -> str:
+def _list_texts(cells: Cells) -> str:
     """Return a sentence that lists existing texts."""
     shown = ", ".join(map(repr, cells.names[:3]))
     return f"texts are {shown}{' …' if len(cells.names) > 3 else ''} ({len(cells.names):,})"
@@ -406,7 +408,7 @@ def build(
     _one_text_per_cell(table, cells, key, text, texts)
     first = cells[~key.duplicated()]
     order = _order(first)
-    kept = _kept(table, columns, others, key, missing, decimal)
+    kept = _constant_columns(table, columns, others, key, missing, decimal)
     parts = []
     for line in order:
         parts.append(_words_of(first.loc[line], texts[text[line]], options))
@@ -473,7 +475,7 @@ def _order(first: pd.DataFrame) -> list[int]:
     return frame.sort_values(["number", "condition"], kind="stable").index.tolist()
 
 
-def _kept(
+def _constant_columns(
     table: Table,
     columns: Columns,
     others: Mapping[str, str],

@@ -61,7 +61,7 @@ def build(
     two, a gap in positions, and texts whose order cannot be told.
     """
     first = _words(rows)
-    ordered = _ordered(rows, first)
+    ordered = _order_words(rows, first)
     if phrases:
         ordered = ordered.assign(phrase=np.arange(len(ordered), dtype="int32"))
         ordered = ordered.assign(word=ordered.word.str.split()).explode("word")
@@ -73,7 +73,7 @@ def build(
         else:
             numbers = sentence_numbers(words, items)
     else:
-        numbers, label = _numbered(ordered)
+        numbers, label = _number_sentences(ordered)
     words_table = word_table(items, np.asarray(numbers), words)
     for name in [name for name in ("space_after", "phrase") if name in ordered]:
         words_table[name] = ordered[name].to_numpy()
@@ -108,7 +108,7 @@ def table_name(rows: Rows, what: str) -> str:
     return rows.frame.attrs.get(what, what)
 
 
-def _ordered(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
+def _order_words(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
     """Sort words in reading order, and check that none is missing between two others."""
     unit = _unit(rows, first)
     first = first.copy()
@@ -206,7 +206,7 @@ def _contiguous(rows: Rows) -> None:
         )
 
 
-def _numbered(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
+def _number_sentences(ordered: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
     """Return sentence numbers across the file: the given ones, or from 1 with labels kept."""
     new = (ordered.sentence != ordered.sentence.shift()) | (
         ordered["item"] != ordered["item"].shift()

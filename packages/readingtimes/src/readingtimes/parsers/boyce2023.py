@@ -61,7 +61,7 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     table, rows = _rows(only(files, "responses of boyce2023"))
     stories = _words(rows)
     keys = ["type", "number", "word_num"]
-    ids = pd.DataFrame({"word_id": _joined(table.path, stories, words)}, index=_keys(stories))
+    ids = pd.DataFrame({"word_id": _join_words(table.path, stories, words)}, index=_keys(stories))
     joined = ids.word_id.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy()
     out = pd.DataFrame({"subject": padded(rows.subject), "word_id": joined}, index=rows.index)
     out["time_ms"], out["correct"] = rows.rt, rows.correct
@@ -163,7 +163,7 @@ def _keys(stories: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_arrays(labels)
 
 
-def _joined(path: Path, stories: pd.DataFrame, words: pd.DataFrame) -> np.ndarray:
+def _join_words(path: Path, stories: pd.DataFrame, words: pd.DataFrame) -> np.ndarray:
     """Return the word_id of each of the file's words, NaN without a match."""
     rows = stories[["item", "word"]].assign(position=stories.groupby("item").cumcount() + 1)
     joined = engine.join(words, rows, path)

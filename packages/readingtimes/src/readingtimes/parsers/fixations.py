@@ -106,7 +106,7 @@ def read(
     if not parts:
         which = "check options → rows" if _rows(style) else "it has none"
         raise InputError(f"{path}: no row is left; {which}")
-    columns = {name: _joined([part[0][name] for part in parts]) for name in wanted}
+    columns = {name: _join_blocks([part[0][name] for part in parts]) for name in wanted}
     lines, before = [], 0
     for _, part_labels in parts:
         lines.append(part_labels + before)
@@ -156,7 +156,7 @@ def _part(
         lines.append(line + np.flatnonzero(keep))
         for name in wanted:
             columns[name].append(_block(batch, name, keep, stated, numbers))
-    return {n: _joined(blocks) for n, blocks in columns.items()}, np.concatenate(lines or [[]])
+    return {n: _join_blocks(blocks) for n, blocks in columns.items()}, np.concatenate(lines or [[]])
 
 
 def _block(
@@ -175,7 +175,7 @@ def _block(
     return Labels(values, column.indices.to_numpy().astype(np.int32)[keep])
 
 
-def _joined(parts: list) -> object:
+def _join_blocks(parts: list) -> object:
     """Concatenate the blocks of a column."""
     if not parts or isinstance(parts[0], np.ndarray):
         return np.concatenate(parts) if parts else np.empty(0)
@@ -330,7 +330,7 @@ def words(
         mapped = {n: c for n, c in (options.pop("columns", None) or {}).items() if n not in _BOX}
         return tables.words({"areas": files["areas"]}, columns=mapped, **options)
     path = _fixation_file(files)
-    named, numbers = _mapped(columns, ["item", "position", "word"])
+    named, numbers = _mapped_columns(columns, ["item", "position", "word"])
     if "position" not in numbers or "word" not in named:
         raise InputError(
             f"{path}: without a table of areas (words: {{areas: …}}) the words are those of the "
@@ -377,7 +377,7 @@ def responses(
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, CHOICES["unmatched"])
     path = _fixation_file(files)
-    named, numbers = _mapped(columns, ["subject", "item"])
+    named, numbers = _mapped_columns(columns, ["subject", "item"])
     if "duration" not in numbers:
         numbers["duration"] = "duration"
     by_pixels = "position" not in numbers
@@ -495,7 +495,7 @@ def _fixation_file(files: Mapping[str, Path]) -> Path:
     return Path(others[0])
 
 
-def _mapped(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
+def _mapped_columns(columns: Mapping | None, needed: list[str]) -> tuple[dict, dict]:
     """Return name → columns of labels and name → column of numbers, from `columns`."""
     columns = dict(columns or {})
     if wrong := [name for name in columns if name not in KEYS]:

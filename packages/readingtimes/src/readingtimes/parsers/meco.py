@@ -61,7 +61,7 @@ def _words(path: Path, language: str | None) -> pd.DataFrame:
         items = padded(frame.text.astype("str"))
         return word_table(items, sentence_numbers(frame.word, frame.text), frame.word)
     _, frame = _report(path, language)
-    first = _agreed(frame)
+    first = _words_of_most(frame)
     if (back := first.groupby("text").sentnum.diff() < 0).any():
         text, position = first[back].iloc[0][["text", "place"]]
         raise InputError(f"{path}: in text {text} the sentence numbers go back at place {position}")
@@ -131,14 +131,14 @@ def _report(path: Path, language: str | None, column: str = "dur") -> tuple[Tabl
     for name, source in {"text": text, "sentnum": "sentnum", "area": number}.items():
         frame[name] = table.numbers(source, integer=True)
     frame["word"] = table[word].str.replace(r"\s+", "", regex=True)
-    return _aligned(table, frame, there)
+    return _drop_other_texts(table, frame, there)
 
 
-def _aligned(
+def _drop_other_texts(
     table: Table, frame: pd.DataFrame, languages: Iterable[str]
 ) -> tuple[Table, pd.DataFrame]:
     """Drop readings of a text with mostly other words than the rest; InputError if most have."""
-    first = _agreed(frame).set_index(["text", "area"]).word
+    first = _words_of_most(frame).set_index(["text", "area"]).word
     same = frame.word.to_numpy() == first.reindex(
         pd.MultiIndex.from_frame(frame[["text", "area"]])
     ).to_numpy(dtype=object)
@@ -160,7 +160,7 @@ def _aligned(
     return Table(table.path, table.frame[~other]), frame[~other]
 
 
-def _agreed(frame: pd.DataFrame) -> pd.DataFrame:
+def _words_of_most(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the words of most readers: text, area, position (from 1), word, sentnum."""
     counts = frame.groupby(["text", "area", "word", "sentnum"]).size().rename("n").reset_index()
     counts = counts.sort_values(["text", "area", "n"], ascending=[True, True, False], kind="stable")
@@ -173,7 +173,7 @@ def _of_readers(
 ) -> pd.DataFrame:
     """Read one measure of each reader from the word report."""
     table, frame = _report(path, language, _REPORT[measure])
-    first = _agreed(frame)
+    first = _words_of_most(frame)
     same_words(first.word, words, path)
     by_area = first.assign(word_id=range(len(first))).set_index(["text", "area"])
     matched = by_area.reindex(pd.MultiIndex.from_frame(frame[["text", "area"]])).set_axis(

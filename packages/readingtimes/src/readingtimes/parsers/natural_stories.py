@@ -142,7 +142,7 @@ def _times(
     frame["time_ms"] = table.numbers("RT")
     if "word" in table:
         _check_words(table, frame, words)
-        moved = _moved(path, frame, readers) if file_offset is None else file_offset
+        moved = _shift_of_times(path, frame, readers) if file_offset is None else file_offset
         return frame.assign(zone=frame.zone - moved)
     return _from_raw(path, frame, file_offset or 0)
 
@@ -165,7 +165,7 @@ def _from_raw(path: Path, frame: pd.DataFrame, file_offset: int) -> pd.DataFrame
     return frame[~ahead]
 
 
-def _moved(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
+def _shift_of_times(path: Path, frame: pd.DataFrame, readers: Path | None) -> int:
     """Return the shift in words of the file's times relative to the readers' counts."""
     if readers is None:
         raise InputError(

@@ -229,7 +229,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
         warn(path, f"{again.sum():,} fixations dropped, of passages shown a second time")
     frame = frame[~again & frame.place.gt(0)]
     order = ["subject", "trial", "onset"]
-    if report or _turned(frame, order):
+    if report or _is_out_of_order(frame, order):
         frame = frame.sort_values(order, kind="stable")
     if not report and (moved := (frame.index != frame.line.sort_values().index).sum()):
         warn(path, f"{moved:,} fixations were out of order, and are sorted by their number")
@@ -239,7 +239,7 @@ def _fixations(path: Path, durations: str | None) -> tuple[pd.DataFrame, bool]:
     return frame.astype({"place": "int64"}).reset_index(drop=True), report
 
 
-def _turned(frame: pd.DataFrame, order: list[str]) -> bool:
+def _is_out_of_order(frame: pd.DataFrame, order: list[str]) -> bool:
     """Return whether a passage's fixations are out of order, or its rows not contiguous."""
     *keys, onset = order
     new = (frame[keys] != frame[keys].shift()).any(axis=1)

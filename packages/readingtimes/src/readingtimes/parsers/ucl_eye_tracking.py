@@ -36,10 +36,10 @@ _SENTENCES = 205
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the sentences of stimuli.txt that this study used, and with `tags` their parts of speech."""
-    return ucl.words(files, "words of ucl_eye_tracking", _used)
+    return ucl.words(files, "words of ucl_eye_tracking", _shortest_sentences)
 
 
-def _used(sentences: pd.Series, path: Path) -> pd.Series:
+def _shortest_sentences(sentences: pd.Series, path: Path) -> pd.Series:
     """Return the shortest sentences; ties are resolved by number."""
     shortest = sentences.str.len().sort_values(kind="stable").index[:_SENTENCES]
     return sentences[shortest].sort_index()

@@ -28,10 +28,10 @@ _PRESENTED = {43: ("Scott", "Sott"), 269: ("at", "that"), 337: ("Margaret", "Mar
 
 def words(files: dict[str, Path]) -> pd.DataFrame:
     """Read the sentences of stimuli.txt as presented in this study, and with `tags` their parts of speech."""
-    return ucl.words(files, "words of ucl_spr", _presented)
+    return ucl.words(files, "words of ucl_spr", _sentences_as_presented)
 
 
-def _presented(sentences: pd.Series, path: Path) -> pd.Series:
+def _sentences_as_presented(sentences: pd.Series, path: Path) -> pd.Series:
     for number, (corrected, presented) in _PRESENTED.items():
         if number in sentences:
             split = sentences[number].split()

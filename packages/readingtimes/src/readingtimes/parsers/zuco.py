@@ -79,7 +79,7 @@ def responses(
     parts = []
     for (task, subject), read_there in readings.groupby(["task", "subject"], sort=False):
         places = [n for n, (of, _) in enumerate(texts) if of == task]
-        matches = _matched(read_there.words.tolist(), [texts[n][1] for n in places])
+        matches = _match_sentences(read_there.words.tolist(), [texts[n][1] for n in places])
         for row, sentence in zip(read_there.itertuples(), matches, strict=True):
             if sentence is not None:
                 first = firsts[places[sentence]]
@@ -109,7 +109,9 @@ def _means(path: Path, *columns: str) -> tuple[Table, pd.DataFrame]:
     again = new & keys.duplicated()
     if again.any():
         table.fail(keys.index[again][0], "this sentence stands above already, and is not one piece")
-    return table, pd.DataFrame({"sentence": new.cumsum(), "word": _corrected(path, table["word"])})
+    return table, pd.DataFrame(
+        {"sentence": new.cumsum(), "word": _restore_characters(path, table["word"])}
+    )
 
 
 def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
@@ -125,7 +127,7 @@ def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
     if odd.any():
         table.fail(frame.index[odd][0], f"task is {frame.task[odd].iloc[0]!r}, none of {_TASKS}")
     frame = frame[frame.task.isin(tasks)]
-    frame["word"] = _corrected(path, frame.word)
+    frame["word"] = _restore_characters(path, frame.word)
     frame = _put_back(table, frame)
     keys = ["task", "subject", "sentence"]
     again = (frame[keys] != frame[keys].shift()).any(axis=1) & frame.duplicated(keys)
@@ -137,7 +139,7 @@ def _readings(path: Path, tasks: Sequence[str]) -> pd.DataFrame:
     return readings.reset_index()
 
 
-def _corrected(path: Path, words: pd.Series) -> pd.Series:
+def _restore_characters(path: Path, words: pd.Series) -> pd.Series:
     """Restore lost characters that are unambiguous, and report their number."""
     lost = words.str.contains("\ufffd", regex=False)
     for pattern, character in _LOST.items():
@@ -181,7 +183,7 @@ def _texts(path: Path, readings: pd.DataFrame) -> list[tuple[str, tuple[str, ...
         counts = of_task.groupby("subject", sort=False).size()
         longest = of_task[of_task.subject == counts.idxmax()].words.tolist()
         for subject, theirs in of_task.groupby("subject", sort=False):
-            if _matched(theirs.words.tolist(), longest) is None:
+            if _match_sentences(theirs.words.tolist(), longest) is None:
                 raise InputError(
                     f"{path}: the sentences of reader {subject} in {task} are not, in order, among "
                     f"those of {counts.idxmax()}, who has most"
@@ -196,7 +198,7 @@ def _words_of(texts: list[tuple[str, tuple[str, ...]]]) -> pd.DataFrame:
     return word_table(items, numbers, [word for _, text in texts for word in text])
 
 
-def _matched(some: list, every: list) -> list[int | None] | None:
+def _match_sentences(some: list, every: list) -> list[int | None] | None:
     """Match the sentences of `some` to `every`, in order; None if ambiguous.
 
     A place is certain if the earliest and the latest possible agree. None altogether if

@@ -233,9 +233,9 @@ class _Sentence:
                     self.slots.append((rest.head, number, operator.slot))
             return Sign(conjunct.primitive, conjunct.operators, rest.head)
         if left.tag == "N":
-            return _filled_from_left(left, right)
+            return _fill_from_left(left, right)
         if right.tag == "N":
-            return _filled_from_right(left, right)
+            return _fill_from_right(left, right)
         # Without a tag, the sister with the primitive of the label is the head.
         head, other = (right, left) if whole.primitive == right.primitive else (left, right)
         return Sign(head.primitive, head.operators + other.non_local, head.head)
@@ -270,7 +270,7 @@ def _share(conjunct: Sign, rest: Sign) -> None:
             theirs.remove(same[0])
 
 
-def _filled_from_left(filler: Sign, clause: Sign) -> Sign:
+def _fill_from_left(filler: Sign, clause: Sign) -> Sign:
     """Fill the clause's gap, or attach a relative clause to the following head."""
     gaps = [op for op in clause.non_local if op.kind in "gv"] or list(clause.non_local)
     if gaps:
@@ -285,7 +285,7 @@ def _filled_from_left(filler: Sign, clause: Sign) -> Sign:
     return Sign(clause.primitive, operators, clause.head)
 
 
-def _filled_from_right(left: Sign, right: Sign) -> Sign:
+def _fill_from_right(left: Sign, right: Sign) -> Sign:
     """Fill the left constituent's shifted operator, or attach a relative clause to it."""
     shifted = [operator for operator in left.non_local if operator.kind == "h"]
     if shifted:
