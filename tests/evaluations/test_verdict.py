@@ -90,32 +90,35 @@ def test_few_seeds_detect_less():
     assert evidences.detectable(difference, 2) == detection.detectable(5.0, 40.0) > 55
 
 
-def test_a_study_too_small_for_its_smallest_effect_says_so_first():
-    known = evidence({"base": 100, "one": 155, "four": 120}, stated=TENTH)
+def test_a_study_that_could_separate_no_pair_says_so_first():
+    known = evidence({"base": 100, "one": 130, "four": 120}, stated=TENTH)
     assert sentences(known) == [
         (
-            "This study could not have separated any pair of LMs: the smallest lead that 80 % of "
-            "such "
-            "studies would detect is 49 nats, and the smallest effect of interest is 10 nats."
+            "This study could not have separated any pair of LMs: for ALiBi-1-TI and no bias, 80 % of "
+            "such studies would detect a difference of 49 nats, and theirs is 30 nats; the smallest "
+            "effect of interest is 10 nats."
         ),
         (
-            "ALiBi-1-TI is ahead of no bias by 55 nats in 2 responses (95 % interval −5.0 to 115 nats, "
-            "−5.0 to 115 % of the ΔLogLik of no bias, simultaneous for all pairs, by sentence; not tested "
+            "ALiBi-1-TI is ahead of no bias by 30 nats in 2 responses (95 % interval −30 to 90 nats, "
+            "−30 to 90 % of the ΔLogLik of no bias, simultaneous for all pairs, by sentence; not tested "
             "on held-out data): whether it predicts better is open."
         ),
         "Against no bias: open for ALiBi-1-TI and ALiBi-4-TI.",
     ]
-
-
-def test_without_a_smallest_effect_the_largest_lead_says_how_small_a_study_was():
     small = evidence({"base": 100, "one": 110, "four": 120}, measures=1)
-    assert sentences(small)[0] == (
-        "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
-        "studies would detect is 49 nats, and the largest observed lead is 20 nats."
-    )
+    assert sentences(small)[0].endswith("detect a difference of 49 nats, and theirs is 20 nats.")
     assert "in 1 response (" in sentences(small)[1]
-    enough = evidence({"base": 100, "one": 155, "four": 120})
-    assert sentences(enough)[1] == "No two of the 3 LMs are separated."
+
+
+def test_a_lead_that_is_larger_than_the_detectable_one_could_have_been_separated():
+    """55 nats are open by the simultaneous interval; 80 % of such studies would detect 49."""
+    for stated in (None, TENTH):
+        known = evidence({"base": 100, "one": 155, "four": 120}, stated=stated)
+        assert sentences(known)[0].endswith("whether it predicts better is open.")
+        assert sentences(known)[1] == "No two of the 3 LMs are separated."
+        assert sentences(known)[-1].startswith(
+            "80 % of such studies would detect a difference of 49"
+        )
 
 
 def test_a_study_that_separates_a_pair_or_could_have_does_not_say_so():
@@ -132,12 +135,13 @@ def test_a_small_lead_that_is_certain():
         (
             "ALiBi-1-TI predicts best, 5.0 nats ahead of no bias in 2 responses (95 % interval 1.0 to 9.0 "
             "nats, 1.0 to 9.0 % of the ΔLogLik of no bias, simultaneous for all pairs, by sentence; not "
-            "tested on held-out data): it predicts better, by less than 10 nats, the smallest effect of "
-            "interest."
+            "tested on held-out data): it predicts better, by less than 10 % of the ΔLogLik of no bias, "
+            "the smallest effect of interest."
         ),
         (
-            "Against no bias: ALiBi-1-TI predicts better, by less than 10 nats; a lead of 10 nats or more is "
-            "ruled out for ALiBi-4-TI; ALiBi-4-TI predicts worse."
+            "Against no bias: ALiBi-1-TI predicts better, by less than 10 % of the ΔLogLik of no bias; a "
+            "lead of 10 % of the ΔLogLik of no bias or more is ruled out for ALiBi-4-TI; ALiBi-4-TI "
+            "predicts worse."
         ),
     ]
     assert known.claim("one", "base") == "leads by less"
@@ -166,8 +170,8 @@ def test_better_than_the_baseline_and_tied():
         ),
         "ALiBi-1-TI is not separated from ALiBi-4-TI.",
         (
-            "Against no bias: ALiBi-1-TI and ALiBi-4-TI predict better; a lead of 10 nats or more is ruled out "
-            "for dVM-TI; dVM-TI predicts worse."
+            "Against no bias: ALiBi-1-TI and ALiBi-4-TI predict better; a lead of 10 % of the "
+            "ΔLogLik of no bias or more is ruled out for dVM-TI; dVM-TI predicts worse."
         ),
         POWER + SMALLEST,
         "The readers of UCL FP are simulated.",
@@ -193,7 +197,10 @@ def test_many_lms_with_one_claim_are_not_listed():
     known = evidence({"base": 100, "one": 150, "four": 110, "dvm": 120}, stated={"relative": 2})
     assert sentences(known)[1:3] == [
         "No two of the 4 LMs are separated.",
-        "Against no bias: a lead of 200 nats or more is ruled out for all 3 other LMs.",
+        (
+            "Against no bias: a lead of 200 % of the ΔLogLik of no bias or more is ruled out for all 3 other "
+            "LMs."
+        ),
     ]
 
 
@@ -212,7 +219,8 @@ def test_the_baseline_is_ahead():
     first, *rest = sentences(worse)
     assert first.startswith("no bias, the baseline, predicts best, 62 nats ahead of ALiBi-4-TI,")
     assert rest[0] == (
-        "Against no bias: a lead of 21 nats or more is ruled out for ALiBi-4-TI and ALiBi-1-TI; "
+        "Against no bias: a lead of 10 % of the ΔLogLik of no bias or more is ruled out for ALiBi-4-TI "
+        "and ALiBi-1-TI; "
         "ALiBi-4-TI and ALiBi-1-TI predict worse."
     )
 
@@ -229,7 +237,8 @@ def test_a_baseline_that_was_not_run():
         (
             "The smallest effect of interest, 10 % of the ΔLogLik of the baseline, which was not "
             "run, "
-            "is unknown; claims are judged with 0 nats."
+            "is unknown; claims are judged with 0 nats; `smallest_effect: {nats_per_1000: …}` needs no "
+            "baseline."
         ),
     ]
 
@@ -239,7 +248,8 @@ def test_a_share_of_a_baseline_without_a_gain_is_unknown():
     assert math.isnan(known.smallest_effect) and known.threshold == 0
     assert sentences(known)[-1] == (
         "The smallest effect of interest, 10 % of the ΔLogLik of no bias, which is not reliably "
-        "positive, is unknown; claims are judged with 0 nats."
+        "positive, is unknown; claims are judged with 0 nats; `smallest_effect: {nats_per_1000: …}` "
+        "needs no baseline."
     )
     content = json.loads(json.dumps(verdict._plain(verdict.answer(known))))
     assert content["smallest_effect"] == {"stated": TENTH, "nats": None}
@@ -329,7 +339,7 @@ def test_the_answer_as_data():
         ("four", "dvm", "leads"),
         ("base", "dvm", "leads"),
     ]
-    assert "all 6 pairs of LMs, lies above zero; a lead of 10 nats" in content["rule"]
+    assert "all 6 pairs of LMs, lies above zero; a lead of 10 % of" in content["rule"]
     assert content["verdict"] == " ".join(content["sentences"]) and content["baseline"] == "no bias"
     text = json.dumps(verdict._plain(content), allow_nan=False)
     assert json.loads(text)["pairs"][0]["against"] == "four"

@@ -110,22 +110,34 @@ def _responses(result: Comparison) -> str:
 
 
 def _limit(evidence: Evidence) -> str | None:
-    """Return a sentence if the study could not have separated any pair of LMs."""
-    differences = [evidence.intervals.pair(*pair) for pair in evidence.pairs]
-    reaches = [detectable(interval, evidence.result.seeds) for interval in differences if interval]
-    reaches = [reach for reach in reaches if math.isfinite(reach)]
-    if not reaches or any(evidence.separated(*pair) for pair in evidence.pairs):
+    """Return a sentence if no pair of LMs is separated, and none could have been.
+
+    A pair could have been if most such studies would detect its own lead, or the smallest effect of
+    interest.
+    """
+    if any(evidence.separated(*pair) for pair in evidence.pairs):
         return None
-    largest = max(abs(difference.value) for difference in differences if difference)
-    threshold = evidence.threshold
-    if min(reaches) <= (threshold or largest):
+    reaches = {}
+    for pair in evidence.pairs:
+        difference = evidence.intervals.pair(*pair)
+        reach = detectable(difference, evidence.result.seeds) if difference else math.nan
+        if math.isfinite(reach):
+            if reach <= max(abs(difference.value), evidence.threshold):
+                return None
+            reaches[pair] = reach
+    if not reaches:
         return None
-    limit = _SMALLEST if threshold else "the largest observed lead"
-    return (
-        "This study could not have separated any pair of LMs: the smallest lead that 80 % of such "
-        f"studies would detect is {nats(min(reaches))} nats, and {limit} is "
-        f"{nats(threshold or largest)} nats."
+    shown = _best_and_reference(evidence)
+    shown = shown if shown in reaches else min(reaches, key=reaches.__getitem__)
+    first, second = (evidence.labels[lm] for lm in shown)
+    lead = evidence.intervals.pair(*shown).value
+    text = (
+        f"This study could not have separated any pair of LMs: for {first} and {second}, 80 % of such "
+        f"studies would detect a difference of {nats(reaches[shown])} nats, and theirs is {nats(lead)} nats"
     )
+    if evidence.threshold:
+        text += f"; {_SMALLEST} is {nats(evidence.threshold)} nats"
+    return f"{text}."
 
 
 def _best(evidence: Evidence) -> str:
@@ -159,10 +171,9 @@ def _judge_claim(claim: str, low: float, high: float, evidence: Evidence) -> str
 
 def _write_judgement(judgement: str, claim: str, evidence: Evidence) -> str:
     """Write a judgement of a claim."""
-    limit = f"{nats(evidence.threshold)} nats"
     return {
         claims.LEADS: claim,
-        claims.LEADS_BY_LESS: f"{claim}, by less than {limit}, {_SMALLEST}",
+        claims.LEADS_BY_LESS: f"{claim}, by less than {_threshold(evidence)}, {_SMALLEST}",
         claims.RULED_OUT: f"{_ruled_out(evidence)} is ruled out",
         claims.OPEN: f"whether {claim} is open",
     }[judgement]
@@ -172,7 +183,14 @@ def _ruled_out(evidence: Evidence) -> str:
     """Name the lead that a claim's interval may rule out."""
     if not evidence.threshold:
         return "a lead"
-    return f"a lead of {nats(evidence.threshold)} nats or more"
+    return f"a lead of {_threshold(evidence)} or more"
+
+
+def _threshold(evidence: Evidence) -> str:
+    """Write the smallest effect of interest in the unit in which claims are judged."""
+    if evidence.relative and evidence.threshold:
+        return f"{percent(evidence.relative)} % of the ΔLogLik of {evidence.labels[evidence.baseline]}"
+    return f"{nats(evidence.threshold)} nats"
 
 
 def _separation(evidence: Evidence) -> list[str]:
@@ -199,7 +217,7 @@ def _against_baseline(evidence: Evidence) -> list[str]:
     judged = {lm: evidence.claim(lm, reference) for lm in others}
     texts = {
         claims.LEADS: "{} predict{} better",
-        claims.LEADS_BY_LESS: f"{{}} predict{{}} better, by less than {nats(evidence.threshold)} nats",
+        claims.LEADS_BY_LESS: f"{{}} predict{{}} better, by less than {_threshold(evidence)}",
         claims.RULED_OUT: f"{_ruled_out(evidence)} is ruled out for {{}}",
         claims.OPEN: "open for {}",
     }
@@ -253,7 +271,8 @@ def _unknown(evidence: Evidence) -> list[str]:
     run = evidence.baseline in evidence.order
     reason = "which is not reliably positive" if run else "which was not run"
     effect = f"The smallest effect of interest, {_stated_effect(evidence)}, {reason},"
-    return [f"{effect} is unknown; claims are judged with 0 nats."]
+    way_out = "; `smallest_effect: {nats_per_1000: …}` needs no baseline" * bool(evidence.relative)
+    return [f"{effect} is unknown; claims are judged with 0 nats{way_out}."]
 
 
 def _simulation_sentence(datasets: Sequence[str], result: Comparison) -> list[str]:
@@ -272,8 +291,8 @@ def rule(evidence: Evidence) -> str:
     simultaneous = f", simultaneous for all {pairs} pairs of LMs," if pairs > 1 else ""
     threshold = evidence.threshold
     if threshold:
-        lead = f"a lead of {nats(threshold)} nats, the smallest effect of interest, or more"
-        below = "that" + " (both in percent of the baseline's ΔLogLik)" * bool(evidence.relative)
+        lead = f"a lead of {_threshold(evidence)}, the smallest effect of interest, or more"
+        below = "that" + " (in percent as well)" * bool(evidence.relative)
         below += "; it leads by less if that is ruled out as well"
     else:
         lead, below = "a lead", "zero"
