@@ -1,4 +1,4 @@
-"""A baseline model without measures that are not of interest."""
+"""A baseline model without predictors of the LM that are not of interest."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from recency.workflow.lint import Finding, Plan
 
 RULE = {
     "table": "designs",
-    "why": "With `base: all`, the baseline model lacks all columns of the LM, so that ΔLogLik includes effects that `of_interest` does not name.",
+    "why": "With `base: all`, the baseline model lacks all predictors of the LM, so that ΔLogLik includes effects that `of_interest` does not name, such as the preceding word's surprisal.",
     "reference": "docs/regression.md, Baseline models",
 }
 
@@ -18,16 +18,11 @@ def findings(plan: Plan) -> Iterator[Finding]:
     for name, design in plan.designs.items():
         if designs.bases(design.entry)[0] != "all":
             continue
-        interest = {_measure(measure) for measure in design.interest}
-        of_lm = {_measure(column) for column in names.lm_columns(design.formula, {})}
-        if others := sorted(of_lm - interest):
+        others = sorted({*names.lm_columns(design.formula, {})} - {*design.interest})
+        if others:
             yield Finding(
                 name,
                 "of_interest",
                 f"the baseline model also lacks {', '.join(others)}, which `of_interest` does not name",
                 f"write `{others[0]}[<lm>]` in the formula to keep it, or name it in `of_interest`",
             )
-
-
-def _measure(name: str) -> str:
-    return names.measure_of(names.split(name).stem)
