@@ -90,6 +90,7 @@ DOUBTFUL = [
     (EXPERIMENT + "{sensitivity: {linking: [linear, 0.01]}}}", "implausible_linking"),
     ("unigrams: {simulated: {order: 3}}", "frequency_order"),
     # Fits and endpoints.
+    (spr(f"{BOTH}{SLOPES} + (1 | word)"), "other_endpoint"),
     ("designs: {mine: {base: fixed}}", "fixed_base"),
     ("designs: {mine: {base: [fixed, all]}}", "fixed_base"),
     ("designs: {mine: {confirm: 0}}", "unconfirmed_fits"),

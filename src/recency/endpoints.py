@@ -20,6 +20,8 @@ DEFAULT_ALONE = "conditional"
 """Endpoint of models that the crossed bootstrap does not cover."""
 DRAWS = 500
 """Default number of draws of the crossed bootstrap."""
+UNIT = "unit"
+"""Attribute of the crossed bootstrap's scores: what their units are, such as `sentence`."""
 WITHOUT_GROUP = "without_group"
 """Attribute of the crossed bootstrap's scores: their total without each of some groups of draws."""
 

@@ -43,10 +43,47 @@ def test_sentences_are_the_same_by_their_letters_within_the_same_text(found):
 
 def test_cells_of_larger_units_have_the_text_s_key(found):
     cells = pd.DataFrame({"subject": ["s1"], "sentence": ["a"], "n": [3], "delta_loglik": [1.0]})
+    cells.attrs["unit"] = "item"
     placed = found["spr"].placed(cells, "spr")
     assert placed.text[0] == placed.sentence[0] == found["eyes"].text["2"]
-    odd = found["spr"].placed(cells.assign(sentence="level 3"), "spr")
-    assert odd.sentence[0] == "spr\tlevel 3" and odd.subject[0] == "spr\ts1"
+    cells.attrs["unit"] = "frame"
+    odd = found["spr"].placed(cells, "spr")
+    assert odd.sentence[0] == "spr\tframe\ta" and odd.subject[0] == "spr\ts1"
+
+
+def test_an_item_that_has_a_sentence_s_number_is_not_that_sentence(tmp_path):
+    path = words(tmp_path / "w", {"1": [LONG[0], LONG[1]], "2": ["Quite another story was told."]})
+    places = shared_texts.find({"d": path})["d"]
+    cells = pd.DataFrame({"subject": "s", "sentence": ["1", "2"], "n": 1, "delta_loglik": 1.0})
+    assert places.placed(cells, "d").text.nunique() == 2  # sentences of both texts
+    assert (places.placed(cells, "d").text == [places.of_item["1"], places.of_item["2"]]).all()
+    cells.attrs["unit"] = "item"
+    by_item = places.placed(cells, "d")
+    assert list(by_item.sentence) == [places.of_item["1"], places.of_item["2"]]
+
+
+def test_conditions_of_a_stimulus_are_one_text(tmp_path):
+    """Versions of one stimulus that share no sentence, in two datasets with the same items."""
+    found = {}
+    for name, order in (("spr", 1), ("maze", -1)):
+        texts = {
+            "1 high": [LONG[0]],
+            "1 low": [LONG[1]],
+            "2 high": ["Quite another story was told."],
+        }
+        table = pd.read_parquet(words(tmp_path / name, dict(list(texts.items())[::order])))
+        table.assign(stimulus=table["item"].str[0]).to_parquet(tmp_path / name)
+        found[name] = tmp_path / name
+    spr, maze = shared_texts.find(found).values()
+    assert spr.of_item["1 high"] == spr.of_item["1 low"] != spr.of_item["2 high"]
+    assert (
+        spr.of_stimulus
+        == maze.of_stimulus
+        == {"1": spr.of_item["1 low"], "2": spr.of_item["2 high"]}
+    )
+    cells = pd.DataFrame({"subject": "s", "sentence": ["1", "2"], "n": 2, "delta_loglik": 1.0})
+    cells.attrs["unit"] = "stimulus"
+    assert list(spr.placed(cells, "spr").text) == list(spr.of_stimulus.values())
 
 
 def response(random, effects, readers, noise=1.0):

@@ -357,3 +357,8 @@ def test_checks_that_the_config_overrides_are_part_of_the_verdict():
     assert answer["sentences"][-1] == line and answer["verdict"].endswith(line)
     assert answer["accepted"] == [line]
     assert verdict.answer(evidence({"base": 100, "one": 155}))["accepted"] == []
+
+
+def test_another_endpoint_than_the_default_is_named_first():
+    content = verdict.answer(evidence({"base": 100, "one": 155}), unasked="it is no mixed model")
+    assert content["sentences"][0].endswith(" likelihood, since it is no mixed model.")

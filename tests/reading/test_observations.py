@@ -190,3 +190,21 @@ def test_measures_follow_their_definitions(rows):
         assert sums.TFT[row] == (total if here not in before else 0)
         assert sums.GP[row] == (past if starts else 0)
         assert sums.words_since_fixation[row] == (here - before[-1] if before else 0)
+
+
+def test_a_subject_s_reading_of_a_stimulus_is_not_split_between_partitions():
+    """Three conditions of each item, in sentences of their own."""
+    rows = [
+        (f"s{subject}", 3 * item + condition, f"i{item:02}")
+        for subject in range(9) for item in range(12) for condition in range(3)
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["subject", "sentence", "stimulus"])
+    parts = frame.assign(partition=observations.partition(frame))
+    assert (parts.groupby(["subject", "stimulus"]).partition.nunique() == 1).all()
+    assert parts.partition.value_counts()["fit"] == len(parts) / 2
+    by_sentence = observations.partition(frame.drop(columns="stimulus"))
+    assert not by_sentence.equals(parts.partition)
+    unknown = frame.assign(stimulus=frame.stimulus.where(frame.index > 0))
+    across = frame.assign(stimulus=[f"i{n % 5}" for n in range(len(frame))])
+    for other in (unknown, across):  # a stimulus that is missing, or crossed with sentences
+        assert observations.partition(other).equals(by_sentence)

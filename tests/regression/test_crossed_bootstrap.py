@@ -8,7 +8,7 @@ from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import column, parse
 from crosslmm.stats.crossed_samples import WITHOUT, deviations
-from recency.endpoints import WITHOUT_GROUP
+from recency.endpoints import UNIT, WITHOUT_GROUP
 from recency.regression import crossed
 from recency.regression.predictors import Rows
 from test_mixed_model import simulate
@@ -189,6 +189,12 @@ STRUCTURES = {
     "sentences within texts": ("item", BOTH.replace("sentence", "item")),
     "a slope by text": ("item", BOTH.replace("1 | sentence", "1 + surprisal | item")),
 }
+#: Of experiments: texts are stimuli, their sentences the versions.
+STIMULI = {
+    "stimuli": BOTH.replace("sentence", "item"),
+    "versions of stimuli": BOTH,
+    "no factor of stimuli": f"{FIXED} + (1 + length | subject)",
+}
 
 
 def halved(names, seed):
@@ -253,6 +259,40 @@ def test_scores_are_those_of_repeated_rows_and_dense_densities(structure, shape,
         cells = table[table.subject.isin(subjects) & table.unit.isin(units)]
         assert cells.n.sum() == n
         assert cells.loglik.sum() == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("structure", STIMULI)
+def test_a_stimulus_is_drawn_and_left_out_with_all_its_versions(structure, monkeypatch):
+    """The score of a cell is the joint density of a subject's responses to all of them."""
+    formula, rows = STIMULI[structure], readings(12, 20, texts=9, words=2)
+    monkeypatch.setattr(crossed, "resampled", halved)
+    monkeypatch.setattr(crossed, "ENOUGH", 1e-10)
+    table = scores(formula, rows, draws=len(HALVES), stimuli=rows.groups["item"])
+    assert set(table.unit) == set(rows.groups["item"].names)
+    assert table.attrs[UNIT] == "stimulus"
+    for draw in range(len(HALVES)):
+        expected, n, (subjects, units) = by_hand(parse(formula), rows, "item", draw)
+        cells = table[table.subject.isin(subjects) & table.unit.isin(units)]
+        assert cells.n.sum() == n
+        assert cells.loglik.sum() == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("formula", "unit"),
+    [
+        (BOTH, "sentence"),
+        (BOTH.replace("sentence", "item"), "item"),
+        (f"{FIXED} + (1 | subject)", "sentence"),
+    ],
+)
+def test_what_the_units_are_is_recorded(formula, unit):
+    assert scores(formula, readings(texts=9)).attrs[UNIT] == unit
+
+
+def test_a_factor_across_stimuli_is_not_covered():
+    rows = readings(sentences=16, texts=8)
+    with pytest.raises(crossed.NotCrossed, match="speaker is crossed with stimuli"):
+        scores(f"{FIXED} + (1 | subject) + (1 | speaker)", rows, stimuli=rows.groups["item"])
 
 
 def test_samples_with_the_same_names_have_different_draws():

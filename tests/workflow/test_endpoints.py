@@ -42,7 +42,7 @@ WRONG = {
     "experiments: {working_memory: {endpoint: marginal}}": (
         "experiments → working_memory → endpoint: marginal; design item_means: `engine: ols`"
     ),
-    "experiments: {working_memory: {bootstrap: crossed}}": (
+    "experiments: {working_memory: {bootstrap: crossed, endpoint: null}}": (
         "experiments → working_memory → bootstrap: crossed; design item_means: `engine: ols`"
     ),
     THREE + "experiments: {exp2: {endpoint: crossed, responses: {three: [provo.FP]}}}": (
@@ -71,6 +71,41 @@ def test_the_endpoint_is_crossed_where_every_design_is_covered():
     assert made.endpoint("controls") == "crossed"
     assert made.endpoint("maze_foils") == "conditional"
     assert made.endpoint("exp2") == "crossed"
+
+
+ITEMS = """
+designs:
+  by_stimulus: {base: all, engine: cross_products, response: raw, surprisal: plain, of_interest: [surprisal],
+                formula: "time_ms ~ condition + surprisal + (1 + surprisal | subject) + (1 | stimulus)"}
+  across: {base: all, engine: cross_products, response: raw, surprisal: plain, of_interest: [surprisal],
+           formula: "time_ms ~ surprisal + (1 + surprisal | subject) + (1 | word)"}
+experiments:
+  trials: {title: T, lms: [Pythia], baseline: Pythia, responses: {by_stimulus: [mine.SPR]}}
+  across: {title: T, lms: [Pythia], baseline: Pythia, responses: {across: [provo.FP]}}
+datasets:
+  mine:
+    label: M
+    parser: table
+    options: {shape: items, columns: {SPR: rt}}
+    words: {table: {local: README.md}}
+    responses: {table: {local: README.md}}
+    measures: {SPR: {filters: []}}
+"""
+
+
+def test_stimuli_of_items_are_crossed_with_readers_by_default():
+    made = study(ITEMS)
+    assert made.endpoint("trials") == "crossed" and made.reason_unasked("trials") == ""
+
+
+def test_another_endpoint_has_its_reason():
+    made = study(ITEMS)
+    assert made.endpoint("across") == "conditional"
+    assert "nested in levels of word" in made.reason_unasked("across")
+    unasked = products.verdict_settings(made)["unasked"]
+    assert unasked(SimpleNamespace(experiment="across")) == made.reason_unasked("across")
+    asked = study(ITEMS.replace("responses: {across", "endpoint: conditional, responses: {across"))
+    assert asked.reason_unasked("across") == ""
 
 
 @pytest.mark.parametrize("value", [0.5, 0, "0.5", [0.1]])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from readingtimes.contracts import response_column
+from readingtimes.contracts import response_column, whole_units
 from readingtimes.files import atomic, write_parquet
 from readingtimes.gate import require_usable
 from readingtimes.observations import events, filtered, joined
@@ -101,11 +101,12 @@ def partition(observations: pd.DataFrame) -> pd.Series:
     """Assign each observation to fit, exploratory or held_out (Clark et al. 2025, footnote 7).
 
     By (number of the subject + number of the sentence) mod 4: 0 and 1 fit, 2 exploratory, 3 held out,
-    so that a subject's reading of a sentence is never split. Numbers are ranks from 0 in
+    so that a subject's reading of a sentence is never split; of an experiment's items, that of a
+    stimulus in all its conditions (`readingtimes.contracts.whole_units`). Numbers are ranks from 0 in
     `observations` (columns subject, sentence), after filtering.
     """
     ranks = [
-        observations[name].rank(method="dense").astype("int64") - 1
-        for name in ("subject", "sentence")
+        values.rank(method="dense").astype("int64") - 1
+        for values in (observations["subject"], whole_units(observations))
     ]
     return ((ranks[0] + ranks[1]) % len(PARTITIONS)).map(dict(enumerate(PARTITIONS))).astype("str")

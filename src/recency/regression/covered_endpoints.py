@@ -61,19 +61,29 @@ def reason_not_crossed(design: Mapping[str, Any]) -> str:
     return ""
 
 
-def is_crossed_by_default(design: Mapping[str, Any]) -> bool:
-    """Return whether a design's second grouping factor, if any, is the sentence or the item.
+def reason_not_by_default(design: Mapping[str, Any], of_items: bool = False) -> str:
+    """Return why the crossed endpoint is not the default of a design; "" if it is.
 
-    Only the data show whether another factor is crossed with sentences, so `endpoint: crossed` must
-    be set explicitly there.
+    Parameters
+    ----------
+    design : mapping
+        The design.
+    of_items : bool
+        Whether the data are an experiment's items, whose stimuli are known to be crossed with readers.
     """
-    if reason_not_crossed(design):
-        return False
+    if reason := reason_not_crossed(design):
+        return reason
     try:
         _, other = factors_of(read(design))
     except REFUSALS:
-        return True
-    return other is None or other.group in ("sentence", "item")
+        return ""  # an invalid formula is reported elsewhere
+    nested = {"sentence", "item"} | ({"stimulus"} if of_items else set())
+    if other is None or other.group in nested:
+        return ""
+    return (
+        f"only the data show whether sentences are nested in levels of {other.group}; if they are, "
+        "write `endpoint: crossed`"
+    )
 
 
 def problems(design: Mapping[str, Any], endpoint: str) -> str:

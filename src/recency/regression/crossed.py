@@ -9,7 +9,8 @@ its mean over the draws that leave out both: the leave-one-out bootstrap of Efro
 
 Intervals are computed from the scores of cells (crosslmm.stats.crossed_samples). Models without a
 factor of sentences are scored in the same way. If the second factor is larger than a sentence, such
-as the text, its levels are resampled instead.
+as the text, its levels are resampled instead. Of an experiment's items, stimuli are resampled, with all
+their conditions: the score of a cell is the joint density of a subject's responses to a stimulus.
 
 References
 ----------
@@ -27,12 +28,12 @@ import numpy as np
 import pandas as pd
 
 from crosslmm.cells import Cells, Fit
-from crosslmm.factors import Factor
+from crosslmm.factors import Factor, Levels, levels
 from crosslmm.formula import Formula
 from crosslmm.recorded import scaled
 from readingtimes.files import atomic
 from readingtimes.progress import progress
-from recency.endpoints import DRAWS, WITHOUT_GROUP
+from recency.endpoints import DRAWS, UNIT, WITHOUT_GROUP
 from recency.regression.covered_endpoints import NotCrossed, factors_of
 from recency.regression.estimation import prepared
 from recency.regression.inputs import Inputs, read_data
@@ -70,7 +71,9 @@ def main(
     formula, scaling, _ = prepared(data.formula, data.texts, rows, data.coding)
     predictors = scaled(rows.predictors, scaling)
     label = f"{lm}, {model}: crossed bootstrap"
-    frame = scores(formula, rows, predictors, draws, seed, dataset, label)
+    whole = data.texts.whole
+    stimuli = None if whole is None else levels(whole[rows.word])
+    frame = scores(formula, rows, predictors, draws, seed, dataset, label, stimuli)
     with atomic(out) as path:
         frame.to_parquet(path, compression="zstd", index=False)
 
@@ -101,6 +104,7 @@ def scores(
     seed: int = 0,
     name: str = "",
     label: str = "",
+    stimuli: Levels | None = None,
 ) -> pd.DataFrame:
     """Return the score of each cell, by fits that have seen neither its subject nor its sentence.
 
@@ -118,13 +122,16 @@ def scores(
         Seed of the draws: models of the same dataset `name` share them.
     label
         Name of the model in the progress display.
+    stimuli
+        The stimulus of each row (n,), of an experiment's items: resampled in place of sentences.
 
     Returns
     -------
     pandas.DataFrame
-        A row per cell: subject, unit (a sentence's id, or the level of the formula's larger
-        factor), n (observations) and loglik (their log-likelihood, natural logarithm). The
-        attribute `without_group` has the total of loglik without each group of draws.
+        A row per cell: subject, unit (a sentence's id, a stimulus, or the level of the formula's
+        larger factor), n (observations) and loglik (their log-likelihood, natural logarithm). The
+        attribute `without_group` has the total of loglik without each group of draws, `unit` the
+        name of what units are.
 
     Raises
     ------
@@ -132,9 +139,12 @@ def scores(
         If the model or the data are not covered.
     """
     subject, other = factors_of(formula)
-    axes = [_subjects(subject, rows), _sentences(other, rows, formula)]
-    by_sentence = axes[1].names is rows.groups["sentence"].names
-    kinds = ["subjects", "sentences" if by_sentence else f"levels of {other.group}"]
+    axes = [_subjects(subject, rows), _sentences(other, rows, formula, stimuli)]
+    unit = _name_of_unit(axes[1], other, rows, stimuli)
+    kinds = [
+        "subjects",
+        {"sentence": "sentences", "stimulus": "stimuli"}.get(unit, f"levels of {unit}"),
+    ]
     for axis, kind in zip(axes, kinds, strict=True):
         if len(axis.names) < FEWEST:
             raise NotCrossed(
@@ -170,6 +180,7 @@ def scores(
             "for more draws"
         )
     frame = frame.sort_values(["subject", "unit"], ignore_index=True)
+    frame.attrs[UNIT] = unit
     frame.attrs[WITHOUT_GROUP] = np.where(np.isfinite(without), without, mean).sum(1).tolist()
     return frame
 
@@ -253,18 +264,30 @@ def _subjects(factor: Factor, rows: Rows) -> _Axis:
     return _Axis(factor, group.codes, np.arange(len(group.names)), group.names)
 
 
-def _sentences(factor: Factor | None, rows: Rows, formula: Formula) -> _Axis:
-    """Return the axis of sentences, or of a larger factor that they are nested in."""
-    sentence = rows.groups["sentence"]
-    if factor is None or factor.group == "sentence":
-        return _Axis(factor, sentence.codes, np.arange(len(sentence.names)), sentence.names)
+def _sentences(
+    factor: Factor | None, rows: Rows, formula: Formula, stimuli: Levels | None
+) -> _Axis:
+    """Return the axis of sentences or stimuli, or of a larger factor that they are nested in."""
+    whole = rows.groups["sentence"] if stimuli is None else stimuli
+    if factor is None:
+        return _Axis(None, whole.codes, np.arange(len(whole.names)), whole.names)
     group = rows.groups[factor.group]
-    pairs = np.unique(np.column_stack([group.codes, sentence.codes]), axis=0)
-    if len(pairs) == len(group.names):  # each level lies in one sentence
-        return _Axis(factor, group.codes, pairs[:, 1], sentence.names)
-    if len(pairs) == len(sentence.names):  # each sentence lies in one level
+    pairs = np.unique(np.column_stack([group.codes, whole.codes]), axis=0)
+    if len(pairs) == len(group.names):  # each level lies in one sentence or stimulus, or is one
+        return _Axis(factor, group.codes, pairs[:, 1], whole.names)
+    if len(pairs) == len(whole.names):  # each of them lies in one level
         return _Axis(factor, group.codes, np.arange(len(group.names)), group.names)
+    kind = "sentences" if stimuli is None else "stimuli"
     raise NotCrossed(
-        f"formula '{formula}': {factor.group} is crossed with sentences, and the crossed bootstrap "
+        f"formula '{formula}': {factor.group} is crossed with {kind}, and the crossed bootstrap "
         "covers no third crossed factor; set `bootstrap: given_fits` in the experiment"
     )
+
+
+def _name_of_unit(axis: _Axis, factor: Factor | None, rows: Rows, stimuli: Levels | None) -> str:
+    """Return what the units of the second axis are: sentence, stimulus, or a larger factor."""
+    if stimuli is not None and axis.names is stimuli.names:
+        return "stimulus"
+    if axis.names is rows.groups["sentence"].names or factor is None:
+        return "sentence"
+    return factor.group

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from crosslmm.factors import levels
+from readingtimes.contracts import whole_units
 from readingtimes.names import nearest
 from recency.errors import InputError
 from recency.regression.designs import SURPRISAL
@@ -36,7 +37,8 @@ class Texts:
     """Data of each word (W,) in reading order: predictors, sentence, item.
 
     `categories` has the levels of each categorical predictor; a level's indicator is the predictor
-    `<name>_<level>`. `unit` (W,) is the unit within which preceding and following words are found.
+    `<name>_<level>`. `unit` (W,) is the unit within which preceding and following words are found,
+    `whole` (W,) the stimulus that is resampled as a whole; None where that is the sentence.
     """
 
     predictors: dict[str, np.ndarray]
@@ -45,6 +47,7 @@ class Texts:
     categories: dict[str, list[str]] = field(default_factory=dict)
     files: Files | None = None
     unit: np.ndarray | None = None
+    whole: np.ndarray | None = None
 
 
 def read_texts(
@@ -74,6 +77,7 @@ def read_texts(
     there = pq.read_schema(words).names
     more = [name for name in (*EXTRA, *CATEGORICAL) if name in there]
     columns = ["item", "sentence", "position", "word_id", "word", *more]
+    columns += ["stimulus"] if "stimulus" in there else []
     frame = pd.read_parquet(words, columns=columns)
     if not np.array_equal(frame["word_id"], np.arange(len(frame))):
         raise InputError(f"{words}: word_id is not the row number; make the file again")
@@ -112,7 +116,9 @@ def read_texts(
     lms = {**(others or {}), **({} if surprisal is None else {None: surprisal})}
     files = Files(words, lms, variant, first_may_lack)
     sentence = frame["sentence"].to_numpy()
-    return Texts(predictors, sentence, item, categories, files, unit)
+    units = whole_units(frame)
+    whole = None if units.name == "sentence" else units.to_numpy()
+    return Texts(predictors, sentence, item, categories, files, unit, whole)
 
 
 def as_identifier(level: object) -> str:

@@ -134,6 +134,28 @@ def response_column(frame: pd.DataFrame, where: str) -> str:
     return columns[0]
 
 
+def whole_units(words: pd.DataFrame) -> pd.Series:
+    """Return what is partitioned, resampled and left out as a whole: the stimulus, else the sentence.
+
+    The conditions of an experiment's item are versions of one stimulus. Words have the column `stimulus`
+    where they are of such a design, with each sentence in one of its levels.
+
+    Parameters
+    ----------
+    words : DataFrame
+        Words, or observations with the columns of their words.
+
+    Returns
+    -------
+    Series
+        `words.stimulus` or `words.sentence`.
+    """
+    if "stimulus" not in words or words["stimulus"].isna().any():
+        return words["sentence"]
+    pairs = words[["sentence", "stimulus"]].drop_duplicates()
+    return words["sentence" if pairs["sentence"].duplicated().any() else "stimulus"]
+
+
 def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.DataFrame:
     """Raise InputError unless `frame` has valid responses to `words`: times ≥ 0 ms, amplitudes or scores.
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from crosslmm.stats.crossed_samples import WITHOUT, Scores, Tables
 from readingtimes.files import atomic
-from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, WITHOUT_GROUP
+from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, UNIT, WITHOUT_GROUP
 from recency.errors import InputError
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
@@ -251,7 +251,9 @@ def crossed_parts(full: File, base: File) -> pd.DataFrame:
     parts = with_lm[names].assign(delta_loglik=with_lm["loglik"] - without_lm["loglik"])
     parts = parts.rename(columns={"unit": "sentence"})
     without = [np.array(table.attrs.get(WITHOUT_GROUP, ())) for table in (with_lm, without_lm)]
-    parts.attrs = {WITHOUT: (without[0] - without[1]).tolist()} if all(map(len, without)) else {}
+    parts.attrs = {UNIT: with_lm.attrs.get(UNIT, "sentence")}
+    if all(map(len, without)):
+        parts.attrs[WITHOUT] = (without[0] - without[1]).tolist()
     return parts
 
 

@@ -3,7 +3,8 @@
 Responses to the same sentences share what is particular to these words, whoever read them: their scores are
 not independent (UCL's self-paced and eye-tracking times, Natural Stories and its maze). Sentences are the
 same where their letters are; texts are the same if they share a sentence of `LONG` letters or more, and a
-shorter sentence is the same only within a text. Datasets with a text in common are one sample.
+shorter sentence is the same only within a text. An experiment's conditions of one stimulus are one text.
+Datasets with a text in common are one sample.
 """
 
 import re
@@ -13,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 
+from readingtimes.contracts import whole_units
+from recency.endpoints import UNIT
 from recency.figures.paths import File
 
 LONG = 20
@@ -30,26 +34,29 @@ class Places:
     sentence, text
         A dataset's sentence (its number as text) → the key of the same sentence, and of its text, in all
         datasets.
-    of_item
-        A dataset's text → its key.
+    of_item, of_stimulus
+        A dataset's text, or stimulus → its text's key.
     """
 
     sample: str
     sentence: Mapping[str, str]
     text: Mapping[str, str]
     of_item: Mapping[str, str]
+    of_stimulus: Mapping[str, str]
 
     def placed(self, cells: pd.DataFrame, dataset: str) -> pd.DataFrame:
         """Return cells (subject, sentence, …) with these keys, and their texts.
 
-        Subjects of different datasets are different people. Cells whose unit is no sentence have the
-        text of that name, or keep their own.
+        Subjects of different datasets are different people. The attribute `unit` of cells says what they
+        have in place of a sentence: an item or a stimulus is a text, and another factor's levels are
+        the dataset's own.
         """
-        unit = cells["sentence"].astype(str)
-        by_item = unit.map(self.of_item).fillna(f"{dataset}\t" + unit)
-        sentence, text = unit.map(self.sentence), unit.map(self.text)
-        if sentence.isna().any():
-            sentence, text = by_item, by_item
+        unit, kind = cells["sentence"].astype(str), cells.attrs.get(UNIT, "sentence")
+        if kind == "sentence":
+            sentence, text = unit.map(self.sentence), unit.map(self.text)
+        else:
+            keys = {"item": self.of_item, "stimulus": self.of_stimulus}.get(kind, {})
+            sentence = text = unit.map(keys).fillna(f"{dataset}\t{kind}\t" + unit)
         subject = f"{dataset}\t" + cells["subject"].astype(str)
         placed = cells.assign(subject=subject, sentence=sentence, text=text)
         placed.attrs = dict(cells.attrs)
@@ -90,9 +97,15 @@ def find(words: Mapping[str, File]) -> dict[str, Places]:
     words
         Dataset → its words (item, sentence, word), a Parquet file.
     """
-    sentences = {}
+    sentences, stimuli = {}, {}
     for dataset, path in words.items():
-        table = pd.read_parquet(path, columns=["item", "sentence", "word"])
+        columns = ["item", "sentence", "word"]
+        columns += ["stimulus"] if "stimulus" in pq.read_schema(path).names else []
+        table = pd.read_parquet(path, columns=columns)
+        units = whole_units(table)
+        stimuli[dataset] = table[["item"]].assign(stimulus=units.astype(str)).drop_duplicates()
+        if units.name == "sentence":
+            stimuli[dataset] = stimuli[dataset][:0]
         grouped = table.groupby("sentence", sort=False)
         letters = grouped["word"].agg(
             lambda spelled: re.sub(r"[\W_]", "", "".join(spelled)).lower()
@@ -108,6 +121,9 @@ def find(words: Mapping[str, File]) -> dict[str, Places]:
             elif len(letters) >= LONG:
                 first[letters] = text
             samples.find(dataset)
+        for _, versions in stimuli[dataset].groupby("stimulus")["item"]:
+            for item in versions:
+                texts.join((dataset, versions.iloc[0]), (dataset, item))
     found = {}
     for dataset, table in sentences.items():
         of_item = {
@@ -121,5 +137,9 @@ def find(words: Mapping[str, File]) -> dict[str, Places]:
             times[text, letters] += 1  # a sentence that is repeated in a text is another one
             keys[str(number)] = f"{text}\t{letters}\t{times[text, letters]}"
             at[str(number)] = text
-        found[dataset] = Places(str(samples.find(dataset)), keys, at, of_item)
+        of_stimulus = {
+            stimulus: of_item[item]
+            for item, stimulus in stimuli[dataset].itertuples(index=False, name=None)
+        }
+        found[dataset] = Places(str(samples.find(dataset)), keys, at, of_item, of_stimulus)
     return found

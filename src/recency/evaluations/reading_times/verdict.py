@@ -27,13 +27,14 @@ def answer(
     simulated: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
     accepted: Sequence[str] = (),
+    unasked: str = "",
 ) -> dict:
     """Return the verdict as data.
 
     Parameters
     ----------
-    evidence, simulated, labels, accepted
-        As in `sentences`; the checks that the config overrides, as sentences.
+    evidence, simulated, labels, accepted, unasked
+        As in `sentences` and `main`.
 
     Returns
     -------
@@ -69,6 +70,8 @@ def answer(
             | {"over_baseline": described(pair, lm, reference)}
         )
     texts = sentences(evidence, simulated, labels)
+    if unasked and order:
+        texts.insert(0, f"LMs are ranked by the {result.endpoint} likelihood, since {unasked}.")
     if result.seeds > 1 and order:
         texts.append(
             f"Each LM is the mean of {result.seeds} training runs with different seeds; intervals and "
@@ -114,6 +117,7 @@ def main(
     permutation: File | None = None,
     not_run: File | None = None,
     accepted: Sequence[str] = (),
+    unasked: str = "",
 ) -> None:
     """Write verdict.json.
 
@@ -137,12 +141,16 @@ def main(
         permutation.csv with the held-out tests, and not_run.csv.
     accepted : sequence of str
         The checks that the config overrides, as sentences.
+    unasked : str
+        Why the endpoint is not the default's, although the config states none; "" if it is.
     """
     lms, responses = list(lms), list(responses)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     bounds = interval_files.read(intervals, result)
     evidence = Evidence(result, bounds, tests(permutation), baselines, baseline, smallest_effect)
-    content = answer(evidence, simulated, {row["lm"]: row["label"] for row in lms}, accepted)
+    content = answer(
+        evidence, simulated, {row["lm"]: row["label"] for row in lms}, accepted, unasked
+    )
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")

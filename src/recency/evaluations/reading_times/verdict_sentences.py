@@ -189,7 +189,9 @@ def _ruled_out(evidence: Evidence) -> str:
 def _threshold(evidence: Evidence) -> str:
     """Write the smallest effect of interest in the unit in which claims are judged."""
     if evidence.relative and evidence.threshold:
-        return f"{percent(evidence.relative)} % of the ΔLogLik of {evidence.labels[evidence.baseline]}"
+        return (
+            f"{percent(evidence.relative)} % of the ΔLogLik of {evidence.labels[evidence.baseline]}"
+        )
     return f"{nats(evidence.threshold)} nats"
 
 

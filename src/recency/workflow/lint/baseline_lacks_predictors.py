@@ -8,7 +8,7 @@ from recency.workflow.lint import Finding, Plan
 
 RULE = {
     "table": "designs",
-    "why": "With `base: all`, the baseline model lacks all predictors of the LM, so that ΔLogLik includes effects that `of_interest` does not name, such as the preceding word's surprisal.",
+    "why": "With `base: all`, the baseline model lacks all predictors of the LM, so that ΔLogLik includes effects that `of_interest` does not name.",
     "reference": "docs/regression.md, Baseline models",
 }
 

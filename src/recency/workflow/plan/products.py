@@ -222,6 +222,7 @@ def verdict_settings(study: Study) -> dict:
             "smallest_effect", default
         ),
         "accepted": lambda wildcards: accepted_checks(study, [wildcards.experiment]),
+        "unasked": lambda wildcards: study.reason_unasked(wildcards.experiment),
     }
 
 

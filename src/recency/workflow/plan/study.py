@@ -20,6 +20,7 @@ from recency import config as configuration
 from recency import endpoints, grids, languages, overrides, plugins
 from recency.evaluations import registry
 from recency.figures import bases
+from recency.reading import declared_columns
 from recency.regression import covered_endpoints, designs
 from recency.scoring import measures
 from recency.scoring.lm_spec import WEIGHT_KEYS
@@ -503,11 +504,26 @@ class Study:
             return endpoints.DEFAULT_ALONE
         if stated := entry.get("endpoint"):
             return stated
-        asked = {r["design"] for r in self.all_responses(experiment)}
-        covered = all(self._crossed_by_default[design] for design in asked)
+        covered = not self.reason_not_crossed(experiment)
         if covered and entry.get("bootstrap", endpoints.CROSSED) == endpoints.CROSSED:
             return endpoints.CROSSED
         return endpoints.DEFAULT_ALONE
+
+    def reason_not_crossed(self, experiment: str) -> str:
+        """Return why the crossed endpoint is not an experiment's default; "" if it is."""
+        reasons = (
+            self._not_crossed[r["design"]][
+                declared_columns.is_of_items(self.config["datasets"][r["dataset"]])
+            ]
+            for r in self.all_responses(experiment)
+        )
+        return next(filter(None, reasons), "")
+
+    def reason_unasked(self, experiment: str) -> str:
+        """Return why an experiment has another endpoint than the default's, "" if it has or asks for it."""
+        entry = self.experiment(experiment)
+        asked = entry.get("endpoint") or entry.get("bootstrap")
+        return "" if asked else self.reason_not_crossed(experiment)
 
     @cached_property
     def in_sample(self) -> set[tuple[str, str, str]]:
@@ -520,11 +536,12 @@ class Study:
         }
 
     @cached_property
-    def _crossed_by_default(self) -> dict[str, bool]:
-        """Design → whether the crossed bootstrap covers it, for any data."""
-        every = self.config["designs"]
+    def _not_crossed(self) -> dict[str, tuple[str, str]]:
+        """Design → why the crossed endpoint is not its default, for texts and for experiments' items."""
+        reason = covered_endpoints.reason_not_by_default
         return {
-            name: covered_endpoints.is_crossed_by_default(design) for name, design in every.items()
+            name: (reason(design), reason(design, of_items=True))
+            for name, design in self.config["designs"].items()
         }
 
     @cached_property
