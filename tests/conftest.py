@@ -21,7 +21,7 @@ import pytest
 import job_server
 from project import TINY, copy_finished, copy_project, prepare, run_once, snakemake
 
-pytest_plugins = ["training_job", "masked_job", "real_data"]  # their fixtures
+pytest_plugins = ["benchmark_scripts", "training_job", "masked_job", "real_data"]  # their fixtures
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
 without_compiler = pytest.mark.skipif(
     not (shutil.which("g++") and HEADERS.exists()),

@@ -24,7 +24,7 @@ _PACKAGES = {
     "docs/faults.md": "lineage",
     "docs/garden_paths.md": "evaluations.effects_by_item",
     "docs/how_sure.md": "evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
-    "docs/installation.md": "downloads",
+    "docs/installation.md": "networks.hub_download",
     "docs/languages.md": "languages",
     "docs/learning_curves.md": "evaluations.curves",
     "docs/lossy.md": "scoring.lossy networks.erasures",

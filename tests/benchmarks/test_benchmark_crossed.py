@@ -1,26 +1,18 @@
 """The benchmark of the crossed bootstrap, on the smallest data: every figure is there."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytestmark = pytest.mark.merge
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")  # the module sets them; this undoes it
-    monkeypatch.syspath_prepend(str(FOLDER))
-    spec = importlib.util.spec_from_file_location("benchmark_crossed", FOLDER / "crossed.py")
-    benchmark = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "benchmark_crossed", benchmark)  # for the pickles of its pool
-    spec.loader.exec_module(benchmark)
+    benchmark = load_benchmark("crossed")
     small = benchmark.Shape(900, 10, 12, benchmark.EYE_TRACKING)
     sizes = benchmark.Sizes((small,), 80, 1, {"provo": (3, small)})
     monkeypatch.setattr(benchmark, "QUICK", sizes)

@@ -1,21 +1,15 @@
 """The benchmark of a network's inside, on networks of a small shape: every figure is there."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "internals.py"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
-    spec = importlib.util.spec_from_file_location("benchmark_internals", FILE)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
+    benchmark = load_benchmark("internals")
     import surprisal
 
     made = surprisal.network_of

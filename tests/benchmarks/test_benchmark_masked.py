@@ -1,6 +1,5 @@
 """The benchmark of masked LMs, on the smallest sizes: every figure is there."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -10,15 +9,11 @@ import torch
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "masked.py"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("no /proc here to measure memory by")
-    spec = importlib.util.spec_from_file_location("benchmark_masked", FILE)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    benchmark = load_benchmark("masked")
     monkeypatch.setattr(benchmark, "SIZES", {True: (2, 16, 1, 1)})
     shape = {"family": "roberta", "layers": 1, "heads": 2, "width": 32, "feed_forward": 64}
     monkeypatch.setattr(benchmark, "SHAPE", shape)

@@ -1,9 +1,5 @@
 """The benchmark of plans: the plain Snakefile is as large as the plan that it stands beside."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -11,7 +7,6 @@ from project import planned, snakemake
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "planning.py"
 PLAN = """Job stats:
 job      count
 -----  -------
@@ -27,11 +22,8 @@ rule score:
 
 
 @pytest.fixture
-def benchmark(monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    spec = importlib.util.spec_from_file_location("benchmark_planning", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def benchmark(load_benchmark, monkeypatch):
+    module = load_benchmark("planning")
     monkeypatch.setattr(module, "snakemake", lambda *asked: snakemake(*asked).stdout)
     return module
 

@@ -1,6 +1,5 @@
 """The benchmark of recurrent LMs, on the smallest sizes: every figure is there."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -9,15 +8,11 @@ import pytest
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "recurrent.py"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("no /proc here to measure memory by")
-    spec = importlib.util.spec_from_file_location("benchmark_recurrent", FILE)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    benchmark = load_benchmark("recurrent")
     monkeypatch.setattr(benchmark, "VOCABULARIES", (300,))
     monkeypatch.setattr(benchmark, "EMBEDDING", 8)
     monkeypatch.setattr(benchmark, "WIDTH", 16)

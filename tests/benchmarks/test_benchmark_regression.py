@@ -1,24 +1,17 @@
 """The benchmark of the regressions, on the smallest data: every figure is there."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "regression.py"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")  # the module sets them; this undoes it
-    spec = importlib.util.spec_from_file_location("benchmark_regression", FILE)
-    benchmark = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "benchmark_regression", benchmark)
-    spec.loader.exec_module(benchmark)
+    benchmark = load_benchmark("regression")
     shapes = {
         name: benchmark.Shape(1_500, 12, 15, ("position",), name == "hard")
         for name in ("natural_stories", "provo", "hard")

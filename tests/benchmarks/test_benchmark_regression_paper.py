@@ -1,31 +1,24 @@
 """The clock of the paper's regressions, on its smallest data: sizes, targets and figures."""
 
 import csv
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-pytestmark = pytest.mark.merge
+from project import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+pytestmark = pytest.mark.merge
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """Import the benchmark, whose neighbour has the name of a script."""
+def clock(load_benchmark, monkeypatch):
+    """Import the benchmark on one thread."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")
-    for name in ("regression", "regression_paper"):
-        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, name, module)
-        spec.loader.exec_module(module)
-    return module
+    return load_benchmark("regression_paper")
 
 
 def test_every_response_of_the_paper_is_laid_out(clock, tmp_path, monkeypatch):
@@ -38,7 +31,7 @@ def test_every_response_of_the_paper_is_laid_out(clock, tmp_path, monkeypatch):
     )
     targets = clock.lay_out(tmp_path, 1.0, (), ["Pythia", "dVM-I"], 1)
     assert len(targets) == 13 and all(len(fits) == 3 for fits in targets.values())
-    with (FOLDER.parent / "data" / "published" / "clark2025_table1.csv").open() as file:
+    with (ROOT / "data" / "published" / "clark2025_table1.csv").open() as file:
         total = list(csv.DictReader(file))[-1]
     for name in ("fit", "exploratory"):
         assert sum(rows[name] for rows in made.values()) == int(total[name])

@@ -1,6 +1,5 @@
 """The share of starting jobs: a run without work imports what the whole one did, and is its size."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,20 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.merge
+from project import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+pytestmark = pytest.mark.merge
 
 
 @pytest.fixture
-def study_cost(monkeypatch):
+def study_cost(load_benchmark, monkeypatch):
     """Import the benchmark, with its neighbours in reach."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")
-    monkeypatch.syspath_prepend(FOLDER)
-    spec = importlib.util.spec_from_file_location("study_cost", FOLDER / "study_cost.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_benchmark("study_cost")
     return module
 
 
@@ -64,7 +60,7 @@ def test_words_are_one_token_or_two(study_cost, tmp_path, monkeypatch):
     monkeypatch.setattr(study_cost, "LEXICON", 300)
     lexicon = study_cost.made_lexicon(np.random.default_rng(1))
     assert len(set(lexicon)) == 300
-    config = study_cost.loading.load(FOLDER.parent)
+    config = study_cost.loading.load(ROOT)
     config["architectures"]["pythia-2-4-256"] |= {"width": 8, "feed_forward": 8, "context": 16}
     monkeypatch.setattr(study_cost, "VOCABULARY", 4_000)
     study_cost.make_networks(tmp_path, lexicon, ["Pythia", "dVM-I", "dVM-TI"], config)

@@ -1,6 +1,5 @@
 """The benchmark of the tests: it runs those that are named and reports what takes the time."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -11,11 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def benchmark(monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    spec = importlib.util.spec_from_file_location("benchmark_suite", ROOT / "benchmarks/suite.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def benchmark(load_benchmark, monkeypatch):
+    module = load_benchmark("suite")
     return module
 
 

@@ -1,21 +1,15 @@
 """The benchmark of tokenizing, on little text: the same tokens as the library, every figure there."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "tokens.py"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
-    spec = importlib.util.spec_from_file_location("benchmark_tokens", FILE)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
+    benchmark = load_benchmark("tokens")
     text, tokenizer = benchmark.generated(tmp_path, 30)
     arguments = ["--quick", "--threads", "1", "--text", str(text), "--tokenizer", str(tokenizer)]
     monkeypatch.setattr(sys, "argv", ["tokens.py", *arguments, "--out", str(tmp_path / "b")])

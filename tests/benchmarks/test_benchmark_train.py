@@ -1,6 +1,5 @@
 """The benchmark of training steps, on the smallest sizes: every figure is there."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -9,15 +8,11 @@ import pytest
 
 pytestmark = pytest.mark.merge
 
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "train.py"
 
-
-def test_every_figure_is_printed(monkeypatch, capsys, tmp_path):
+def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("no /proc here to measure memory by")
-    spec = importlib.util.spec_from_file_location("benchmark_train", FILE)
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    benchmark = load_benchmark("train")
     sizes = {("cpu", True): (16, 2, 1, 1, 1)}
     monkeypatch.setattr(benchmark, "SIZES", sizes)
     monkeypatch.setattr(sys.modules["contenders"], "VOCABULARY", 2_000)

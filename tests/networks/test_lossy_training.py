@@ -177,7 +177,7 @@ def test_full_retention_has_the_loss_of_plain_rows(tmp_path):
         stream.tokens = np.memmap(tmp_path / "one.bin", "<u2", "r")
         segments = [stream.row(stream.tokens, number, (1, 0, number)) for number in range(1, 5)]
         with torch.no_grad():
-            total += lossy.loss_sum(*stream._joined(segments)).item()
+            total += lossy.loss_sum(*stream._join_rows(segments)).item()
     assert total == pytest.approx(expected, rel=1e-5)
 
 
@@ -201,13 +201,13 @@ def test_erased_tokens_cannot_matter(text):
     for here in (tokens, changed):
         row = stream.row(here, number, (1, 0, number))
         with torch.no_grad():
-            results.append(run.loss_sum(*stream._joined([row])).item())
+            results.append(run.loss_sum(*stream._join_rows([row])).item())
     assert results[0] == results[1] and (changed != tokens).any()
     changed[last + (last + 1 < start)] = changed[last + (last + 1 < start)] % 31 + 1
     changed[last] = 17 if tokens[last] != 17 else 18
     with torch.no_grad():
         row = stream.row(changed, number, (1, 0, number))
-        assert run.loss_sum(*stream._joined([row])).item() != results[0]
+        assert run.loss_sum(*stream._join_rows([row])).item() != results[0]
 
 
 @pytest.mark.merge

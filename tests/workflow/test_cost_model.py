@@ -26,7 +26,7 @@ def test_every_rule_that_runs_a_network_is_known():
     found = set()
     for rule, path in scripts().items():
         if function := called(path[-1]):
-            parameters = inspect.signature(function[0]).parameters.values()
+            parameters = inspect.signature(function[0], eval_str=True).parameters.values()
             if any(parameter.annotation is LMSpec for parameter in parameters):
                 found.add(rule)
     assert found - NO_NETWORK == cost_model.NETWORKS - {"train"}

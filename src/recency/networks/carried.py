@@ -203,7 +203,7 @@ class CarriedTraining(Training):
         total, after = torch.zeros((), device=self.device), []
         for first in range(0, text.streams, at_once):
             report(first)
-            inputs, targets = map(self._sent, text.step(position, first, at_once, epoch))
+            inputs, targets = map(self._send_tokens, text.step(position, first, at_once, epoch))
             state = _map(lambda part, at=first: part[at : at + at_once], self.carried)
             loss, state = self._loss(inputs, targets, state)
             (loss / divisor).backward()
@@ -221,7 +221,7 @@ class CarriedTraining(Training):
         text = self.stream.validation
         total, state = torch.zeros((), dtype=torch.float64, device=self.device), None
         for number in range(-(-text.size // text.length)):
-            inputs, targets = map(self._sent, text.step(number, 0, text.streams))
+            inputs, targets = map(self._send_tokens, text.step(number, 0, text.streams))
             loss, state = self._loss(inputs, targets, state)
             total += loss
         self.model.train()

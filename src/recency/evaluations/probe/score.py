@@ -9,8 +9,6 @@ Hewitt & Manning (2019), equation 1 and section 3.2; details that the paper omit
 restarts at each lower rate, the minimum decrease that counts) follow their code.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -199,7 +197,7 @@ class Sentences:
     square: np.ndarray  # (sentences,), index of a sentence's first distance
 
     @classmethod
-    def of(cls, states: np.ndarray, trees: Trees, device: str | torch.device = "cpu") -> Sentences:
+    def of(cls, states: np.ndarray, trees: Trees, device: str | torch.device = "cpu") -> "Sentences":
         """Put states (words, width) and the distances of `trees` on a device."""
         gold = np.concatenate([matrix.ravel() for matrix in trees.distances])
         square = np.append(0, np.cumsum(trees.lengths.astype(np.int64) ** 2))[:-1]

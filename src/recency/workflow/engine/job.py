@@ -152,7 +152,7 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
     TypeError
         If two files or params of the rule have the same name.
     """
-    parameters = inspect.signature(function).parameters
+    parameters = inspect.signature(function, eval_str=True).parameters
     taken = {n: p for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
     inputs, outputs, params = (dict(part.items()) for part in (job.input, job.output, job.params))
     params.pop("main", None)
