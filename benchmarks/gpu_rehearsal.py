@@ -126,8 +126,7 @@ def fine_tuning_cost(device: str, folder: Path) -> float:
 
     from masked_networks import roberta
     from recency.evaluations.glue import fine_tune
-    from recency.evaluations.glue.fine_tune import Encoded
-    from recency.evaluations.glue.fine_tune import SeedState
+    from recency.evaluations.glue.fine_tune import Encoded, SeedState
     from recency.networks.stopping import Stop
     from recency.scoring.surprisal import load
     from recency.workflow.plan.workloads import EXAMPLE
