@@ -91,7 +91,7 @@ def load(
     return words, {m: _responses(name, entry, m, words, files, as_published) for m in asked}
 
 
-def _words(entry: Mapping, mirrors: Iterable, cache: Path) -> pd.DataFrame:
+def _words(entry: Mapping[str, Any], mirrors: Iterable[str | Path], cache: Path) -> pd.DataFrame:
     """Read and check the words of a corpus."""
     module = parsers.parser(entry["parser"])
     options = parsers.accepted(module, module.words, dict(entry.get("options", {})))
@@ -102,7 +102,12 @@ def _words(entry: Mapping, mirrors: Iterable, cache: Path) -> pd.DataFrame:
 
 
 def _responses(
-    name: str, entry: Mapping, measure: str, words: pd.DataFrame, files: dict, as_published: bool
+    name: str,
+    entry: Mapping[str, Any],
+    measure: str,
+    words: pd.DataFrame,
+    files: Mapping[str, Path],
+    as_published: bool,
 ) -> pd.DataFrame:
     """Read, check and filter the responses of one measure."""
     settings = entry["measures"][sources(measure, entry["measures"])[0]]
@@ -122,7 +127,9 @@ def _responses(
     return rows.reset_index(drop=True)
 
 
-def _files(entry: Mapping[str, Mapping], mirrors: Iterable, cache: Path) -> dict[str, Path]:
+def _files(
+    entry: Mapping[str, Mapping[str, Any]], mirrors: Iterable[str | Path], cache: Path
+) -> dict[str, Path]:
     """Return role → local file, downloaded if necessary."""
     paths = {}
     for role, file in entry.items():
@@ -138,7 +145,7 @@ def _files(entry: Mapping[str, Mapping], mirrors: Iterable, cache: Path) -> dict
     return paths
 
 
-def _require_same(path: Path, file: Mapping) -> None:
+def _require_same(path: Path, file: Mapping[str, Any]) -> None:
     """Raise InputError for a file in the cache that is neither the original nor its stand-in."""
     known = {file.get("sha256"), file.get("stand_in", {}).get("sha256")} - {None}
     if file.get("sha256") and sha256(path) not in known:

@@ -197,7 +197,9 @@ class Sentences:
     square: np.ndarray  # (sentences,), index of a sentence's first distance
 
     @classmethod
-    def of(cls, states: np.ndarray, trees: Trees, device: str | torch.device = "cpu") -> "Sentences":
+    def of(
+        cls, states: np.ndarray, trees: Trees, device: str | torch.device = "cpu"
+    ) -> "Sentences":
         """Put states (words, width) and the distances of `trees` on a device."""
         gold = np.concatenate([matrix.ravel() for matrix in trees.distances])
         square = np.append(0, np.cumsum(trees.lengths.astype(np.int64) ** 2))[:-1]
