@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from item_tables import cells, means, parsed, trials
+from readingtimes import checks, gate
 from readingtimes.errors import InputError
 from readingtimes.parsers import table as parser
 
@@ -248,3 +249,44 @@ def test_fillers_in_the_same_table(tmp_path, capsys):
     known, found = parsed(path, "SPR", columns=columns, unmatched="dropped")
     assert len(found) == 48 and "Nobody" not in set(known.word)
     assert "as fillers are" in capsys.readouterr().err
+
+
+def latin_square(readers=8, items=9):
+    """Words and responses of items in three conditions, of which each reader read one."""
+    texts = [
+        (f"{item} {c}", f"i{item}", c, region, word)
+        for item in range(items) for c in "abc" for region, word in (("", "The"), ("critical", "cat"))
+    ]  # fmt: skip
+    columns = ["item", "stimulus", "condition", "region", "word"]
+    words = pd.DataFrame(texts, columns=columns).assign(word_id=range(len(texts)))
+    critical = words[words.region == "critical"].reset_index(drop=True)
+    rows = [
+        (f"s{reader}", row.word_id, 300.0 + reader)
+        for reader in range(readers) for n, row in critical.iterrows() if (reader + n // 3) % 3 == n % 3
+    ]  # fmt: skip
+    return words, pd.DataFrame(rows, columns=["subject", "word_id", "time_ms"])
+
+
+def test_a_reading_in_a_second_condition_of_a_latin_square_is_found():
+    words, responses = latin_square()
+    assert gate.conditions(words, responses) == ""
+    other = words.word_id[(words["item"] == "4 a") & (words.region == "critical")].iloc[0]
+    read = set(responses[responses.subject == "s0"].word_id)
+    other = next(w for w in (other, other + 2) if w not in read)
+    again = pd.concat([responses, pd.DataFrame([("s0", other, 310.0)], columns=list(responses))])
+    message = gate.conditions(words, again)
+    assert "subject 's0' read item 'i4' in the conditions" in message
+    assert "71 of 72 readings of an item are in one condition" in message
+    everything = pd.DataFrame(
+        [(f"s{s}", w, 300.0) for s in range(4) for w in words.word_id[words.region == "critical"]],
+        columns=list(responses),
+    )
+    assert gate.conditions(words, everything) == ""  # each reader reads each condition
+
+
+def test_conditions_with_other_regions_are_noted():
+    words, _ = latin_square()
+    words["region"] = words.region.where(words.index != 1, "")
+    words = words.assign(sentence=words.groupby("item", sort=False).ngroup())
+    (found,) = (f for f in checks.words(words) if f.check == "regions")
+    assert "1 of 9 items" in found.text and "0 b 1" in found.text

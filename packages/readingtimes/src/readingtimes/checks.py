@@ -50,10 +50,32 @@ def words(frame: pd.DataFrame) -> list[Finding]:
     texts = sentences.word.agg(" ".join)
     if again := int(texts.duplicated().sum()):
         problems.append(Finding("note", "sentences", f"{again:,} sentences repeat an earlier one"))
+    if "stimulus" in frame and "region" in frame:
+        problems += _regions(frame)
     if (longest := int(sentences.size().max())) > 100:
         text = f"the longest has {longest} words: are its ends marked?"
         problems.append(Finding("warning", "sentences", text))
     return problems
+
+
+def _regions(frame: pd.DataFrame) -> list[Finding]:
+    """Note items whose conditions have other regions."""
+    named = frame.assign(region=frame.region.where(frame.region != ""))
+    regions = named.groupby(["stimulus", "item"], sort=False).region.nunique()
+    spread = regions.groupby("stimulus", sort=False).agg(["min", "max"])
+    uneven = spread[spread["min"] < spread["max"]]
+    if uneven.empty:
+        return []
+    first = regions[uneven.index[0]]
+    text = ", ".join(f"{item} {number}" for item, number in first.items())
+    return [
+        Finding(
+            "note",
+            "regions",
+            f"{len(uneven):,} of {len(spread):,} items have more regions in one condition than in "
+            f"another, such as {text}",
+        )
+    ]
 
 
 def counts(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> dict[str, float]:

@@ -98,6 +98,8 @@ SHORTEST, LONGEST = 40, 5_000
 GROWING, STEPS, SPREAD = 0.95, 200, 4
 #: Duplicates: minimum number of words with the same times, and of distinct times.
 SAME_WORDS, SAME_TIMES = 20, 10
+#: Maximum share of readings of an item in several conditions, where the design is to be a Latin square.
+LATIN = 0.1
 #: Medians below the first indicate seconds, below the second logarithms of ms.
 _SECONDS, _LOGARITHMS = 3.5, 10
 _SHOWN = 3
@@ -194,6 +196,23 @@ def duplicates(words: pd.DataFrame, responses: pd.DataFrame) -> str:
     return ""
 
 
+def conditions(words: pd.DataFrame, responses: pd.DataFrame) -> str:
+    """Describe readings of an item in a second condition, "" unless nearly all are in one (a Latin square)."""
+    if not {"stimulus", "condition"} <= set(words) or (responses.subject == "mean").all():
+        return ""
+    labels = words.set_index("word_id")[["stimulus", "condition"]].reindex(responses.word_id)
+    read = labels.assign(subject=responses.subject.to_numpy()).drop_duplicates()
+    several = read.groupby(["subject", "stimulus"], sort=False, observed=True).condition.agg(list)
+    wrong = several[several.map(len) > 1]
+    if wrong.empty or len(wrong) > LATIN * len(several):
+        return ""
+    (subject, stimulus), found = wrong.index[0], wrong.iloc[0]
+    return (
+        f"subject {subject!r} read item {stimulus!r} in the conditions {' and '.join(map(repr, found))}; "
+        f"{len(several) - len(wrong):,} of {len(several):,} readings of an item are in one condition"
+    )
+
+
 Check = Callable[[pd.DataFrame, pd.DataFrame], str]
 #: Check → its function, and the way out.
 CHECKS: dict[str, tuple[Check, str]] = {
@@ -207,6 +226,10 @@ CHECKS: dict[str, tuple[Check, str]] = {
     ),
     "units": (units, "Convert the times of {where} to ms in their file"),
     "duplicates": (duplicates, "Write each subject of {where} in one way, and each reading once"),
+    "conditions": (
+        conditions,
+        "Correct the subjects, items or conditions of {where}, or filter such readings out of the file",
+    ),
 }
 
 

@@ -13,6 +13,7 @@ OF_DATASET = {
     "mixed_languages": "the texts may be of several languages",
     "units": "times may be in another unit than ms",
     "duplicates": "two subjects may be the same reader",
+    "conditions": "some subjects read an item in several conditions, most in one",
 }
 
 
