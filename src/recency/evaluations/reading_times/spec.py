@@ -166,6 +166,10 @@ EVALUATION = Evaluation(
     shares=("compare", "recovery", "search", "sensitivity", "test_statistic"),
     applies=_applies,
     inputs={
+        "fits": lambda study, experiment: [
+            "<results>/regression/{design}/{dataset}.{measure}/{lm}.full.json".format(**cell)
+            for cell in study.named_cells(experiment)
+        ],
         "others": lambda study, experiment: (
             [f"<results>/experiments/{experiment}/delta_loglik_secondary.csv"]
             if study.base(experiment, secondary=True)
@@ -177,6 +181,10 @@ EVALUATION = Evaluation(
         ],
     },
     settings={
+        "fitted_cells": lambda study, experiment: [
+            cell | {"but_for_seed": study.but_for_seed(cell["lm"])}
+            for cell in study.named_cells(experiment)
+        ],
         "lms": lambda study, experiment: study.ranked_lms(experiment),
         "baseline": lambda study, experiment: study.ranked_baseline(experiment),
         "seeds": lambda study, experiment: study.one_for_seeds(experiment),
