@@ -177,6 +177,8 @@ def test_files_that_a_user_placed(dataset, placed):
     [
         ({}, True),
         ({"formula": "time_ms ~ surprisal + (1 | item)", "response": "log"}, True),
+        ({"formula": "time_ms ~ surprisal + (1 + surprisal | subject) + (1 | stimulus)"}, True),
+        ({"formula": "time_ms ~ surprisal + (1 | subject:item)"}, False),
         ({"engine": "ols", "formula": "time_ms ~ surprisal"}, False),
         ({"formula": "time_ms ~ surprisal[Pythia] + (1 | subject)"}, False),
         ({"formula": "time_ms ~ log(length) + (1 | subject)"}, False),

@@ -164,7 +164,7 @@ def main(
     experiments, notes = list(experiments), [*notes, *history.notes(histories)]
     doubtful = doubtful_lines(doubts or {}, delta_loglik)
     verdict_of = {k: json.loads(p.read_text(encoding="utf-8")) for k, p in verdict_paths.items()}
-    title = "Which memory constraint reads most like a person?"
+    title = experiments[0].get("title", study) if len(experiments) == 1 else study
     lines: list[str] = []
     parts: list[str] = []
     for experiment in experiments:
@@ -174,7 +174,7 @@ def main(
         lines += textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
         parts.append(f"<p><b>{tables.html.escape(sentence)}</b></p>")
     lines += [""] * bool(lines)
-    lines += [title, f"study: {study}"]
+    lines += [title] * (title != study) + [f"study: {study}"]
     lines += [line for note in notes for line in textwrap.wrap(note, WIDTH)]
     for heading, listed in headings(*doubtful):
         lines.append(heading)

@@ -7,7 +7,7 @@ from crosslmm.formula import Formula
 from recency.errors import REFUSALS
 from recency.export.column_names import short_names
 from recency.regression.designs import SURPRISAL
-from recency.regression.predictor_names import GROUPS, PREDICTORS
+from recency.regression.predictor_names import PREDICTORS
 
 ENGINES = ("cross_products", "lme4")
 #: Predictor of the workflow's formulas → its column in the table of words.
@@ -69,6 +69,8 @@ def script(
     formula = plain_formula(fit["design"]) if fit else None
     if formula is None or record is None or not record.get("theta") or "span" in there:
         return text + NONE
+    if not set(formula.groups) <= set(there):
+        return text + NONE
     columns = _columns(formula, fit, short_names(lms))
     renamed = {name: column for name, column in columns.items() if name != column}
     lines = [f"data${name} <- data${column}\n" for name, column in renamed.items()]
@@ -87,7 +89,10 @@ def script(
 
 
 def plain_formula(design: Mapping) -> Formula | None:
-    """Return a design's formula if it is a linear mixed model of exported columns, else None."""
+    """Return a design's formula if it is a linear mixed model of exported columns, else None.
+
+    Grouping factors may be any columns of the tables, which `script` looks up.
+    """
     family, spillover = design.get("family", "gaussian"), design.get("spillover", "item")
     if design["engine"] not in ENGINES or family != "gaussian" or spillover != "item":
         return None
@@ -95,8 +100,8 @@ def plain_formula(design: Mapping) -> Formula | None:
         formula = formulas.parse(design["formula"])
     except REFUSALS:
         return None
-    is_plain = set(formula.predictors) <= set(PREDICTORS) and set(formula.groups) <= set(GROUPS)
-    return formula if is_plain else None
+    is_nested = any(":" in term.group for term in formula.random)
+    return formula if set(formula.predictors) <= set(PREDICTORS) and not is_nested else None
 
 
 def _columns(formula: Formula, fit: Mapping, short: Mapping[str, str]) -> dict[str, str]:

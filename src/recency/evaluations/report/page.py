@@ -93,7 +93,6 @@ small { display: block; color: var(--soft); font-size: .88em; }
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-TITLE = "Which memory constraint reads most like a person?"
 #: Written next to the page when a run ends, so that the page itself does not depend on timings.
 TIMINGS = "timings.txt"
 #: Number of characters above which a caption is folded.
@@ -159,7 +158,7 @@ def main(
     lines += _provenance(made, lms, corpora, set(absent.dataset))
     lines += _absent(absent, labels)
     with atomic(out) as path:
-        path.write_text(_page(lines, parts), encoding="utf-8")
+        path.write_text(_page(_title(lead, study), lines, parts), encoding="utf-8")
 
 
 def _lead(parts: Sequence[dict]) -> dict | None:
@@ -169,15 +168,21 @@ def _lead(parts: Sequence[dict]) -> dict | None:
     return next(iter([*ranked, *parts]), None)
 
 
+def _title(lead: Mapping | None, study: str) -> str:
+    """Return the title of the experiment that the first screen answers, else the study's name."""
+    return study if lead is None else str(lead["title"])
+
+
 def _answer(
     parts: Sequence[dict], lead: dict | None, study: str, notes: Sequence[str], doubtful: str
 ) -> Iterator[str]:
-    """Yield the first screen: the verdict, the ranking figure and the table; then other verdicts."""
-    yield f"<section id='answer'><h1>{html.escape(TITLE)}</h1>"
+    """Yield the first screen: the question, the verdict, the ranking figure and the table; then other verdicts."""
+    title = html.escape(_title(lead, study))
+    if lead is not None and len(parts) > 1:
+        title = f"<a href='#experiment-{parts.index(lead) + 1}'>{title}</a>"
+    yield f"<section id='answer'><h1>{title}</h1>"
     yield f"<p class='note'>Study {html.escape(study)}</p>"
     if lead is not None:
-        link = f"#experiment-{parts.index(lead) + 1}"
-        yield f"<p><a href='{link}'>{html.escape(lead['title'])}</a></p>" if len(parts) > 1 else ""
         yield answer.sentences(lead["verdict"]) if lead["verdict"] else ""
         figure = next((f for about, f in lead["files"] if f.suffix == ".svg"), None)
         image = _image(figure, lead["title"]) if figure else ""
@@ -272,7 +277,7 @@ def _absent(absent, labels: Mapping[str, str]) -> Iterator[str]:
     yield "</section>"
 
 
-def _page(lines: Iterable[str], parts: Sequence[Mapping]) -> str:
+def _page(title: str, lines: Iterable[str], parts: Sequence[Mapping]) -> str:
     """Return the page around the sections, with links to them."""
     links = [("#answer", "Answer")]
     links += [(f"#experiment-{n}", part["title"]) for n, part in enumerate(parts, 1)]
@@ -283,7 +288,7 @@ def _page(lines: Iterable[str], parts: Sequence[Mapping]) -> str:
             "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{html.escape(TITLE)}</title>", f"<style>{CSS}</style>", "</head>", "<body>",
+            f"<title>{html.escape(title)}</title>", f"<style>{CSS}</style>", "</head>", "<body>",
             f"<nav>{menu}</nav>", *filter(None, lines), "</body>", "</html>", "",
         ]
     )  # fmt: skip

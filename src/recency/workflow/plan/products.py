@@ -606,7 +606,8 @@ def _settings_of_scale(study: Study) -> list[tuple[str, str]]:
     """Return the settings of the scale."""
     rows = _settings_of_trained(study) if of_trained(study) else []
     rows.append(("Unigram surprisal", f"estimated from {_unigram(study, study.scale['unigram'])}"))
-    rows.append(("Method", "Clark, Oh & Schuler (COLING 2025), docs/regression.md"))
+    asked = {r["design"]: 0 for name in study.config["run"] for r in study.all_responses(name)}
+    rows += [(f"Regression {name}", study.config["designs"][name]["formula"]) for name in asked]
     return rows
 
 
