@@ -88,10 +88,9 @@ def draw(
             of_x = f"perplexity {style.number(x)} per {unit}"
             hover.say(point, f"{lm.label}: ΔLogLik {style.number(y)}, {of_x}")
         if len(group) > 1:
-            suffix = {"training": "-TI", "inference": "-I"}.get(first.applied, "")
-            label = f"{first.kind}{suffix}"
+            label = f"{first.label} \N{HORIZONTAL ELLIPSIS} {group[-1].label}"
             handles[label] = style.handle(color=look.colour, lw=1, marker=look.marker, mfc=look.face,
-                ls="-" if suffix != "-I" else ":", label=label,
+                ls=":" if first.applied == "inference" else "-", label=label,
             )  # fmt: skip
     for applied, text in (
         ("inference", "inference-only bias"),
