@@ -11,7 +11,7 @@ import torch
 from safetensors.numpy import load_file
 
 from recency import history
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.networks import architectures, states, train, training
 from recency.networks.schedule import learning_rate
 from recency.networks.stream import TokenStream
@@ -98,9 +98,7 @@ def test_a_full_disk_leaves_the_state_before(job, tmp_path, monkeypatch, clock, 
         save(path, *rest)
 
     monkeypatch.setattr(training, "save", second_meets_a_full_disk)
-    with pytest.raises(
-        InputError, match=r"state\.pt was not written: the disk is full.*unchanged; "
-    ):
+    with pytest.raises(REFUSALS, match=r"state\.pt was not written: the disk is full.*unchanged; "):
         train.main(**job)
     assert len(saved) == 2 and torch.load(state, weights_only=True)["done"] == 20
     assert [path.name for path in tmp_path.glob(".again*")] == [state.name]
@@ -156,7 +154,7 @@ def test_a_killed_job_on_a_gpu_ends_with_the_same_bits(
 def test_a_state_of_another_specification_is_refused(job, monkeypatch, clock):
     train_until_killed(job, 20, monkeypatch)
     job["recipe"] = RECIPE | {"clip": 2.0}
-    with pytest.raises(InputError, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
+    with pytest.raises(REFUSALS, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
         train.main(**job)
 
 
@@ -170,12 +168,12 @@ def test_a_state_of_other_code_goes_on_where_that_is_declared(job, monkeypatch, 
     state.unlink()
     train_until_killed(job, 20, monkeypatch)
     edited = job | {"code": {"recency.a": "2"}}
-    with pytest.raises(InputError, match=r"code\.recency\.a: '1' in the state, '2' now"):
+    with pytest.raises(REFUSALS, match=r"code\.recency\.a: '1' in the state, '2' now"):
         train.main(**edited)
     states.declare(state, edited["code"])
-    with pytest.raises(InputError, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
+    with pytest.raises(REFUSALS, match=r"recipe\.clip: 1\.0 in the state, 2\.0 now"):
         train.main(**edited | {"recipe": RECIPE | {"clip": 2.0}})
-    with pytest.raises(InputError, match=r"code\.recency\.a: '1' in the state, '3' now"):
+    with pytest.raises(REFUSALS, match=r"code\.recency\.a: '1' in the state, '3' now"):
         train.main(**edited | {"code": {"recency.a": "3"}})
     train.main(**edited)
     assert "resumes with changed code, as declared" in capsys.readouterr().err
@@ -193,7 +191,7 @@ def test_a_loss_that_is_no_number_stops_the_job(job, monkeypatch, clock):
         return whole_step(run, number) * (np.nan if number == 25 else 1)
 
     monkeypatch.setattr(training.Training, "step", broken_step)
-    with pytest.raises(InputError, match="nan at step 25; last good state: step 20"):
+    with pytest.raises(REFUSALS, match="nan at step 25; last good state: step 20"):
         train.main(**job)
     assert (job["out"].parent.parent / ".lm.state.pt").exists()
 
@@ -213,7 +211,7 @@ def test_a_loss_that_stays_above_guessing_stops_the_job(job, monkeypatch, clock,
     if last < 10:
         train.main(**job)
     else:
-        with pytest.raises(InputError, match="in the mean of steps .* where guessing uniformly"):
+        with pytest.raises(REFUSALS, match="in the mean of steps .* where guessing uniformly"):
             train.main(**job)
 
 
@@ -237,7 +235,7 @@ def test_two_devices_share_a_step_and_validation(job, tmp_path):
 @pytest.mark.merge
 def test_an_error_on_one_of_two_devices_is_said(job):
     job["recipe"] = RECIPE | {"sequence_length": 5000}
-    with pytest.raises(InputError, match="^.*tokens do not fill one row of 5,001"):
+    with pytest.raises(REFUSALS, match="^.*tokens do not fill one row of 5,001"):
         train.main(**job | {"gpus": 2})
 
 
@@ -279,7 +277,7 @@ def test_a_gpu_without_pythons_headers_is_said(monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(train.sysconfig, "get_path", lambda name: "/nowhere")
-    with pytest.raises(InputError, match="Python's headers, and /nowhere/Python.h is not here"):
+    with pytest.raises(REFUSALS, match="Python's headers, and /nowhere/Python.h is not here"):
         train._device("auto", 1)
     assert train._device("cpu", 1) == "cpu"
 
@@ -343,7 +341,7 @@ def test_gpu_that_is_not_there(job):
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     job["recipe"] = RECIPE | {"device": "cuda"}
-    with pytest.raises(InputError, match="no GPU here"):
+    with pytest.raises(REFUSALS, match="no GPU here"):
         train.main(**job)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from test_plausible import TRUE, WORDS
 
-from recency.errors import InputError
+from recency.errors import REFUSALS
 from recency.scoring import surprisal_table
 
 pytestmark = pytest.mark.merge
@@ -58,7 +58,7 @@ def test_values_are_their_words_or_refused(tmp_path, damage, keys):
     columns = KEYS[keys] | {"surprisal": "bits"}
     out = tmp_path / "out.parquet"
     if not is_right:
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(REFUSALS) as refused:
             surprisal_table.main(**paths, out=out, columns=columns, unit=unit, lm="x", dataset="d")
         assert "\n" not in str(refused.value)
         return
@@ -78,11 +78,11 @@ def test_other_sentences_and_a_tolerance_do_not_join(tmp_path):
     columns = {"sentence": "sentence", "position": "position", "surprisal": "bits"}
     try:
         made = surprisal_table.score(WORDS, tmp_path / "table.csv", columns=columns, missing=0.25)
-    except InputError as error:
+    except REFUSALS as error:
         assert "missing:" not in str(error)
     else:
         np.testing.assert_allclose(made.table["surprisal_bits"], TRUE, atol=1e-5)
     table[table.sentence > 3].to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(REFUSALS) as refused:
         surprisal_table.score(WORDS, tmp_path / "table.csv", columns=columns, missing=0.25)
     assert "missing:" not in str(refused.value) and "`word`" in str(refused.value)
