@@ -180,7 +180,7 @@ if __name__ == "__main__":
     words = Path(snakemake.input[0]).read_text().split()
     Path(snakemake.output[0]).write_text("\\n".join(["length", *(str(len(w)) for w in words)]) + "\\n")
 '''
-FIGURE = '''"""The lengths of the words."""
+VIEW = '''"""The lengths of the words."""
 
 PRODUCTS = {
     "table_lengths": {
@@ -267,7 +267,7 @@ EVALUATION = {
     "schema.yaml": SCHEMA,
     "rules.smk": RULES,
     "lengths.py": SCRIPT,
-    "figure.py": FIGURE,
+    "view.py": VIEW,
     "table_lengths.rst": "Lengths.\n",
 }
 CORPUS = """

@@ -181,8 +181,8 @@ def of_evaluation():
     from recency import plugins
 
     Path("lengths.csv").write_text("length\n3\n5\n")
-    main = plugins.load("recency.evaluations", "lengths.figure", "evaluation", "main").main
-    main(lengths="lengths.csv", out=["longest.csv"])
+    view = plugins.load("recency.evaluations", "lengths.view", "evaluation", "table_lengths")
+    view.table_lengths(lengths="lengths.csv", out=["longest.csv"])
     return Path("longest.csv").read_text()
 
 

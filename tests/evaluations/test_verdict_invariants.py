@@ -101,7 +101,7 @@ def contradictions(evidence):
             yield f"{a} leads {b}, and the reverse is {reverse}"
     limits = [text for text in texts if "could not have" in text]
     if limits:
-        if separated or any("80 %" in text for text in texts if text not in limits):
+        if separated or any("80 % of such" in text for text in texts if text not in limits):
             yield "could not have separated, and a pair is separated or detectable"
         detected, lead = re.search(
             r"difference of (\S+) nats, and theirs is (\S+) nats", limits[0]

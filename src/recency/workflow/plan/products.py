@@ -298,7 +298,9 @@ def summary_settings(study: Study) -> dict:
             }
             for name in ranked(study)
         ],
-        "sections": [{key: row[key] for key in ("module", "heading")} for row in summaries(study)],
+        "sections": [
+            {key: row[key] for key in ("module", "function", "heading")} for row in summaries(study)
+        ],
         "files": {
             "figures and tables": f"results/{config['study']}/{config['scale']}/experiments/"
         },
@@ -673,7 +675,9 @@ def settings(study: Study) -> dict:
                 "ranked": part["ranked"],
                 "explorer": _explorer(study, part["name"]),
                 "shown": [{k: entry[k] for k in ("title", "caption")} for entry in part["shown"]],
-                "summaries": [{k: s[k] for k in ("module", "heading")} for s in part["summaries"]],
+                "summaries": [
+                    {k: s[k] for k in ("module", "function", "heading")} for s in part["summaries"]
+                ],
             }
             for part in experiments(study)
         ],
