@@ -133,11 +133,10 @@ def conditional_gains(frame: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
     fit, left = frame[part < 2], frame[part == 2]
     loglik = {}
     for lm in (None, *LMS):
-        fixed, random = ("surprisal", "stimulus") if lm else ("1", "stimulus")
-        slopes = RANDOM if lm else "(1 | subject) + (1 | {})"
+        terms = f"surprisal + {RANDOM}" if lm else "1 + (1 | subject) + (1 | {})"
         values = stats.zscore(words[lm]) if lm else np.zeros(len(words))
         given = [rows.assign(surprisal=values[rows.word]) for rows in (fit, left)]
-        model = lmer(f"ms ~ {fixed} + {slopes.format(random)}", given[0], engine="search")
+        model = lmer(f"ms ~ {terms.format('stimulus')}", given[0], engine="search")
         loglik[lm] = stats.norm.logpdf(left.ms, model.predict(given[1]), model.sigma)
     gains = {lm: loglik[lm] - loglik[None] for lm in LMS}
     return left[["subject", "version"]].assign(**gains)

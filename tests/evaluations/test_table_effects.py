@@ -35,9 +35,17 @@ def test_effects_are_per_bit():
     assert row.low == pytest.approx(5 - 1.96 * 1.5, abs=1e-3)
     units = [
         table_effects.effects([fit(1, 1, **more)], [cell("a")]).unit[0]
-        for more in ({"response": "log"}, {"left": "amplitude_uv"}, {"term": "entropy"})
+        for more in (
+            {"response": "log"},
+            {"left": "amplitude_uv"},
+            {"term": "previous_word_entropy"},
+            {"term": "surprisal_context_2"},
+            {"term": "rank"},
+            {"term": "tokens"},
+        )
     ]
-    assert units == ["log ms per bit", "µV per bit", "ms per unit"]
+    assert units[:2] == ["log ms per bit", "µV per bit"]
+    assert units[2:] == ["ms per bit", "ms per bit", "ms per unit", "ms per token"]
 
 
 def test_seeds_are_averaged_and_their_variation_is_included():

@@ -13,6 +13,7 @@ from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.regression import predictor_names as names
 from recency.regression.prediction import read_fit
+from recency.scoring.measures import measure_of
 
 PRODUCTS = {
     "main": {
@@ -108,11 +109,10 @@ def effects(fits: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, str]
             scaling = fit.get("scaling", {}).get(effect["term"])
             if scaling is None or not names.is_of_fitted_lm(effect["term"]):
                 continue
-            per = "bit" if "surprisal" in effect["term"] else "unit"
             key = tuple(cell[name] for name in ("but_for_seed", "dataset", "measure", "design"))
-            found.setdefault((*key, effect["term"], f"{unit} per {per}"), []).append(
-                (effect["estimate"] / scaling["sd"], effect["se"] / scaling["sd"])
-            )
+            found.setdefault(
+                (*key, effect["term"], f"{unit} per {_unit_of_measure(effect['term'])}"), []
+            ).append((effect["estimate"] / scaling["sd"], effect["se"] / scaling["sd"]))
     rows = []
     for (lm, dataset, measure, design, term, unit), parts in found.items():
         estimates, errors = np.array(parts).T
@@ -127,6 +127,17 @@ def effects(fits: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, str]
     return pd.DataFrame(
         rows, columns=[*more, *(c for c in COLUMNS if c not in ("label", "response"))]
     )
+
+
+def _unit_of_measure(term: str) -> str:
+    """Return the unit of an LM's measure, by its declaration; a rank or a share has none of its own."""
+    stem = names.measure_of(names.split(term).stem)
+    if stem in ("tokens", "context_tokens"):
+        return "token"
+    if stem in ("corrected", "foil_surprisal") or stem.startswith("surprisal"):
+        return "bit"
+    power = measure_of(stem).unit
+    return {0: "unit", 1: "bit"}.get(power, f"bit^{power}")
 
 
 def _unit(fit: Mapping[str, Any]) -> str:

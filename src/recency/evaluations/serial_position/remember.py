@@ -86,7 +86,7 @@ def draw_lists(pool: list[str], length: int, number: int, seed: int) -> list[Wor
     return [WordList(tuple(words[:length]), tuple(words[length:])) for words in drawn]
 
 
-def written(words: tuple[str, ...]) -> list[str]:
+def list_as_words(words: tuple[str, ...]) -> list[str]:
     """Return a list's words as text, with commas between them and a final full stop."""
     return [f"{word}," for word in words[:-1]] + [f"{words[-1]}."]
 
@@ -131,7 +131,7 @@ def recognition(
     """
     rows, contexts, bare = [], [], {}
     for number, drawn in enumerate(lists):
-        context = [*study.split(), *written(drawn.studied), *probe.split()]
+        context = [*study.split(), *list_as_words(drawn.studied), *probe.split()]
         for studied, words in ((True, drawn.studied), (False, drawn.lures)):
             rows += [(number, studied, position, word) for position, word in enumerate(words, 1)]
             contexts += [context] * len(words)
@@ -158,7 +158,7 @@ def free_recall(
 
     `first` is how often the word is the first of the list's words in a sample.
     """
-    contexts = [[*study.split(), *written(drawn.studied), *prompt.split()] for drawn in lists]
+    contexts = [[*study.split(), *list_as_words(drawn.studied), *prompt.split()] for drawn in lists]
     texts = go_on([context for context in contexts for _ in range(samples)])
     rows = []
     for number, drawn in enumerate(lists):
