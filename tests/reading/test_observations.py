@@ -208,3 +208,18 @@ def test_a_subject_s_reading_of_a_stimulus_is_not_split_between_partitions():
     across = frame.assign(stimulus=[f"i{n % 5}" for n in range(len(frame))])
     for other in (unknown, across):  # a stimulus that is missing, or crossed with sentences
         assert observations.partition(other).equals(by_sentence)
+
+
+def test_partitions_are_of_what_all_words_have_whole(tmp_path):
+    """A filler without a stimulus, though filtered out, leaves sentences as what is resampled: here, too."""
+    filler = WORDS.sentence == WORDS.sentence.max()
+    of_items = WORDS.assign(stimulus="i1").assign(stimulus=lambda w: w.stimulus.mask(filler, "i2"))
+    keep = [{"name": "items", "keep": f"sentence != {WORDS.sentence.max()}"}]
+
+    def parted(words):
+        parts, _ = run(tmp_path, responses(), keep, words)
+        return {name: set(zip(part.subject, part.word_id)) for name, part in parts.items()}
+
+    plain = parted(WORDS)
+    assert parted(of_items) != plain  # both sentences are versions of one stimulus
+    assert parted(of_items.assign(stimulus=of_items.stimulus.mask(filler))) == plain

@@ -63,7 +63,9 @@ def main(
         counts[:1] = [("presented", presented + missing, 0), ("missing", presented, missing)]
     if event:
         frame[EVENT] = events(frame, event, str(responses))
-    frame["partition"] = "fit" if out_exploratory is None else partition(frame)
+    whole = whole_units(of_words).name  # of all words, as in regressions
+    divided = frame[["subject", *dict.fromkeys(["sentence", whole])]]
+    frame["partition"] = "fit" if out_exploratory is None else partition(divided)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
     for name, out in outs.items():
         part = frame.loc[frame.partition == name, columns]
