@@ -58,9 +58,8 @@ experiments:
     serial_position: {dataset: simulated_spr, lengths: [7], lists: 2, samples: 1}
     minimal_pairs: agreement
     dependencies: trees
-    conditions: {dataset: annotated, measure: SPR}
+    conditions: {dataset: annotated, measure: SPR, fillers: simulated_spr.SPR, contrasts: {later: {high: position == 3, low: position == 2}}}
     contrasts: {dataset: annotated, measures: [SPR], contrasts: {later: {high: position == 3, low: position == 2}}}
-    effects_by_item: {dataset: annotated, measure: SPR, fillers: simulated_spr.SPR, contrasts: {later: {high: position == 3, low: position == 2}}}
     ranks: {replicates: 20}
     nested: [[Pythia, ALiBi-mix-TI]]
   along: {title: Along, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, steps: [5, 40]}

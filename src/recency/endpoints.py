@@ -22,6 +22,10 @@ DRAWS = 500
 """Default number of draws of the crossed bootstrap."""
 UNIT = "unit"
 """Attribute of the crossed bootstrap's scores: what their units are, such as `sentence`."""
+STIMULUS = "stimulus"
+"""What units are in an experiment's items: each with all its conditions."""
+BY_ITEMS = "crossed_items"
+"""Value of `by` of intervals for which these are resampled; crosslmm.stats.crossed_samples has the others."""
 WITHOUT_GROUP = "without_group"
 """Attribute of the crossed bootstrap's scores: their total without each of some groups of draws."""
 

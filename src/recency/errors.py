@@ -22,7 +22,7 @@ _PACKAGES = {
     "docs/explorer.md": "evaluations.explore",
     "docs/extensions.md": "plugins",
     "docs/faults.md": "lineage",
-    "docs/garden_paths.md": "evaluations.effects_by_item",
+    "docs/conditions.md": "evaluations.conditions",
     "docs/how_sure.md": "evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
     "docs/installation.md": "networks.hub_download",
     "docs/languages.md": "languages",

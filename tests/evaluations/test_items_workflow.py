@@ -1,4 +1,4 @@
-"""Experiments from table to figure: the YAML of docs/corpora.md, run as it stands there."""
+"""Experiments from table to figure: the YAML of docs/corpora.md and conditions.md, run as it stands there."""
 
 import json
 import re
@@ -18,7 +18,10 @@ pytestmark = pytest.mark.merge
 
 ARPA = "\\data\\\nngram 1={n}\n\n\\1-grams:\n-3\t<unk>\n0\t<s>\n-1.5\t</s>\n{grams}\n\n\\end\\\n"
 SECTION = (ROOT / "docs" / "corpora.md").read_text().partition("## Experiments: items")[2]
-MEANS, TRIALS = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[:2]
+MEANS = re.search(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[1]
+TRIALS = re.search(r"```yaml\n(.*?)```", (ROOT / "docs" / "conditions.md").read_text(), re.DOTALL)[
+    1
+]
 
 
 def test_ten_lines_read_216_items_in_three_conditions(tmp_path):
@@ -85,15 +88,15 @@ def results(tmp_path_factory):
     overlay["experiments"]["by_item"] = {
         "title": "Effects by item", "lms": ["given"], "baseline": "given",
         "responses": {"fillers": ["trials.SPR"]},
-        "effects_by_item": {
-            "dataset": "trials", "measure": "SPR", "by": "stimulus", "fillers": "trials.SPR",
+        "conditions": {
+            "dataset": "trials", "measure": "SPR", "fillers": "trials.SPR",
             "regions": ["critical"],
             "contrasts": {"c": {"high": "condition == 'low'", "low": "condition == 'high'"}},
         },
     }  # fmt: skip
     overlay |= {"study": "made", "run": ["by_condition"], "lms": lms}
     (folder / "made.yaml").write_text(yaml.safe_dump(overlay))
-    targets = ["table_conditions.html", "figure_conditions.svg", "delta_loglik.csv"]
+    targets = ["table_conditions.html", "figure_conditions.svg", "verdict.json"]
     targets = [f"results/made/paper/experiments/by_condition/{each}" for each in targets]
     products = (
         "figure_item_effects.svg",
@@ -126,6 +129,16 @@ def test_means_by_condition_are_those_of_the_table(results):
     assert "SPR (ms)" in page and "given (bits)" in page
 
 
+def test_effects_of_a_coding_are_of_the_conditions_in_their_order(results):
+    rows = pd.read_csv(results[0] / "experiments" / "by_condition" / "effects.csv")
+    first, *others = CONDITIONS
+    assert rows.contrast.tolist() == [f"{c} \N{MINUS SIGN} {first}" for c in others]
+    means = pd.read_csv(results[0] / "experiments" / "by_condition" / "conditions.csv")
+    paired = means[means.variable == "response"].set_index("condition").difference
+    for row, condition in zip(rows.itertuples(), others, strict=True):
+        assert row.low < paired[condition] < row.high and row.high - row.low < 60
+
+
 def test_regressions_have_the_region_s_own_surprisal(results):
     folder, words, _ = results
     regression = folder / "regression" / "by_condition"
@@ -133,8 +146,14 @@ def test_regressions_have_the_region_s_own_surprisal(results):
     spill = pd.read_parquet(folder / "observations" / "trials.Spill" / "fit.parquet")
     rows = spill.merge(words, on="word_id")
     assert set(rows.region) == {"spillover_1"} and set(rows.word) == {"and"}
-    found = pd.read_csv(folder / "experiments" / "by_condition" / "delta_loglik.csv")
+    experiment = folder / "experiments" / "by_condition"
+    found = pd.read_csv(experiment / "delta_loglik.csv")
     assert set(found.measure) == {"SPR", "Spill"} and set(found.lm) == {"kn", "given"}
+    assert set(found.endpoint) == {"crossed"} and set(found.by) == {"crossed_items"}
+    intervals = pd.read_csv(experiment / "delta_loglik_intervals.csv")
+    assert set(intervals.by) == {"crossed_items"}
+    verdict = json.loads((experiment / "verdict.json").read_text())["verdict"]
+    assert "unseen subjects and items" in verdict
     assert cells(24).shape[0] == words["item"].nunique()
 
 

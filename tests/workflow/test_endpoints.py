@@ -96,6 +96,10 @@ datasets:
 def test_stimuli_of_items_are_crossed_with_readers_by_default():
     made = study(ITEMS)
     assert made.endpoint("trials") == "crossed" and made.reason_unasked("trials") == ""
+    caption = made.endpoint_caption("trials")
+    assert "unseen subjects and items" in caption["endpoint"]
+    assert "subjects and items resampled" in caption["intervals"]
+    assert "sentences" in made.endpoint_caption("controls")["endpoint"]
 
 
 def test_another_endpoint_has_its_reason():

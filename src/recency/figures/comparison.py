@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from recency.endpoints import ENDPOINTS
+from recency.endpoints import BY_ITEMS, ENDPOINTS
 from recency.errors import InputError
 from recency.figures import bases, encoding, fonts
 from recency.figures.paths import File
@@ -80,6 +80,7 @@ class Comparison:
     bases: Mapping[str, str] = field(default_factory=dict)  # response label → fixed or all
     endpoint: str = "conditional"  # see recency.endpoints
     seeds: int = 1  # maximum number of training runs averaged per LM
+    of_items: bool = False  # whether all responses are to an experiment's items
 
     @property
     def missing(self) -> list[str]:
@@ -99,7 +100,8 @@ class Comparison:
     @property
     def likelihood(self) -> str:
         """The description of the log-likelihood."""
-        return ENDPOINTS[self.endpoint].of
+        text = ENDPOINTS[self.endpoint].of
+        return text.replace("sentences", "items") if self.of_items else text
 
     @property
     def summed(self) -> list[str]:
@@ -393,4 +395,5 @@ def read(
         seeds=int(rows.seeds.max()) if "seeds" in rows and len(rows) else 1,
         bases=once.base.reindex(delta.columns).fillna("").to_dict(),
         endpoint=str(rows.endpoint.iloc[0]) if len(rows) else "conditional",
+        of_items="by" in rows and set(rows["by"]) == {BY_ITEMS},
     )

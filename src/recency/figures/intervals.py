@@ -9,11 +9,18 @@ from dataclasses import dataclass
 import pandas as pd
 
 from crosslmm.stats.crossed_samples import BY, BY_TEXTS
+from recency.endpoints import BY_ITEMS
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Comparison
 from recency.figures.paths import File
 
 TOTAL = "Total"
+CROSSED = {
+    BY: "subject and sentence",
+    BY_TEXTS: "subject and text",
+    BY_ITEMS: "subject and item",
+}
+"""Value of `by` of the crossed bootstrap → the clusters that were resampled."""
 COLUMNS = [
     *("lm", "against", "kind", "dataset", "measure", "n", "delta_loglik"),
     *("low", "high", "by", "se", "low_all", "high_all", "share", "share_low", "share_high"),
@@ -31,8 +38,7 @@ class Interval:
     value, low, high, se : float
         Nats: estimate, ends of its interval, standard error.
     by : str
-        The clusters that were resampled: "subject", "sentence", "crossed" for both, "crossed_texts" for subjects and
-        texts, or "seed".
+        The clusters that were resampled: a key of `CROSSED`, "subject", "sentence" or "seed".
     low_all, high_all : float
         Ends of the simultaneous interval for all pairs of LMs; NaN except for totals.
     n : float
@@ -133,7 +139,7 @@ def ends(interval: Interval | None, unknown: str = "\N{EN DASH}") -> str:
 
 def clusters(by: str) -> str:
     """Return the resampled clusters in words: "subject", "subject and sentence"."""
-    return {BY: "subject and sentence", BY_TEXTS: "subject and text"}.get(by, by)
+    return CROSSED.get(by, by)
 
 
 def against(intervals: Intervals, result: Comparison, lm: str, label: str) -> tuple[float, float]:
@@ -190,8 +196,9 @@ def made_by(intervals: Intervals) -> str:
     """Return a description of the method of the intervals."""
     seeds = ", including new training seeds" if intervals.seeds > 1 else ""
     every = {interval.by for interval in (*intervals.own.values(), *intervals.pairs.values())}
-    if every & {BY, BY_TEXTS}:
-        return f"subjects and sentences resampled jointly, every draw refitted{seeds}"
+    if crossed := every & CROSSED.keys():
+        units = "items" if crossed == {BY_ITEMS} else "sentences"
+        return f"subjects and {units} resampled jointly, every draw refitted{seeds}"
     return f"subjects or sentences resampled, conditional on the fits, the wider interval{seeds}"
 
 

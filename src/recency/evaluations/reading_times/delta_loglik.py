@@ -19,10 +19,10 @@ import pandas as pd
 
 from crosslmm.stats.crossed_samples import WITHOUT, Scores, Tables
 from readingtimes.files import atomic
-from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, UNIT, WITHOUT_GROUP
+from recency.endpoints import CROSSED, ENDPOINTS, IN_SAMPLE, STIMULUS, UNIT, WITHOUT_GROUP
 from recency.errors import InputError
 from recency.evaluations.reading_times import shared_texts
-from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, table
+from recency.evaluations.reading_times.intervals import CLUSTERS, Draws, Sums, cluster, table
 from recency.evaluations.reading_times.shared_texts import Places
 from recency.figures.paths import File, write_csv
 from recency.regression.designs import FEWEST_LEVELS
@@ -114,8 +114,12 @@ def main(
     is_crossed = endpoint == CROSSED and bootstrap != "given_fits"
     places = shared_texts.of_files(words)
     drawn = totals(cells, parts, is_crossed, replicates, seed, places)
+    of_items = {
+        _key(cell)[1] for cell, part in zip(cells, parts, strict=bool(parts)) if _is_of_items(part)
+    }
     for row_key, estimate in drawn.items():
-        rows[row_key] |= _text(estimate.ends())
+        ends = estimate.ends()
+        rows[row_key] |= _text(ends | {"by": cluster(str(ends["by"]), row_key[1] in of_items)})
     by_cluster = INTERVALS if any(isinstance(d, Draws) for d in drawn.values()) else []
     write_csv(out, pd.DataFrame(rows.values(), columns=[*COLUMNS, *by_cluster], dtype=object))
     if out_seeds is not None:
@@ -129,7 +133,7 @@ def main(
                 path, compression="zstd", index=False
             )
     if out_intervals is not None:
-        write_csv(out_intervals, table(drawn, baselines or {}, apart, baseline))
+        write_csv(out_intervals, table(drawn, baselines or {}, apart, baseline, of_items))
 
 
 def totals(
@@ -194,6 +198,11 @@ def over_seeds(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     total = figures["delta_loglik"]
     figures[PER_OBSERVATION] = repr(float(total) / first["n"]) if total and first["n"] else ""
     return same | figures | {"seeds": len(rows), "converged": converged, "note": "; ".join(notes)}
+
+
+def _is_of_items(part: pd.DataFrame) -> bool:
+    """Return whether the cells of a table are of an experiment's items."""
+    return part.attrs.get(UNIT) == STIMULUS
 
 
 def _mean(values: pd.Series) -> float:

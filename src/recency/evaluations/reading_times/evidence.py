@@ -7,10 +7,9 @@ from functools import cached_property
 from itertools import combinations
 
 from crosslmm.stats import claims, detection
-from crosslmm.stats.crossed_samples import BY, BY_TEXTS
 from recency.evaluations.reading_times import table_significance
 from recency.figures.comparison import Comparison
-from recency.figures.intervals import TOTAL, Interval, Intervals
+from recency.figures.intervals import CROSSED, TOTAL, Interval, Intervals
 from recency.figures.paths import File
 
 ALPHA = 0.05
@@ -157,6 +156,6 @@ def detectable(difference: Interval, seeds: int) -> float:
     float
         Nats; for a two-sided test at .05 of this pair only.
     """
-    is_student = seeds > 1 or difference.by in (BY, BY_TEXTS)
+    is_student = seeds > 1 or difference.by in CROSSED
     half = (difference.high - difference.low) / 2 if is_student else QUANTILE * difference.se
     return detection.detectable(difference.se, half)

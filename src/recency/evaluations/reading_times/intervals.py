@@ -12,7 +12,7 @@ New training seeds are part of both (crosslmm.stats.totals).
 import itertools
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from crosslmm.stats import bootstrap, crossed_samples
 from crosslmm.stats import totals as drawn_totals
 from crosslmm.stats.crossed_samples import Scores
 from crosslmm.stats.totals import Draws, NewSeeds
+from recency.endpoints import BY_ITEMS
 from recency.errors import InputError
 
 CLUSTERS = ("subject", "sentence")
@@ -87,6 +88,7 @@ def table(
     baselines: Mapping[str, str],
     apart: Mapping[str, str] | None = None,
     baseline: str | None = None,
+    of_items: Collection[Response] = (),
 ) -> pd.DataFrame:
     """Return one row (COLUMNS) per interval of an experiment with these cells.
 
@@ -96,6 +98,7 @@ def table(
     as their design. Without `apart`, all other pairs follow ("pair"). low_all and high_all are
     simultaneous for all pairs of a total. `by` names the clusters of low, high and se. `share` is a
     difference of totals as a share of the total of `baseline`, with the interval of the same pairs.
+    Responses in `of_items` are of an experiment's items.
     """
     lms = list(dict.fromkeys(lm for lm, _ in cells))
     responses = list(dict.fromkeys(response for _, response in cells))
@@ -111,7 +114,17 @@ def table(
         together.setdefault((apart or {}).get(response[2], ""), []).append(response)
     for name, listed in together.items():
         rows += _totals(cells, lms, listed, baselines, name, not apart, baseline)
+    every = set(responses).issubset(of_items)
+    for row in rows:
+        response = row["dataset"], row["measure"], row["design"]
+        items = every if row["dataset"] == ALL else response in of_items
+        row["by"] = cluster(row["by"], items)
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def cluster(by: str, of_items: bool) -> str:
+    """Return the clusters of an interval, by name: items in place of sentences where it is of items."""
+    return BY_ITEMS if of_items and by == crossed_samples.BY else by
 
 
 def _totals(

@@ -233,8 +233,8 @@ FITS = _costs({
         "core second", amount.fit_of_response, 2.0, memory=LARGE, kind="regression"
     ),
     "refits": Cost("core second", amount.fits_again, 1.0, memory=LARGE),
-    "delta_loglik nested seeds pooled_effects learning_curves condition_means contrasts "
-    "effects_by_item delta_aic linearity maze_choices triggering type_lengths explore": Cost(
+    "delta_loglik nested seeds pooled_effects learning_curves conditions contrasts "
+    "delta_aic linearity maze_choices triggering type_lengths explore": Cost(
         "observation", amount.experiment_observations, 2e-6, start=5.0, memory=LARGE
     ),
     "permutation": Cost(

@@ -557,11 +557,14 @@ class Study:
         endpoint = self.endpoint(experiment)
         given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"
         crossed = endpoint == endpoints.CROSSED and not given_fits
-        return {
-            "first": bases.NAMED.get(self.base(experiment), ""),
-            "endpoint": endpoints.ENDPOINTS[endpoint].of,
-            "intervals": INTERVALS["crossed" if crossed else "given_fits"],
-        }
+        of, intervals = endpoints.ENDPOINTS[endpoint].of, INTERVALS["given_fits"]
+        if crossed:
+            intervals = INTERVALS["crossed"]
+            read = {r["dataset"] for r in self.all_responses(experiment)}
+            if all(declared_columns.is_of_items(self.config["datasets"][name]) for name in read):
+                of, intervals = (text.replace("sentences", "items") for text in (of, intervals))
+        first = bases.NAMED.get(self.base(experiment), "")
+        return {"first": first, "endpoint": of, "intervals": intervals}
 
     # Data that a study goes without.
 

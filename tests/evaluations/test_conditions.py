@@ -1,4 +1,4 @@
-"""Effects by item: pooling against lme4 and dense algebra, and surprisal that underpredicts by a known factor."""
+"""Conditions and effects by item: codings against R, pooling against lme4 and dense algebra, and surprisal that underpredicts by a known factor."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from scipy import stats
 
 from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from recency.errors import InputError
-from recency.evaluations.effects_by_item import observed_and_predicted, view
+from recency.evaluations.conditions import compute, view
 from recency.regression import fit as regression
 from recency.workflow.config import checks
 
@@ -77,15 +77,15 @@ def study(tmp_path_factory):
 def run(study, **changed):
     folder = study[0]
     given = {
-        "lms": LMS, "contrasts": [CONTRAST], "by": "stimulus",
+        "lms": LMS, "contrasts": [CONTRAST],
         "regions": ["critical", "spillover_1"],
         "surprisals": [folder / "lm.parquet"], "fillers": [folder / "fit.json"],
     }  # fmt: skip
-    out = folder / "effects.csv", folder / "effects_by_item.csv"
-    observed_and_predicted.main(
-        folder / "words.parquet", [folder / "observed.parquet"], *out, **given | changed
-    )
-    return pd.read_csv(out[0]), pd.read_csv(out[1])
+    given |= changed
+    out = [folder / name for name in ("conditions.csv", "effects.csv", "effects_by_item.csv")]
+    surprisals = given.pop("surprisals")
+    compute.main(folder / "words.parquet", [folder / "observed.parquet"], surprisals, *out, **given)
+    return pd.read_csv(out[1]), pd.read_csv(out[2])
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_pooled_effects_are_lme4s(critical, tmp_path):
         c(found[order(as.integer(rownames(found))), "contrast"], sqrt(diag(as.matrix(vcov(fit))))[2])
     }""")(str(tmp_path / "rows.csv"))
     *effects, se = coef
-    found = observed_and_predicted.pooled(critical)
+    found = compute.pooled(critical)
     own = found.items.loc[[f"{n}" for n in range(ITEMS)], "estimate"]
     assert own.to_numpy() == pytest.approx(effects, abs=0.02)
     assert found.se == pytest.approx(se, rel=1e-3)
@@ -177,7 +177,7 @@ def test_standard_errors_are_those_of_dense_algebra(critical):
     """Of beta-hat + b-hat - (beta + b), by the covariance V of y, of n rows by n."""
     rows = critical[critical.item.astype(int) < 6]
     rows = rows[rows.subject < "s15"].reset_index(drop=True)
-    fit = observed_and_predicted.lmer(observed_and_predicted.FORMULA, rows, engine="search")
+    fit = compute.lmer(compute.FORMULA, rows, engine="search")
     X = np.column_stack([np.ones(len(rows)), rows.contrast])
     V, G = fit.sigma**2 * np.eye(len(rows)), {}
     for group in ("subject", "item"):
@@ -194,12 +194,12 @@ def test_standard_errors_are_those_of_dense_algebra(critical):
         C = (X * (rows.item == item).to_numpy()[:, None]) @ G["item"][:, 1]  # cov(y, b)
         b = G["item"][1, 1] - C @ P @ C
         expected.append(beta[1, 1] + b - 2 * (beta @ X.T @ W @ C)[1])
-    found = observed_and_predicted.standard_errors(fit, rows, items)
+    found = compute.standard_errors(fit, rows, items)
     assert found == pytest.approx(np.sqrt(expected), rel=1e-6)
 
 
 def test_unpooled_effects_are_differences_of_means(critical):
-    found = observed_and_predicted.unpooled(critical)
+    found = compute.unpooled(critical)
     item = critical[critical.item == "3"]
     high, low = (item.y[item.contrast == side] for side in (0.5, -0.5))
     interval = stats.ttest_ind(high, low, equal_var=False)
@@ -212,19 +212,60 @@ def test_fieller_s_interval_covers_and_is_missing_without_an_effect():
     covered = 0
     for _ in range(2000):
         p, o = random.normal(20, 4), random.normal(80, 10)
-        _, low, high = observed_and_predicted.share(p, 4, o, 10)
+        _, low, high = compute.share(p, 4, o, 10)
         covered += low <= 0.25 <= high
     assert covered / 2000 == pytest.approx(0.95, abs=0.015)
-    ratio, low, high = observed_and_predicted.share(20, 4, 15, 10)
+    ratio, low, high = compute.share(20, 4, 15, 10)
     assert ratio == pytest.approx(4 / 3) and math.isnan(low) and math.isnan(high)
 
 
 def test_without_fillers_there_are_the_readers_alone(study):
-    totals, items = run(study, surprisals=[], fillers=[], regions=["critical"])
+    totals, items = run(study, fillers=[], regions=["critical"])
     assert totals.source.tolist() == ["readers"]
     assert set(items.source) == {"readers", "readers_unpooled"} and len(items) == 2 * ITEMS
     pooled, plain = (items[items.source == s].effect for s in ("readers", "readers_unpooled"))
     assert pooled.std() < plain.std()
+
+
+@pytest.mark.parametrize("coding", compute.CODINGS)
+def test_a_coding_s_effects_are_the_coefficients_of_r_s_contrasts(coding):
+    """Of cell means without noise, by the contrast matrices of R and MASS."""
+    from crosslmm import lme4
+
+    lme4.start()
+    from rpy2 import robjects
+
+    means, C = np.array([300.0, 340.0, 310.0, 420.0]), 4
+    of_r = {"treatment": "contr.treatment(4)", "sum": "contr.sum(4)",
+            "helmert": "contr.helmert(4) %*% diag(1 / (2:4))", "successive": "MASS::contr.sdif(4)"}  # fmt: skip
+    matrix = np.array(robjects.r(of_r[coding])).reshape(C, C - 1)
+    expected = np.linalg.solve(np.column_stack([np.ones(C), matrix]), means)[1:]
+    words = pd.DataFrame({"condition": list("abcd") * 3, "stimulus": np.repeat([1, 2, 3], 4)})
+    frame = words.assign(
+        word_id=words.index, time_ms=np.tile(means, 3) + 10 * words.stimulus, subject="s"
+    )
+    found = []
+    for contrast in compute.coded(coding, "condition", list("abcd")):
+        rows = compute.rows_of(frame, words, "time_ms", contrast | {"within": ""}, "stimulus", "")
+        (effect,) = {round(e, 9) for e in compute.unpooled(rows).estimate}
+        slope = np.polyfit(rows.contrast, rows.y, 1)[0]
+        assert slope == pytest.approx(effect)
+        found.append(effect)
+    assert found[: C - 1] == pytest.approx(expected)
+    assert len(found) == (C if coding == "sum" else C - 1)
+
+
+def test_contrasts_of_a_coding_are_those_of_the_conditions(study):
+    by_name, _ = run(study)
+    coded, _ = run(study, contrasts="treatment")
+    assert coded.effect.to_numpy() == pytest.approx(-by_name.effect.to_numpy(), rel=1e-6)
+    assert set(coded.contrast) == {"unamb \N{MINUS SIGN} amb"}
+    other, _ = run(study, contrasts="treatment", levels=["unamb", "amb"])
+    assert other.effect.to_numpy() == pytest.approx(by_name.effect.to_numpy(), rel=1e-6)
+    whole, _ = run(study, contrasts="sum")
+    halves = whole[whole.contrast.str.startswith("amb")].effect.to_numpy()
+    assert 2 * halves == pytest.approx(by_name.effect.to_numpy(), rel=1e-6)
+    assert run(study, contrasts=())[0].empty
 
 
 def test_figures_and_tables_are_drawn(results, tmp_path):
@@ -243,13 +284,16 @@ def test_figures_and_tables_are_drawn(results, tmp_path):
     view.table_predicted_effects(effects=given["effects"], out=ends, lms=LMS)
     page = ends[1].read_text()
     assert "NP/Z, spillover 1" in page and "predicted / observed 0.2" in page
-    assert view.summary(ends[0]).rows[0][0].text == "NP/Z, critical"
+    assert view.summary_of_effects(ends[0]).rows[0][0].text == "NP/Z, critical"
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"by": "stimulos"}, "effects_by_item → by: the words have no column 'stimulos'"),
+        ({"levels": ["amb", "other"]}, "levels: 'unamb' is a condition of the data and not listed"),
+        ({"levels": ["amb", "unamb", "x"]}, "levels: 'x' is no condition of the data; the data have amb, unamb"),
+        ({"by": "conditions"}, "conditions → by: the words have no column conditions"),
+        ({"stimulus": "stimulos"}, "conditions → stimulus: the words have no column stimulos"),
         ({"regions": ["crit"]}, "npz: 0 groups of 'stimulus' have responses on both sides in region 'crit'"),
         ({"contrasts": [CONTRAST | {"low": "stimulus == '1'", "high": "stimulus == '2'"}]}, "npz: 0 groups"),
     ],
@@ -281,17 +325,22 @@ def test_fillers_that_convert_nothing_are_refused(study, tmp_path, change, said)
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-BASE = "{{experiments: {{exp1: {{effects_by_item: {{dataset: provo, measure: {m}, {more}contrasts: {{x: {{high: {high}, low: position == 3}}}}}}}}}}}}"
+BASE = "{{experiments: {{exp1: {{conditions: {{dataset: provo, measure: {m}, {more}by: item, stimulus: item, contrasts: {{x: {{high: {high}, low: position == 3}}}}}}}}}}}}"
 FAULTS = {
     BASE.format(m="FPP", more="", high="position == 2"): "measure: provo has no measure",
     BASE.format(m="skip", more="", high="position == 2").replace(
         "provo", "ucl_eye_tracking"
     ): "measure: skip is an event",
-    BASE.format(m="FP", more="by: frame, ", high="position == 2"): "by: the words of provo have no",
-    BASE.format(m="FP", more="", high="placee == 2"): "effects_by_item → contrasts → x → high: ",
+    BASE.format(m="FP", more="", high="position == 2").replace(
+        "by: item", "by: frame"
+    ): "by: the words of provo have no",
+    BASE.format(m="FP", more="", high="position == 2").replace(
+        "stimulus: item", "stimulus: frame"
+    ): "stimulus: the words of provo have no",
+    BASE.format(m="FP", more="", high="placee == 2"): "conditions → contrasts → x → high: ",
     BASE.format(
         m="FP", more="regions: [critical], ", high="position == 2"
-    ): "effects_by_item → regions: ",
+    ): "conditions → regions: ",
     BASE.format(
         m="FP", more="fillers: provo.TFT, ", high="position == 2"
     ): "'provo.TFT' is in 0 designs of the experiment's `responses`",
@@ -304,6 +353,6 @@ def test_faults_of_a_config_are_refused_when_it_is_read(overlay):
 
 
 def test_the_documentation_s_config_is_right():
-    text = (ROOT / "docs" / "garden_paths.md").read_text()
-    overlay = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
+    text = (ROOT / "docs" / "conditions.md").read_text()
+    overlay = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
     checks.check(merged(load("config.open.yaml"), overlay), SCHEMA)

@@ -1,4 +1,7 @@
-"""Rule effects_by_item: each contrast's effect on readers, overall and by item, and its prediction.
+"""Conditions of an experiment's items: means, effects of contrasts by item, and their prediction.
+
+Mean response and mean surprisal of a region by condition, with intervals over stimuli; differences from
+the first condition are paired over stimuli.
 
 The effect of a contrast on each item, partially pooled by a mixed model with slopes by item.
 
@@ -13,7 +16,7 @@ with variance d'Vd.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +28,10 @@ from scipy.sparse.linalg import splu
 from crosslmm import families
 from crosslmm.formula import factors
 from crosslmm.model import MixedModel, lmer
-from readingtimes.names import nearest
+from readingtimes.names import hint
 from readingtimes.response_names import EVENT, RESPONSES
 from recency.errors import REFUSALS, InputError
-from recency.evaluations.contrasts import paired
+from recency.evaluations.contrasts import paired as contrasted
 from recency.figures.paths import File, write_csv
 from recency.figures.style import UNITS
 from recency.regression import predictor_names as names
@@ -39,7 +42,105 @@ from recency.regression.texts import read_texts
 
 Z = 1.959963984540054
 """Half-width of a 95 % interval, in standard errors."""
+MEANS = ["region", "condition", "variable", "unit", "stimuli", "mean", "low", "high"]
+MEANS += ["difference", "pairs", "t", "p"]
+RESPONSE = "response"
+"""Name of the readers' response as a variable; the other variables are LMs."""
+READERS, UNPOOLED = "readers", "readers_unpooled"
+"""Sources of effects other than LMs: the mixed model, and differences of means by item."""
+_SAME = ["contrast", "contrast_label", "region", "source", "unit"]
+EFFECTS = [*_SAME, "items", "effect", "low", "high", "sd_items"]
+EFFECTS += ["excess", "excess_low", "excess_high", "share", "share_low", "share_high", "note"]
+ITEMS = [*_SAME, "item", "effect", "low", "high"]
 FORMULA = "y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)"
+
+
+def cells(observations: pd.DataFrame, words: pd.DataFrame, by: str, stimulus: str) -> pd.DataFrame:
+    """Return the mean response of each region over subjects.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        Columns word_id, optionally span, and the response.
+    words : DataFrame
+        Contract 1, with the columns `by` and `stimulus`.
+    by, stimulus : str
+        Columns of the conditions and of the units compared between them.
+
+    Returns
+    -------
+    DataFrame
+        word_id, span (words), region, condition, stimulus, response; in reading order.
+    """
+    value = next(name for name in (*RESPONSES, EVENT) if name in observations)
+    rows = (
+        observations.assign(span=observations.get("span", 1))
+        .groupby(["word_id", "span"])[value]
+        .mean()
+    )
+    table = rows.rename(RESPONSE).reset_index()
+    word = words.set_index("word_id").loc[table["word_id"]]
+    table["region"] = word["region"].fillna("").to_numpy() if "region" in word else ""
+    return table.assign(condition=word[by].to_numpy(), stimulus=word[stimulus].to_numpy())
+
+
+def surprisal(bits: np.ndarray, regions: pd.DataFrame) -> np.ndarray:
+    """Return the surprisal of each region in bits: the sum over its words, NaN where one has none.
+
+    Parameters
+    ----------
+    bits : ndarray, shape (words,)
+        Surprisal by word_id, in bits.
+    regions : DataFrame
+        Columns word_id and span.
+    """
+    pairs = zip(regions["word_id"], regions["span"], strict=True)
+    return np.array([bits[first : first + size].sum() for first, size in pairs])
+
+
+def summarised(rows: pd.DataFrame, variable: str, unit: str, order: Sequence[Any]) -> list[tuple]:
+    """Return the rows (MEANS) of one variable: means over stimuli by region and condition.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns region, condition, stimulus, and `variable`.
+    variable, unit : str
+        The column, and its unit.
+    order : sequence
+        The conditions.
+    """
+    summaries = []
+    for region, part in rows.groupby("region", sort=False):
+        means = part.groupby(["condition", "stimulus"], sort=False)[variable].mean().dropna()
+        conditions = [c for c in order if c in means.index.get_level_values(0)]
+        for condition in conditions:
+            values = means[condition]
+            half = _half_width(values.to_numpy())
+            row = (region, condition, variable, unit, len(values), values.mean())
+            row += (values.mean() - half, values.mean() + half)
+            summaries.append(
+                (*row, *_difference(values, means[conditions[0]], condition == conditions[0]))
+            )
+    return summaries
+
+
+def _half_width(values: np.ndarray) -> float:
+    """Return half of the 95 % interval of a mean, by Student's t; NaN for one value."""
+    from scipy.stats import t
+
+    n = len(values)
+    if n < 2:
+        return math.nan
+    return float(t.ppf(0.975, n - 1) * values.std(ddof=1) / math.sqrt(n))
+
+
+def _difference(values: pd.Series, first: pd.Series, is_first: bool) -> tuple:
+    """Return difference, pairs, t and p, paired over stimuli, against the first condition."""
+    difference = (values - first).dropna().to_numpy()
+    if is_first or not len(difference):
+        return math.nan, 0, math.nan, math.nan
+    return float(difference.mean()), len(difference), *contrasted.paired(difference)
 
 
 @dataclass(frozen=True)
@@ -71,7 +172,8 @@ def pooled(rows: pd.DataFrame) -> Pooled:
     Parameters
     ----------
     rows : DataFrame
-        y; contrast, 0.5 on the side that should be higher and -0.5 on the other; subject; item.
+        y; contrast, positive on the high side and negative on the low one, a unit apart (or one over
+        the contrast's scale); subject; item.
     """
     fit = lmer(FORMULA, rows, engine="search")
     slopes = fit.modes["item"]["contrast"]
@@ -133,11 +235,10 @@ def unpooled(rows: pd.DataFrame) -> pd.DataFrame:
     Columns estimate and se; the latter is missing where a side has one row.
     """
     cells = rows.groupby(["item", "contrast"])["y"].agg(["mean", "var", "count"]).unstack()
-    high, low = ((name, side) for name in ("mean",) for side in (0.5, -0.5))
-    variance = cells["var"] / cells["count"]
-    return pd.DataFrame(
-        {"estimate": cells[high] - cells[low], "se": np.sqrt(variance.sum(axis=1, skipna=False))}
-    )
+    low, high = cells["mean"].columns  # in ascending order
+    variance = (cells["var"] / cells["count"]).sum(axis=1, skipna=False)
+    difference = cells["mean"][high] - cells["mean"][low]
+    return pd.DataFrame({"estimate": difference, "se": np.sqrt(variance)}) / (high - low)
 
 
 def terms_of(record: Mapping[str, Any], where: str) -> list[str]:
@@ -224,7 +325,8 @@ class Converter:
         """Return the difference of each term between the sides of a contrast, (items, terms)."""
         return pd.DataFrame(
             {
-                k: paired.effects(words, column, contrast, by, where)
+                k: contrast.get("scale", 1.0)
+                * contrasted.effects(words, column, contrast, by, where)
                 for k, column in enumerate(self.terms.T)
             }
         )
@@ -251,38 +353,83 @@ def share(
     return predicted / effect, (b - root) / a, (b + root) / a
 
 
-READERS, UNPOOLED = "readers", "readers_unpooled"
-"""Sources of effects other than LMs: the mixed model, and differences of means by item."""
-_SAME = ["contrast", "contrast_label", "region", "source", "unit"]
-COLUMNS = [
-    *_SAME,
-    "items",
-    "effect",
-    "low",
-    "high",
-    "sd_items",
-    "excess",
-    "excess_low",
-    "excess_high",
-]
-COLUMNS += ["share", "share_low", "share_high", "note"]
-ITEMS = [*_SAME, "item", "effect", "low", "high"]
+CODINGS = ("treatment", "sum", "helmert", "successive")
+"""Contrasts between the conditions, in their order."""
+
+
+def ordered(there: Iterable[Any], levels: Sequence[Any] | None, where: str) -> list:
+    """Return the conditions that are there in the order of `levels`, or sorted."""
+    there = list(there)
+    if levels is None:
+        return sorted(there, key=lambda level: (isinstance(level, str), level))
+    lacking = [level for level in there if level not in levels]
+    unknown = [level for level in levels if level not in there]
+    if lacking or unknown:
+        name = (lacking or unknown)[0]
+        raise InputError(
+            f"{where} → levels: {name!r} is "
+            + ("a condition of the data and not listed" if lacking else "no condition of the data")
+            + f"; the data have {', '.join(map(str, ordered(there, None, where)))}"
+        )
+    return list(levels)
+
+
+def coded(coding: str, by: str, conditions: Sequence[Any]) -> list[dict]:
+    """Return the contrasts of a coding: contrast, label, region (None), high, low and scale.
+
+    Parameters
+    ----------
+    coding : str
+        treatment: each condition but the first, minus the first. successive: minus the one before it.
+        helmert: minus the mean of those before it. sum: each condition minus the mean of all, that
+        is `scale` = (C - 1) / C times its difference from the mean of the others.
+    by : str
+        Column of the conditions.
+    conditions : sequence
+        The C conditions.
+    """
+    found, C = [], len(conditions)
+    for place, condition in enumerate(conditions):
+        others = {
+            "treatment": conditions[:1],
+            "successive": conditions[max(place - 1, 0) : place],
+            "helmert": conditions[:place],
+            "sum": [c for c in conditions if c != condition],
+        }[coding]
+        if place == 0 and coding != "sum":
+            continue
+        rest = "mean of all" if coding == "sum" else " and ".join(map(str, others))
+        name = f"{condition} \N{MINUS SIGN} {f'mean of {rest}' if coding == 'helmert' and place > 1 else rest}"
+        found.append(
+            {
+                "contrast": name,
+                "label": name,
+                "region": None,
+                "high": f"{by} == {condition!r}",
+                "low": f"{by} in {list(others)!r}",
+                "scale": (C - 1) / C if coding == "sum" else 1.0,
+            }
+        )
+    return found
 
 
 def main(
     words: File,
     observations: Sequence[File],
+    surprisals: Sequence[File],
     out: File,
+    out_effects: File,
     out_by_item: File,
     *,
     lms: Sequence[Mapping],
-    contrasts: Sequence[Mapping],
-    by: str,
+    by: str = "condition",
+    stimulus: str = "stimulus",
+    levels: Sequence[Any] | None = None,
+    contrasts: str | Sequence[Mapping] = (),
     regions: Sequence[str] | None = None,
-    surprisals: Sequence[File] = (),
     fillers: Sequence[File] = (),
 ) -> None:
-    """Write COLUMNS of each contrast to `out`, and ITEMS of each of its items to `out_by_item`.
+    """Write means by condition, and effects of contrasts: the mean one, and that of each item.
 
     Parameters
     ----------
@@ -290,20 +437,26 @@ def main(
         Contract 1.
     observations : sequence of path
         Observations after the filters, without the held-out partition.
-    out, out_by_item : path
-        CSV files. Effects are in the response's unit; low and high are the ends of 95 % intervals.
-        `excess` is the readers' effect minus the predicted one, `share` predicted over observed.
+    surprisals : sequence of path
+        Contract 3, in the order of `lms`.
+    out : path
+        CSV of MEANS: the response and each LM's surprisal, by region and condition.
+    out_effects, out_by_item : path
+        CSVs of EFFECTS and ITEMS, without rows where there are no contrasts. Effects are in the
+        response's unit; low and high are the ends of 95 % intervals. `excess` is the readers' effect
+        minus the predicted one, which surprisal does not explain, `share` predicted over observed.
     lms : sequence of mapping
         With the key lm.
-    contrasts : sequence of mapping
-        contrast, label, region, high and low.
-    by : str
-        The column of the words that identifies items.
+    by, stimulus : str
+        Columns of the words: conditions, and the items that are compared between them.
+    levels : sequence, optional
+        The conditions in their order; by default sorted, as R sorts a factor's levels.
+    contrasts : str or sequence of mapping
+        One of CODINGS, or contrasts with contrast, label, region, high and low.
     regions : sequence of str, optional
-        Regions of the words, each analysed separately; by default the contrasts' own regions.
-    surprisals, fillers : sequence of path
-        Contract 3, and JSON of the fillers' full regression, in the order of `lms`; empty without
-        fillers.
+        Regions of the words whose effects are analysed, each separately; by default the contrasts' own.
+    fillers : sequence of path
+        JSON of the fillers' full regression, in the order of `lms`; empty without fillers.
 
     Raises
     ------
@@ -312,38 +465,70 @@ def main(
         convert to the response's unit.
     """
     word_table = pd.read_parquet(words)
-    for key, name in (("by", by), *([("regions", "region")] if regions else [])):
+    columns = [("by", by), ("stimulus", stimulus), *([("regions", "region")] if regions else [])]
+    for key, name in columns:
         if name not in word_table:
             raise InputError(
-                f"{words}: effects_by_item → {key}: the words have no column "
-                f"{nearest(name, word_table.columns)}"
+                f"{words}: conditions → {key}: the words have no column {name}; "
+                f"{hint(name, word_table.columns)}map it in options → columns"
             )
     frame = pd.concat([pd.read_parquet(path) for path in observations], ignore_index=True)
-    value = next((name for name in RESPONSES if name in frame), None)
-    if value is None:
-        raise InputError(f"{observations[0]}: effects_by_item: {EVENT}s have no effects in ms")
-    frame["span"] = frame.get("span", 1)
-    spans = frame[["word_id", "span"]].drop_duplicates("word_id")
-    converters = {
-        lm["lm"]: Converter(fit, words, bits, spans, value)
-        for lm, bits, fit in zip(lms, surprisals, fillers, strict=False)
-    }
+    value = next(name for name in (*RESPONSES, EVENT) if name in frame)
+    seen = cells(frame, word_table, by, stimulus)
+    order = ordered(seen["condition"].dropna().unique(), levels, f"{words}: conditions")
+    rows = summarised(seen, RESPONSE, "" if value == EVENT else UNITS[value], order)
+    for lm, path in zip(lms, surprisals, strict=True):
+        scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).set_index("word_id")
+        bits = scored["surprisal_bits"].reindex(word_table["word_id"]).to_numpy(dtype=float)
+        scored_rows = seen.assign(**{lm["lm"]: surprisal(bits, seen)})
+        rows += summarised(scored_rows, lm["lm"], "bits", order)
+    write_csv(out, pd.DataFrame(rows, columns=MEANS))
+    if isinstance(contrasts, str):
+        contrasts = coded(contrasts, by, order)
+    effects, of_items = pd.DataFrame(columns=EFFECTS), pd.DataFrame(columns=ITEMS)
+    if contrasts:
+        if value == EVENT:
+            raise InputError(
+                f"{observations[0]}: conditions → contrasts: {EVENT}s have no effects in ms"
+            )
+        frame["span"] = frame.get("span", 1)
+        spans = frame[["word_id", "span"]].drop_duplicates("word_id")
+        converters = {
+            lm["lm"]: Converter(fit, words, bits, spans, value)
+            for lm, bits, fit in zip(lms, surprisals if fillers else (), fillers, strict=False)
+        }
+        effects, of_items = effects_of(
+            frame, word_table, value, _by_region(contrasts, regions), stimulus, converters
+        )
+    write_csv(out_effects, effects)
+    write_csv(out_by_item, of_items)
+
+
+def effects_of(
+    frame: pd.DataFrame,
+    words: pd.DataFrame,
+    value: str,
+    contrasts: Iterable[Mapping],
+    stimulus: str,
+    converters: Mapping[str, Converter],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return EFFECTS and ITEMS: readers' effects, and those that each LM's converter predicts."""
     totals, items = [], []
-    for contrast in _by_region(contrasts, regions):
-        where = f"effects_by_item → {contrast['contrast']}"
-        rows = rows_of(frame, word_table, value, contrast, by, where)
+    for contrast in contrasts:
+        where = f"conditions → contrasts → {contrast['contrast']}"
+        rows = rows_of(frame, words, value, contrast, stimulus, where)
         same = {
             "contrast": contrast["contrast"],
             "contrast_label": contrast["label"],
             "region": contrast["within"],
             "unit": UNITS[value],
         }
-        for total, of_items in _sources(rows, word_table, contrast, by, where, converters):
+        for total, of_items in _sources(rows, words, contrast, stimulus, where, converters):
             totals.append(same | total)
             items.append(of_items.assign(**same, source=total["source"]))
     table = pd.DataFrame(totals)
-    write_csv(out, table[table.source != UNPOOLED].reindex(columns=COLUMNS))
-    write_csv(out_by_item, pd.concat(items, ignore_index=True)[ITEMS])
+    pooled = table[table.source != UNPOOLED].reindex(columns=EFFECTS)
+    return pooled, pd.concat(items, ignore_index=True)[ITEMS]
 
 
 def _by_region(contrasts: Sequence[Mapping], regions: Sequence[str] | None) -> Iterator[dict]:
@@ -359,13 +544,13 @@ def _by_region(contrasts: Sequence[Mapping], regions: Sequence[str] | None) -> I
 def rows_of(
     frame: pd.DataFrame, words: pd.DataFrame, value: str, contrast: Mapping, by: str, where: str
 ) -> pd.DataFrame:
-    """Return the responses compared by a contrast: y, contrast (0.5 or -0.5), subject, item.
+    """Return the responses compared by a contrast: y, contrast, subject, item (see `pooled`).
 
     Items without responses on both sides are excluded.
     """
-    high, low = paired.sides(words, contrast, where)
+    high, low = contrasted.sides(words, contrast, where)
     word = frame["word_id"].to_numpy()
-    side = 0.5 * high[word] - 0.5 * low[word]
+    side = (0.5 * high[word] - 0.5 * low[word]) / contrast.get("scale", 1.0)
     there = side != 0
     rows = pd.DataFrame(
         {
