@@ -135,8 +135,8 @@ def test_effects_of_a_coding_are_of_the_conditions_in_their_order(results):
     assert rows.contrast.tolist() == [f"{c} \N{MINUS SIGN} {first}" for c in others]
     means = pd.read_csv(results[0] / "experiments" / "by_condition" / "conditions.csv")
     paired = means[means.variable == "response"].set_index("condition").difference
-    for row, condition in zip(rows.itertuples(), others, strict=True):
-        assert row.low < paired[condition] < row.high and row.high - row.low < 60
+    # Means over texts have other readers by condition, whose intercepts the model takes into account.
+    assert rows.effect.tolist() == pytest.approx([paired[c] for c in others], abs=15)
 
 
 def test_regressions_have_the_region_s_own_surprisal(results):
