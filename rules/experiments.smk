@@ -63,6 +63,26 @@ rule verdict:
         "../workflow/scripts/run.py"
 
 
+rule methods:
+    "The methods section of an experiment, from the files of its run."
+    input:
+        unpack(lambda wildcards: products.methods_inputs(study, wildcards.experiment)),
+    output:
+        "<results>/experiments/{experiment}/methods.md",
+        "<results>/experiments/{experiment}/methods.tex",
+        "<results>/experiments/{experiment}/methods.bib",
+    log:
+        "<logs>/methods/{experiment}.log",
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        **products.methods_settings(study),
+        main="evaluations.report.methods",
+    script:
+        "../workflow/scripts/run.py"
+
+
 rule summary:
     "Summary of a run for the terminal and the report: ranking, observations, missing results."
     input:

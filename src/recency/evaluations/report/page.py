@@ -21,7 +21,7 @@ from recency.errors import InputError
 from recency.evaluations.report import answer
 from recency.evaluations.report.doubts import lines as doubtful_lines
 from recency.evaluations.report.doubts import section
-from recency.evaluations.report.prose import paragraphs
+from recency.evaluations.report.prose import paragraphs, sections
 from recency.figures import comparison, hover, tables
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
@@ -112,6 +112,7 @@ def main(
     others: Files,
     not_run: File,
     delta_loglik: Files = (),
+    methods: Files = (),
     checks: Files = (),
     histories: Files = (),
     study: str,
@@ -132,10 +133,11 @@ def main(
     (label, bias, training), `labels` maps dataset → label. `checks` are the corpora's check pages
     to link to; `histories` are networks' config.json, whose code changes are added to `notes`.
     `doubts` are findings of the linter, with those that fits noted in `delta_loglik`
-    (recency.evaluations.report.doubts).
+    (recency.evaluations.report.doubts). `methods` are the ranked experiments' methods sections.
     """
     folder = Path(out).parent
     files, verdict_files, tabled = iter(shown), iter(verdicts), iter(others)
+    described = iter(methods)
     parts = []
     for experiment in experiments:
         parts.append(
@@ -143,6 +145,7 @@ def main(
                 **experiment,
                 "files": [(output, Path(next(files))) for output in experiment["shown"]],
                 "verdict": _read(next(verdict_files)) if experiment["ranked"] else None,
+                "methods": next(described, None) if experiment["ranked"] else None,
                 "tables": [
                     _summary(output, next(tabled), experiment["title"])
                     for output in experiment["summaries"]
@@ -228,6 +231,10 @@ def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterat
         inside = _image(file, about["title"]) if file.suffix == ".svg" else _table(file)
         yield f"<figure>{inside}{caption}</figure>"
         yield _links(file, folder)
+    if part["methods"]:
+        text = sections(Path(part["methods"]).read_text(encoding="utf-8"))
+        yield f"<details class='methods'><summary>Methods, for a paper</summary>{text}</details>"
+        yield _links(Path(part["methods"]), folder)
     yield "</section>"
 
 
@@ -329,7 +336,8 @@ def _caption(text: str) -> str:
 
 def _links(path: Path, folder: Path) -> str:
     """Return links to the files of a figure or table, in the page's folder."""
-    endings = (".pdf", ".svg", ".png", ".csv") if path.suffix == ".svg" else (".csv", ".tex")
+    of_kind = {".svg": (".pdf", ".svg", ".png", ".csv"), ".md": (".md", ".tex", ".bib")}
+    endings = of_kind.get(path.suffix, (".csv", ".tex"))
     at = path.relative_to(folder)
     names = [at.with_name(at.name.removesuffix(at.suffix) + ending) for ending in endings]
     links = "".join(

@@ -47,3 +47,24 @@ def paragraphs(text: str) -> str:
         if len(items) > 1:
             parts.append(f"<ul>{''.join(f'<li>{marked(item)}</li>' for item in items[1:])}</ul>")
     return "\n".join(parts)
+
+
+def sections(text: str) -> str:
+    r"""Return Markdown of headings, paragraphs, lists and `code` as HTML, without the first heading.
+
+    >>> sections("# A\n\n## B\n\nOne `x < y`.\n\n- two")
+    '<h4>B</h4>\n<p>One <code>x &lt; y</code>.</p>\n<ul><li>two</li></ul>'
+    """
+    parts = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if block.startswith("# "):
+            continue
+        inside = re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(block, quote=False))
+        if block.startswith("## "):
+            parts.append(f"<h4>{inside.removeprefix('## ')}</h4>")
+        elif block.startswith("- "):
+            items = re.split(r"^- ", inside, flags=re.MULTILINE)[1:]
+            parts.append(f"<ul>{''.join(f'<li>{item.strip()}</li>' for item in items)}</ul>")
+        else:
+            parts.append(f"<p>{inside}</p>")
+    return "\n".join(parts)

@@ -256,6 +256,7 @@ RESULTS = _costs({
     "classify_abusive_words": _job(3600.0, memory=8_000),
     "checkpoint not_run simulate_stimuli summary": _job(20.0),
     "report_page": _job(60.0),
+    "methods": _job(10.0),
     "rocrate": _job(600.0),
     "export": _job(120.0, memory=amount.memory_of_network),
     "push": _job(1800.0),
