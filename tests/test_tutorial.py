@@ -126,7 +126,7 @@ def test_every_command_runs(folder, monkeypatch):
     verdict = json.loads((made / "verdict.json").read_text())
     assert verdict["baseline"] == "no bias" and len(verdict["ranking"]) == 4
     beginning = next(text for line, text in printed.items() if line.startswith("head"))
-    assert " ".join(beginning.split()).startswith(verdict["sentences"][0])
+    assert " ".join(beginning.split()).startswith(" ".join(verdict["brief"]))
     assert (made / "figure_delta_loglik.pdf").stat().st_size > 1000
     assert (made / "table_delta_loglik.tex").exists() and (results / "report.html").exists()
     assert "steep at inference" in (made / "explore.html").read_text()

@@ -17,7 +17,7 @@ from crosslmm.stats import claims
 from recency.evaluations.reading_times import evidence as evidences
 from recency.evaluations.reading_times import verdict
 from recency.evaluations.reading_times.evidence import Evidence, detectable
-from recency.evaluations.reading_times.verdict_sentences import sentences
+from recency.evaluations.reading_times.verdict_sentences import brief, sentences
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.intervals import Interval, Intervals
 
@@ -137,6 +137,38 @@ def contradictions(evidence):
             yield from of_reference(rest, reference, evidence)
 
 
+def brief_contradictions(evidence):
+    """Yield what is wrong with the short sentences, on their own and beside the full statement."""
+    order, label = evidence.order, evidence.labels
+    first, *rest = brief(evidence)
+    if len(order) < 2:
+        return
+    best, whole = label[order[0]], " ".join(sentences(evidence))
+    untied = [lm for lm in order[1:] if evidence.separated(order[0], lm)]
+    if ("predicts best:" in first) != (len(untied) == len(order) - 1):
+        yield "best, and not separated from all others; or the reverse"
+    if (
+        "predicts better than" in first or "predicts best:" in first
+    ) and "it predicts better" not in whole:
+        yield "better in short, and not in full"
+    if "is open" in first and "it predicts better:" in whole:
+        yield "open in short, and better in full"
+    if ("could not have" in " ".join(rest)) != ("could not have" in whole):
+        yield "a limit in one alone"
+    for text in rest:
+        if text.startswith("Not shown"):
+            names = text.partition("better than ")[2]
+            tied = (
+                set(label.values()) - {best}
+                if "any other" in names
+                else named(names, label.values())
+            )
+            if tied != {label[lm] for lm in order[1:] if lm not in untied}:
+                yield "other LMs are tied in short"
+    if len(brief(evidence)) > 3:
+        yield "more than three sentences"
+
+
 def of_reference(text, reference, evidence):
     """Yield what is wrong with the sentence of a baseline."""
     others = [lm for lm in evidence.order if lm != reference]
@@ -162,7 +194,7 @@ def of_reference(text, reference, evidence):
 def check(seeds):
     for seed in seeds:
         evidence = random_evidence(np.random.default_rng(seed))
-        wrong = list(contradictions(evidence))
+        wrong = [*contradictions(evidence), *brief_contradictions(evidence)]
         assert not wrong, (seed, wrong, sentences(evidence))
         groups = {row["lm"]: set(row["group"]) for row in verdict.answer(evidence)["ranking"]}
         for a, b in evidence.pairs:

@@ -9,6 +9,7 @@ import subprocess
 import time
 from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 
 import faulty
@@ -32,11 +33,36 @@ def test_whole_run(finished):
     assert (where / "recovery.simulated_spr.SPR.csv").exists()
     summary = (results / "summary.txt").read_text()
     told = json.loads((where / "verdict.json").read_text())
-    assert " ".join(summary.split()).startswith(told["verdict"]) and "simulated" in summary
+    flat = " ".join(summary.split())
+    assert flat.startswith(" ".join(told["brief"])) and f"In full: {told['verdict']}" in flat
+    assert "simulated" in told["brief"][-1]
     assert {row["lm"] for row in told["ranking"]} == {"Pythia", "dVM-I", "ALiBi-mix-TI"}
     assert sum(row["over_baseline"] is None for row in told["ranking"]) == 1
     assert all(row["over_baseline"]["p"] for row in told["ranking"] if row["over_baseline"])
     assert load(*TINY)["scales"]["cores"]["note"] in " ".join(summary.split())
+
+
+def test_the_methods_section_has_the_run_s_numbers(finished):
+    results = finished / "results" / "tiny" / "cores"
+    text = (results / "experiments" / "simulated" / "methods.md").read_text()
+    data, _, rest = text.partition("## Language models")
+    for measure in ("SPR", "FP"):
+        (folder,) = results.glob(f"observations/*.{measure}")
+        kept = pd.read_csv(folder / "counts.csv").set_index("step").kept
+        for step, count in kept.items():
+            assert f"{count:,}" in data, (measure, step)
+    fits = [json.loads(path.read_text()) for path in results.glob("regression/*/*/*.full.json")]
+    assert f"Of {len(fits)} fits, {sum(fit['singular'] for fit in fits)} are singular" in rest
+    for fit in fits:
+        assert f"`{fit['formula']}`" in rest or fit["note"]
+        assert f"of {fit['n']['subjects']} subjects and {fit['n']['sentences']} sentences" in data
+    config = load(*TINY)
+    for lm in config["experiments"]["simulated"]["lms"]:
+        assert config["lms"][lm]["label"] in rest
+    told = json.loads((results / "experiments" / "simulated" / "verdict.json").read_text())
+    assert told["described"] in rest and f"all {len(told['pairs'])} pairs" in rest
+    page = (results / "report.html").read_text()
+    assert "Methods, for a paper" in page and "methods.tex" in page
 
 
 def test_nothing_is_done_twice_even_if_all_code_is_touched(study):
@@ -105,7 +131,7 @@ def test_the_report_begins_with_the_answer(finished):
     page = (results / "report.html").read_text()
     told = json.loads((results / "experiments" / "simulated" / "verdict.json").read_text())
     title = load(*TINY)["experiments"]["simulated"]["title"]
-    order = [html.escape(told["sentences"][0]), f"<h2>{html.escape(title)}"]
+    order = [html.escape(told["brief"][0]), f"<h2>{html.escape(title)}"]
     places = [page.index(each) for each in (*order, "<h2>How it was made", "<h2>Not run")]
     assert places == sorted(places) and "{{" not in page
     # The linter's findings: of the tiny study's texts, and what the demo accepts.

@@ -168,7 +168,8 @@ def main(
     lines: list[str] = []
     parts: list[str] = []
     for experiment in experiments:
-        sentence = verdict_of[experiment["experiment"]]["verdict"]
+        verdict = verdict_of[experiment["experiment"]]
+        sentence = " ".join(verdict["brief"])
         if len(experiments) > 1:
             sentence = f"{experiment['title']}: {sentence}"
         lines += textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
@@ -198,6 +199,9 @@ def main(
         )
         sure = interval_files.read(interval_paths[name], result)
         add(experiment.get("title", name), ranking(result, sure, verdict_of[name]))
+        statement = f"In full: {verdict_of[name]['verdict']}"
+        lines += [*textwrap.wrap(statement, WIDTH, break_on_hyphens=False), ""]
+        parts.append(f"<p class='note'>{tables.html.escape(statement)}</p>")
         add("", by_response(result, sure, baseline))
         _, measured = comparison.records([], experiment["responses"])
         labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}

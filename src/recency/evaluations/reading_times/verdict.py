@@ -14,7 +14,7 @@ import pandas as pd
 from crosslmm.stats.groups import groups, letters
 from readingtimes.files import atomic
 from recency.evaluations.reading_times.evidence import Evidence, tests
-from recency.evaluations.reading_times.verdict_sentences import rule, sentences, stated
+from recency.evaluations.reading_times.verdict_sentences import brief, rule, sentences, stated
 from recency.figures import bases, comparison
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Described
@@ -39,7 +39,7 @@ def answer(
     Returns
     -------
     dict
-        Sentences, endpoint, smallest effect of interest (as stated and in nats), ranking with
+        Three short sentences, the full statement, endpoint, smallest effect of interest (as stated and in nats), ranking with
         intervals, tests and claims, groups, all pairs.
     """
     result, order, names = evidence.result, evidence.order, evidence.labels
@@ -84,6 +84,7 @@ def answer(
         )
     texts += accepted
     return {
+        "brief": brief(evidence, simulated),
         "verdict": " ".join(texts),
         "sentences": texts,
         "responses": result.summed,

@@ -54,6 +54,50 @@ def write_test(difference: Interval, test: Test | None) -> str:
     return f"held-out test {'agrees' if agrees else 'contradicts'}: {values}"
 
 
+def brief(evidence: Evidence, simulated: Sequence[str] = ()) -> list[str]:
+    """Write the verdict in three short sentences: who leads, what the held-out test says, what is not shown.
+
+    Parameters
+    ----------
+    evidence, simulated
+        As in `sentences`, the full statement.
+    """
+    order, labels = evidence.order, evidence.labels
+    if len(order) < 2:
+        return sentences(evidence, simulated)[:1] + _simulation_sentence(simulated, evidence.result)
+    best, other = _best_and_reference(evidence)
+    difference = evidence.intervals.pair(best, other)
+    several = "" if difference.bounds == (difference.low, difference.high) else ", simultaneous"
+    over = f"+{nats(difference.value)} nats"
+    interval = f" (95 % CI {ends(difference)}{several})" if difference.by else ""
+    lead = f"{over} over {labels[other]}{interval}"
+    if all(evidence.separated(best, lm) for lm in order[1:]):
+        texts = [f"{labels[best]} predicts best: {lead}."]
+    elif evidence.separated(best, other):
+        texts = [f"{labels[best]} predicts better than {labels[other]}: {over}{interval}."]
+    else:
+        texts = [f"Which LM predicts best is open: {labels[best]} has {lead}."]
+    texts.append(_brief_test(difference, evidence.test(best, other)))
+    tied = [labels[lm] for lm in order[1:] if not evidence.separated(best, lm)]
+    if _limit(evidence):
+        texts.append("This study could not have separated any pair of LMs.")
+    elif tied:
+        names = join_names(tied) if len(tied) < len(order) - 1 else "any other LM"
+        texts.append(f"Not shown: that {labels[best]} predicts better than {names}.")
+    return texts + _simulation_sentence(simulated, evidence.result)
+
+
+def _brief_test(difference: Interval, test: Test | None) -> str:
+    """Return a sentence on the held-out test of a difference, with p corrected by Holm."""
+    if test is None:
+        return "There is no held-out test."
+    p = f"(p {write_p(test.p_holm)})"
+    if test.p_holm >= ALPHA:
+        return f"The held-out test shows no difference {p}."
+    agrees = test.better == (difference.value > 0)
+    return f"The held-out test {'agrees' if agrees else 'contradicts it'} {p}."
+
+
 def sentences(
     evidence: Evidence, simulated: Sequence[str] = (), labels: Mapping[str, str] | None = None
 ) -> list[str]:

@@ -9,9 +9,12 @@ from recency.figures.tables import Cell, Table
 
 
 def sentences(verdict: Mapping) -> str:
-    """Return the verdict as HTML, its first sentence in bold."""
-    first, *rest = verdict["sentences"]
-    return f"<p class='verdict'><b>{html.escape(first)}</b> {html.escape(' '.join(rest))}</p>"
+    """Return the verdict as HTML: its short sentences, the first in bold, and the folded full statement."""
+    first, *rest = verdict["brief"]
+    return (
+        f"<p class='verdict'><b>{html.escape(first)}</b> {html.escape(' '.join(rest))}</p>"
+        f"<details><summary>The full statement</summary><p>{html.escape(verdict['verdict'])}</p></details>"
+    )
 
 
 def notes(verdict: Mapping) -> list[str]:

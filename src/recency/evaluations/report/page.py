@@ -196,7 +196,7 @@ def _answer(
     yield doubtful
     rest = [(n, part) for n, part in enumerate(parts, 1) if part is not lead and part["verdict"]]
     for number, part in rest:
-        first = html.escape(part["verdict"]["sentences"][0])
+        first = html.escape(" ".join(part["verdict"]["brief"]))
         title = html.escape(part["title"])
         yield f"<p><a href='#experiment-{number}'>{title}</a>: {first}</p>"
     yield "</section>"
