@@ -17,11 +17,14 @@ import unicodedata
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
 from readingtimes import scripts
 from readingtimes.files import atomic
@@ -74,39 +77,146 @@ def _score(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Sc
         binary = file.read(len(_BINARY)) == _BINARY
     if binary:
         return _score_binary(path, sentences, bos)
-    require_complete(path)
     order, distance = read_order(path), read_distance(path)
     if distance > 1:
         return _score_at_distance(path, sentences, bos, order, distance)
     return _score_arpa(path, sentences, bos, order)
 
 
-def require_complete(path: Path) -> None:
-    """Raise InputError for an ARPA file that lists fewer or more n-grams than its header states."""
-    stated: Counter[int] = Counter()
+#: Bytes of an ARPA file that are read at once.
+BLOCK = 1 << 24
+
+
+def read_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the n-grams of an ARPA file in blocks: order, and a table of its lines' fields as bytes.
+
+    The columns are log10, ngram and, if any line has one, backoff. Once all are read, their numbers are compared with the file's header.
+
+    Raises
+    ------
+    InputError
+        If a line is no entry, or the file lists fewer or more n-grams than its header states.
+    """
+    stated: dict[int, int] = {}
     listed: Counter[int] = Counter()
-    order, ended = 0, False
+    order, ended, rest = 0, False, b""
     try:
-        with open_text(path) as lines:
-            for line in lines:
-                if line.startswith("\\"):
-                    order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
-                    ended = line.startswith("\\end\\")
-                elif order and line != "\n":
-                    listed[order] += 1
-                elif line.startswith("ngram "):
-                    size, _, count = line.removeprefix("ngram ").partition("=")
-                    stated[int(size)] = int(count)
+        with open_text(path, "rb") as file:
+            while True:
+                block = file.read(BLOCK)
+                whole, _, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
+                whole.decode("utf-8")
+                # A line that begins with a backslash begins a section.
+                for number, part in enumerate(_parts(whole)):
+                    if number:
+                        mark, _, part = part.partition(b"\n")
+                        is_section = mark.endswith(b"-grams:")
+                        order = int(mark[1 : mark.index(b"-")]) if is_section else 0
+                        ended = mark.startswith(b"\\end\\")
+                    if not order:
+                        stated |= _sizes(part)
+                    elif lines := _without_blank(part):
+                        table = _fields(path, lines)
+                        listed[order] += len(table)
+                        yield order, table
+                if not block:
+                    break
     except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if isinstance(error, REFUSALS):
+            raise
         raise InputError(f"{path} is damaged ({error}); make or download it again") from None
     for size in sorted(stated.keys() | listed.keys()):
-        if listed[size] != stated[size]:
+        if listed[size] != stated.get(size, 0):
             raise InputError(
-                f"{path} lists {listed[size]:,} {size}-grams, and its header states {stated[size]:,}: it "
-                "was cut, or edited; make or download it again"
+                f"{path} lists {listed[size]:,} {size}-grams, and its header states "
+                f"{stated.get(size, 0):,}: it was cut, or edited; make or download it again"
             )
     if not ended:
         raise InputError(f"{path} does not end with \\end\\: it was cut; make or download it again")
+
+
+def _fields(path: Path, lines: bytes) -> pa.Table:
+    """Return the fields of lines: log10, ngram and, if any line has one, backoff."""
+    names = ["log10", "ngram", "backoff"]
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(lines),
+            csv.ReadOptions(
+                autogenerate_column_names=True, use_threads=False, block_size=len(lines) + 1
+            ),
+            csv.ParseOptions(delimiter="\t", quote_char=False),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(("f0", "f1", "f2"), pa.binary()), null_values=[]
+            ),
+        )
+        # Arrow also takes a carriage return for the end of a line.
+        if len(table) == lines.count(b"\n") + 1 and table.num_columns in (2, 3):
+            return table.rename_columns(names[: table.num_columns])
+    except pa.ArrowInvalid:  # lines with and without a backoff weight
+        pass
+    rows = [line.split(b"\t") for line in lines.split(b"\n")]
+    if any(len(row) < 2 for row in rows):
+        _refuse_line(path)
+    columns = [[row[n] if len(row) > n else b"0" for row in rows] for n in range(3)]
+    return pa.table(dict(zip(names, (pa.array(c, pa.binary()) for c in columns), strict=True)))
+
+
+def _parts(text: bytes) -> list[bytes]:
+    """Split text before each line that begins with a backslash; the first part has none."""
+    parts = (b"\n" + text).split(b"\n\\")
+    return [parts[0][1:], *(b"\\" + part for part in parts[1:])]
+
+
+def _without_blank(text: bytes) -> bytes:
+    """Return lines without blank ones, and without a line feed at the end."""
+    text = text.strip(b"\n")
+    return re.sub(rb"\n+", b"\n", text) if b"\n\n" in text else text
+
+
+def _sizes(text: bytes) -> dict[int, int]:
+    """Return order → number of n-grams, of the lines of a header."""
+    found = re.findall(rb"^ngram ([^=\n]*)=([^\n]*)$", text, re.MULTILINE)
+    return {int(order): int(count) for order, count in found}
+
+
+def _refuse_line(path: Path) -> None:
+    """Raise InputError for the first line of an ARPA file that is no entry."""
+    order = 0
+    with open_text(path, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith(b"\\"):
+                order = line.endswith(b"-grams:\n")
+            elif order and line != b"\n" and b"\t" not in line:
+                raise InputError(no_entry(path, number, line))
+
+
+def no_entry(path: Path, number: int | None, line: bytes) -> str:
+    """Return the message for a line that is no entry of an ARPA file."""
+    where = f"{path}, line {number}" if number else f"{path}"
+    shown = line.decode("utf-8", "replace").rstrip()
+    return f"{where}: {shown!r} is not `log10 probability <tab> n-gram [<tab> log10 backoff]`"
+
+
+def read_entry(path: Path, row: Mapping[str, bytes]) -> tuple[float, float]:
+    """Return log10 p and log10 backoff weight (0 if absent) of a row of fields.
+
+    Raises InputError if they are no such numbers.
+    """
+    try:
+        log10, weight = float(row["log10"]), float(row.get("backoff") or 0.0)
+        if math.isfinite(weight) and -math.inf < log10 <= 0:
+            return log10, weight
+    except ValueError:
+        pass
+    line = b"\t".join(row.values())
+    raise InputError(no_entry(path, _number_of(path, line), line))
+
+
+def _number_of(path: Path, line: bytes) -> int | None:
+    """Return the number of a line in a file."""
+    with open_text(path, "rb") as lines:
+        same = (number for number, other in enumerate(lines, 1) if other.rstrip(b"\n") == line)
+        return next(same, None)
 
 
 def _score_at_distance(
@@ -129,27 +239,54 @@ def _score_arpa(
     path: Path, sentences: Sequence[Sequence[str]], bos: bool, order: int
 ) -> list[Scored]:
     """Score sentences with an ARPA file."""
-    vocabulary = {word for sentence in sentences for word in sentence} | {BEGIN, UNKNOWN}
-    listed = _read_entries(path, vocabulary, unigrams=True)
+    wanted = _values({word for sentence in sentences for word in sentence} | {BEGIN, UNKNOWN})
+    table: dict[str, tuple[float, float]] = {}
+    streams, known = None, set()
+    for size, block in read_blocks(path):
+        if size > 1 and streams is None:  # all 1-grams are read
+            streams, known = _streams(path, table, sentences, bos), set(table)
+            wanted = _values(_ngrams_of(streams, order))
+        for row in block.filter(pc.is_in(block["ngram"], wanted)).to_pylist():
+            words = row["ngram"].decode()
+            if words in table:
+                number = _number_of(path, b"\t".join(row.values()))
+                raise InputError(f"{path}, line {number}: {words!r} is listed twice")
+            table[words] = read_entry(path, row)
+    if streams is None:
+        streams, known = _streams(path, table, sentences, bos), set(table)
+    results = []
+    for stream, sentence in zip(streams, sentences, strict=True):
+        pairs = [_log10(table, stream, position, order) for position in range(bos, len(stream))]
+        is_listed = [word in known and word != UNKNOWN for word in sentence]
+        results.append(Scored([p for p, _ in pairs], [seen for _, seen in pairs], is_listed))
+    return results
+
+
+def _streams(
+    path: Path, listed: Mapping[str, object], sentences: Sequence[Sequence[str]], bos: bool
+) -> list[list[str]]:
+    """Return the sentences with <unk> for words that are not listed, after <s> with `bos`."""
     if UNKNOWN not in listed:
         raise InputError(f"{path} lists no {UNKNOWN} among its 1-grams; make it with KenLM's lmplz")
-    streams = [
+    return [
         [BEGIN] * bos + [word if word in listed else UNKNOWN for word in sentence]
         for sentence in sentences
     ]
-    needed = {
+
+
+def _values(ngrams: Collection[str]) -> pa.Array:
+    """Return n-grams in the form in which they are looked up among a file's."""
+    return pa.array([ngram.encode() for ngram in ngrams], pa.binary())
+
+
+def _ngrams_of(streams: Sequence[Sequence[str]], order: int) -> set[str]:
+    """Return the n-grams of sentences, from 2-grams to those of the model's order."""
+    return {
         " ".join(stream[start : start + n])
         for stream in streams
         for n in range(2, order + 1)
         for start in range(len(stream) - n + 1)
     }
-    table = listed | (_read_entries(path, needed, unigrams=False) if order > 1 else {})
-    results = []
-    for stream, sentence in zip(streams, sentences, strict=True):
-        pairs = [_log10(table, stream, position, order) for position in range(bos, len(stream))]
-        is_listed = [word in listed and word != UNKNOWN for word in sentence]
-        results.append(Scored([p for p, _ in pairs], [seen for _, seen in pairs], is_listed))
-    return results
 
 
 def _log10(
@@ -188,36 +325,6 @@ def read_distance(path: Path) -> int:
             if line.startswith("\\1-grams:"):
                 break
     return 1
-
-
-def _read_entries(path: Path, wanted: set[str], unigrams: bool) -> dict[str, tuple[float, float]]:
-    """Return n-gram → (log10 p, log10 backoff weight), of the 1-grams or of all longer n-grams."""
-    entries: dict[str, tuple[float, float]] = {}
-    order = 0
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            if line.startswith("\\"):
-                order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
-                if unigrams and order > 1:
-                    break
-            elif order and unigrams == (order == 1) and line != "\n":
-                parts = line.rstrip("\n").split("\t")
-                try:
-                    if parts[1] in wanted:
-                        if parts[1] in entries:
-                            raise InputError(f"{path}, line {number}: {parts[1]!r} is listed twice")
-                        weight = float(parts[2]) if len(parts) > 2 else 0.0
-                        entries[parts[1]] = float(parts[0]), weight
-                        if not math.isfinite(weight) or not -math.inf < float(parts[0]) <= 0:
-                            raise ValueError
-                except REFUSALS:
-                    raise
-                except (IndexError, ValueError):
-                    raise InputError(
-                        f"{path}, line {number}: {line.rstrip()!r} is not "
-                        "`log10 probability <tab> n-gram [<tab> log10 backoff]`"
-                    ) from None
-    return entries
 
 
 def _score_binary(path: Path, sentences: Sequence[Sequence[str]], bos: bool) -> list[Scored]:
@@ -304,7 +411,6 @@ class Base:
 
 def read_base(arpa: str | Path) -> Base:
     """Read an ARPA file of order 2 or more."""
-    require_complete(Path(arpa))
     order = read_order(Path(arpa))
     if order < 2:
         raise InputError(f"{arpa} has only 1-grams; a CDLM needs a model of order 2 or more")
@@ -343,15 +449,11 @@ def read_base(arpa: str | Path) -> Base:
     return Base(words, unigrams, orders)
 
 
-def _read_ngrams(arpa: Path):
+def _read_ngrams(arpa: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the order and the fields of each n-gram in an ARPA file."""
-    size = 0
-    with open_text(arpa) as lines:
-        for line in lines:
-            if line.startswith("\\"):
-                size = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
-            elif size and line != "\n":
-                yield size, line.rstrip("\n").split("\t")
+    for size, block in read_blocks(arpa):
+        for row in block.to_pylist():
+            yield size, [field.decode() for field in row.values()]
 
 
 @dataclass

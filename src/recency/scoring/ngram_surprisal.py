@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from recency.errors import InputError
 from recency.scoring import foils, ngram, results
@@ -141,19 +142,16 @@ def ranks_of(
                 f"{path} is no ARPA file, and ranks need the words that one lists; give the ARPA file"
             )
     order = ngram.read_order(path)
-    listed = _read_unigrams(path)
-    streams = [
-        [ngram.BEGIN] * bos + [w if w in listed.words else ngram.UNKNOWN for w in sentence]
-        for sentence in sentences
-    ]
-    contexts = {
-        " ".join(stream[max(0, end - size) : end])
-        for stream in streams
-        for end in range(1, len(stream))
-        for size in range(1, order)
-    }
-    if order > 1:
-        _read_longer(path, contexts, listed)
+    listed = _Listed()
+    contexts: set[bytes] | None = None
+    for size, block in ngram.read_blocks(path):
+        if size == 1:
+            _add_unigrams(path, block, listed)
+            continue
+        if contexts is None:
+            contexts = _contexts_of(_streams(path, sentences, listed, bos), order)
+        _add_longer(path, block, contexts, listed)
+    streams = _streams(path, sentences, listed, bos)
     unigrams = np.array(listed.unigrams)
     falling = np.sort(unigrams)[::-1]
     scored = []
@@ -199,48 +197,56 @@ def _rank(
     return float(chosen), 1 + likelier
 
 
-def _read_unigrams(path: Path) -> _Listed:
-    """Read the words, their log10 p and their backoff weights."""
-    listed = _Listed()
-    for words, log10, weight in _read_lines(path, lambda order: order == 1, last=1):
-        listed.weights[words] = weight
-        if words != ngram.BEGIN:
-            listed.words[words] = len(listed.unigrams)
-            listed.unigrams.append(log10)
+def _streams(
+    path: Path, sentences: Sequence[Sequence[str]], listed: _Listed, bos: bool
+) -> list[list[str]]:
+    """Return the sentences with <unk> for words that are not listed, after <s> with `bos`."""
     if ngram.UNKNOWN not in listed.words:
         raise InputError(
             f"{path} lists no {ngram.UNKNOWN} among its 1-grams; make it with KenLM's lmplz"
         )
-    return listed
+    return [
+        [ngram.BEGIN] * bos + [w if w in listed.words else ngram.UNKNOWN for w in sentence]
+        for sentence in sentences
+    ]
 
 
-def _read_longer(path: Path, contexts: set[str], listed: _Listed) -> None:
+def _contexts_of(streams: Sequence[Sequence[str]], order: int) -> set[bytes]:
+    """Return the contexts of all words but the first, of 1 to n - 1 words."""
+    return {
+        " ".join(stream[max(0, end - size) : end]).encode()
+        for stream in streams
+        for end in range(1, len(stream))
+        for size in range(1, order)
+    }
+
+
+def _add_unigrams(path: Path, block: pa.Table, listed: _Listed) -> None:
+    """Add words, their log10 p and their backoff weights."""
+    for row in block.to_pylist():
+        word = row["ngram"].decode()
+        log10, listed.weights[word] = ngram.read_entry(path, row)
+        if word != ngram.BEGIN:
+            listed.words[word] = len(listed.unigrams)
+            listed.unigrams.append(log10)
+
+
+def _add_longer(path: Path, block: pa.Table, contexts: set[bytes], listed: _Listed) -> None:
     """Add the n-grams that continue the contexts, and the contexts' backoff weights."""
-    for words, log10, weight in _read_lines(path, lambda order: order > 1):
-        context, _, last = words.rpartition(" ")
+    keys = block["ngram"].to_pylist()
+    before = [key.rpartition(b" ")[0] for key in keys]
+    chosen = [
+        place
+        for place, (context, key) in enumerate(zip(before, keys, strict=True))
+        if context in contexts or key in contexts
+    ]
+    for place, row in zip(chosen, block.take(chosen).to_pylist(), strict=True):
+        log10, weight = ngram.read_entry(path, row)
+        context, key = before[place], keys[place]
+        last = key[len(context) + 1 :].decode()
         if context in contexts and last in listed.words:
-            ids, logs = listed.following.setdefault(context, ([], []))
+            ids, logs = listed.following.setdefault(context.decode(), ([], []))
             ids.append(listed.words[last])
             logs.append(log10)
-        if words in contexts:
-            listed.weights[words] = weight
-
-
-def _read_lines(path: Path, wanted, last: int | None = None):
-    """Yield the n-gram, log10 p and backoff weight of the `wanted` orders, up to order `last`."""
-    order = 0
-    with ngram.open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            if line.startswith("\\"):
-                order = int(line[1 : line.index("-")]) if line.endswith("-grams:\n") else 0
-                if last is not None and order > last:
-                    return
-            elif order and line != "\n" and wanted(order):
-                parts = line.rstrip("\n").split("\t")
-                try:
-                    yield parts[1], float(parts[0]), float(parts[2]) if len(parts) > 2 else 0.0
-                except (IndexError, ValueError):
-                    raise InputError(
-                        f"{path}, line {number}: {line.rstrip()!r} is not "
-                        "`log10 probability <tab> n-gram [<tab> log10 backoff]`"
-                    ) from None
+        if key in contexts:
+            listed.weights[key.decode()] = weight
