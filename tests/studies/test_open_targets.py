@@ -49,10 +49,13 @@ def small(config):
         if config["recipes"][name]["device"] == "cpu"
     }
     steps = sorted({lm["step"] for lm in OVERLAY["lms"].values() if "step" in lm})
-    kept = {
+    lms = {
         name: {"step": KEPT[steps.index(lm["step"])]}
         for name, lm in OVERLAY["lms"].items()
         if "step" in lm
+    }
+    lms |= {
+        name: {"lossy": {"samples": 8}} for name, lm in OVERLAY["lms"].items() if "lossy" in lm
     }
     experiments = {}
     for name in EXPERIMENTS:
@@ -65,12 +68,12 @@ def small(config):
     return {
         "study": "small",
         "recipes": recipes,
-        "lms": kept,
+        "lms": lms,
         "experiments": experiments,
         "minimal_pairs": {"blimp": {"sources": "pairs.tsv"}},
         "fine_tuning": {"epochs": 1, "examples": 60},
         "searches": {"open": {"trials": 5}},
-        "probe": {"rank": 8},
+        "probe": {"rank": 8, "epochs": 2, "sentences": 300},
     }
 
 
