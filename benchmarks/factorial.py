@@ -11,7 +11,7 @@ conditional         the exploratory partition by the fit to the fit partition, r
 
 Power is the share of studies in which the 95 % interval of a − b lies above 0, size that in which the interval of
 a − c excludes 0 (nominal 5 %), coverage that in which the interval of a − b has the mean over studies. The table
-is docs/endpoint/factorial.csv; it is written after each setting.
+is docs/endpoint/factorial.csv; it is written after each setting, and settings that are in it are not run again.
 """
 
 import argparse
@@ -214,7 +214,10 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = [Setting(16, 16), Setting(16, 16, latin=False)] if arguments.quick else settings()
     repeats, draws = (4, 60) if arguments.quick else (arguments.repeats, arguments.draws)
-    rows = []
+    stored = arguments.out is not None and arguments.out.exists()
+    rows = pd.read_csv(arguments.out).to_dict("records") if stored else []
+    done = [Setting(**{key: row[key] for key in asdict(Setting())}) for row in rows]
+    chosen = [setting for setting in chosen if setting not in done]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for setting in chosen:
             drawn = pool.map(partial(differences, setting, draws), range(repeats))
