@@ -31,6 +31,9 @@ def test_differences_stand_about_the_baseline_at_zero(tmp_path):
     own, paired = lines_of(totals, "interval"), lines_of(differences, "paired")
     assert np.allclose(own["Pythia"][0], [93.1, 153.1]) and "Pythia" not in paired
     assert np.allclose(paired["ALiBi-mix-TI"][0], [34.0, 74.0])
+    single = known(tmp_path, result).pair("ALiBi-mix-TI", "Pythia")
+    ticks = lines_of(differences, "single")["ALiBi-mix-TI"][0]
+    assert np.allclose(ticks, [single.low, single.high]) and 34 < ticks[0] < ticks[1] < 74
     assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
     assert "of differences simultaneous for all 15 pairs" in said
 

@@ -65,9 +65,9 @@ def test_delta_loglik_beside_published(tmp_path, size):
     last = grid[2 + list(lms).index("ALiBi-mix-TI")]
     assert last[0][0] == "ALiBi-mix-TI|95 %, − Pythia|published|difference"
     assert last[column][0] == "109.5|33 to 53|109.0|+0.5"
-    # Bold: the interval excludes zero; that of totals is simultaneous for all pairs, ±20 here.
+    # Bold: totals whose interval excludes zero; it is simultaneous for all pairs, ±20 here.
     text = (tmp_path / "t.tex").read_text()
-    assert r"\textbf{109.5}" in text and r"\textbf{66.5" not in text
+    assert r"\textbf{109.5}" not in text and r"\textbf{66.5" not in text
     assert rf"\textbf{{{total.reproduced:,.1f}}}" in text
 
 
@@ -284,7 +284,9 @@ def test_summary_begins_with_the_verdict(tmp_path):
         "ALiBi-mix-TI predicts better than Pythia: +54 nats (95 % CI 34 to 74, simultaneous). The held-out "
         "test agrees (p < .001). Not shown: that ALiBi-mix-TI predicts better than ALiBi-1/4-TI."
     )
-    assert "In full: ALiBi-mix-TI is ahead of Pythia by 54 nats in 2 responses (95 % interval" in flat
+    assert (
+        "In full: ALiBi-mix-TI is ahead of Pythia by 54 nats in 2 responses (95 % interval" in flat
+    )
     assert "Simulated." in flat
     ranks = [line.split() for line in text.splitlines() if line[:3].strip().isdigit()]
     totals = TABLE2.loc[SIX, TWO].sum(axis=1).sort_values(ascending=False, kind="stable")
@@ -300,7 +302,7 @@ def test_summary_begins_with_the_verdict(tmp_path):
     assert max(map(len, text.splitlines())) <= summary.WIDTH
     page = (tmp_path / "s.html").read_text()
     assert not Grid(page).open
-    assert page.index("is ahead of Pythia by 54 nats") < page.index("Study: demo")
+    assert page.index("predicts better than Pythia: +54 nats") < page.index("Study: demo")
 
 
 def test_summary_tells_what_was_compared_by_aic(tmp_path):

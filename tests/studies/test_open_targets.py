@@ -54,9 +54,7 @@ def small(config):
         for name, lm in OVERLAY["lms"].items()
         if "step" in lm
     }
-    lms |= {
-        name: {"lossy": {"samples": 8}} for name, lm in OVERLAY["lms"].items() if "lossy" in lm
-    }
+    lms |= {name: {"lossy": {"samples": 8}} for name, lm in OVERLAY["lms"].items() if "lossy" in lm}
     experiments = {}
     for name in EXPERIMENTS:
         asked = config["experiments"][name]

@@ -154,6 +154,8 @@ def bars(
     size = result.observations[result.summed].sum()
     together = simultaneous(bounds) if compared else ""
     how = f"lines: 95 % intervals, {together and f'of differences {together}'}{made_by(bounds)}"
+    if together:
+        how += "; thick lines decide, ticks on them end the interval of a single difference"
     if seeds is not None and len(seeds):
         how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
     explanation = f"{result.summed_over} ({size:,} observations); {result.note(how)}"
@@ -168,11 +170,13 @@ def _marks(axes: Axes, values: Iterable[float], y: float, colour: str, lm: str) 
                   zorder=4.5, gid=f"seed {number} {lm}")  # fmt: skip
 
 
-def interval_line(axes: Axes, low: float, high: float, y: float, colour: str, gid: str) -> None:
+def interval_line(
+    axes: Axes, low: float, high: float, y: float, colour: str, gid: str, width: float = 0.9
+) -> None:
     """Draw an interval as a horizontal line with ends, or nothing if it is missing."""
     if not math.isnan(low):
-        edge = [Stroke(linewidth=2.2, foreground="white"), Normal()]  # visible on dark bars
-        line = {"color": colour, "lw": 0.9, "zorder": 4, "path_effects": edge, "gid": gid}
+        edge = [Stroke(linewidth=width + 1.3, foreground="white"), Normal()]  # visible on dark bars
+        line = {"color": colour, "lw": width, "zorder": 4, "path_effects": edge, "gid": gid}
         axes.plot([low, high], [y, y], **line)
         axes.plot([low, high], [y, y], "|", color=colour, ms=4, zorder=4)
 
@@ -184,12 +188,20 @@ def _differences(
     rows: Mapping[str, float],
     looks: Mapping[str, style.Look],
 ) -> None:
-    """Draw each LM's difference from the baseline, the dashed line at zero."""
+    """Draw each LM's difference from the baseline, the dashed line at zero.
+
+    The interval that decides is a line; where it is simultaneous, ticks mark the single one.
+    """
     axes.axvline(0, color=BASELINE, ls=DASHES, lw=1, zorder=1)
     for lm in result.lms:
         if interval := bounds.paired.get((lm.lm, TOTAL)):
             look, y = looks[lm.lm], rows[lm.lm]
-            interval_line(axes, *interval.bounds, y, look.colour, f"paired {lm.lm}")
+            single = interval.low, interval.high
+            width = 0.9 if interval.bounds == single else 1.7
+            interval_line(axes, *interval.bounds, y, look.colour, f"paired {lm.lm}", width)
+            if interval.bounds != single:
+                axes.plot(single, [y, y], "|", color=look.colour, ms=6, mew=0.7, zorder=4,
+                          gid=f"single {lm.lm}")  # fmt: skip
             axes.plot(interval.value, y, look.marker, mfc=look.face, mec=look.colour, ms=4.6,
                       gid=f"difference {lm.lm}", zorder=5)  # fmt: skip
     axes.margins(x=0.06)

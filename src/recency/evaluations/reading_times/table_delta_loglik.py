@@ -102,15 +102,16 @@ def layout(
                     if there
                     else ["", ""]
                 )
-            cells.append(Cell(text, tuple(lines), bold=bool(pair and pair.excludes_zero)))
+            is_sure = bool(pair and label == TOTAL and pair.excludes_zero)
+            cells.append(Cell(text, tuple(lines), bold=is_sure))
         grid.append(cells)
 
     n = result.observations
     notes = [f"ΔLogLik in nats{result.described}; 95 % intervals below"]
     if bounds.paired and reference:
         notes[0] += (
-            f": of the difference from {reference}, and of {reference}'s own value; bold where the "
-            "difference excludes zero (totals: simultaneously for all pairs of LMs)"
+            f": of the difference from {reference}, and of {reference}'s own value; for totals simultaneous "
+            "for all pairs of LMs, bold where the difference excludes zero; for single responses uncorrected"
         )
     if len(n):
         notes.append("observations: " + ", ".join(f"{label} {n[label]:,}" for label in n.index))
