@@ -71,6 +71,7 @@ rule methods:
         "<results>/experiments/{experiment}/methods.md",
         "<results>/experiments/{experiment}/methods.tex",
         "<results>/experiments/{experiment}/methods.bib",
+        "<results>/experiments/{experiment}/paper.qmd",
     log:
         "<logs>/methods/{experiment}.log",
     localrule: True

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import yaml
 
 from recency.evaluations.report import methods
 
@@ -59,15 +60,23 @@ def write(folder, fits, **about):
         path.write_text(json.dumps(record))
     verdict = {
         "described": " relative to a baseline model", "pairs": [{"by": "crossed_items", "p": 0.02}],
-        "smallest_effect": {"stated": {"relative": 0.1}, "nats": 7.25}, "baseline": "A", "rule": None,
+        "brief": ["A leads.", "B agrees."], "smallest_effect": {"stated": {"relative": 0.1}, "nats": 7.25}, "baseline": "A", "rule": None,
     }  # fmt: skip
     (folder / "verdict.json").write_text(json.dumps(verdict))
-    out = [folder / f"methods.{end}" for end in ("md", "tex", "bib")]
+    out = [folder / f"methods.{end}" for end in ("md", "tex", "bib", "qmd")]
     methods.main(
         fits=paths, counts=[folder / "d.FP" / "counts.csv"], verdict=folder / "verdict.json", out=out,
         cells=CELLS, about=ABOUT | about,
     )  # fmt: skip
-    return [path.read_text() for path in out]
+    return [path.read_text() for path in out[:3]]
+
+
+def test_a_paper_includes_verdict_figure_and_methods(tmp_path):
+    write(tmp_path, [fit(), fit()])
+    head, _, body = (tmp_path / "methods.qmd").read_text().partition("---\n")[2].partition("---\n")
+    assert yaml.safe_load(head)["title"] == "Which LM?"
+    assert "A leads. B agrees." in body and "](figure_delta_loglik.png)" in body
+    assert "{{< include methods.md >}}" in body
 
 
 def test_numbers_are_those_of_the_files(tmp_path):

@@ -58,7 +58,7 @@ def main(
     cells: Sequence[Mapping],
     about: Mapping,
 ) -> None:
-    """Write the methods section of an experiment to `out` (.md, .tex, .bib).
+    """Write the methods section of an experiment to `out` (.md, .tex, .bib), and a paper around it (.qmd).
 
     Parameters
     ----------
@@ -91,6 +91,7 @@ def main(
         ".md": markdown(about["title"], sections),
         ".tex": latex(about["title"], sections),
         ".bib": "\n\n".join(REFERENCES[key] for key in cited) + "\n",
+        ".qmd": quarto(about["title"], content),
     }
     for ending, text in texts.items():
         with atomic(by_ending[ending]) as path:
@@ -332,6 +333,18 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
         lines += [f"## {heading}", *(_cite(paragraph) for paragraph in paragraphs)]
     listed = [f"- {SHORT[key]}: {_title_of(key)}" for key in cited_in(sections)]
     return "\n\n".join([*lines, "## References", "\n".join(listed)]) + "\n"
+
+
+def quarto(title: str, verdict: Mapping) -> str:
+    """Return a Quarto document with the verdict, the figure and the methods section."""
+    lines = [
+        *("---", f"title: {json.dumps(title, ensure_ascii=False)}"),
+        *("format:", "  html: {embed-resources: true}", "  docx: default", "  pdf: default", "---"),
+        *("", "# Results", "", " ".join(verdict["brief"]), ""),
+        *(f"![ΔLogLik of each LM{verdict['described']}.](figure_delta_loglik.png)", ""),
+        *("{{< include methods.md >}}", ""),
+    ]
+    return "\n".join(lines)
 
 
 def _title_of(key: str) -> str:
