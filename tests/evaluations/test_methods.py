@@ -60,6 +60,7 @@ def write(folder, fits, **about):
         path.write_text(json.dumps(record))
     verdict = {
         "described": " relative to a baseline model", "pairs": [{"by": "crossed_items", "p": 0.02}],
+        "ranking": [{"delta_loglik": {"by": "crossed_items"}}, {"delta_loglik": None}],
         "brief": ["A leads.", "B agrees."], "smallest_effect": {"stated": {"relative": 0.1}, "nats": 7.25}, "baseline": "A", "rule": None,
     }  # fmt: skip
     (folder / "verdict.json").write_text(json.dumps(verdict))

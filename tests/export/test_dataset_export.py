@@ -125,7 +125,7 @@ def export(made, **settings):
         scored=[],
         out=made / "out",
         texts_and_times=True,
-        **{"dataset": "made", "lms": ["a-1"], "measures": [MEASURE], "fit": None, "about": about}
+        **{"dataset": "made", "lms": ["a-1"], "measures": [MEASURE], "fits": [], "about": about}
         | settings,
     )
     return made / "out"
@@ -242,18 +242,15 @@ def test_a_finished_study_s_fits_come_out_of_its_export_in_r(study):
     assert f"In {RESULTS}/: report.html (open it in a browser), summary.txt" in run.stdout
     assert "exports (for others)" in run.stdout
     results = study / RESULTS
-    for name, fit in {
-        "simulated_spr": where,
-        "simulated_eye_tracking": "regression/eye_tracking/simulated_eye_tracking.FP/Pythia.full",
-    }.items():
-        record = json.loads((results / f"{fit}.json").read_text())
+    for name, design in {"simulated_spr": "spr", "simulated_eye_tracking": "eye_tracking"}.items():
+        (fits,) = results.glob(f"regression/{design}/{name}.*")
         folder = results / "exports" / name
         code = (folder / f"{name}.R").read_text()
-        assert fit in code
-        call = code.rpartition("# brm(")[2]
-        assert call == f"{record['formula']}, data = data, family = gaussian())\n"
-        found = asked_of_r(code + ASK.format(model="model"), folder)
-        same(found, record)
+        for lm in ("Pythia", "dVM-I", "ALiBi-mix-TI"):
+            record = json.loads((fits / f"{lm}.full.json").read_text())
+            file = f"regression/{design}/{fits.name}/{lm}.full.json"
+            assert f"brm({record['formula']}, data = data, family = gaussian())" in code
+            same(asked_of_r(code + ASK.format(model=f"models[['{file}']]"), folder), record)
     counts = pd.read_csv(results / "observations/simulated_spr.SPR/counts.csv", index_col="step")
     responses = pd.read_parquet(results / "exports/simulated_spr/responses.parquet")
     for name in ("fit", "exploratory", "held_out"):

@@ -178,7 +178,7 @@ def exported(asked):
         dataset="made",
         lms=["Pythia"],
         measures=[measure],
-        fit=None,
+        fits=[],
         about=about,
         **asked,
     )

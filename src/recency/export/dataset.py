@@ -25,7 +25,7 @@ Reading data of the study *{study}* with the predictions of its language models,
 | `words.parquet`, `words.csv` | {words:,} words: the dataset's ids and columns, predictors, and all measures of {lms} language models |
 | `responses.parquet`, `responses.csv` | {responses:,} responses ({measures}), including filtered ones, each with its partition |
 | `columns.csv` | name, unit, meaning and language model of each column |
-| `{dataset}.R` | code that joins the tables and runs one of the study's fits in lme4 |
+| `{dataset}.R` | code that joins the tables and fits the study's linear mixed models in lme4 |
 
 `word_id` joins the tables. An empty field of a CSV is a missing value; a word may be spelled NA, so read the files with
 `na.strings = ""` (R) or `keep_default_na=False, na_values=[""]` (pandas). `partition` is empty if a filter dropped the
@@ -74,19 +74,19 @@ def main(
     dataset: str,
     lms: Sequence[str],
     measures: Sequence[Mapping],
-    fit: Mapping | None,
+    fits: Sequence[Mapping],
     about: Mapping,
     unigram: str | Path | None = None,
     surprisal: Sequence[str | Path] = (),
     scored: Sequence[str | Path] = (),
-    record: str | Path | None = None,
+    records: Sequence[str | Path] = (),
     texts_and_times: bool = False,
 ) -> None:
     """Write the folder `out`, with words and responses if `texts_and_times`.
 
     `surprisal` are the files of `lms`, in order; `responses` those of `measures` (see
     dataset_tables.response_table). Words without a surprisal of `scored` are known to the filters.
-    `fit` is the fit for the R code, if any (see lme4.script), and `record` its JSON. `about` has
+    `fits` are the fits for the R code (see lme4.script), and `records` their JSON files. `about` has
     label, study, licence, cite, supplied (whether a file had to be supplied by the user),
     partitioned, and `lms`: LM → description.
     """
@@ -120,8 +120,8 @@ def main(
         rights=rights(about),
     )
     there = {name for frame in tables.values() for name in frame}
-    fitted = read_fit(record) if record else None
-    code = lme4.script(dataset, about["label"], about["study"], lms, there, fit, fitted)
+    contents = [read_fit(record) for record in records]
+    code = lme4.script(dataset, about["label"], about["study"], lms, there, fits, contents)
     listed = columns.described(tables, origins, measures)
     _write(out, tables, listed, {f"{dataset}.R": code, "README.md": text})
 

@@ -1,4 +1,4 @@
-"""R code that fits one of a study's regressions to exported tables."""
+"""R code that fits a study's linear mixed models to exported tables."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -19,30 +19,36 @@ HEADER = """\
 words <- read.csv("words.csv", na.strings = "", encoding = "UTF-8")
 responses <- read.csv("responses.csv", na.strings = "", encoding = "UTF-8")
 """
+ABOUT = """
+# The study's fits of this dataset. Predictors are centred and scaled by mean and standard deviation
+# (n - 1) of the fitted rows, so that effects are per standard deviation, in the response's unit, and the
+# intercept is at the mean of all predictors. They use maximum likelihood, not REML. lme4 evaluates its own
+# deviance at the theta that the workflow estimated. To make it search, which may end slightly below that
+# optimum, remove `start` and write optimizer = "bobyqa".
+library(lme4)
+models <- list()
+"""
 CALL = """
-# One of the study's fits: {where}
-# Its predictors are centred and scaled by mean and standard deviation (n - 1) of the fitted rows, as
-# below, so that effects are per standard deviation, in the response's unit, and the intercept is at
-# the mean of all predictors. It uses maximum likelihood, not REML.
+# {where}
 data <- subset(responses, measure == "{measure}" & partition == "fit")
 data <- merge(data, words[c("word_id", setdiff(names(words), names(responses)))], by = "word_id")
 {columns}for (name in c({predictors})) {{
   data[[name]] <- as.numeric(scale(as.numeric(data[[name]])))
 }}
-library(lme4)
-# lme4 evaluates its own deviance at the theta that the workflow estimated. To make it search, which
-# may end slightly below that optimum, remove `start` and write optimizer = "bobyqa".
-model <- lmer(
+models[["{where}"]] <- lmer(
   {formula},
   data = data, REML = FALSE,
   start = c({theta}),
   control = lmerControl(optimizer = NULL, calc.derivs = FALSE)
 )
-print(summary(model), correlation = FALSE)
-# Results of the workflow: logLik {loglik!r}; {effects}
-# The same model by brms, with its default priors:
-# library(brms)
-# brm({formula}, data = data, family = gaussian())
+# Effects by the workflow: {effects}
+# By brms: brm({formula}, data = data, family = gaussian())
+"""
+END = """
+print(data.frame(
+  fit = names(models), loglik = sapply(models, logLik), workflow = c({logliks})
+), digits = 12, row.names = FALSE)
+# One of them: print(summary(models[[1]]), correlation = FALSE)
 """
 NONE = """
 # None of the study's fits can be written as a call of lmer() with these tables: they are not linear
@@ -57,33 +63,41 @@ def script(
     study: str,
     lms: Sequence[str],
     there: Collection[str],
-    fit: Mapping | None = None,
-    record: Mapping | None = None,
+    fits: Sequence[Mapping] = (),
+    records: Sequence[Mapping] = (),
 ) -> str:
-    """Return R code that reads the tables, and fits one of the study's models to them.
+    """Return R code that reads the tables, and fits the study's linear mixed models to them.
 
-    `fit` has design (its settings, with a formula for plain_formula()), lm, measure and file;
-    `record` is that file's content. `there` are the columns of both tables, `lms` the exported LMs.
+    Each of `fits` has design (its settings, with a formula for plain_formula()), lm, measure and file;
+    `records` are these files' contents. `there` are the columns of both tables, `lms` the exported LMs.
     """
     text = HEADER.format(dataset=dataset, label=label, study=study)
-    formula = plain_formula(fit["design"]) if fit else None
-    if formula is None or record is None or not record.get("theta") or "span" in there:
+    calls, logliks = [], []
+    for fit, record in zip(fits, records, strict=True):
+        formula = plain_formula(fit["design"])
+        if formula is None or not record.get("theta") or not set(formula.groups) <= set(there):
+            continue
+        calls.append(_call(formula, fit, record, lms))
+        logliks.append(repr(record["loglik"]["fit"]))
+    if not calls or "span" in there:
         return text + NONE
-    if not set(formula.groups) <= set(there):
-        return text + NONE
+    return text + ABOUT + "".join(calls) + END.format(logliks=", ".join(logliks))
+
+
+def _call(formula: Formula, fit: Mapping, record: Mapping, lms: Sequence[str]) -> str:
+    """Return the R code of one fit."""
     columns = _columns(formula, fit, short_names(lms))
     renamed = {name: column for name, column in columns.items() if name != column}
     lines = [f"data${name} <- data${column}\n" for name, column in renamed.items()]
     if fit["design"]["response"] == "log":
         lines.append(f"data${formula.response} <- log(data${formula.response})\n")
-    return text + CALL.format(
+    return CALL.format(
         where=fit["file"],
         measure=fit["measure"],
         columns="".join(lines),
         predictors=", ".join(f'"{name}"' for name in columns),
         formula=str(formula),
         theta=", ".join(map(repr, record["theta"])),
-        loglik=record["loglik"]["fit"],
         effects=", ".join(f"{effect['term']} {effect['estimate']!r}" for effect in record["fixed"]),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 NAMED = {
     "fixed": "a baseline model that keeps surprisal's by-subject slopes (base: fixed)",
-    "all": "a baseline model without any surprisal, the same for all LMs (base: all)",
+    "all": "a baseline model without predictors that differ between LMs (base: all)",
     "several": "baseline models of several kinds (base: fixed for some responses, all for others)",
 }
 """Name of a baseline model after "relative to"."""

@@ -224,7 +224,9 @@ def regressions(about: Mapping, records: Sequence[Mapping], cells: Sequence[Mapp
         )
         text = f"{design['kind']} of {of or 'no response'}, for each LM: `{design['formula']}`. "
         text += design["settings"]
-        formulas = sorted({record["formula"] for record in mine if record.get("fixed")})
+        formulas = sorted(
+            {record["formula"].replace("`", "") for record in mine if record.get("fixed")}
+        )
         if dropped := _dropped(formulas):
             text += f" As fitted: {dropped}."
         paragraphs.append(text)
@@ -272,8 +274,9 @@ def compared(about: Mapping, verdict: Mapping) -> list[str]:
         text += f" This is not the default endpoint, since {about['unasked']}."
     paragraphs = [text]
     pairs = [pair for pair in verdict["pairs"] if pair]
-    if pairs:
-        by = sorted({pair["by"] for pair in pairs if pair["by"]})
+    own = [row["delta_loglik"] for row in verdict["ranking"] if row["delta_loglik"]]
+    by = sorted({interval["by"] for interval in [*own, *pairs] if interval["by"]})
+    if by:
         text = "Intervals have a level of 95 %"
         if any(name.startswith(CROSSED) for name in by):
             text += f" and use two-way clustered variances [cameron2011] of subjects and {about['units']}"

@@ -105,18 +105,13 @@ def lms_for(study: Study, dataset: str) -> list[str]:
 def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:
     """Return the inputs of a dataset's export."""
     where = "<results>/surprisal/{}/{}.parquet"
-    fit = fitted(study, dataset)
     measures = study.config["datasets"][dataset]["measures"]
-    record = {"record": f"<results>/{fit['file']}"} if fit else {}
-    return (
-        regressions.predictors(study, dataset)
-        | record
-        | {
-            "responses": [study.responses_file(dataset, measure) for measure in measures],
-            "surprisal": [where.format(lm, dataset) for lm in lms_for(study, dataset)],
-            "scored": study.scored_by(dataset),
-        }
-    )
+    return regressions.predictors(study, dataset) | {
+        "records": [f"<results>/{fit['file']}" for fit in fitted(study, dataset)],
+        "responses": [study.responses_file(dataset, measure) for measure in measures],
+        "surprisal": [where.format(lm, dataset) for lm in lms_for(study, dataset)],
+        "scored": study.scored_by(dataset),
+    }
 
 
 def dataset_settings(study: Study, dataset: str) -> dict:
@@ -136,7 +131,7 @@ def dataset_settings(study: Study, dataset: str) -> dict:
             }
             for measure in entry["measures"]
         ],
-        "fit": fitted(study, dataset),
+        "fits": fitted(study, dataset),
         "about": {key: entry.get(key) for key in ("label", "licence", "cite")}
         | {
             "study": study.config["study"],
@@ -153,23 +148,32 @@ def parameters(study: Study) -> dict:
     def parameter(key: str):
         return lambda wildcards: dataset_settings(study, wildcards.dataset)[key]
 
-    return {key: parameter(key) for key in ("lms", "measures", "fit", "about")}
+    return {key: parameter(key) for key in ("lms", "measures", "fits", "about")}
 
 
-def fitted(study: Study, dataset: str) -> dict | None:
-    """Return the fit that a dataset's R code reproduces: the first that R can fit.
+def fitted(study: Study, dataset: str) -> list[dict]:
+    """Return the fits that a dataset's R code reproduces: the linear mixed models that lmer() can fit.
 
-    It is of the first LM of lms_for(); designs of the run's experiments come first.
+    They are those of the run's experiments, or of the first experiment that uses the dataset.
     """
-    for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]]):
+    asked = [
+        name
+        for name in dict.fromkeys([*study.config["run"], *study.config["experiments"]])
+        if any(r["dataset"] == dataset for r in study.all_responses(name))
+    ]
+    in_run = [name for name in asked if name in study.config["run"]]
+    lms, fits = lms_for(study, dataset), {}
+    for name in in_run or asked[:1]:
         for response in study.all_responses(name):
             design = study.config["designs"][response["design"]]
             if response["dataset"] != dataset or lme4.plain_formula(design) is None:
                 continue
-            lm = lms_for(study, dataset)[0]
-            file = regressions.fit(study, response, lm, "full").removeprefix("<results>/")
-            return {"design": design, "measure": response["measure"], "lm": lm, "file": file}
-    return None
+            for lm in study.experiment(name)["lms"]:
+                if lm in lms:
+                    file = regressions.fit(study, response, lm, "full").removeprefix("<results>/")
+                    about = {"design": design, "measure": response["measure"], "lm": lm}
+                    fits[file] = about | {"file": file}
+    return list(fits.values())
 
 
 def _what(lm: dict) -> str:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from jinja2 import Environment, Template
 from snakemake.io import report
 
+from crosslmm.formula import Formula
 from recency import config as configuration
 from recency import endpoints, grids, overrides, plugins
 from recency.evaluations import registry
@@ -782,10 +783,15 @@ def _about_design(design: Mapping) -> dict:
     )
     text += "; responses were log-transformed" if design["response"] == "log" else ""
     text += "; fits are by maximum likelihood" if mixed else ""
-    text += f". The baseline model is `{base}`."
+    text += f". The baseline model is `{_without_quotes(base)}`."
     if design["surprisal"] == "corrected":
         text += " Surprisal is corrected for the space that ends a word."
-    return {"kind": kind, "formula": str(formula), "settings": text}
+    return {"kind": kind, "formula": _without_quotes(formula), "settings": text}
+
+
+def _without_quotes(formula: Formula) -> str:
+    """Return a formula with names such as surprisal[Pythia] as the config writes them."""
+    return str(formula).replace("`", "")
 
 
 def report_inputs(study: Study) -> dict[str, list[str] | str]:
