@@ -46,3 +46,23 @@ def test_theories_of_memory():
         assert low > 0  # by itself, but not by the 3.1 standard errors of 28 comparisons
         assert beyond[f"delta_loglik_{kind}"] < 3.12 * (high - low) / (2 * 1.96)
     assert "none has an interval that excludes zero" in said("open-study/theories.md")
+
+
+def test_entropy_beyond_surprisal():
+    rows = pd.read_csv(DOCS / "surprisal" / "word_entropy.csv")
+    assert len(rows) == 6 and ((rows.low < 0) & (rows.high > 0)).all()
+    assert "whether it does is open" in said("surprisal.md")
+    table = re.findall(
+        r"^\| next (\w+) \| (UCL \w+) \| (.*) \| (.*) \|$",
+        (DOCS / "surprisal.md").read_text(),
+        re.M,
+    )
+    assert len(table) == 6
+    for row, (kind, response, effect, gain) in zip(rows.itertuples(), table, strict=True):
+        assert (f"{kind}_entropy", response) == (row.experiment, row.response)
+        for text, values, digits in (
+            (effect, (row.ms_per_bit, row.ms_low, row.ms_high), 2),
+            (gain, (row.delta_loglik, row.low, row.high), 0),
+        ):
+            value, low, high = (f"{v:.{digits}f}".replace("-", "−") for v in values)
+            assert text == f"{value} ({low} to {high})"
