@@ -14,7 +14,7 @@ include: source
 from recency.evaluations import registry
 from recency.workflow.config import lm_checks
 from recency.workflow.engine import start
-from recency.workflow.plan import batches, exports, products, regressions
+from recency.workflow.plan import batches, exports, methods, products, regressions
 from recency.workflow.plan.batches import any_of
 
 

@@ -66,7 +66,7 @@ rule verdict:
 rule methods:
     "The methods section of an experiment, from the files of its run."
     input:
-        unpack(lambda wildcards: products.methods_inputs(study, wildcards.experiment)),
+        unpack(lambda wildcards: methods.inputs(study, wildcards.experiment)),
     output:
         "<results>/experiments/{experiment}/methods.md",
         "<results>/experiments/{experiment}/methods.tex",
@@ -78,7 +78,7 @@ rule methods:
     conda:
         "../envs/plot.yaml"
     params:
-        **products.methods_settings(study),
+        **methods.settings(study),
         main="evaluations.report.methods",
     script:
         "../workflow/scripts/run.py"

@@ -73,7 +73,7 @@ def main(
     cells : sequence of mapping
         lm, label, dataset, measure and design of each fit.
     about : mapping
-        What the config states; see recency.workflow.plan.products.methods_settings.
+        What the config states; see recency.workflow.plan.methods.
     """
     records = [json.loads(Path(path).read_text()) for path in fits]
     steps = {Path(path).parent.name: comparison.table(path, ["step", "kept"]) for path in counts}
