@@ -55,7 +55,7 @@ def test_entropy_beyond_surprisal():
     table = re.findall(
         r"^\| next (\w+) \| (UCL \w+) \| (.*) \| (.*) \|$",
         (DOCS / "surprisal.md").read_text(),
-        re.M,
+        re.MULTILINE,
     )
     assert len(table) == 6
     for row, (kind, response, effect, gain) in zip(rows.itertuples(), table, strict=True):
@@ -66,3 +66,20 @@ def test_entropy_beyond_surprisal():
         ):
             value, low, high = (f"{v:.{digits}f}".replace("-", "−") for v in values)
             assert text == f"{value} ({low} to {high})"
+
+
+def test_endpoints_of_factorial_experiments():
+    rows = pd.read_csv(DOCS / "endpoint" / "factorial.csv")
+    page = (DOCS / "endpoint.md").read_text()
+    table = re.findall(r"^\| (\d+) \| (crossed, \w+|conditional) \| (.*) \|$", page, re.MULTILINE)
+    assert len(table) >= 9
+    for items, endpoint, values in table:
+        (row, *_) = rows[(rows["items"] == int(items)) & (rows.endpoint == endpoint)].itertuples()
+        shares = (f"{100 * share:.0f}" for share in (row.size, row.power, row.coverage))
+        assert values == " | ".join([f"{row.lead_over_sd:.1f}", *shares]), (items, endpoint)
+    power = rows[rows["items"] == 48].iloc[:3].set_index("endpoint").power
+    assert power["crossed, versions"] < 0.4 * power["crossed, stimuli"]
+    conditional = rows[rows.endpoint == "conditional"]
+    assert conditional.coverage[conditional["items"] >= 24].max() < 0.885
+    few = rows[(rows["items"] <= 24) & (rows.endpoint == "crossed, stimuli")]
+    assert few.power.max() <= 0.05
