@@ -212,6 +212,16 @@ def read_entry(path: Path, row: Mapping[str, bytes]) -> tuple[float, float]:
     raise InputError(no_entry(path, _number_of(path, line), line))
 
 
+def _last_line_of(path: Path, ngram: bytes) -> int:
+    """Return the number of the last line of an n-gram."""
+    with open_text(path, "rb") as lines:
+        return max(
+            number
+            for number, line in enumerate(lines, 1)
+            if line.rstrip(b"\n").split(b"\t")[1:2] == [ngram]
+        )
+
+
 def _number_of(path: Path, line: bytes) -> int | None:
     """Return the number of a line in a file."""
     with open_text(path, "rb") as lines:
@@ -249,7 +259,7 @@ def _score_arpa(
         for row in block.filter(pc.is_in(block["ngram"], wanted)).to_pylist():
             words = row["ngram"].decode()
             if words in table:
-                number = _number_of(path, b"\t".join(row.values()))
+                number = _last_line_of(path, row["ngram"])
                 raise InputError(f"{path}, line {number}: {words!r} is listed twice")
             table[words] = read_entry(path, row)
     if streams is None:
