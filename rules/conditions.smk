@@ -25,8 +25,6 @@ rule conditions:
         levels=lambda wildcards: products.setting_of(study, "conditions", "levels", wildcards),
         stimulus=lambda wildcards: products.setting_of(study, "conditions", "stimulus", wildcards),
         regions=lambda wildcards: products.setting_of(study, "conditions", "regions", wildcards),
-        contrasts=lambda wildcards: products.setting_of(
-            study, "conditions", "contrasts", wildcards
-        ),
+        contrasts=lambda wildcards: products.setting_of(study, "conditions", "contrasts", wildcards),
     script:
         "../workflow/scripts/run.py"
