@@ -69,7 +69,7 @@ def main(
     verdict : path
         verdict.json.
     out : sequence of path
-        The files to write, by their endings. Where pandoc is installed, a .docx file is written beside them.
+        The files to write, by their endings. Where pandoc is installed, a .docx file is written, too.
     cells : sequence of mapping
         lm, label, dataset, measure and design of each fit.
     about : mapping
@@ -301,7 +301,7 @@ def compared(about: Mapping, verdict: Mapping) -> list[str]:
         )
         nats = "" if effect["nats"] is None else f" ({effect['nats']:.1f} nats)"
         paragraphs.append(
-            f"The smallest effect of interest is {stated}{nats}. {verdict['rule'] or ''}".strip()
+            f"Smallest effect of interest: {stated}{nats}. {verdict['rule'] or ''}".strip()
         )
     return paragraphs
 
