@@ -30,6 +30,11 @@ WITHOUT_GROUP = "without_group"
 """Attribute of the crossed bootstrap's scores: their total without each of some groups of draws."""
 
 
+def of_units(text: str, of_items: bool) -> str:
+    """Return what is said of sentences for responses to an experiment's items."""
+    return text.replace("sentences", "items") if of_items else text
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """An endpoint.

@@ -268,6 +268,19 @@ def test_contrasts_of_a_coding_are_those_of_the_conditions(study):
     assert run(study, contrasts=())[0].empty
 
 
+def test_conditions_may_be_numbers(study, tmp_path):
+    words = study[1].assign(condition=study[1].condition.map({"amb": 2, "unamb": 1}))
+    words.to_parquet(tmp_path / "words.parquet")
+    out = [tmp_path / name for name in ("conditions.csv", "effects.csv", "items.csv")]
+    compute.main(
+        tmp_path / "words.parquet", [study[0] / "observed.parquet"], [study[0] / "lm.parquet"], *out,
+        lms=LMS, contrasts="treatment", regions=["critical"], levels=[1, 2],
+    )  # fmt: skip
+    (row,) = pd.read_csv(out[1]).itertuples()
+    by_name, _ = run(study, fillers=[], regions=["critical"])
+    assert row.contrast == "2 \N{MINUS SIGN} 1" and row.effect == pytest.approx(by_name.effect[0])
+
+
 def test_figures_and_tables_are_drawn(results, tmp_path):
     results[0].to_csv(tmp_path / "effects.csv", index=False)
     results[1].to_csv(tmp_path / "items.csv", index=False)

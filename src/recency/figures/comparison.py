@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from recency.endpoints import BY_ITEMS, ENDPOINTS
+from recency.endpoints import BY_ITEMS, ENDPOINTS, of_units
 from recency.errors import InputError
 from recency.figures import bases, encoding, fonts
 from recency.figures.paths import File
@@ -100,8 +100,7 @@ class Comparison:
     @property
     def likelihood(self) -> str:
         """The description of the log-likelihood."""
-        text = ENDPOINTS[self.endpoint].of
-        return text.replace("sentences", "items") if self.of_items else text
+        return of_units(ENDPOINTS[self.endpoint].of, self.of_items)
 
     @property
     def summed(self) -> list[str]:

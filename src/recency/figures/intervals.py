@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from crosslmm.stats.crossed_samples import BY, BY_TEXTS
-from recency.endpoints import BY_ITEMS
+from recency.endpoints import BY_ITEMS, of_units
 from recency.figures import comparison, style
 from recency.figures.comparison import LM, Comparison
 from recency.figures.paths import File
@@ -197,8 +197,8 @@ def made_by(intervals: Intervals) -> str:
     seeds = ", including new training seeds" if intervals.seeds > 1 else ""
     every = {interval.by for interval in (*intervals.own.values(), *intervals.pairs.values())}
     if crossed := every & CROSSED.keys():
-        units = "items" if crossed == {BY_ITEMS} else "sentences"
-        return f"subjects and {units} resampled jointly, every draw refitted{seeds}"
+        text = f"subjects and sentences resampled jointly, every draw refitted{seeds}"
+        return of_units(text, crossed == {BY_ITEMS})
     return f"subjects or sentences resampled, conditional on the fits, the wider interval{seeds}"
 
 

@@ -90,7 +90,8 @@ BLOCK = 1 << 24
 def read_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
     """Yield the n-grams of an ARPA file in blocks: order, and a table of its lines' fields as bytes.
 
-    The columns are log10, ngram and, if any line has one, backoff. Once all are read, their numbers are compared with the file's header.
+    The columns are log10, ngram and, if any line has one, backoff. Once all are read, their numbers are
+    compared with the file's header.
 
     Raises
     ------
@@ -190,11 +191,13 @@ def _refuse_line(path: Path) -> None:
                 raise InputError(no_entry(path, number, line))
 
 
-def no_entry(path: Path, number: int | None, line: bytes) -> str:
+def no_entry(path: Path, number: int, line: bytes) -> str:
     """Return the message for a line that is no entry of an ARPA file."""
-    where = f"{path}, line {number}" if number else f"{path}"
     shown = line.decode("utf-8", "replace").rstrip()
-    return f"{where}: {shown!r} is not `log10 probability <tab> n-gram [<tab> log10 backoff]`"
+    return (
+        f"{path}, line {number}: {shown!r} is not "
+        "`log10 probability <tab> n-gram [<tab> log10 backoff]`"
+    )
 
 
 def read_entry(path: Path, row: Mapping[str, bytes]) -> tuple[float, float]:
@@ -208,8 +211,7 @@ def read_entry(path: Path, row: Mapping[str, bytes]) -> tuple[float, float]:
             return log10, weight
     except ValueError:
         pass
-    line = b"\t".join(row.values())
-    raise InputError(no_entry(path, _number_of(path, line), line))
+    raise InputError(no_entry(path, _last_line_of(path, row["ngram"]), b"\t".join(row.values())))
 
 
 def _last_line_of(path: Path, ngram: bytes) -> int:
@@ -220,13 +222,6 @@ def _last_line_of(path: Path, ngram: bytes) -> int:
             for number, line in enumerate(lines, 1)
             if line.rstrip(b"\n").split(b"\t")[1:2] == [ngram]
         )
-
-
-def _number_of(path: Path, line: bytes) -> int | None:
-    """Return the number of a line in a file."""
-    with open_text(path, "rb") as lines:
-        same = (number for number, other in enumerate(lines, 1) if other.rstrip(b"\n") == line)
-        return next(same, None)
 
 
 def _score_at_distance(
@@ -254,7 +249,7 @@ def _score_arpa(
     streams, known = None, set()
     for size, block in read_blocks(path):
         if size > 1 and streams is None:  # all 1-grams are read
-            streams, known = _streams(path, table, sentences, bos), set(table)
+            streams, known = streams_of(path, table, sentences, bos), set(table)
             wanted = _values(_ngrams_of(streams, order))
         for row in block.filter(pc.is_in(block["ngram"], wanted)).to_pylist():
             words = row["ngram"].decode()
@@ -263,7 +258,7 @@ def _score_arpa(
                 raise InputError(f"{path}, line {number}: {words!r} is listed twice")
             table[words] = read_entry(path, row)
     if streams is None:
-        streams, known = _streams(path, table, sentences, bos), set(table)
+        streams, known = streams_of(path, table, sentences, bos), set(table)
     results = []
     for stream, sentence in zip(streams, sentences, strict=True):
         pairs = [_log10(table, stream, position, order) for position in range(bos, len(stream))]
@@ -272,8 +267,8 @@ def _score_arpa(
     return results
 
 
-def _streams(
-    path: Path, listed: Mapping[str, object], sentences: Sequence[Sequence[str]], bos: bool
+def streams_of(
+    path: Path, listed: Collection[str], sentences: Sequence[Sequence[str]], bos: bool
 ) -> list[list[str]]:
     """Return the sentences with <unk> for words that are not listed, after <s> with `bos`."""
     if UNKNOWN not in listed:

@@ -143,15 +143,17 @@ def ranks_of(
             )
     order = ngram.read_order(path)
     listed = _Listed()
-    contexts: set[bytes] | None = None
+    streams, contexts = None, set()
     for size, block in ngram.read_blocks(path):
         if size == 1:
             _add_unigrams(path, block, listed)
             continue
-        if contexts is None:
-            contexts = _contexts_of(_streams(path, sentences, listed, bos), order)
+        if streams is None:  # all 1-grams are read
+            streams = ngram.streams_of(path, listed.words, sentences, bos)
+            contexts = _contexts_of(streams, order)
         _add_longer(path, block, contexts, listed)
-    streams = _streams(path, sentences, listed, bos)
+    if streams is None:
+        streams = ngram.streams_of(path, listed.words, sentences, bos)
     unigrams = np.array(listed.unigrams)
     falling = np.sort(unigrams)[::-1]
     scored = []
@@ -195,20 +197,6 @@ def _rank(
     likelier += int(np.searchsorted(-(falling + weight), -chosen, side="left"))
     likelier -= int((unigrams[seen] + weight > chosen).sum())
     return float(chosen), 1 + likelier
-
-
-def _streams(
-    path: Path, sentences: Sequence[Sequence[str]], listed: _Listed, bos: bool
-) -> list[list[str]]:
-    """Return the sentences with <unk> for words that are not listed, after <s> with `bos`."""
-    if ngram.UNKNOWN not in listed.words:
-        raise InputError(
-            f"{path} lists no {ngram.UNKNOWN} among its 1-grams; make it with KenLM's lmplz"
-        )
-    return [
-        [ngram.BEGIN] * bos + [w if w in listed.words else ngram.UNKNOWN for w in sentence]
-        for sentence in sentences
-    ]
 
 
 def _contexts_of(streams: Sequence[Sequence[str]], order: int) -> set[bytes]:

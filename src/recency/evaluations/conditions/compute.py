@@ -357,9 +357,8 @@ CODINGS = ("treatment", "sum", "helmert", "successive")
 """Contrasts between the conditions, in their order."""
 
 
-def ordered(there: Iterable[Any], levels: Sequence[Any] | None, where: str) -> list:
+def ordered(there: list, levels: Sequence[Any] | None, where: str) -> list:
     """Return the conditions that are there in the order of `levels`, or sorted."""
-    there = list(there)
     if levels is None:
         return sorted(there, key=lambda level: (isinstance(level, str), level))
     lacking = [level for level in there if level not in levels]
@@ -475,7 +474,7 @@ def main(
     frame = pd.concat([pd.read_parquet(path) for path in observations], ignore_index=True)
     value = next(name for name in (*RESPONSES, EVENT) if name in frame)
     seen = cells(frame, word_table, by, stimulus)
-    order = ordered(seen["condition"].dropna().unique(), levels, f"{words}: conditions")
+    order = ordered(seen["condition"].dropna().unique().tolist(), levels, f"{words}: conditions")
     rows = summarised(seen, RESPONSE, "" if value == EVENT else UNITS[value], order)
     for lm, path in zip(lms, surprisals, strict=True):
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).set_index("word_id")
@@ -495,7 +494,7 @@ def main(
         spans = frame[["word_id", "span"]].drop_duplicates("word_id")
         converters = {
             lm["lm"]: Converter(fit, words, bits, spans, value)
-            for lm, bits, fit in zip(lms, surprisals if fillers else (), fillers, strict=False)
+            for lm, bits, fit in (zip(lms, surprisals, fillers, strict=True) if fillers else ())
         }
         effects, of_items = effects_of(
             frame, word_table, value, _by_region(contrasts, regions), stimulus, converters

@@ -39,8 +39,8 @@ def answer(
     Returns
     -------
     dict
-        Three short sentences, the full statement, endpoint, smallest effect of interest (as stated and in nats), ranking with
-        intervals, tests and claims, groups, all pairs.
+        Three short sentences, the full statement, endpoint, smallest effect of interest (as stated and in
+        nats), ranking with intervals, tests and claims, groups, all pairs.
     """
     result, order, names = evidence.result, evidence.order, evidence.labels
 

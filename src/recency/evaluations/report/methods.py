@@ -19,6 +19,7 @@ from readingtimes.measures import MEASURES
 from recency.endpoints import CROSSED
 from recency.evaluations.reading_times.verdict_sentences import join_names
 from recency.figures import comparison
+from recency.figures.intervals import clusters
 from recency.figures.paths import File, Files
 
 Section = tuple[str, list[str]]
@@ -184,7 +185,8 @@ def _titled(measure: str) -> str:
 
 def _conditions(filters: Sequence[str], conditions: Mapping[str, str]) -> str:
     """Return filters by their conditions, or by name where they have none."""
-    return "; ".join(f"`{conditions[f]}` ({f})" if conditions.get(f) else f for f in filters)
+    stated = {f: conditions.get(f, f) for f in filters}
+    return "; ".join(f"`{text}`" + (f" ({f})" if text != f else "") for f, text in stated.items())
 
 
 def models(about: Mapping) -> list[str]:
@@ -279,7 +281,8 @@ def compared(about: Mapping, verdict: Mapping) -> list[str]:
     if by:
         text = "Intervals have a level of 95 %"
         if any(name.startswith(CROSSED) for name in by):
-            text += f" and use two-way clustered variances [cameron2011] of subjects and {about['units']}"
+            named = " or ".join(dict.fromkeys(clusters(name) for name in by))
+            text += f" and use clustered variances [cameron2011], by {named}"
         if len(pairs) > 1:
             text += f"; differences of LMs have simultaneous intervals for all {len(pairs)} pairs [romano2005]"
         paragraphs.append(text + ".")

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from crosslmm.formula import Formula
 from recency import config as configuration
 from recency import endpoints, grids, overrides, plugins
-from recency.reading import declared_columns
 from recency.regression import designs, predictor_names
 from recency.workflow.plan import products, regressions
 from recency.workflow.plan.study import Study
@@ -33,9 +32,6 @@ def _about(study: Study, experiment: str) -> dict:
     config, entry = study.config, study.experiment(experiment)
     all_responses = study.all_responses(experiment)
     kinds = {configuration.kind_of(config["lms"][lm]) for lm in entry["lms"]}
-    of_items = all(
-        declared_columns.is_of_items(config["datasets"][r["dataset"]]) for r in all_responses
-    )
     asked = {r["design"]: config["designs"][r["design"]] for r in all_responses}
     lms = [
         lm
@@ -57,7 +53,7 @@ def _about(study: Study, experiment: str) -> dict:
         "designs": {name: _about_design(design) for name, design in asked.items()},
         "endpoint": study.endpoint(experiment),
         "draws": entry.get("draws", endpoints.DRAWS),
-        "units": "items" if of_items else "sentences",
+        "units": "items" if study.is_of_items(experiment) else "sentences",
         "unasked": study.reason_unasked(experiment),
         "networks": bool(kinds - {"ngram", "table"}),
         "ngrams": "ngram" in kinds or "corpus" in config["unigrams"][study.scale["unigram"]],

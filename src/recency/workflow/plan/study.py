@@ -557,14 +557,16 @@ class Study:
         endpoint = self.endpoint(experiment)
         given_fits = self.experiment(experiment).get("bootstrap") == "given_fits"
         crossed = endpoint == endpoints.CROSSED and not given_fits
-        of, intervals = endpoints.ENDPOINTS[endpoint].of, INTERVALS["given_fits"]
-        if crossed:
-            intervals = INTERVALS["crossed"]
-            read = {r["dataset"] for r in self.all_responses(experiment)}
-            if all(declared_columns.is_of_items(self.config["datasets"][name]) for name in read):
-                of, intervals = (text.replace("sentences", "items") for text in (of, intervals))
+        of_items = crossed and self.is_of_items(experiment)
+        said = endpoints.ENDPOINTS[endpoint].of, INTERVALS["crossed" if crossed else "given_fits"]
+        of, intervals = (endpoints.of_units(text, of_items) for text in said)
         first = bases.NAMED.get(self.base(experiment), "")
         return {"first": first, "endpoint": of, "intervals": intervals}
+
+    def is_of_items(self, experiment: str) -> bool:
+        """Return whether all responses of an experiment are to items with conditions."""
+        read = {response["dataset"] for response in self.all_responses(experiment)}
+        return all(declared_columns.is_of_items(self.config["datasets"][name]) for name in read)
 
     # Data that a study goes without.
 
