@@ -274,7 +274,7 @@ def test_conditions_may_be_numbers(study, tmp_path):
     out = [tmp_path / name for name in ("conditions.csv", "effects.csv", "items.csv")]
     compute.main(
         tmp_path / "words.parquet", [study[0] / "observed.parquet"], [study[0] / "lm.parquet"], *out,
-        lms=LMS, contrasts="treatment", regions=["critical"], levels=[1, 2],
+        lms=LMS, contrasts="treatment", regions=["critical"],
     )  # fmt: skip
     (row,) = pd.read_csv(out[1]).itertuples()
     by_name, _ = run(study, fillers=[], regions=["critical"])
