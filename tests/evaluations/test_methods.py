@@ -61,7 +61,7 @@ def write(folder, fits, **about):
     verdict = {
         "described": " relative to a baseline model", "pairs": [{"by": "crossed_items", "p": 0.02}],
         "ranking": [{"delta_loglik": {"by": "crossed_items"}}, {"delta_loglik": None}],
-        "brief": ["A leads.", "B agrees."], "smallest_effect": {"stated": {"relative": 0.1}, "nats": 7.25}, "baseline": "A", "rule": None,
+        "brief": ["A leads.", "B agrees."], "smallest_effect": {"stated": {"relative": 0.1}, "nats": 7.25}, "baseline": "A", "rule": "A leads B if so",
     }  # fmt: skip
     (folder / "verdict.json").write_text(json.dumps(verdict))
     out = [folder / f"methods.{end}" for end in ("md", "tex", "bib", "qmd")]
@@ -91,7 +91,10 @@ def test_numbers_are_those_of_the_files(tmp_path):
     )
     assert "Gone: " in text and "SPR was not analysed" in text and "It is accepted." in text
     assert "321 draws, subjects and items are resampled" in text
-    assert "10 % of the ΔLogLik of A (7.2 nats)" in text and "2 seeds (1, 2)" in text
+    assert (
+        "10 % of the ΔLogLik of A (7.2 nats). A leads B if so.\n" in text
+        and "2 seeds (1, 2)" in text
+    )
     assert "1 of 2 fits were confirmed by lme4 (Bates et al., 2015)" in text
     assert "Of 2 fits, 0 are singular" in text
 

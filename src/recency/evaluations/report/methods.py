@@ -304,7 +304,8 @@ def compared(about: Mapping, verdict: Mapping) -> list[str]:
         )
         nats = "" if effect["nats"] is None else f" ({effect['nats']:.1f} nats)"
         paragraphs.append(
-            f"Smallest effect of interest: {stated}{nats}. {verdict['rule'] or ''}".strip()
+            f"Smallest effect of interest: {stated}{nats}."
+            + f" {verdict['rule']}." * bool(verdict["rule"])
         )
     return paragraphs
 
