@@ -1,6 +1,6 @@
 # make demo    the simulated study, including set-up: minutes on two cores, downloads no data
 # make test    the default tests: 3 minutes on two cores, after the set-up
-# make test-merge    further tests, required before a merge: 15 minutes on two cores
+# make test-merge    further tests, required before a merge: 15 minutes on two cores, or those of MINUTES=25
 # make test-peers    tests against minicons, pymovements and other packages, part of test-merge: 3 minutes
 # make test-long    the longest tests: test-faults, test-slurm, test-open and the documentation site
 # make open    real, openly available text and reading times: hours on a workstation
@@ -48,11 +48,14 @@ open: setup
 pytest = $(tools) python -m pytest
 parallel = --numprocesses $(CORES) --dist loadgroup --no-loadscope-reorder
 
+# A share of a target that changes from day to day: `make test-faults MINUTES=12`.
+limited = $(if $(MINUTES),--minutes $(MINUTES))
+
 test: setup
 	@$(pytest) $(parallel)
 
 test-merge: setup test-peers
-	@$(pytest) $(parallel) --require-tests -m merge
+	@$(pytest) $(parallel) --require-tests -m merge $(limited)
 
 # Against minicons, pymovements and others, in an environment that adds them to .venv's packages.
 test-peers: setup .tools/peers/made
@@ -69,8 +72,6 @@ test-peers: setup .tools/peers/made
 test-long: test-slurm test-open test-faults .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m long --ignore tests/faults --ignore tests/studies
 
-# A share of a long target that changes from day to day: `make test-faults MINUTES=12`.
-limited = $(if $(MINUTES),--minutes $(MINUTES))
 rotation = docs $(if $(filter 0,$(shell id -u)),test-slurm,docs) test-faults test-open
 
 test-rotation:

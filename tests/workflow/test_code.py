@@ -310,7 +310,10 @@ def test_an_edit_reruns_exactly_what_depends_on_the_file(study, files):
 
 @pytest.mark.merge
 def test_other_text_for_people_and_other_layout_rerun_nothing(study):
-    """Every module written anew from its syntax tree, with another docstring: nothing to be done."""
+    """Every module written anew from its syntax tree, with another docstring: nothing to be done.
+
+    Those of biases stay: a methods section states their equation.
+    """
     for top in (
         "src/recency",
         "packages/crosslmm/src",
@@ -319,7 +322,7 @@ def test_other_text_for_people_and_other_layout_rerun_nothing(study):
     ):
         for path in (study / top).rglob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            if ast.get_docstring(tree) is not None:
+            if ast.get_docstring(tree) is not None and path.parent.name != "biases":
                 tree.body[0].value.value = "Something else."
             path.write_text(f"# A comment.\n{ast.unparse(tree)}\n", encoding="utf-8")
     run = plan(study, configs=TINY)
