@@ -3,7 +3,7 @@
 import functools
 import glob
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from recency import embedded, plugins, sources
@@ -46,6 +46,11 @@ def erasure_features(erasure: dict) -> tuple[str, ...]:
     stated = erasure.get("slopes") or erasure.get("features")
     declared = plugins.attribute(ERASURES, erasure["form"], "features")
     return tuple(stated or declared or ("distance",))
+
+
+def experiments_of(target: Mapping) -> list[str]:
+    """Return the experiments of a numbered table or figure, several where its panels are."""
+    return list(target.get("experiments") or [target["experiment"]])
 
 
 def bias_of(config: dict, name: str) -> dict:

@@ -272,7 +272,7 @@ def made_runs(folder):
 def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     paths, variants, tasks = made_runs(tmp_path)
     known = tmp_path / "published.csv"
-    known.write_text("size,model,ppl,T,S,Q\nbase,A,2.9,83.6,0.03,91\nlarge,B,2.5,84,0.02,92\n")
+    known.write_text("size,label,ppl,T,S,Q\nbase,A,2.9,83.6,0.03,91\nlarge,B,2.5,84,0.02,92\n")
     curve = tmp_path / "training.csv"
     curve.write_text(f"step,validation_nats\n1,5\n2,{np.log(20)}\n")
     out = [tmp_path / f"table_glue.{ending}" for ending in ("csv", "html", "tex")]
@@ -285,18 +285,21 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     a, b = rows.loc[("a", "T")], rows.loc[("b", "T")]
     assert (a.runs, a.ended, b.runs, b.ended) == (4, 2, 2, 0)
     assert (a.best, a.low, a.high) == pytest.approx((73, 66, 80)) and b.last == pytest.approx(70)
-    assert (a.published_base, b.published_large, a.majority) == (83.6, 84, 66)
+    assert (a.published, b.published, a.majority) == (83.6, 84, 66)
+    assert a.difference == pytest.approx(73 - 83.6)
+    assert rows.loc[("b", "ppl")].difference == pytest.approx(20 - 2.5)
     assert rows.loc[("b", "ppl")].best == pytest.approx(20)
     assert rows.loc[("a", "S")].best == pytest.approx(0.05)
     html = out[1].read_text()
-    for said in ("constant: 2 of 4 runs", "not run", "published 83.6 (base)", "F1 0.80",
+    for said in ("constant: 2 of 4 runs", "not run", "published 83.6", "F1 0.80",
                  "Q is not here: place it", "T 3", "at most 10 examples"):  # fmt: skip
         assert said in html, said
     assert "<b>80.0</b>" in html and "<b>73.0</b>" not in html  # two of its runs learned nothing
     assert "(2/4 constant)" in str(view.summary(out[0]))
     drawn = [tmp_path / f"figure_glue.{ending}" for ending in ("svg", "csv")]
     view.figure_glue(runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)
-    assert pd.read_csv(drawn[1]).ended.sum() == 4
+    by_run = pd.read_csv(drawn[1])
+    assert by_run.ended.sum() == 4 and set(by_run.published.dropna()) == {83.6, 84, 0.03, 0.02}
 
 
 @pytest.mark.parametrize(

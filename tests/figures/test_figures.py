@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from recency.errors import InputError
 from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity, figure_slopes
-from recency.figures import comparison, intervals, style
+from recency.figures import comparison, intervals, papers, style
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data" / "published"
@@ -326,7 +327,8 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
 
 def test_data_beside_the_figure_are_its_numbers(tmp_path):
     result = read(tmp_path, SIX, TWO)
-    rows = figure_delta_loglik.data(result, known(tmp_path, result))
+    paper = papers.compared(pd.DataFrame(), result)
+    rows = figure_delta_loglik.data(result, known(tmp_path, result), paper)
     rows = rows.set_index(["label", "response"])
     assert rows.delta_loglik["ALiBi-mix-TI", "UCL SPR"] == 68.1
     total = rows.loc[("ALiBi-mix-TI", "Total")]
@@ -334,6 +336,34 @@ def test_data_beside_the_figure_are_its_numbers(tmp_path):
     assert [total.low, total.high] == pytest.approx([147.1, 207.1]) and total.by == "subject"
     assert total.low_over_baseline == pytest.approx(34.0) and total.by_over_baseline == "sentence"
     assert rows.low.notna().all() and rows.low_over_baseline.isna().sum() == 3  # the baseline's
+
+
+def test_published_values_are_hollow_grey_marks_at_their_places(tmp_path):
+    """In each figure of ΔLogLik; the values here are Table 2's, increased by one nat a response."""
+    result = read(tmp_path, SIX, TWO)
+    more = replace(result, delta=result.delta + 1, endpoint="modelblocks")
+    table = papers.delta(PUBLISHED / "clark2025_table2.csv", more.lms)
+    paper, sure = papers.compared(table, more), known(tmp_path, result)
+    totals = papers.totals(PUBLISHED / "clark2025_table2.csv", more)
+    assert paper.difference.xs("UCL SPR", level="response").tolist() == pytest.approx([1.0] * 6)
+    assert totals.difference.tolist() == pytest.approx([2.0] * 6)
+    assert papers.compared(table, replace(more, endpoint="crossed")).difference.isna().all()
+    perplexity = pd.read_csv(write_perplexity(tmp_path / "p.csv", SIX)).set_index("lm").perplexity
+    slopes = {lm(a)["lm"]: slope(a) for a in SIX if slope(a)}
+    with style.use():
+        figures = [
+            figure_delta_loglik.bars(more, sure, "Pythia", published=paper.published),
+            figure_slopes.draw(more, sure, slopes, totals.published),
+            figure_perplexity.draw(more, sure, perplexity, [], published=totals.published),
+        ]
+    for figure, axis in zip(figures, "xyy", strict=True):
+        lines = {line.get_gid(): line for axes in figure.axes for line in axes.get_lines()}
+        for model in more.lms:
+            mark = lines[f"published {model.lm}"]
+            value = mark.get_xdata() if axis == "x" else mark.get_ydata()
+            assert np.ravel(value)[0] == pytest.approx(totals.published[model.lm])
+            assert (mark.get_marker(), mark.get_markerfacecolor()) == ("D", "none")
+        assert "published" in words(texts(figure))
 
 
 def write_all(folder: Path) -> None:

@@ -5,13 +5,15 @@ recency.figures.encoding; its `lm` is the paper's name. A table of surprisal has
 is the LM named in its `published_as`. N-grams and mixes are not in the papers.
 """
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
 
 from recency.errors import InputError
-from recency.figures import comparison, encoding
-from recency.figures.comparison import LM
+from recency.figures import bases, comparison, encoding
+from recency.figures.comparison import LM, Comparison
+from recency.figures.intervals import TOTAL
 from recency.figures.paths import File
 
 KEY = ["lm", "applied", "form", "parameters"]
@@ -56,6 +58,39 @@ def delta(path: File | None, lms: Iterable[LM]) -> pd.DataFrame:
         raise InputError(f"{path}: base is {min(map(str, odd))!r} but must be fixed or all")
     table = table.set_index("lm")
     return table.astype(dict.fromkeys(table.columns.drop(["base", "endpoint"]), float))
+
+
+def compared(published: pd.DataFrame, result: Comparison) -> pd.DataFrame:
+    """Return the published ΔLogLik of each LM and response, "Total" last, indexed by both.
+
+    Columns `published`, `published_base`, `published_endpoint`, and `difference`, of the value here from the
+    published one, which is given only if both have the same baseline model and endpoint.
+    """
+    of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
+    totals, rows = result.totals, []
+    for lm in result.lms:
+        values = result.delta.loc[lm.lm].to_dict()
+        if len(totals):
+            values[TOTAL] = totals[lm.lm]
+        for label, value in values.items():
+            listed = lm.lm in published.index and label in published.columns
+            there = float(published.loc[lm.lm, label]) if listed else math.nan
+            if label == TOTAL:
+                there = total(published, lm.lm, result.summed)
+            base, by = "", ""
+            if not math.isnan(there):
+                base, by = published.base[lm.lm], published.endpoint[lm.lm]
+            same = (base, by) == (of_base[label], result.endpoint)
+            rows.append([lm.lm, label, base, by, there, value - there if same else math.nan])
+    names = ["lm", "response", "published_base", "published_endpoint", "published", "difference"]
+    return pd.DataFrame(rows, columns=names).set_index(["lm", "response"])
+
+
+def totals(path: File | None, result: Comparison) -> pd.DataFrame:
+    """Return `published` and `difference` of the total of each LM, indexed by lm."""
+    table = compared(delta(path, result.lms), result).reset_index()
+    of_total = table[table.response == TOTAL].set_index("lm")
+    return of_total.reindex([lm.lm for lm in result.lms])[["published", "difference"]]
 
 
 def total(published: pd.DataFrame, lm: str, summed: list[str]) -> float:

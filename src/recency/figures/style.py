@@ -110,6 +110,17 @@ def handle(**look) -> Line2D:
     return Line2D([], [], **look)
 
 
+def published(axes: Axes, x, y, gid: str = "published", **more) -> None:
+    """Mark published values, NaN where there is none: hollow grey diamonds, the same in every figure."""
+    look = {"mfc": "none", "mec": GREY, "mew": 1.1, "ms": 5, "ls": "", "label": "_nolegend_"}
+    axes.plot(x, y, "D", **look, zorder=6, gid=gid, **more)
+
+
+def published_handle() -> Line2D:
+    """Return the mark of published values for a legend."""
+    return handle(marker="D", mfc="none", mec=GREY, mew=1.1, ms=5, ls="", label="published")
+
+
 def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
     """Return the look of each LM, by its kind.
 

@@ -115,16 +115,16 @@ def summed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published(path: File | None, tasks: Described, lms: Iterable[LM]) -> pd.DataFrame:
-    """Return published values of LMs with these labels: lm, size, task (or "ppl"), value.
+    """Return published values of LMs with these labels: lm, task (or "ppl"), published.
 
-    `path` is a CSV of size, model, ppl and a column per task's label.
+    `path` is a CSV of label, ppl and a column per task's label.
     """
-    columns = ["lm", "size", "task", "value"]
+    columns = ["lm", "task", "published"]
     if path is None:
         return pd.DataFrame(columns=columns)
     task_of = {task["label"]: task["task"] for task in tasks} | {"ppl": "ppl"}
-    table = comparison.table(path, ["size", "model", "ppl"])
-    long = table.melt(["size", "model"], var_name="column", value_name="value")
-    long["lm"] = long.model.map({lm.label: lm.lm for lm in lms})
+    table = comparison.table(path, ["label", "ppl"]).drop(columns="size", errors="ignore")
+    long = table.melt("label", var_name="column", value_name="published")
+    long["lm"] = long.label.map({lm.label: lm.lm for lm in lms})
     long["task"] = long.column.map(task_of)
-    return long.dropna(subset=["lm", "task"])[columns].astype({"value": float})
+    return long.dropna(subset=["lm", "task"])[columns].astype({"published": float})

@@ -54,9 +54,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.Data
         right.axvline(
             mine.majority_measured.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
         )
-        base = paper[(paper.task == task["task"]) & (paper["size"] == "base")]
+        here_published = paper[paper.task == task["task"]]
         places = {lm.lm: y for y, lm in enumerate(lms)}
-        left.plot(base.value, base.lm.map(places), "|", color=style.GREY, ms=9, mew=1.2, zorder=2)
+        style.published(left, here_published.published, here_published.lm.map(places))
         left.set_title(task["label"], loc="left", size=style.SMALL, weight="bold")
         left.set_xlabel(FIGURES[mine.figure.iloc[0]], size=style.SMALL, labelpad=1)
         right.set_xlabel(f"last epoch, {MEASURES[task['measure']]}", size=style.SMALL, labelpad=1)
@@ -71,9 +71,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.Data
         style.handle(color=style.GREY, lw=0.9, ls=(0, (3, 2)), label="constant prediction"),
     ]  # fmt: skip
     if len(paper):
-        marks.append(
-            style.handle(color=style.GREY, marker="|", ms=9, mew=1.2, lw=0, label="published, base")
-        )
+        marks.append(style.published_handle())
     figure.legend(handles=marks, loc="outside upper left", ncols=2, handletextpad=0.4)
     style.notes(figure, [f"not run: {task['not_run']}" for task in tasks if task["not_run"]])
     return figure
@@ -107,12 +105,14 @@ def figure_glue(
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with one row per run)."""
     models = run_files.lms_of(variants)
     rows = run_files.read(runs, variants, tasks)
-    style.write(out, rows, draw, rows, models, tasks, run_files.published(published, tasks, models))
+    paper = run_files.published(published, tasks, models)
+    with_paper = rows.merge(paper, "left", ["lm", "task"])
+    style.write(out, with_paper, draw, rows, models, tasks, paper)
 
 
 COLUMNS = ["lm", "label", "task", "figure", "measure", "runs", "best", "low", "high", "last", "measured",
            "ended", "majority", "majority_measured", "epochs", "train", "dev", "cut", "not_run",
-           "published_base", "published_large"]  # fmt: skip
+           "published", "difference"]  # fmt: skip
 
 
 def perplexities(curves: Files, trained: list[str]) -> dict[str, float]:
@@ -134,10 +134,9 @@ def tidy(
         absent = pd.DataFrame({"lm": [lm.lm for lm in lms], "label": [lm.label for lm in lms]})
         rows.append(absent.assign(**{key: task[key] for key in ("task", "measure", "not_run")}))
     table = pd.concat([frame for frame in rows if len(frame)], ignore_index=True)
-    for size in ("base", "large"):
-        of_size = paper[paper["size"] == size].set_index(["lm", "task"]).value
-        keys = pd.MultiIndex.from_frame(table[["lm", "task"]])
-        table[f"published_{size}"] = of_size.reindex(keys).to_numpy()
+    values = paper.set_index(["lm", "task"]).published
+    table["published"] = values.reindex(pd.MultiIndex.from_frame(table[["lm", "task"]])).to_numpy()
+    table["difference"] = table.best - table.published if "best" in table else np.nan
     order = {name: index for index, name in enumerate(["ppl", *(t["task"] for t in tasks)])}
     lm_order = {lm.lm: index for index, lm in enumerate(lms)}
     table = table.assign(a=table.lm.map(lm_order), b=table.task.map(order)).sort_values(["a", "b"])
@@ -176,9 +175,7 @@ def _single(row: pd.Series) -> Cell:
 def _cell(row: pd.Series) -> Cell:
     """Return an LM's score on a task, its range, the last epoch's measure, and constant runs."""
     below = []
-    sizes = [("base", row.published_base), ("large", row.published_large)]
-    texts = [f"{style.tick(value)} ({size})" for size, value in sizes if not np.isnan(value)]
-    published = [f"published {', '.join(texts)}"] if texts else []
+    published = [] if np.isnan(row.published) else [f"published {style.tick(row.published)}"]
     if isinstance(row.not_run, str) and row.not_run:
         return Cell("not run", tuple(published))
     if row.task == "ppl" and row.runs == 1:

@@ -219,9 +219,7 @@ def draw(
             axes.plot(mine, places, look.marker, mfc=look.face, mec=look.colour, ms=5, gid=lm.lm)
             if column == "delta_aic":
                 there = rows[rows.lm == lm.lm].set_index("response").published.reindex(names)
-                axes.plot(
-                    there, places, "|", color="black", ms=9, mew=1.2, gid=f"published {lm.lm}"
-                )
+                style.published(axes, there, places, f"published {lm.lm}")
         if column == "delta_aic":
             axes.axvline(0, color=style.GREY, lw=0.7, zorder=1)
         axes.set_title(letter, loc="left", fontweight="bold")
@@ -237,7 +235,7 @@ def draw(
         for lm, look in ((lm, looks[lm.lm]) for lm in lms)
     ]
     if rows.published.notna().any():
-        handles.append(style.handle(marker="|", color="black", ms=9, ls="", label="published"))
+        handles.append(style.published_handle())
     figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4))
     style.notes(figure, words)
     return figure
@@ -256,4 +254,5 @@ def figure_delta_aic(
     """Draw the four panels to `out` (.pdf, .svg, .png, .csv)."""
     rows, models, done, words = read(delta_aic, lms, responses, not_run, published)
     data = rows[["lm", "label", "response", "n", *PANELS, "published"]]
+    data = data.assign(difference=data.delta_aic - data.published)
     style.write(out, data, draw, rows, models, done, baseline, words, empty=words)

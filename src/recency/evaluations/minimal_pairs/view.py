@@ -29,7 +29,8 @@ PRODUCTS = {
             ),
         },
         "reads": ["accuracy=pair_accuracy"],
-        "settings": ["lms", "baseline"],
+        "settings": ["lms", "baseline", "training_words"],
+        "published": "minimal_pairs",
     },
     "table_minimal_pairs": {
         "makes": {"out": ("table_minimal_pairs", "Accuracy on minimal pairs")},
@@ -215,7 +216,7 @@ CHANCE = 50.0
 
 
 def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
-    """Draw overall accuracy as one bar per LM above chance; `overall` has one row per LM.
+    """Draw overall accuracy as one bar per LM above chance; `overall` has one row per LM, with `published`.
 
     The whisker is the 95 % interval of the difference from the baseline, centred on the baseline:
     if it crosses the dashed line, the difference is not reliable over paradigms.
@@ -237,6 +238,7 @@ def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
             style.write_right(axes, 84, y, style.signed(row.difference))
             if not row.p_paradigms_holm < 0.05:
                 style.write_right(axes, 104, y, "n.s.", color=style.GREY)
+        style.published(axes, row.published, y, f"published {lm.lm}")
     for points, text in ((38, "accuracy"), (84, "\N{MINUS SIGN} baseline")):
         style.write_right(axes, points, -0.95, text, color=style.GREY)
     axes.axvline(reference, color=BASELINE, ls=DASHES, lw=1, zorder=3)
@@ -251,7 +253,8 @@ def bars(models: list[LM], overall: pd.DataFrame, baseline: str) -> Figure:
     axes.set_xlabel("Accuracy (%), mean over paradigms; bars start at chance (dotted)")
     axes.xaxis.set_major_formatter(style.tick)
     label = comparison.find(models, baseline).label
-    key(figure, models, "bars", [(f"baseline: {label}", BASELINE)])
+    has_published = bool(overall.published.notna().any())
+    key(figure, models, "bars", [(f"baseline: {label}", BASELINE)], has_published)
     lines = [
         (
             f"{overall.pairs.iloc[0]:,.0f} pairs of {overall.paradigms.iloc[0]:.0f} paradigms; whiskers: "
@@ -295,13 +298,23 @@ def grid(models: list[LM], wide: pd.DataFrame, baseline: str) -> Figure:
 
 
 def figure_minimal_pairs(
-    *, accuracy: File, total: Files, by_phenomenon: Files, lms: Described, baseline: str
+    *,
+    accuracy: File,
+    total: Files,
+    by_phenomenon: Files,
+    lms: Described,
+    baseline: str,
+    published: File | None = None,
+    training_words: str = "",
 ) -> None:
     """Draw both figures to the .pdf, .svg and .png of `total` and `by_phenomenon`, and data to .csv."""
     models, rows = read(accuracy, lms)
     rows = rows[rows.compared]
     models = ranked(models, rows)
     overall = rows[rows.level == "overall"].set_index("lm")
+    reported = published_accuracies(published, training_words, models, overall.accuracy, baseline)
+    overall["published"] = [reported.get(lm, math.nan) for lm in overall.index]
+    overall["published_difference"] = overall.accuracy - overall.published
     order = [lm.lm for lm in models]
     wide = rows.pivot(index="lm", columns="group", values="accuracy").loc[order]
     phenomena = wide.drop(columns="overall").mean().sort_values(ascending=False, kind="stable")

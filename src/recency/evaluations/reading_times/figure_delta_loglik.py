@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MaxNLocator
 
-from recency.figures import comparison, hover, style
+from recency.figures import comparison, hover, papers, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Described, Response
 from recency.figures.encoding import BASELINE
@@ -43,6 +43,7 @@ PRODUCTS = {
             "not_run",
         ],
         "settings": ["lms", "responses", "baseline"],
+        "published": "delta_loglik",
     }
 }
 
@@ -73,8 +74,14 @@ def _common_beginning(labels: list[str]) -> str:
     return re.sub(r"\W+$", "", start)
 
 
-def key(figure: Figure, lms: list[LM], kind: str, lines: list[tuple[str, str]]) -> None:
-    """Draw the legend: meaning of fill, and each dashed line (biases are in the row labels)."""
+def key(
+    figure: Figure,
+    lms: list[LM],
+    kind: str,
+    lines: list[tuple[str, str]],
+    has_published: bool = False,
+) -> None:
+    """Draw the legend: meaning of fill, each dashed line, published values (rows name the biases)."""
     grey, handles = "#808080", []
     words = {"inference": "inference-only bias", "training": "bias in training and inference"}
     for applied, text in words.items():
@@ -89,6 +96,7 @@ def key(figure: Figure, lms: list[LM], kind: str, lines: list[tuple[str, str]]) 
             handles.append(style.handle(color=grey, marker="o", mfc=face, ls="", label=text))
     for text, colour in lines:
         handles.append(style.handle(color=colour, ls=DASHES, lw=1, label=text))
+    handles += [style.published_handle()] * has_published
     if handles:
         figure.legend(
             handles=handles, loc="outside upper left", ncols=min(4, len(handles)),
@@ -102,12 +110,15 @@ def bars(
     baseline: str | None,
     lost: str | None = None,
     seeds: pd.DataFrame | None = None,
+    published: pd.Series | None = None,
 ) -> Figure:
     """Draw total ΔLogLik as one bar per LM, and next to it the difference from the baseline.
 
     Both have 95 % intervals; `lost` is the label of a baseline that was not run. `seeds` are
-    ΔLogLik of each seed, as returned by intervals.by_seed, drawn as small marks.
+    ΔLogLik of each seed, as returned by intervals.by_seed, drawn as small marks. `published` are values by
+    LM and response, NaN where there is none.
     """
+    has_published = published is not None and bool(published.notna().any())
     totals, looks = result.totals, style.looks(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
     compared = baseline_lm is not None and len(result.lms) > 1
@@ -129,6 +140,8 @@ def bars(
             interval_line(axes, *total.bounds, rows[lm.lm], "black", f"interval {lm.lm}")
         if seeds is not None and lm.lm in seeds.index:
             _marks(axes, seeds.loc[lm.lm, TOTAL], rows[lm.lm], looks[lm.lm].colour, lm.lm)
+        if has_published:
+            style.published(axes, published[lm.lm, TOTAL], rows[lm.lm], f"published {lm.lm}")
     axes.axvline(0, color=style.GREY, lw=0.7)
     axes.set_xlabel("ΔLogLik (nats)")
     axes.margins(x=0.02)
@@ -150,7 +163,7 @@ def bars(
         panel.locator_params(axis="x", nbins=4 if widest >= 1000 else 5)
         panel.xaxis.set_major_formatter(style.tick)
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if compared else []
-    key(figure, result.lms, "bars", dashed)
+    key(figure, result.lms, "bars", dashed, has_published)
     size = result.observations[result.summed].sum()
     together = simultaneous(bounds) if compared else ""
     how = f"lines: 95 % intervals, {together and f'of differences {together}'}{made_by(bounds)}"
@@ -238,9 +251,14 @@ def _values(
 
 
 def panels(
-    result: Comparison, bounds: Intervals, baseline: str | None, lost: str | None = None
+    result: Comparison,
+    bounds: Intervals,
+    baseline: str | None,
+    lost: str | None = None,
+    published: pd.Series | None = None,
 ) -> Figure:
     """Draw ΔLogLik as dots: a panel per response with its own scale, a row per bias."""
+    has_published = published is not None and bool(published.notna().any())
     looks, rows = style.looks(result.lms), rows_of(result.lms)
     baseline_lm = comparison.find(result.lms, baseline)
     count = len(result.responses)
@@ -266,6 +284,9 @@ def panels(
                 (dot,) = axes.plot(values[lm.lm], y, look.marker, mfc=look.face, mec=look.colour,
                                    ms=4.6, gid=f"dot {lm.lm}", zorder=5)  # fmt: skip
                 hover.say(dot, f"{lm.label}: ΔLogLik {style.number(values[lm.lm])}")
+                if has_published:
+                    there = published[lm.lm, response.label]
+                    style.published(axes, there, y, f"published {lm.lm}")
         axes.set_title(_title(response, result.observations[response.label], columns), size=8.5)
         axes.grid(axis="both")
         axes.xaxis.set_major_locator(MaxNLocator(12 // columns, min_n_ticks=2))
@@ -280,7 +301,7 @@ def panels(
     for axes in grid[max(0, count - columns) : count]:
         axes.set_xlabel("ΔLogLik (nats)")
     dashed = [(f"baseline: {baseline_lm.label}", BASELINE)] if baseline_lm else []
-    key(figure, result.lms, "dots", dashed)
+    key(figure, result.lms, "dots", dashed, has_published)
     how = explained(bounds, baseline_lm and baseline_lm.label, of_totals=False)
     style.notes(figure, [result.note(how), *sentences(result, lost, totals=False)])
     return figure
@@ -312,8 +333,11 @@ def sentences(result: Comparison, lost: str | None = None, totals: bool = True) 
     return lines
 
 
-def data(result: Comparison, bounds: Intervals) -> pd.DataFrame:
-    """Return the figure's values, one row per LM and response, "Total" last."""
+def data(result: Comparison, bounds: Intervals, paper: pd.DataFrame) -> pd.DataFrame:
+    """Return the figure's values, one row per LM and response, "Total" last.
+
+    `paper` has the published values (papers.compared).
+    """
     rows = []
     for lm in result.lms:
         first = {"lm": lm.lm, "label": lm.label, "bias": lm.kind, "applied": lm.applied}
@@ -324,9 +348,10 @@ def data(result: Comparison, bounds: Intervals) -> pd.DataFrame:
             sizes[TOTAL] = result.observations[result.summed].sum()
         for label, value in values.items():
             numbers = {"response": label, "delta_loglik": value, "n_exploratory": sizes[label]}
-            rows.append(first | numbers | columns(bounds, lm.lm, label))
+            there = paper.loc[(lm.lm, label), ["published", "difference"]].to_dict()
+            rows.append(first | numbers | columns(bounds, lm.lm, label) | there)
     names = ["lm", "label", "bias", "applied", "response", "delta_loglik", "n_exploratory"]
-    return pd.DataFrame(rows, columns=[*names, *columns(bounds, "", "")])
+    return pd.DataFrame(rows, columns=[*names, *columns(bounds, "", ""), "published", "difference"])
 
 
 def main(
@@ -340,10 +365,11 @@ def main(
     baseline: str | None = None,
     not_run: File | None = None,
     by_seed: File | None = None,
+    published: File | None = None,
 ) -> None:
     """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
 
-    `baseline` is the lm of the dashed line.
+    `baseline` is the lm of the dashed line; `published` is an LM × response CSV.
     """
     lms = list(lms)
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
@@ -352,7 +378,8 @@ def main(
     lost = next(
         (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
     )
-    rows, seeds = data(result, bounds), interval_files.by_seed(by_seed, result)
+    paper = papers.compared(papers.delta(published, result.lms), result)
+    rows, seeds = data(result, bounds, paper), interval_files.by_seed(by_seed, result)
     given, is_total = (result, bounds, baseline, lost), rows.response == TOTAL
-    style.write(total, rows[is_total], bars, *given, seeds, empty=result.missing)
-    style.write(by_response, rows[~is_total], panels, *given, empty=result.missing)
+    style.write(total, rows[is_total], bars, *given, seeds, paper.published, empty=result.missing)
+    style.write(by_response, rows[~is_total], panels, *given, paper.published, empty=result.missing)

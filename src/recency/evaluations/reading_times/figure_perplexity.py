@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from recency.evaluations.reading_times import perplexity as computing
-from recency.figures import comparison, hover, labels, style
+from recency.figures import comparison, hover, labels, papers, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Described
 from recency.figures.encoding import BASELINE
@@ -26,6 +26,7 @@ PRODUCTS = {
             "perplexity",
             "not_run",
         ],
+        "published": "delta_loglik",
         "settings": ["lms", "responses", "baseline", "seeds"],
     }
 }
@@ -50,10 +51,12 @@ def draw(
     baseline: str | None = None,
     seeds: pd.DataFrame | None = None,
     unit: str = "token",
+    published: pd.Series | None = None,
 ) -> Figure:
     """Draw the scatter plot; `perplexity` is by lm and per `unit`, `words` are notes below the figure.
 
-    `seeds` has lm, perplexity and delta_loglik of each seed, drawn as small marks.
+    `seeds` has lm, perplexity and delta_loglik of each seed, drawn as small marks. `published` are totals by
+    LM, drawn at the perplexity found here: the papers print none.
 
     The baseline is a horizontal dashed line; the interval of an LM that differs from it does not
     cross it.
@@ -92,6 +95,12 @@ def draw(
             handles[label] = style.handle(color=look.colour, lw=1, marker=look.marker, mfc=look.face,
                 ls=":" if first.applied == "inference" else "-", label=label,
             )  # fmt: skip
+    if published is not None and published.notna().any():
+        for lm in lms:
+            style.published(axes, perplexity[lm.lm], published[lm.lm], f"published {lm.lm}")
+        mark = style.published_handle()
+        mark.set_label("published, at the perplexity found here")
+        handles["published"] = mark
     for applied, text in (
         ("inference", "inference-only bias"),
         ("training", "bias in training and inference"),
@@ -137,6 +146,7 @@ def main(
     not_run: File | None = None,
     by_seed: File | None = None,
     seeds: Mapping[str, str] | None = None,
+    published: File | None = None,
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
 
@@ -159,5 +169,7 @@ def main(
         words.append(f"no perplexity of {', '.join(lost)}")
     words += about
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
-    data = interval_files.of_totals(bounds, result, shown, perplexity=values)
-    style.write(out, data, draw, result, bounds, values, words, baseline, marks, unit, empty=words)
+    paper = papers.totals(published, result)
+    data = interval_files.of_totals(bounds, result, shown, perplexity=values).join(paper, on="lm")
+    given = (result, bounds, values, words, baseline, marks, unit, paper.published)
+    style.write(out, data, draw, *given, empty=words)

@@ -4,12 +4,13 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import NullLocator
 
 from recency.evaluations.reading_times.figure_delta_loglik import sentences
-from recency.figures import comparison, encoding, style
+from recency.figures import comparison, encoding, papers, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import Comparison, Described
 from recency.figures.intervals import TOTAL, Intervals, against, explained
@@ -19,6 +20,7 @@ PRODUCTS = {
     "main": {
         "makes": {"out": ("figure_slopes", "ΔLogLik by slope")},
         "reads": ["delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
+        "published": "delta_loglik",
         "settings": ["lms", "responses"],
         "when": "slopes",
     }
@@ -31,10 +33,16 @@ def name(slope: float) -> str:
     return str(fraction) if fraction == Fraction(slope) else f"{slope:.4g}"
 
 
-def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> Figure:
+def draw(
+    result: Comparison,
+    bounds: Intervals,
+    slopes: Mapping[str, float],
+    published: pd.Series | None = None,
+) -> Figure:
     """Draw a line over slopes for -I and one for -TI, and a dashed line for every other LM.
 
-    Dashes of coinciding lines alternate. The intervals of the other LMs are at the right.
+    Dashes of coinciding lines alternate. The intervals of the other LMs are at the right. `published` are
+    the totals by LM, NaN where there is none.
     """
     looks, totals = style.looks(result.lms), result.totals
     figure = style.figure(4.2)
@@ -82,6 +90,13 @@ def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> 
                       label="_nolegend_")  # fmt: skip
             axes.plot(x, totals[key], look.marker, mfc=look.face, mec=look.colour, ms=3.5, clip_on=False,
                       transform=axes.get_yaxis_transform(), label="_nolegend_")  # fmt: skip
+    has_published = published is not None and bool(published.notna().any())
+    for lm in result.lms if has_published else []:  # those without a slope at the left edge
+        x = slopes.get(lm.lm)
+        transform = axes.transData if x else axes.get_yaxis_transform()
+        style.published(
+            axes, x or 0.02, published[lm.lm], f"published {lm.lm}", transform=transform
+        )
     ticks = sorted({slopes[lm.lm] for chain in chains for lm in chain})
     axes.set_xticks(ticks, [name(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
@@ -90,8 +105,15 @@ def draw(result: Comparison, bounds: Intervals, slopes: Mapping[str, float]) -> 
     axes.margins(x=0.09, y=0.12)
     axes.set_ylabel(f"ΔLogLik (nats),\n{result.summed_over}")
     axes.set_xlabel("Slope of every attention head, per token of distance (log scale)")
+    handles, _ = axes.get_legend_handles_labels()
+    handles += [style.published_handle()] * has_published
     figure.legend(
-        loc="outside upper left", ncols=3, columnspacing=1.4, borderpad=0.2, handlelength=3
+        handles=handles,
+        loc="outside upper left",
+        ncols=3,
+        columnspacing=1.4,
+        borderpad=0.2,
+        handlelength=3,
     )
     unbiased = next((lm.label for lm in across if lm.applied == "none"), None)
     style.notes(figure, [result.note(explained(bounds, unbiased)), *sentences(result)])
@@ -118,13 +140,19 @@ def main(
     lms: Described,
     responses: Described,
     not_run: File | None = None,
+    published: File | None = None,
 ) -> None:
     """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv)."""
     result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
     bounds = interval_files.read(intervals, result)
     slopes = {lm.lm: s for lm in result.lms if (s := encoding.slope(lm.bias)) is not None}
     shown = result.lms if len(result.totals) else []
-    data = interval_files.of_totals(bounds, result, shown, slope=slopes)
+    paper = papers.totals(published, result)
+    data = interval_files.of_totals(bounds, result, shown, slope=slopes).join(paper, on="lm")
     any_slope = any(lm.lm in slopes for lm in shown)
-    drawing = (draw, result, bounds, slopes) if any_slope else (style.nothing_run, result.missing)
+    drawing = (
+        (draw, result, bounds, slopes, paper.published)
+        if any_slope
+        else (style.nothing_run, result.missing)
+    )
     style.write(out, data, *drawing)

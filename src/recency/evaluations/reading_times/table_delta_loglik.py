@@ -30,23 +30,15 @@ def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.D
     """
     totals, rows = result.totals, []
     of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
+    paper = papers.compared(published, result)
     for lm in result.lms:
         values = result.delta.loc[lm.lm].to_dict()
         if len(totals):
             values[TOTAL] = totals[lm.lm]
         for label, value in values.items():
-            listed = lm.lm in published.index and label in published.columns
-            there = published.loc[lm.lm, label] if listed else float("nan")
-            if label == TOTAL:
-                there = papers.total(published, lm.lm, result.summed)
             row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
-            base, by = ("", "")
-            if not math.isnan(there):
-                base, by = published.base[lm.lm], published.endpoint[lm.lm]
-            same = (base, by) == (of_base[label], result.endpoint)
-            row |= {"published": there, "difference": value - there if same else math.nan}
             row |= {"base": of_base[label], "endpoint": result.endpoint}
-            row |= {"published_base": base, "published_endpoint": by}
+            row |= paper.loc[(lm.lm, label)].to_dict()
             converged = (lm.lm, label) not in result.unconverged
             rows.append(row | columns(bounds, lm.lm, label) | {"converged": converged})
     names = ["lm", "label", "response", "base", "endpoint", "reproduced", "published_base"]

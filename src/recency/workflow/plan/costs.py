@@ -70,7 +70,7 @@ def targets(config: Mapping) -> list[Target]:
     result += [
         Target(name, entry["label"])
         for name, entry in config.get("targets", {}).items()
-        if entry["experiment"] in experiments
+        if set(configuration.experiments_of(entry)) <= experiments.keys()
     ]
     for evaluation in registry.evaluations().values():
         result += [Target(*row) for row in (evaluation.targets or _no_targets)(config)]
@@ -114,9 +114,9 @@ def experiments(asked: Iterable[str], config: Mapping) -> list[str]:
     """
     named: dict[str, None] = {}
     for name in [*map(str, asked)] or ["all"]:
-        of = config.get("targets", {}).get(name, {"experiment": name})["experiment"]
+        target = config.get("targets", {}).get(name, {"experiment": name})
         whole = name == "all" or os.sep in name
-        named |= dict.fromkeys(config["run"] if whole else [of])
+        named |= dict.fromkeys(config["run"] if whole else configuration.experiments_of(target))
     return [name for name in named if name in config["experiments"]]
 
 

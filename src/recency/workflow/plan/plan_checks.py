@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from readingtimes.names import nearest
+from recency import config as configuration
 from recency import plugins
 from recency.errors import REFUSALS
 from recency.networks import weight_files
@@ -77,8 +78,12 @@ def _targets(study: Study) -> Iterator[str]:
     whole = copy.copy(study)  # as if no file were missing
     whole.dry_run = True
     stems: dict[str, list[str]] = {}
-    for name, target in study.targets.items():
-        experiment = target["experiment"]
+    asked = [
+        (name, target, experiment)
+        for name, target in study.targets.items()
+        for experiment in configuration.experiments_of(target)
+    ]
+    for name, target, experiment in asked:
         if experiment not in stems:
             stems[experiment] = [
                 s for p in products.of_experiment(whole, experiment) for s in p.stems

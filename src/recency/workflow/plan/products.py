@@ -83,7 +83,12 @@ def shown(experiment: str, stem: str) -> str:
 def target_files(study: Study, target: str) -> list[str]:
     """Return the files of a numbered table or figure."""
     entry = study.targets[target]
-    return [path for stem in entry["of"] for path in formats(entry["experiment"], stem)]
+    return [
+        path
+        for experiment in configuration.experiments_of(entry)
+        for stem in entry["of"]
+        for path in formats(experiment, stem)
+    ]
 
 
 def covered(study: Study, target: str) -> bool:
@@ -100,7 +105,7 @@ def covered(study: Study, target: str) -> bool:
         return lms | times | data | {("datasets", name) for name in read | {d for d, _ in times}}
 
     available = used(study.config["run"]) - study.no_data.keys()
-    return used([study.targets[target]["experiment"]]) <= available
+    return used(configuration.experiments_of(study.targets[target])) <= available
 
 
 def of_run(study: Study) -> list[str]:
@@ -416,8 +421,9 @@ def experiments(study: Study) -> list[dict]:
     """
     numbered: dict[str, list[str]] = {}
     for name, target in study.targets.items():
-        if target["experiment"] not in study.config["run"] and covered(study, name):
-            numbered.setdefault(target["experiment"], []).extend(target["of"])
+        for experiment in configuration.experiments_of(target):
+            if experiment not in study.config["run"] and covered(study, name):
+                numbered.setdefault(experiment, []).extend(target["of"])
     config = _own_text(study.config | study.for_report())
     listed_files = summaries(study)
     parts = []

@@ -84,8 +84,9 @@ class Study:
             ],
             "endpoint_captions": {e: self.endpoint_caption(e) for e in self.config["experiments"]},
             "numbered": {
-                f"{target['experiment']}/{stem}": target["label"]
+                f"{experiment}/{stem}": target["label"]
                 for target in self.targets.values()
+                for experiment in configuration.experiments_of(target)
                 for stem in target["of"]
             },
         }
@@ -96,7 +97,7 @@ class Study:
         return {
             name: target
             for name, target in self.config.get("targets", {}).items()
-            if target["experiment"] in self.config["experiments"]
+            if set(configuration.experiments_of(target)) <= self.config["experiments"].keys()
         }
 
     # Experiments
