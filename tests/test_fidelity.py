@@ -1,51 +1,106 @@
-"""The table of all tables and figures of the studies names every numbered target, and no other."""
+"""The inventory of the papers' tables and figures: what targets make is what it says, and the page shows it."""
 
 import re
 
+import pandas as pd
 import pytest
 import yaml
 
-from project import ROOT
+import inventory
+import last_jobs
+from project import ROOT, load
 
-PAGE = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
-STATUS = ("runs", "needs", "not covered", "illustration")
-NUMBERED = re.compile(r"(table|figure)\d")
 #: config.yaml has the targets of the studies, too.
 BASE = [ROOT / "config.yaml", *sorted((ROOT / "studies").glob("*.yaml"))]
+ENTRIES = inventory.module().read()
+DESCRIBED = [entry for entry in ENTRIES if "outputs" in entry]
 
 
-def names(*paths, key):
-    """Return the names in a table of configs."""
-    configs = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths)
-    return {name for config in configs for name in config.get(key, {})}
+def place(entry) -> str:
+    return f"{entry['study']}, {entry['place']}"
 
 
-def rows():
-    """Return study, table or figure, target and status of each row."""
-    table = PAGE.split("## Every table and figure", 1)[1]
-    lines = [line for line in table.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+def entries_of(*paths, key):
+    """Return name → entry in a table of configs."""
+    found = {}
+    for path in paths:
+        table = yaml.safe_load(path.read_text(encoding="utf-8")).get(key, {})
+        found |= {name: found.get(name, {}) | entry for name, entry in table.items()}
+    return found
 
 
-def test_every_row_has_a_status_and_stands_once():
-    found = rows()
-    assert len(found) > 30 and {len(row) for row in found} == {4}
-    assert all(row[3].startswith(STATUS) for row in found)
-    assert len({tuple(row[:2]) for row in found}) == len(found)
-    for study, what, target, status in found:
-        assert target != "–" or not status.startswith("runs"), (study, what)
+def test_the_page_shows_the_inventory():
+    made = inventory.module()
+    assert made.PAGE.read_text(encoding="utf-8").endswith(made.section()), "setup/inventory.py"
+
+
+def test_entries_have_a_status_its_reason_and_stand_once():
+    assert len(ENTRIES) > 40 and len({place(entry) for entry in ENTRIES}) == len(ENTRIES)
+    for entry in ENTRIES:
+        needed = {"reproduced": "numbers", "needs": "needs", "not covered": "reason"}
+        assert needed.get(entry["status"], "status") in entry, place(entry)
+        assert (entry["status"] == "not covered") == ("targets" not in entry), place(entry)
+        assert entry["status"] in inventory.module().STATUS
 
 
 @pytest.mark.merge
-def test_every_numbered_target_has_a_row_and_every_named_target_exists():
-    shown = {}
-    for _, _, target, _ in rows():
-        configs = re.findall(r"\((config\.\w+\.yaml)\)", target)
-        shown |= dict.fromkeys(re.findall(r"`(\w+)`", target), configs)
-    every = names(*BASE, *sorted(ROOT.glob("config.*.yaml")), key="targets")
-    numbered = {name for name in every if NUMBERED.search(name)}
-    assert len(numbered) > 25
-    assert not numbered - shown.keys(), "rows of docs/fidelity.md that are missing"
-    for name, configs in shown.items():
-        paths = [ROOT / config for config in configs] or BASE
-        assert name in names(*paths, key="targets") | names(*paths, key="experiments"), name
+def test_every_numbered_target_is_in_the_inventory_by_its_number():
+    every = entries_of(*BASE, *sorted(ROOT.glob("config.*.yaml")), key="targets")
+    others = entries_of(*BASE, *sorted(ROOT.glob("config.*.yaml")), key="experiments")
+    listed = {name: entry for entry in ENTRIES for name in entry.get("targets", [])}
+    assert len(every) > 25 and not every.keys() - listed.keys()
+    searches = {f"search_{name}" for name in entries_of(*BASE, key="searches")}
+    assert listed.keys() <= every.keys() | others.keys() | searches
+    for name, target in every.items():
+        label, where = target["label"], listed[name]["place"]
+        label = (
+            label.partition(" of ")[0] if re.search(r"\d", label.partition(" of ")[0]) else label
+        )
+        assert label.startswith(where) or _numbers(label) <= _numbers(where), (name, where)
+
+
+def _numbers(text: str) -> set[str]:
+    """Return the numbers of tables or figures in a text, with those of ranges: 6.7 to 6.9."""
+    found = set(re.findall(r"\d+(?:\.\d+)?", text))
+    for chapter, first, last in re.findall(r"(\d+)\.(\d+) to \1\.(\d+)", text):
+        found |= {f"{chapter}.{n}" for n in range(int(first), int(last) + 1)}
+    return found
+
+
+def test_every_published_value_of_a_described_study_is_shown_somewhere():
+    shown = {
+        (published["file"], column)
+        for entry in DESCRIBED
+        for published in entry.get("published", [])
+        for column in published["values"]
+    }
+    files = {file for file, _ in shown}
+    names = ("clark2025", "devarda", "wm2026", "mlm")
+    every = {path.name for path in inventory.PUBLISHED.glob("*.csv") if path.name.startswith(names)}
+    assert files == every
+    for file in sorted(every):
+        table = pd.read_csv(inventory.PUBLISHED / file)
+        numeric = {
+            column
+            for column in table
+            if table[column].dtype.kind in "if" and table[column].notna().any()
+        }
+        assert numeric <= {column for name, column in shown if name == file}, file
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize("entry", DESCRIBED, ids=place)
+def test_targets_make_what_the_inventory_says_and_a_lost_part_is_found(entry, tmp_path):
+    """With every row, panel and published value; without one of them it is a problem."""
+    tables = last_jobs.make(load(), entry["targets"][0], list(entry["outputs"]), tmp_path)
+    assert list(inventory.problems(entry, tables)) == []
+    for output, columns in entry["outputs"].items():
+        for stated, expected in columns.items():
+            column = stated.partition(", ")[0]
+            less = tables[output][tables[output][column] != expected[-1]]
+            assert list(inventory.problems(entry, tables | {output: less})), (output, column)
+    for published in entry.get("published", []):
+        for output in published["shown"]:
+            column = published.get("column", "published")
+            table = tables[output].assign(**{column: pd.NA})
+            assert list(inventory.problems(entry, tables | {output: table})), (output, column)

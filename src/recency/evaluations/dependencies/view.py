@@ -195,9 +195,14 @@ def figure_attention_heads(
     there = None
     if published is not None:
         there = comparison.table(published, ["dependency", "count"]).set_index("dependency")
-    style.write(
-        out, rows[["lm", "label", *COLUMNS]], draw, rows, models, sentences(rows, models, there)
-    )
+    data = rows[["lm", "label", *COLUMNS]].copy()
+    if there is not None:
+        data["published_dependencies"] = data.type.map(there["count"])
+        data["published_strongest"] = [
+            there.get(f"layer_{row.layer}", pd.Series(dtype=str)).get(row.type, "")
+            for row in data.itertuples()
+        ]
+    style.write(out, data, draw, rows, models, sentences(rows, models, there))
 
 
 def summary(path: File) -> Table:

@@ -57,7 +57,9 @@ def read(
     not_run: File | None,
     published: File | None = None,
 ) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
-    """Read delta_aic.csv with `label`, `response`, `published` and `n_published` added.
+    """Read delta_aic.csv with `label`, `response`, and published values added.
+
+    These are `published` (ΔAIC), `n_published` (words) and `published_r_length` (Appendix A, for the whole).
 
     Rows are in the order of the responses, then of the LMs. Also return the LMs, the responses that
     were run, and notes on the others. `published` is a CSV as read by recency.figures.papers, with
@@ -71,9 +73,12 @@ def read(
     by_lm = {model.lm: rank for rank, model in enumerate(models)}
     order = rows.assign(a=rows.response.map(by_response), b=rows.lm.map(by_lm))
     rows = rows.loc[order.sort_values(["a", "b"]).index].reset_index(drop=True)
-    rows["published"], rows["n_published"] = math.nan, pd.NA
+    rows["published"], rows["n_published"], rows["published_r_length"] = math.nan, pd.NA, math.nan
     if published is not None:
-        there = papers.rows(published, models, ["corpus_measure", "n_words", "delta_aic"])
+        wanted = ["corpus_measure", "n_words", "delta_aic", "r_length"]
+        there = papers.rows(published, models, wanted)
+        of_lm = there.drop_duplicates("lm").set_index("lm").r_length
+        rows["published_r_length"] = rows.lm.map(of_lm)
         values = there.set_index(["lm", "corpus_measure"]).delta_aic
         there = comparison.table(published, ["corpus_measure", "n_words"])
         sizes = there.drop_duplicates("corpus_measure").set_index("corpus_measure").n_words
@@ -145,7 +150,9 @@ def lengths(rows: pd.DataFrame, baseline: str) -> list[str]:
         fitted = mine[mine.delta_aic.notna()]
         r = delta_aic.correlation(fitted.words_per_text.to_numpy(), fitted.delta_aic.to_numpy())
         if len(fitted) > 2 and not math.isnan(r):
-            parts.append(f"{label} {style.signed(r, 2)}")
+            there = mine.published_r_length.iloc[0]
+            known = "" if math.isnan(there) else f" (published {style.signed(there, 2)})"
+            parts.append(f"{label} {style.signed(r, 2)}{known}")
     names = ", ".join(parts)
     return [f"Pearson's r of ΔAIC and words per text, over the responses: {names}"] if parts else []
 

@@ -1,0 +1,224 @@
+"""The last job of a numbered table or figure, with the config's own settings and made-up inputs."""
+
+import importlib
+import inspect
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from project import ROOT
+from recency.config import experiments_of
+from recency.evaluations import registry
+from recency.evaluations.attention_maps.figure import COLUMNS as MAPS
+from recency.evaluations.dependencies import view as dependencies
+from recency.evaluations.glue.runs import RUN
+from recency.evaluations.item_means.delta_aic import COLUMNS as AIC
+from recency.evaluations.minimal_pairs.accuracy import COLUMNS as PAIRS
+from recency.evaluations.probe import view as probe
+from recency.figures import intervals
+from recency.workflow.plan import products
+from recency.workflow.plan.study import Study
+
+SLOPES = [2.0 ** -(2 * head) for head in range(1, 5)]
+
+
+def make(config: dict, target: str, outputs: list[str], folder: Path) -> dict[str, pd.DataFrame]:
+    """Make figures and tables by their last jobs; return output → the table next to it.
+
+    `outputs` are "experiment/stem". Those of a numbered `target` have to be among them.
+    """
+    study = Study(config, ROOT, dry_run=True)
+    if target in study.targets:
+        of = study.targets[target]["of"]
+        wanted = {f"{name}/{stem}" for name in experiments_of(study.targets[target]) for stem in of}
+        assert wanted & set(outputs), f"the inventory describes no file of {target}"
+    made = {}
+    for output in outputs:
+        experiment, stem = output.split("/")
+        product = next(p for p in registry.products() if stem in p.stems)
+        place = folder / experiment
+        place.mkdir(parents=True, exist_ok=True)
+        made[output] = _run(study, product, experiment, stem, place)
+    return made
+
+
+def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.DataFrame:
+    """Run a product's function."""
+    module = importlib.import_module(f"recency.evaluations.{product.module}")
+    function = getattr(module, product.function)
+    wildcards = SimpleNamespace(experiment=experiment)
+    settings = {
+        key: value(wildcards)
+        for key, value in products.parameters(study, product).items()
+        if key not in ("module", "function")
+    }
+    files = products.read_by(study, product, experiment)
+    given = {}
+    for role, paths in files.items():
+        if role == "published":
+            given[role] = ROOT / paths
+        elif role != "not_run":
+            given[role] = _write(role, paths, folder, study, experiment, settings)
+    outputs = {
+        key: [folder / f"{name}.{ending}" for ending in products.FORMATS[name.split("_")[0]]]
+        for key, (name, _) in product.makes.items()
+    }
+    known = inspect.signature(function).parameters
+    function(**given, **outputs, **{k: v for k, v in settings.items() if k in known})
+    return pd.read_csv(folder / f"{stem}.csv")
+
+
+def _write(role: str, paths, folder: Path, study: Study, experiment: str, settings: dict):
+    """Write the file or files of a role; return their paths."""
+    if isinstance(paths, str):
+        out = folder / Path(paths).name
+        ONE[role](study, experiment, settings).to_csv(out, index=False)
+        return out
+    written = []
+    for number, path in enumerate(paths):
+        out = folder / path.removeprefix("<results>/")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        table = MANY[role](study, experiment, settings, number)
+        table.to_parquet(out) if out.suffix == ".parquet" else table.to_csv(out, index=False)
+        written.append(out)
+    return written
+
+
+def _cells(study, experiment, settings) -> list[dict]:
+    """Return lm, label, dataset and measure of every LM and response."""
+    return [
+        {"lm": lm["lm"], "label": lm["label"], "dataset": r["dataset"], "measure": r["measure"]}
+        for lm in settings["lms"]
+        for r in study.responses(experiment)
+    ]
+
+
+def _numbers(count: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(20, 80, count)
+
+
+def _delta(study, experiment, settings):
+    rows = pd.DataFrame(_cells(study, experiment, settings))
+    endpoint = study.endpoint(experiment)
+    return rows.assign(
+        design="any", base="all", endpoint=endpoint, delta_loglik=_numbers(len(rows)),
+        n=1000, converged=True,
+    )  # fmt: skip
+
+
+def _perplexity(study, experiment, settings):
+    rows = pd.DataFrame({key: [lm[key] for lm in settings["lms"]] for key in ("lm", "label")})
+    rows["perplexity"] = _numbers(len(rows))
+    rows["bits_per_token"] = np.log2(rows.perplexity)
+    return rows.assign(dataset="all", tokens=1000, words=800, word_perplexity=np.nan)
+
+
+def _aic(study, experiment, settings):
+    rows = pd.DataFrame(_cells(study, experiment, settings)).reindex(columns=AIC)
+    numbers = dict.fromkeys(AIC[6:-1], 0.5) | {"n": 100, "words_per_text": 20, "design": "any"}
+    return rows.assign(**numbers | {"delta_aic": _numbers(len(rows)), "note": ""})
+
+
+def _pairs(study, experiment, settings):
+    phenomena = ["Anaphor agreement", "Binding", "Ellipsis", "Island effects"]
+    rows = [
+        dict.fromkeys(PAIRS, 0.5)
+        | {"lm": lm["lm"], "label": lm["label"], "level": level, "group": group, "accuracy": value}
+        | {"tokens": "all tokens", "compared": True, "pairs": 1000, "paradigms": 67}
+        for number, lm in enumerate(settings["lms"])
+        for level, group, value in [
+            ("overall", "overall", 60.0 + number),
+            *(("phenomenon", name, 50.0 + number) for name in phenomena),
+        ]
+    ]
+    return pd.DataFrame(rows)
+
+
+def _heads(study, experiment, settings, number):
+    rows = [
+        dict.fromkeys(dependencies.COLUMNS, 0.1)
+        | {"type": kind, "layer": layer, "head": head + 1, "slope": SLOPES[head], "texts": 10}
+        | {"dependencies": 100, "left_out": 0, "windows": 0}
+        for kind in dependencies.NAMES
+        for layer in (1, 2)
+        for head in range(4)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _counts(study, experiment, settings, number):
+    steps = ["presented", "times", "fit", "exploratory", "held_out"]
+    return pd.DataFrame({"step": steps, "kept": [9, 8, 4, 2, 2], "dropped": 0})
+
+
+def _curve(study, experiment, settings, number):
+    steps = [100, 200, 300]
+    return pd.DataFrame(
+        {"step": steps, "tokens": steps, "loss_nats": 3.0, "validation_nats": [5.0, 4.0, 3.0]}
+    )
+
+
+def _runs(study, experiment, settings, number):
+    rows = [
+        dict.fromkeys(RUN, 0.5) | {"seed": 1, "epoch": epoch, "train": 10, "dev": 10, "cut": 0}
+        for epoch in (1, 2)
+    ]
+    return pd.DataFrame(rows).assign(constant=False)
+
+
+def _map(study, experiment, settings, number):
+    places = [(q, k) for q in range(3) for k in range(q + 1)]
+    rows = [
+        dict.fromkeys(MAPS, "a")
+        | {"layer": layer, "head": head, "query": q, "key": k, "attention": 1 / (q + 1)}
+        for layer in range(1, 13)
+        for head in range(1, 13)
+        for q, k in places
+    ]
+    return pd.DataFrame(rows)
+
+
+def _probe(study, experiment, settings, number):
+    rows = [
+        {"network": network, "layer": layer, "relation": relation, "n": 10, "uuas": 0.5,
+         "spearman": 0.4, "dev_loss": 1.0, "epochs": 3}
+        for relation in ["all", *settings["relations"]]
+        for network, layers in (("trained", 13), ("untrained", 13), ("adjacent words", 1))
+        for layer in range(layers)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=probe.COLUMNS)
+
+
+def _dependencies(study, experiment, settings):
+    rows = [
+        {"reading": reading, "type": kind, "tokens": 9, "words": 8, "chosen": reading == "graph"}
+        for reading in ("graph", "categories")
+        for kind in dependencies.NAMES
+    ]
+    return pd.DataFrame(rows)
+
+
+#: Role of a single file → its content.
+ONE = {
+    "counts": _dependencies,
+    "delta_loglik": _delta,
+    "intervals": lambda *_: pd.DataFrame(columns=intervals.COLUMNS),
+    "by_seed": lambda *_: pd.DataFrame(
+        columns=["lm", "variant", "seed", "dataset", "measure", "delta_loglik"]
+    ),
+    "perplexity": _perplexity,
+    "delta_aic": _aic,
+    "accuracy": _pairs,
+}
+#: Role of a list of files → the content of each.
+MANY = {
+    "counts": _counts,
+    "heads": _heads,
+    "runs": _runs,
+    "curves": _curve,
+    "masked_curves": _curve,
+    "maps": _map,
+    "probes": _probe,
+}
