@@ -6,7 +6,8 @@ python benchmarks/rehearsal.py [--folder DIR] [--cores N] [--quick] [--out FILE]
    Stand-ins (stand_ins.py) replace inputs that are too large or licensed; networks are 8 wide per head and
    train for two steps, on the CPU. Downloads run first; all other jobs have no network (`unshare -n`).
 2. Growth: processor time and memory of jobs on training text, at three sizes of the open study's English.
-3. Table: for the largest job of each rule in the papers' studies its work, cost per unit as measured,
+3. Inventory: each figure and table has the papers' rows, columns, panels and published values.
+4. Table: for the largest job of each rule in the papers' studies its work, cost per unit as measured,
    extrapolated time, request and margin; memory beside its request. Costs of networks on a GPU are those of
    the cost model, since nothing here has one.
 
@@ -29,6 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import checkout
+import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
 checkout.use("tests", "setup")
@@ -36,6 +38,7 @@ checkout.use("tests", "setup")
 import stand_ins
 from result import keep, processor
 
+import inventory
 from hub_server import serving
 from project import copy_project, environment, load, sources
 from recency.workflow.plan import cost_model
@@ -46,7 +49,7 @@ STUDIES = {
                "part_of_speech", "no_part_of_speech", "theories", "serial_position"],
     "devarda_marelli": ["devarda_marelli"],
     "working_memory": ["working_memory", "working_memory_100M"],
-    "masked": ["mlm_pile"],
+    "masked": ["mlm_pile", "mlm_pile_large", "mlm_wikitext"],
 }  # fmt: skip
 OVERLAY = "rehearsal.yaml"
 ENGLISH = "results/open/cores/corpora/open_english/text.parquet"
@@ -288,6 +291,22 @@ def faults(rows: list[dict], walked: dict[str, dict]) -> list[str]:
     return wrong
 
 
+def unlike_the_papers(project: Path, whole: bool) -> list[str]:
+    """Return what figures and tables lack of what the inventory says; all have to be there in a `whole` walk."""
+    made = {}
+    for entry in inventory.module().read():
+        for output in entry.get("outputs", {}):
+            path = project / "results" / "rehearsal" / "paper" / "experiments" / f"{output}.csv"
+            if path.exists():
+                made[output] = pd.read_csv(path)
+    return [
+        problem
+        for entry in inventory.module().read()
+        for problem in inventory.problems(entry, made)
+        if whole or entry.get("outputs", {}).keys() <= made.keys()
+    ]
+
+
 def markdown(rows: list[dict]) -> str:
     """Return the table of docs/scaling.md: rules with jobs of over ten minutes at the papers' scale."""
     lines = [
@@ -343,6 +362,7 @@ def main() -> int:
     walked, grown = measured(project), growth(folder, project / ENGLISH, sizes)
     rows = table(project, walked, grown)
     wrong = faults([] if arguments.quick else rows, walked)
+    wrong += unlike_the_papers(project, not (arguments.quick or arguments.targets))
     print(markdown(rows), *wrong, sep="\n")
     metrics = {
         "minutes": round((time.monotonic() - began) / 60),

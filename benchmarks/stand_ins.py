@@ -79,6 +79,12 @@ def token_file(path: Path, size: int, vocabulary: int = 50_277) -> Path:
 # Other files
 
 
+def articles(texts: Iterator[str], many: int) -> Iterator[str]:
+    """Yield lines of articles as WikiText has them: a title between blank lines, then a text."""
+    for number, text in enumerate(islice(texts, many)):
+        yield from ("", f" = Article {number} = ", "", f" {text}")
+
+
 def babylm(path: Path, texts: Iterator[str]) -> Path:
     """Write the archive of 2023: a folder for each track, a file for each source."""
     sources = "aochildes bnc_spoken cbt children_stories gutenberg open_subtitles qed simple_wikipedia switchboard wikipedia"
@@ -163,6 +169,7 @@ def write(project: Path, mirror: Path, text: Path) -> None:
     ):
         corpus(supplied)
     parquet(supplied / "pile" / "text.parquet", islice(texts, 250))
+    parquet(supplied / "pile" / "validation.parquet", islice(texts, 60))
     glue(supplied / "glue", texts)
     sources = project / "data" / "sources"
     for url in _urls(sources / "openwebtext.tsv"):
@@ -170,6 +177,8 @@ def write(project: Path, mirror: Path, text: Path) -> None:
         _pin(sources / "openwebtext.tsv", url, made)
     for url in _urls(sources / "babylm.tsv"):
         _pin(sources / "babylm.tsv", url, babylm(mirror / url, texts))
+    for url in _urls(sources / "wikitext103.tsv"):
+        _pin(sources / "wikitext103.tsv", url, parquet(mirror / url, articles(texts, 60)))
     roberta_tokenizer(mirror / ROBERTA, texts)
     gpt2(mirror / "gpt2", texts)
     token_file(mirror / PILE, 1_024_000 * 2_049 * 2)
@@ -227,7 +236,9 @@ def overlay(config: dict[str, Any]) -> dict[str, Any]:
 def _recipe(recipe: dict[str, Any]) -> dict[str, Any]:
     few = {"device": "cpu", "precision": "fp32", "micro_batch": 1, "gpus": 1}
     if "validation" in recipe:
-        few["validation"] = {"tokens": 4_000, "every": 2}
+        few["validation"] = {"every": 2}
+        if "tokens" in recipe["validation"]:
+            few["validation"]["tokens"] = 4_000
     if "steps" not in recipe:
         return few | {"epochs": 1, "batch_sequences": 8}
     kept = [1, 2] if recipe["checkpoints"] else []

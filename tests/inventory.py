@@ -12,8 +12,8 @@ PUBLISHED = ROOT / "data" / "published"
 
 
 def module():
-    """Return setup/inventory.py."""
-    spec = importlib.util.spec_from_file_location("inventory", ROOT / "setup" / "inventory.py")
+    """Return setup/inventory_page.py."""
+    spec = importlib.util.spec_from_file_location("inventory", ROOT / "setup" / "inventory_page.py")
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded

@@ -31,7 +31,7 @@ def entries_of(*paths, key):
 
 def test_the_page_shows_the_inventory():
     made = inventory.module()
-    assert made.PAGE.read_text(encoding="utf-8").endswith(made.section()), "setup/inventory.py"
+    assert made.PAGE.read_text(encoding="utf-8").endswith(made.section()), "setup/inventory_page.py"
 
 
 def test_entries_have_a_status_its_reason_and_stand_once():

@@ -1,6 +1,6 @@
 """Write the table of all tables and figures in docs/fidelity.md from data/published/inventory.
 
-.venv/bin/python setup/inventory.py, after a change of an inventory. `read` is for tests, too.
+.venv/bin/python setup/inventory_page.py, after a change of an inventory. `read` is for tests, too.
 """
 
 from pathlib import Path
