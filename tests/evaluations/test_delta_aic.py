@@ -298,4 +298,4 @@ def test_brown_is_scored_by_sentence(shared_data):
     assert parsed(files)["item"].nunique() == 13
     assert parsed(files, documents=False)["item"].nunique() == 450
     options = load()["datasets"]["items_brown"]["options"]
-    assert options == {"texts": False, "documents": False}
+    assert options == {"texts": False, "documents": False, "corpus": "brown"}

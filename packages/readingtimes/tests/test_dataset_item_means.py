@@ -1,5 +1,8 @@
 """One mean response a word: de Varda & Marelli's corpora, and times and ERPs of UCL's sentences."""
 
+import os
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +16,7 @@ from readingtimes.errors import InputError
 @pytest.mark.parametrize(
     ("name", "measure", "texts", "expected"),
     [
-        ("meco", "FP", True, (12, 99, 2108, 1, 2096)),
+        ("meco", "FP", True, (12, 98, 2108, 1, 2096)),
         ("ucl", "FP", False, (205, 205, 1931, 1, 1726)),
         ("ucl_spr", "SPR", False, (205, 205, 1931, 1, 1726)),
         ("provo", "FP", True, (55, 131, 2714, 1, 2659)),
@@ -29,6 +32,66 @@ def test_devarda_and_marelli(shared_data, name, measure, texts, expected, capsys
     assert f"{expected[2] - expected[4]:,} of {expected[2]:,} words have no time" in (
         capsys.readouterr().err
     )
+
+
+def released(folder, **changed):
+    """Write a pickle as the release's: lists of words, and values for all but the first of each list."""
+    ucl = {
+        "sent": [["Anne", "lost", '"control"'], ["He", "ran."]],
+        "freq": [np.float64(9.5), np.float64(8.25), np.float64(0)],
+        "len": [4, 7, 4],
+        "fp": np.array([250.5, 218.25, 1 / 3]),
+    }
+    path = folder / "data.pkl"
+    path.write_bytes(pickle.dumps({"meco": {}, "ucl": ucl | changed}, protocol=4))
+    return path
+
+
+def test_the_released_pickle_is_read_as_a_table_is(tmp_path):
+    files = {"words": released(tmp_path)}
+    words = words_of("devarda_marelli2024", files, texts=False, corpus="ucl")
+    found = responses_of("devarda_marelli2024", files, words, "FP", corpus="ucl")
+    assert list(words.word) == ["Anne", "lost", '"control"', "He", "ran."]
+    assert list(words.given_length.dropna()) == [4, 7, 4]
+    assert list(words.log_frequency.dropna()) == [9.5, 8.25, 0]
+    assert list(found.time_ms) == [250.5, 218.25, 1 / 3] and list(found.word_id) == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("made", "corpus", "said"),
+    [
+        (lambda folder: released(folder), "ulc", "did you mean 'ucl'"),
+        (lambda folder: released(folder, fp=np.array([1.0])), "ucl", "1 values of fp for 3 words"),
+        (lambda folder: pickled(folder, Runs()), "ucl", "it would import"),
+        (lambda folder: pickled(folder, np.array([Runs()], dtype=object)), "ucl", "plain data"),
+        (lambda folder: cut(released(folder)), "ucl", "not a pickle of plain data"),
+    ],
+)
+def test_a_pickle_of_anything_else_is_refused_and_nothing_is_run(
+    tmp_path, made, corpus, said, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=said):
+        words_of("devarda_marelli2024", {"words": made(tmp_path)}, corpus=corpus)
+    assert not (tmp_path / "run").exists()
+
+
+class Runs:
+    """What a hostile pickle does: run a command where it is loaded."""
+
+    def __reduce__(self):
+        return os.system, ("touch run",)
+
+
+def pickled(folder, content):
+    path = folder / "data.pkl"
+    path.write_bytes(pickle.dumps(content, protocol=4))
+    return path
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-40])
+    return path
 
 
 def test_item_means_in_disorder_are_refused(tmp_path):

@@ -70,3 +70,19 @@ def test_a_line_that_is_looked_at_is_not_read_at_once(line):
     whole = "a\tb\tc\n1\t2\t3\n"
     assert at_once.read(whole, "\t", False, ["a", "b", "c"], places) is not None
     assert at_once.read(whole + line, "\t", False, ["a", "b", "c"], places) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (['"""two"', "x"], ['"two', "x"]),  # as R and pandas write what holds quotes
+        (['"say ""x"" now"', '""""'], ['say "x" now', '"']),
+        (['"light"', '"dark'], ['"light"', '"dark']),  # as they are
+        (['"""two"', '"dark'], ['"""two"', '"dark']),  # not all: as they are
+        (['""', "x"], ['""', "x"]),
+    ],
+)
+def test_fields_of_a_tab_separated_table_are_in_quotes_all_or_none(tmp_path, fields, expected):
+    path = tmp_path / "t.tsv"
+    path.write_text("word\tn\n" + "".join(f"{field}\t1\n" for field in fields))
+    assert list(strict_tables.read(path, ["word"])["word"]) == expected

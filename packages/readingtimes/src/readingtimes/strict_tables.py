@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import operator
+import re
 import sys
 import unicodedata
 import zlib
@@ -158,7 +159,7 @@ def read(
     """Read `columns` (and existing `optional` ones) of a delimited or Parquet file.
 
     `separator` None detects tab, comma or semicolon by the columns; `quoted`: fields may be in double
-    quotes (None: unless the separator is a tab). A byte order mark, CRLF and gzip are accepted
+    quotes (None: unless the separator is a tab and fields hold quotes as such: `quoted_by_need`). A byte order mark, CRLF and gzip are accepted
     silently, empty lines with a warning. `data` is the content of the file, if already read. Raises
     InputError for a missing file, another encoding, missing or repeated columns, a row that has more or
     fewer fields than the header or equals it, and a file without rows.
@@ -173,7 +174,8 @@ def read(
     header_line = text.splitlines()[0]
     if separator is None:
         separator = max(_SEPARATORS, key=lambda s: len(set(columns) & set(_fields(header_line, s))))
-    quoted = separator != "\t" if quoted is None else quoted
+    if quoted is None:
+        quoted = separator != "\t" or quoted_by_need(text)
     quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     rows = csv.reader(
         io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True
@@ -193,6 +195,20 @@ def read(
             f"line {frame.index[-1]} has no end of line; if the file was cut off, get it again",
         )
     return Table(path, frame.apply(lambda column: column.str.strip()))
+
+
+_WITH_QUOTES = re.compile(r"(?:^|\t)([^\t\r\n]*\"[^\t\r\n]*)", re.MULTILINE)
+#: A field as R and pandas write one that holds quotes: in quotes, those inside doubled.
+_IN_QUOTES = re.compile(r'"(?=.*"".*")(?:[^"]|"")*"')
+
+
+def quoted_by_need(text: str) -> bool:
+    """Return whether a tab-separated text has its fields with quotes in quotes: all of them, or it has none.
+
+    A word that begins with a quote then begins with three, which read as they are make another word.
+    """
+    fields = [match[1] for match in _WITH_QUOTES.finditer(text)] if '""' in text else []
+    return bool(fields) and all(_IN_QUOTES.fullmatch(field) for field in fields)
 
 
 def _by_row(

@@ -3,16 +3,20 @@
 One row per word: sent_id, word_pos (from 1), word, rt (ms), and their predictors `length` (characters)
 and `log_freq` (logarithm of a count). All but the words are NA for the first word of each sentence or
 text, whose surprisal they omitted. Whether times are self-paced or first-pass depends on the corpus and
-is the measure in the config. The subject is `mean`.
+is the measure in the config. The subject is `mean`. The file is a table, or the release's pickle of all
+corpora, of which `corpus` names one (meco, provo, ucl, ucl_spr, brown, natstor); nothing in it is run.
 """
 
 from pathlib import Path
 
 import pandas as pd
 
+from readingtimes import pickles
 from readingtimes.contracts import item_means, padded, same_words, word_table
+from readingtimes.errors import InputError
+from readingtimes.names import nearest
 from readingtimes.sentences import sentence_numbers
-from readingtimes.strict_tables import Table, only, read, warn
+from readingtimes.strict_tables import Table, content, only, read, warn
 
 MEASURES = ("FP", "SPR")
 COLUMNS = {
@@ -24,7 +28,9 @@ COLUMNS = {
 _GIVEN = {"given_length": "length", "log_frequency": "log_freq"}
 
 
-def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True) -> pd.DataFrame:
+def words(
+    files: dict[str, Path], *, texts: bool = False, documents: bool = True, corpus: str = ""
+) -> pd.DataFrame:
     """Read the words, with given_length and log_frequency if the file has them.
 
     An item is a document (docid) if there is that column, else a sent_id; without `documents`
@@ -32,7 +38,7 @@ def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True
     (MECO, Provo): `sentences.ends` parts it.
     """
     path = only(files, "words of devarda_marelli2024")
-    table, frame = _rows(path, optional=["docid", *_GIVEN.values()])
+    table, frame = _rows(path, corpus, optional=["docid", *_GIVEN.values()])
     by_document = documents and "docid" in table
     items = table["docid"] if by_document else padded(frame.sent_id.astype("str"))
     sentences = sentence_numbers(frame.word, frame.sent_id) if texts else frame.sent_id
@@ -46,7 +52,12 @@ def words(files: dict[str, Path], *, texts: bool = False, documents: bool = True
 
 
 def responses(
-    files: dict[str, Path], words: pd.DataFrame, measure: str, *, offset: int = 0
+    files: dict[str, Path],
+    words: pd.DataFrame,
+    measure: str,
+    *,
+    offset: int = 0,
+    corpus: str = "",
 ) -> pd.DataFrame:
     """Read the mean times in ms; words without one are dropped and counted.
 
@@ -54,7 +65,7 @@ def responses(
     Stories' stand one word too early there (its authors' correction of May 2025): 1.
     """
     path = only(files, "responses of devarda_marelli2024")
-    table, frame = _rows(path, ["rt"])
+    table, frame = _rows(path, corpus, ["rt"])
     same_words(frame.word, words, path)
     times = table.numbers("rt", missing=["NA"])
     if offset:
@@ -69,11 +80,15 @@ def responses(
 
 
 def _rows(
-    path: Path, columns: list[str] | None = None, optional: list[str] | None = None
+    path: Path, corpus: str, columns: list[str] | None = None, optional: list[str] | None = None
 ) -> tuple[Table, pd.DataFrame]:
     """Read sent_id, word_pos and word; sentences must be in order, without a gap."""
     names = ["sent_id", "word_pos"]
-    table = read(path, [*names, "word", *(columns or [])], optional=optional or []).once(names)
+    data = content(path)
+    if pickles.is_pickle(data):
+        table = _released(path, pickles.plain(path, data), corpus)
+    else:
+        table = read(path, [*names, "word", *(columns or [])], optional=optional or []).once(names)
     frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
     frame["word"] = table["word"]
     wrong = frame.word_pos != frame.groupby("sent_id").cumcount() + 1
@@ -85,3 +100,30 @@ def _rows(
             f"word {frame.word_pos[line]} of {frame.sent_id[line]} does not follow the word before",
         )
     return table, frame
+
+
+def _released(path: Path, corpora, corpus: str) -> Table:
+    """Return a corpus of the release's pickle as the table that `words` and `responses` read.
+
+    A corpus has `sent`, a list of words for each sentence or text, and `freq`, `len` and `fp`, a value for
+    each word but the first of each.
+    """
+    if not isinstance(corpora, dict) or corpus not in corpora:
+        known = nearest(corpus, list(corpora)) if isinstance(corpora, dict) else "no corpora"
+        raise InputError(
+            f"{path}: no corpus {corpus!r}; it has {known}: set `options: {{corpus: …}}`"
+        )
+    its = corpora[corpus]
+    places = [(s, n, word) for s, sent in enumerate(its["sent"]) for n, word in enumerate(sent, 1)]
+    frame = pd.DataFrame(places, columns=["sent_id", "word_pos", "word"])
+    later = frame.word_pos > 1
+    for column, key in (("log_freq", "freq"), ("length", "len"), ("rt", "fp")):
+        if len(its[key]) != later.sum():
+            raise InputError(
+                f"{path}: {corpus} has {len(its[key]):,} values of {key} for {later.sum():,} words that "
+                "follow another in their sentence"
+            )
+        frame[column] = "NA"
+        frame.loc[later, column] = [repr(float(value)) for value in its[key]]
+    frame.index += 1
+    return Table(path, frame.astype({"sent_id": str, "word_pos": str}))
