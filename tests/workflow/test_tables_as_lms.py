@@ -226,7 +226,7 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
     drawn = pd.read_csv(out[1])
     assert drawn["lm"].tolist() == [lm["lm"] for lm in told]
     assert drawn["perplexity"].tolist() == pytest.approx([50, 51, 52, 53])
-    (_, _, _, said, *_, unit) = given[0]
+    (_, _, _, said, *_, unit, _) = given[0]
     assert unit == "word" and "tokenizers differ" in said[-2]
     assert said[-1].endswith("over 90 of 100 words")
     models, _ = comparison.records(told, [response])
