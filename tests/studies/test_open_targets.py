@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from project import ROOT, copy_project, load, plan, planned, snakemake
+from recency.config import experiments_of
 
 CONFIG = "config.open.yaml"
 OVERLAY = yaml.safe_load((ROOT / CONFIG).read_text())
@@ -62,6 +63,8 @@ def small(config):
         if "responses" in asked:
             over["responses"] = {k: v[:1] for k, v in asked["responses"].items()}
             over |= {} if "steps" in asked else {"draws": DRAWS}
+        if "stride" in asked.get("sensitivity", {}):  # a stride of 1 is hundreds of passes a text
+            over["sensitivity"] = {"stride": [None, 64]}
         experiments[name] = over | {key: SMALLER[key] for key in SMALLER if key in asked}
     return {
         "study": "small",
@@ -82,7 +85,9 @@ def write(folder):
     (folder / "small.yaml").write_text(yaml.safe_dump(small(config)))
     pairs = (folder / "data" / "sources" / "blimp.tsv").read_text().splitlines(keepends=True)
     (folder / "pairs.tsv").write_text("".join(pairs[:4]))
-    numbered = [name for name, of in config["targets"].items() if of["experiment"] in EXPERIMENTS]
+    numbered = [
+        name for name, of in config["targets"].items() if set(experiments_of(of)) <= {*EXPERIMENTS}
+    ]
     exported = ["export_provo", "export_ALiBi-mix-TI"]
     return [*EXPERIMENTS, *numbered, "search_open", *exported], [CONFIG, "small.yaml"]
 
