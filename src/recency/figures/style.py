@@ -112,8 +112,8 @@ def handle(**look) -> Line2D:
 
 def published(axes: Axes, x, y, gid: str = "published", **more) -> None:
     """Mark published values, NaN where there is none: hollow grey diamonds, the same in every figure."""
-    look = {"mfc": "none", "mec": GREY, "mew": 1.1, "ms": 5, "ls": "", "label": "_nolegend_"}
-    axes.plot(x, y, "D", **look, zorder=6, gid=gid, **more)
+    look = {"mfc": "none", "mec": GREY, "mew": 1.1, "ms": 5, "ls": "", "clip_on": False}
+    axes.plot(x, y, "D", **look, zorder=6, gid=gid, label="_nolegend_", **more)
 
 
 def published_handle() -> Line2D:
