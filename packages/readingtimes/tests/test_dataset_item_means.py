@@ -62,6 +62,8 @@ def test_the_released_pickle_is_read_as_a_table_is(tmp_path):
     [
         (lambda folder: released(folder), "ulc", "did you mean 'ucl'"),
         (lambda folder: released(folder, fp=np.array([1.0])), "ucl", "1 values of fp for 3 words"),
+        (lambda folder: released(folder), "meco", "lacks fp, freq, len, sent"),
+        (lambda folder: pickled(folder, [1, 2]), "ucl", "no corpus is called"),
         (lambda folder: pickled(folder, Runs()), "ucl", "it would import"),
         (lambda folder: pickled(folder, np.array([Runs()], dtype=object)), "ucl", "plain data"),
         (lambda folder: cut(released(folder)), "ucl", "not a pickle of plain data"),

@@ -63,8 +63,8 @@ def delta(path: File | None, lms: Iterable[LM]) -> pd.DataFrame:
 def compared(published: pd.DataFrame, result: Comparison) -> pd.DataFrame:
     """Return the published ΔLogLik of each LM and response, "Total" last, indexed by both.
 
-    Columns `published`, `published_base`, `published_endpoint`, and `difference`, of the value here from the
-    published one, which is given only if both have the same baseline model and endpoint.
+    Columns `base` (of the value here), `published`, `published_base`, `published_endpoint`, and `difference`, of
+    the value here from the published one, which is given only if both have the same baseline model and endpoint.
     """
     of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
     totals, rows = result.totals, []
@@ -81,8 +81,10 @@ def compared(published: pd.DataFrame, result: Comparison) -> pd.DataFrame:
             if not math.isnan(there):
                 base, by = published.base[lm.lm], published.endpoint[lm.lm]
             same = (base, by) == (of_base[label], result.endpoint)
-            rows.append([lm.lm, label, base, by, there, value - there if same else math.nan])
-    names = ["lm", "response", "published_base", "published_endpoint", "published", "difference"]
+            difference = value - there if same else math.nan
+            rows.append([lm.lm, label, of_base[label], base, by, there, difference])
+    names = ["lm", "response", "base", "published_base", "published_endpoint", "published"]
+    names += ["difference"]
     return pd.DataFrame(rows, columns=names).set_index(["lm", "response"])
 
 

@@ -159,8 +159,8 @@ def read(
     """Read `columns` (and existing `optional` ones) of a delimited or Parquet file.
 
     `separator` None detects tab, comma or semicolon by the columns; `quoted`: fields may be in double
-    quotes (None: unless the separator is a tab and fields hold quotes as such: `quoted_by_need`). A byte order mark, CRLF and gzip are accepted
-    silently, empty lines with a warning. `data` is the content of the file, if already read. Raises
+    quotes (None: unless the separator is a tab and not `quoted_by_need`). A byte order mark, CRLF and gzip
+    are accepted silently, empty lines with a warning. `data` is the content of the file, if already read. Raises
     InputError for a missing file, another encoding, missing or repeated columns, a row that has more or
     fewer fields than the header or equals it, and a file without rows.
     """

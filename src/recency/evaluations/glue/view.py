@@ -54,9 +54,9 @@ def draw(rows: pd.DataFrame, lms: list[LM], tasks: list[Mapping], paper: pd.Data
         right.axvline(
             mine.majority_measured.iloc[0], color=style.GREY, lw=0.9, ls=(0, (3, 2)), zorder=1
         )
-        here_published = paper[paper.task == task["task"]]
+        known = paper[paper.task == task["task"]]
         places = {lm.lm: y for y, lm in enumerate(lms)}
-        style.published(left, here_published.published, here_published.lm.map(places))
+        style.published(left, known.published, known.lm.map(places))
         left.set_title(task["label"], loc="left", size=style.SMALL, weight="bold")
         left.set_xlabel(FIGURES[mine.figure.iloc[0]], size=style.SMALL, labelpad=1)
         right.set_xlabel(f"last epoch, {MEASURES[task['measure']]}", size=style.SMALL, labelpad=1)

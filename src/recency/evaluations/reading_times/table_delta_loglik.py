@@ -29,7 +29,6 @@ def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.D
     and endpoint.
     """
     totals, rows = result.totals, []
-    of_base = {**result.bases, TOTAL: bases.of(result.bases[label] for label in result.summed)}
     paper = papers.compared(published, result)
     for lm in result.lms:
         values = result.delta.loc[lm.lm].to_dict()
@@ -37,8 +36,7 @@ def data(result: Comparison, bounds: Intervals, published: pd.DataFrame) -> pd.D
             values[TOTAL] = totals[lm.lm]
         for label, value in values.items():
             row = {"lm": lm.lm, "label": lm.label, "response": label, "reproduced": value}
-            row |= {"base": of_base[label], "endpoint": result.endpoint}
-            row |= paper.loc[(lm.lm, label)].to_dict()
+            row |= {"endpoint": result.endpoint} | paper.loc[(lm.lm, label)].to_dict()
             converged = (lm.lm, label) not in result.unconverged
             rows.append(row | columns(bounds, lm.lm, label) | {"converged": converged})
     names = ["lm", "label", "response", "base", "endpoint", "reproduced", "published_base"]

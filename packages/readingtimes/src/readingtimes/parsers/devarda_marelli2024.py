@@ -109,11 +109,12 @@ def _released(path: Path, corpora, corpus: str) -> Table:
     each word but the first of each.
     """
     if not isinstance(corpora, dict) or corpus not in corpora:
-        known = nearest(corpus, list(corpora)) if isinstance(corpora, dict) else "no corpora"
-        raise InputError(
-            f"{path}: no corpus {corpus!r}; it has {known}: set `options: {{corpus: …}}`"
-        )
+        known = nearest(corpus, corpora if isinstance(corpora, dict) else [])
+        raise InputError(f"{path}: no corpus is called {known}; set `options: {{corpus: …}}`")
     its = corpora[corpus]
+    if not isinstance(its, dict) or (lost := {"sent", "freq", "len", "fp"} - its.keys()):
+        what = ", ".join(sorted(lost)) if isinstance(its, dict) else "what the release has"
+        raise InputError(f"{path}: the corpus {corpus} lacks {what}; fetch the file again")
     places = [(s, n, word) for s, sent in enumerate(its["sent"]) for n, word in enumerate(sent, 1)]
     frame = pd.DataFrame(places, columns=["sent_id", "word_pos", "word"])
     later = frame.word_pos > 1
