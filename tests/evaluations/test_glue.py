@@ -208,6 +208,27 @@ def test_a_pair_is_cut_from_its_longer_sentence_and_counted(folder, tmp_path, ca
     assert len(fine_tune.encode(part, tokenizer, 30, "made").ids[0]) == 18
 
 
+@pytest.mark.parametrize(
+    ("copy", "sentence"),
+    [
+        ('"""Is it?"" he asked"\tyes\nw\tno\n', '"Is it?" he asked'),  # by pandas
+        ('"Is it?" he asked\tyes\n"w\tno\n', '"Is it?" he asked'),  # as distributed
+    ],
+)
+def test_copies_with_and_without_quotes_are_one_task(tmp_path, copy, sentence):
+    path = tmp_path / "t.tsv"
+    path.write_text("text\tlabel\n" + copy)
+    assert fine_tune.read_part([("train", path)], TASK).texts[0] == (sentence,)
+
+
+def test_real_rte_in_two_copies(shared_data):
+    task = {"columns": {"sentence1": "sentence1", "sentence2": "sentence2", "label": "label"}}
+    quoted = shared_data / "glue_sst2_rte" / "RTE" / "train.tsv.gz"
+    part = fine_tune.read_part([("train", quoted)], task | {"labels": ["0", "1"]})
+    assert len(part.texts) == 2490
+    assert not any('""' in text for pair in part.texts for text in pair)
+
+
 def test_updates_are_in_proportion_and_the_rate_ends_at_zero():
     rate = fine_tune.Rate(TASK, SETTINGS | {"epochs": 10}, 25)
     highest = max(rate(update) for update in range(250))

@@ -108,8 +108,9 @@ def test_damage_is_named(tmp_path, what):
 
 TABLES = {
     "UID\tsentence_good\na\tb\n": r"no column 'sentence_bad', only UID, sentence_good",
-    "UID\tsentence_good\tsentence_bad\na\tb\tc\na\tb\n": r"a\.tsv, line 3: not the 3 fields",
-    "UID\tsentence_good\tsentence_bad\na\tb\tc\td\n": r"a\.tsv, line 2: not the 3 fields",
+    "UID\tsentence_good\tsentence_bad\na\tb\tc\na\tb\n": r"a\.tsv, line 3: 2 fields, and the header has 3",
+    "UID\tsentence_good\tsentence_bad\na\tb\tc\td\n": r"a\.tsv, line 2: 4 fields, and the header has 3",
+    "UID\tsentence_good\tsentence_bad\tUID\na\tb\tc\td\n": r"2 columns are named 'UID'",
     "UID\tsentence_good\tsentence_bad\n\tb\tc\n": r"a\.tsv, line 2: UID is empty",
 }
 
@@ -119,6 +120,15 @@ def test_damage_of_a_table_is_named(tmp_path, text):
     (tmp_path / "a.tsv").write_text(text)
     with pytest.raises(InputError, match=TABLES[text]):
         minimal_pairs.read(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    "row", ['a\t"""Me?"" he said."\t"""I?"" he said."', 'a\t"Me?" he said.\t"I?" he said.']
+)
+def test_a_table_is_read_the_same_with_and_without_quotes(tmp_path, row):
+    (tmp_path / "a.tsv").write_text(f"UID\tsentence_good\tsentence_bad\n{row}\n")
+    pairs = minimal_pairs.read(tmp_path / "a.tsv")
+    assert list(pairs.good) == ['"Me?" he said.'] and list(pairs.bad) == ['"I?" he said.']
 
 
 def test_a_few_pairs_may_be_of_one_sentence(tmp_path, capsys):
@@ -153,6 +163,7 @@ def test_real_supplement(shared_data):
     pairs = minimal_pairs.read(path, load()["minimal_pairs"]["blimp_supplement"]["labels"])
     assert len(pairs) == 5218 and pairs.phenomenon.nunique() == 5
     turns = pairs[pairs.phenomenon == "Turn taking"]
+    assert not pairs.good.str.contains('""').any() and turns.good.str.startswith('"').any()
     assert turns.good.str.contains("\n").any() and not pairs.good.str.contains(r"\\n").any()
 
 

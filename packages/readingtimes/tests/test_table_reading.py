@@ -1,12 +1,14 @@
 """Tables without empty lines and faults are read by PyArrow, as if row by row."""
 
 import random
+from functools import partial
 
 import pandas as pd
 import pytest
 
 from readingtimes import at_once, strict_tables
 from readingtimes.errors import InputError
+from readingtimes.formats import anything, streamed
 
 FIELDS = ["", " ", "the", "don’t", " café ", "3.5", "\u2028", "NA", "null"]
 QUOTED = ['"the"', '""', '" a"', '"a, b"', '"a ""b"" c"', '""""']
@@ -86,3 +88,43 @@ def test_fields_of_a_tab_separated_table_are_in_quotes_all_or_none(tmp_path, fie
     path = tmp_path / "t.tsv"
     path.write_text("word\tn\n" + "".join(f"{field}\t1\n" for field in fields))
     assert list(strict_tables.read(path, ["word"])["word"]) == expected
+
+
+QUOTED_LATE = "word\tn\n" + "plain\t1\n" * 20_000 + '"""two"\t1\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"word"\t"n"\n"two"\t1\n"a ""b"""\t2\n', ["two", 'a "b"']),  # a header in quotes: all is
+        ('word\tn\n"two"\t1\n', ['"two"']),
+        (QUOTED_LATE, ["plain"] * 20_000 + ['"two']),
+        (QUOTED_LATE + '"Yes\t1\n', ["plain"] * 20_000 + ['"""two"', '"Yes']),
+    ],
+)
+def test_small_and_large_tables_have_their_quotes_read_alike(tmp_path, monkeypatch, text, expected):
+    path = tmp_path / "t.tsv"
+    path.write_text(text)
+    assert list(strict_tables.read(path, ["word"])["word"]) == expected
+    assert list(anything.read(path, anything.Style(), lambda header: ["word"])["word"]) == expected
+    monkeypatch.setattr(streamed, "_BLOCK", 1 << 16)
+    large = streamed.read(path, partial(streamed.opened, path), None, "utf-8", lambda h: ["word"], {})
+    assert list(large["word"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a\tb\n"""Yes"" he"\tx\n', [["a", "b"], ['"Yes" he', "x"]]),
+        ('a\tb\n"Yes" he\tx\n\n"No\ty', [["a", "b"], ['"Yes" he', "x"], [""], ['"No', "y"]]),
+    ],
+)
+def test_rows_of_a_tab_separated_text(tmp_path, text, expected):
+    rows = list(strict_tables.tab_separated(tmp_path / "t", text))
+    assert [fields for _, fields in rows] == expected
+    assert [line for line, _ in rows] == list(range(1, len(expected) + 1))
+
+
+def test_a_quote_without_an_end_is_named(tmp_path):
+    with pytest.raises(InputError, match="t, line 3"):
+        list(strict_tables.tab_separated(tmp_path / "t", '"a"\t"b"\n"x"\t1\n"y\t2\n'))

@@ -11,7 +11,7 @@ import sys
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -175,7 +175,7 @@ def read(
     if separator is None:
         separator = max(_SEPARATORS, key=lambda s: len(set(columns) & set(_fields(header_line, s))))
     if quoted is None:
-        quoted = separator != "\t" or quoted_by_need(text)
+        quoted = separator != "\t" or quoted_by_need([text])
     quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     rows = csv.reader(
         io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True
@@ -200,15 +200,55 @@ def read(
 _WITH_QUOTES = re.compile(r"(?:^|\t)([^\t\r\n]*\"[^\t\r\n]*)", re.MULTILINE)
 #: A field as R and pandas write one that holds quotes: in quotes, those inside doubled.
 _IN_QUOTES = re.compile(r'"(?=.*"".*")(?:[^"]|"")*"')
+_HEADER_IN_QUOTES = re.compile(r'"[^"\r\n]*"(?:\t"[^"\r\n]*")*(?:[\r\n]|$)')
 
 
-def quoted_by_need(text: str) -> bool:
+def quoted_by_need(blocks: Iterable[str]) -> bool:
     """Return whether a tab-separated text has its fields with quotes in quotes: all of them, or it has none.
 
     A word that begins with a quote then begins with three, which read as they are make another word.
+    A header in quotes says that all text is in them. `blocks` are of whole lines, and read no further
+    than the first field that decides.
     """
-    fields = [match[1] for match in _WITH_QUOTES.finditer(text)] if '""' in text else []
-    return bool(fields) and all(_IN_QUOTES.fullmatch(field) for field in fields)
+    found = False
+    for number, block in enumerate(blocks):
+        if number == 0 and _HEADER_IN_QUOTES.match(block):
+            return True
+        if '"' not in block:
+            continue
+        if not all(_IN_QUOTES.fullmatch(match[1]) for match in _WITH_QUOTES.finditer(block)):
+            return False
+        found = True
+    return found
+
+
+def tab_separated(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the fields of each row of a tab-separated text, `quoted_by_need` or not.
+
+    Raises InputError for a quoted text with a quote that has no end.
+    """
+    if not quoted_by_need([text]):
+        yield from enumerate((line.split("\t") for line in text.removesuffix("\n").split("\n")), 1)
+        return
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t", strict=True)
+    try:
+        for fields in rows:
+            yield rows.line_num, fields or [""]
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {rows.line_num}: {error}; other fields of this file have quotes written "
+            "twice, in quotes"
+        ) from error
+
+
+def header_fields(path: Path, line: str, separator: str, quoted: bool) -> list[str]:
+    """Return the fields of a header's line; InputError for a quote that has no end."""
+    if not quoted:
+        return line.split(separator)
+    try:
+        return next(csv.reader(io.StringIO(line), delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}, line 1: {error}; get the file again") from None
 
 
 def _by_row(

@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from readingtimes.files import atomic
 from readingtimes.progress import progress
+from readingtimes.strict_tables import tab_separated
 from recency.errors import InputError
 from recency.evaluations import job_state
 from recency.evaluations.glue import runs
@@ -34,7 +35,7 @@ from recency.networks import stopping, training
 from recency.scoring.forward import window_of
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import Model
-from recency.text.utf8 import lines
+from recency.text.utf8 import decoded_file
 
 SENTENCES = ("sentence", "sentence1", "sentence2")
 
@@ -82,9 +83,9 @@ def read_part(paths: Iterable[tuple[str, File]], task: Mapping) -> Part:
 
 
 def _rows(path: Path, task: Mapping, header: bool):
-    """Yield the sentences and the target of each line of an unquoted tab-separated file."""
-    numbered = lines(path)
-    names = next(numbered, (1, ""))[1].split("\t") if header else None
+    """Yield the sentences and the target of each line of a tab-separated file."""
+    numbered = tab_separated(path, "".join(decoded_file(path)))
+    names = next(numbered, (1, [""]))[1] if header else None
     places = {}
     for what, column in task["columns"].items():
         if isinstance(column, str) and column not in (names or ()):
@@ -98,10 +99,9 @@ def _rows(path: Path, task: Mapping, header: bool):
             )
         places[what] = names.index(column) if isinstance(column, str) else column
     sentences = [what for what in SENTENCES if what in places]
-    for number, line in numbered:
-        if not line.strip():
+    for number, fields in numbered:
+        if not any(field.strip() for field in fields):
             continue
-        fields = line.split("\t")
         where = f"{path}, line {number}"
         for what, index in places.items():
             if index >= len(fields):

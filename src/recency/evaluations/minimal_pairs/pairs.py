@@ -1,8 +1,6 @@
 """Rule minimal_pairs: pairs of an acceptable and an unacceptable sentence, from their files."""
 
-import csv
 import gzip
-import io
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from readingtimes.files import atomic
+from readingtimes.strict_tables import tab_separated
 from recency.errors import InputError
 from recency.figures.paths import File, Files
 from recency.text.utf8 import decoded
@@ -95,7 +94,7 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
 
 def _json_lines(path: Path, text: str) -> Iterator[Row]:
     """Yield the objects of a file with one on each line."""
-    for line, written in enumerate(text.splitlines(), 1):
+    for line, written in enumerate(text.split("\n"), 1):
         if not written.strip():
             continue
         try:
@@ -115,19 +114,24 @@ def _json_lines(path: Path, text: str) -> Iterator[Row]:
 
 def _table(path: Path, text: str) -> Iterator[Row]:
     """Yield the rows of a tab-separated table with a header."""
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t")
-    header = rows.fieldnames or []
+    rows = tab_separated(path, text)
+    header = next(rows, (1, [""]))[1]
     for key in KEYS:
         if key not in header and key not in OPTIONAL:
             raise InputError(
                 f"{path}: no column {key!r}, only {', '.join(header) or 'none'}; a table of pairs "
                 "is tab-separated, with UID, sentence_good and sentence_bad"
             )
+        if header.count(key) > 1:
+            raise InputError(f"{path}: {header.count(key)} columns are named {key!r}; keep one")
     kept = [key for key in KEYS if key in header]
-    for row in rows:
-        if None in row or None in row.values():
+    for line, fields in rows:
+        if fields == [""]:
+            continue
+        if len(fields) != len(header):
             raise InputError(
-                f"{path}, line {rows.line_num}: not the {len(header)} fields of the header; put "
-                "quotes around a field that has a tab or a quote in it"
+                f"{path}, line {line}: {len(fields)} fields, and the header has {len(header)}; "
+                "correct the line"
             )
-        yield rows.line_num, {key: row[key].replace("\\n", "\n") for key in kept}
+        row = dict(zip(header, fields, strict=True))
+        yield line, {key: row[key].replace("\\n", "\n") for key in kept}

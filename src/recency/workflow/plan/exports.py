@@ -87,19 +87,20 @@ def repository(study: Study, lm: str) -> str:
 
 
 def lms_for(study: Study, dataset: str) -> list[str]:
-    """Return the LMs of a dataset's export: those of the run's experiments that use it.
+    """Return the LMs of a dataset's export: those of the run's experiments that use it, else of all of these.
 
-    Without such an experiment, those of any experiment in the config. Learning curves, with many LMs,
-    are used only if there is nothing else.
+    Learning curves, with many LMs, are used only if there is nothing else.
     """
+    run = study.config["run"]
     reading = [
         name
-        for name in study.config["experiments"]
+        for name in run
         if any(response["dataset"] == dataset for response in study.all_responses(name))
     ]
-    reading = [n for n in reading if not grids.has_steps(study.experiment(n))] or reading
-    chosen = [name for name in study.config["run"] if name in reading] or reading
-    return list(dict.fromkeys(lm for name in chosen for lm in study.experiment(name)["lms"]))
+    few = [name for name in reading or run if not grids.has_steps(study.experiment(name))]
+    return list(
+        dict.fromkeys(lm for name in few or reading or run for lm in study.experiment(name)["lms"])
+    )
 
 
 def dataset_files(study: Study, dataset: str) -> dict[str, list[str] | str]:

@@ -260,16 +260,12 @@ def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
     first = text.splitlines()[0]
     if not first.strip():
         raise InputError(f"{path}, line 1 is empty; the columns' names stand there")
-    quoted = separator != "\t" or '"' in first or '"""' in text
-    try:
-        row = next(csv.reader(io.StringIO(first), delimiter=separator, strict=True))
-    except csv.Error as error:
-        raise InputError(f"{path}, line 1: {error}; get the file again") from None
+    quoted = separator != "\t" or strict_tables.quoted_by_need([text])
+    row = strict_tables.header_fields(path, first, separator, quoted)
     header = named(row)
     if any(not visible(name) for name in row):  # every column needs a name
-        line = io.StringIO()
-        csv.writer(line, delimiter=separator, lineterminator="").writerow(header)
-        text = text.replace(first, line.getvalue(), 1)
+        written = ['"' + name.replace('"', '""') + '"' for name in header] if quoted else header
+        text = text.replace(first, separator.join(written), 1)
     chosen = _pick_columns(path, header, choose)
     return strict_tables.read(
         path, chosen, separator=separator, quoted=quoted, data=text.encode("utf-8", "replace")

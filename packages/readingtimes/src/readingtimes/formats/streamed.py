@@ -7,7 +7,6 @@ the column `name` of the member's rows
 (`{text}/lett{subject}/reading_measures.csv`).
 """
 
-import csv
 import gzip
 import io
 import re
@@ -26,7 +25,7 @@ from pyarrow import csv as arrow_csv
 from readingtimes.errors import InputError
 from readingtimes.joins.index import plain_label
 from readingtimes.names import hint
-from readingtimes.strict_tables import Table, visible, warn
+from readingtimes.strict_tables import Table, header_fields, quoted_by_need, visible, warn
 
 #: Minimum bytes of a table that is read block by block.
 LARGE = 128 << 20
@@ -90,10 +89,16 @@ def header_of(
     first = text.splitlines()[0]
     if separator is None:
         separator = max(_SEPARATORS, key=lambda item: (first.count(item), item == "\t"))
-    quoted = '"' in text
-    row = next(csv.reader(io.StringIO(first), delimiter=separator)) if quoted else None
-    names = [visible(name) for name in (row or first.split(separator))]
+    quoted = separator != "\t" or quoted_by_need(_whole_lines(open_))
+    names = [visible(name) for name in header_fields(path, first, separator, quoted)]
     return [n or f"unnamed_{i}" for i, n in enumerate(names, start=1)], separator, quoted
+
+
+def _whole_lines(open_: Callable[[], BinaryIO]) -> Iterator[str]:
+    """Yield a table in blocks of whole lines, to look for quotes, which all encodings here write alike."""
+    with open_() as stream:
+        while block := stream.read(_BLOCK):
+            yield (block + stream.readline()).decode("latin-1")
 
 
 def read(
