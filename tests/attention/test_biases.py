@@ -61,6 +61,18 @@ CASES = {
         {"parts": "recency", "weight": 2.0},
         lambda s, i, j, h, H, L: s + 2 * primacy(L - 1 - j, L),
     ),
+    "primacy_recency_preceding": (
+        {},
+        lambda s, i, j, h, H, L: s + 0.5 * primacy(j, i + 1) + 0.5 * primacy(i - j, i + 1),
+    ),
+    "primacy_recency_preceding primacy": (
+        {"parts": "primacy", "weight": 2.0},
+        lambda s, i, j, h, H, L: s + 2 * primacy(j, i + 1),
+    ),
+    "primacy_recency_preceding recency": (
+        {"parts": "recency", "weight": 2.0},
+        lambda s, i, j, h, H, L: s + 2 * primacy(i - j, i + 1),
+    ),
 }
 
 
@@ -280,6 +292,18 @@ def test_learned_weights_have_gradients():
     q, k, v = torch.randn(3, 1, 2, 6, 4)
     biased.biased_attention(Module(bias), q, k, v, None)[0].square().sum().backward()
     assert bias.primacy.grad.abs() > 0 and bias.recency.grad.abs() > 0
+
+
+@pytest.mark.parametrize("form", ["primacy_recency", "primacy_recency_preceding"])
+def test_what_follows_changes_earlier_words_only_if_normalised_over_the_sequence(form):
+    bias = build({"form": form, "weight": 4.0}, 2)
+    q, k, v = torch.randn(3, 1, 2, 30, 4, generator=torch.Generator().manual_seed(1))
+    whole = biased.biased_attention(Module(bias), q, k, v, None)[0]
+    cut = biased.biased_attention(Module(bias), q[:, :, :9], k[:, :, :9], v[:, :, :9], None)[0]
+    # (batch, position, head, width), or heads before positions
+    at = 1 if whole.shape[1] == 30 else 2
+    difference = (whole.narrow(at, 0, 9) - cut).abs().max()
+    assert (difference < 1e-6) == (form == "primacy_recency_preceding") == (not bias.uses_length)
 
 
 def test_learned_slopes_start_at_the_mixed_ones():

@@ -6,10 +6,12 @@ masked places, weights by fairseq's names.
 
 import argparse
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch.nn import functional
 
 import recency
@@ -20,8 +22,19 @@ from recency.errors import InputError
 from recency.networks import fairseq_checkpoints
 from small_networks import TEXTS
 
-WIDTH, LAYERS, INNER, CONTEXT = 24, 2, 40, 32
 BEGIN, PAD, END = 0, 1, 2
+
+
+@dataclass
+class Size:
+    heads: int
+    layers: int = 2
+    width: int = 24
+    inner: int = 40
+    context: int = 32
+    deviation: float = 0.4
+
+
 CLAP = {
     "contrastive_pretraining": True,
     "initial_beta": 1.0,
@@ -40,7 +53,13 @@ KINDS = {
     "alibi": ALIBI,
     "zero-clap": CLAP | ALIBI | ZERO,
 }
-HEADS = {"base": 6, "large": 4}  # one that is a power of two, and one that is none
+#: Heads of one that are a power of two, and of one that are none.
+SMALL = {"base": Size(6), "large": Size(4)}
+#: As released: the Pile's context, fairseq's vocabulary of 50,265.
+RELEASED = {
+    "base": Size(12, 12, 768, 3072, 2048, 0.05),
+    "large": Size(16, 24, 1024, 4096, 2048, 0.05),
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,43 +74,44 @@ def entries(gpt2, zero):
     return [*map(str, numbers), *padding]
 
 
-def released(rows, settings, heads, seed=1):
+def released(rows, settings, size, seed=1, precision=torch.float32):
     """Return a checkpoint as fairseq writes it, with random weights."""
-    random = np.random.default_rng(seed)
+    random = torch.Generator().manual_seed(seed)
+    width, inner = size.width, size.inner
 
     def weights(*shape):
-        return torch.tensor(random.normal(0, 0.4, shape), dtype=torch.float32)
+        return (size.deviation * torch.randn(shape, generator=random)).to(precision)
 
     place = "encoder.sentence_encoder."
     state = {
         f"{place}version": torch.tensor([3.0]),
-        f"{place}embed_tokens.weight": weights(rows, WIDTH),
+        f"{place}embed_tokens.weight": weights(rows, width),
     }
     if not settings.get("no_token_positional_embeddings"):
-        state[f"{place}embed_positions.weight"] = weights(CONTEXT + PAD + 1, WIDTH)
+        state[f"{place}embed_positions.weight"] = weights(size.context + PAD + 1, width)
     norms = [f"{place}layernorm_embedding"] if settings.get("layernorm_embedding", True) else []
-    for layer in range(LAYERS):
+    for layer in range(size.layers):
         inside = f"{place}layers.{layer}."
         for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
-            state[f"{inside}self_attn.{name}.weight"] = weights(WIDTH, WIDTH)
-            state[f"{inside}self_attn.{name}.bias"] = weights(WIDTH)
-        state |= {f"{inside}fc1.weight": weights(INNER, WIDTH), f"{inside}fc1.bias": weights(INNER)}
-        state |= {f"{inside}fc2.weight": weights(WIDTH, INNER), f"{inside}fc2.bias": weights(WIDTH)}
+            state[f"{inside}self_attn.{name}.weight"] = weights(width, width)
+            state[f"{inside}self_attn.{name}.bias"] = weights(width)
+        state |= {f"{inside}fc1.weight": weights(inner, width), f"{inside}fc1.bias": weights(inner)}
+        state |= {f"{inside}fc2.weight": weights(width, inner), f"{inside}fc2.bias": weights(width)}
         norms += [f"{inside}self_attn_layer_norm", f"{inside}final_layer_norm"]
     state["encoder.lm_head.weight"] = state[f"{place}embed_tokens.weight"]
     if settings.get("contrastive_pretraining"):
         state["encoder.lm_head.beta"] = torch.tensor(1.7)
     else:
-        state["encoder.lm_head.dense.weight"] = weights(WIDTH, WIDTH)
-        state["encoder.lm_head.dense.bias"] = weights(WIDTH)
+        state["encoder.lm_head.dense.weight"] = weights(width, width)
+        state["encoder.lm_head.dense.bias"] = weights(width)
         state["encoder.lm_head.bias"] = weights(rows)
         norms.append("encoder.lm_head.layer_norm")
     for name in norms:
-        state |= {f"{name}.weight": 1 + weights(WIDTH), f"{name}.bias": weights(WIDTH)}
+        state |= {f"{name}.weight": 1 + weights(width), f"{name}.bias": weights(width)}
     model = {
         "_name": "roberta",
-        "max_positions": CONTEXT,
-        "encoder_attention_heads": heads,
+        "max_positions": size.context,
+        "encoder_attention_heads": size.heads,
         **settings,
     }
     task = {"_name": "masked_lm", "omit_mask": bool(settings.get("zero_masking"))}
@@ -112,29 +132,34 @@ def slopes(heads):
 
 def forward(checkpoint, ids, entries_there):
     """Return the logits (length, entries) of one text, in float64."""
-    settings = vars(checkpoint["cfg"]["model"])
-    w = {name: each.double() for name, each in checkpoint["model"].items()}
+    settings, weights = vars(checkpoint["cfg"]["model"]), checkpoint["model"]
+
+    def w(name):
+        return weights[name].double()
+
     place, heads = "encoder.sentence_encoder.", settings["encoder_attention_heads"]
-    table = w[f"{place}embed_tokens.weight"]
+    table = w(f"{place}embed_tokens.weight")
+    width = table.shape[1]
     clap = settings.get("contrastive_pretraining", False)
     read = table / table.norm(dim=1, keepdim=True) if clap else table
-    x = torch.stack([read[i] if i < entries_there else torch.zeros(WIDTH).double() for i in ids])
-    x = x if settings.get("no_scale_embedding", True) else x * math.sqrt(WIDTH)
-    if f"{place}embed_positions.weight" in w:
-        x = x + w[f"{place}embed_positions.weight"][PAD + 1 : PAD + 1 + len(ids)]
+    x = torch.stack([read[i] if i < entries_there else torch.zeros(width).double() for i in ids])
+    x = x if settings.get("no_scale_embedding", True) else x * math.sqrt(width)
+    if f"{place}embed_positions.weight" in weights:
+        x = x + w(f"{place}embed_positions.weight")[PAD + 1 : PAD + 1 + len(ids)]
 
     def norm(name, x):
-        return functional.layer_norm(x, (WIDTH,), w[f"{name}.weight"], w[f"{name}.bias"], 1e-5)
+        return functional.layer_norm(x, (width,), w(f"{name}.weight"), w(f"{name}.bias"), 1e-5)
 
     def linear(name, x):
-        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+        return x @ w(f"{name}.weight").T + w(f"{name}.bias")
 
     if settings.get("layernorm_embedding", True):
         x = norm(f"{place}layernorm_embedding", x)
-    for layer in range(LAYERS):
+    layers = sum(name.endswith("fc1.weight") for name in weights)
+    for layer in range(layers):
         inside = f"{place}layers.{layer}."
         q, k, v = (linear(f"{inside}self_attn.{n}_proj", x) for n in "qkv")
-        size, outputs = WIDTH // heads, []
+        size, outputs = width // heads, []
         for head in range(heads):
             part = slice(head * size, (head + 1) * size)
             scores = q[:, part] @ k[:, part].T / math.sqrt(size)
@@ -150,33 +175,31 @@ def forward(checkpoint, ids, entries_there):
         inner = functional.gelu(linear(f"{inside}fc1", x))
         x = norm(f"{inside}final_layer_norm", x + linear(f"{inside}fc2", inner))
     if clap:
-        return w["encoder.lm_head.beta"] * (x @ read.T)
+        return w("encoder.lm_head.beta") * (x @ read.T)
     x = norm("encoder.lm_head.layer_norm", functional.gelu(linear("encoder.lm_head.dense", x)))
-    return x @ table.T + w["encoder.lm_head.bias"]
+    return x @ table.T + w("encoder.lm_head.bias")
 
 
-def write(folder, gpt2, kind, heads=6, whole=False):
+def write(folder, gpt2, kind, size=SMALL["base"], whole=False, precision=torch.float32):
     """Write a checkpoint and its dictionary; return both, and what they hold."""
     zero = kind == "zero-clap"
     lines = entries(gpt2, zero)
     there = 4 + len(lines)
-    checkpoint = released(there + (not zero), KINDS[kind], heads)
+    checkpoint = released(there + (not zero), KINDS[kind], size, precision=precision)
     torch.save(checkpoint, folder / "model.pt")
     listed = entries(gpt2, False) if whole else lines
     (folder / "dict.txt").write_text("".join(f"{each} {n}\n" for n, each in enumerate(listed)))
     return checkpoint, lines, there
 
 
-@pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_logits_are_those_of_the_released_forward_pass(gpt2, tmp_path, kind, heads):
-    checkpoint, lines, there = write(tmp_path, gpt2, kind, heads, whole=True)
-    paths = (tmp_path / "model.pt", tmp_path / "dict.txt")
-    fairseq_checkpoints.convert(*paths, gpt2, tmp_path / "lm", allow_pickle=True)
-    lm = recency.load(tmp_path / "lm")
+def compare(gpt2, folder, kind, text, tolerance, **options):
+    """Convert a checkpoint, compare its logits with those of the released forward pass, and return it."""
+    checkpoint, lines, there = write(folder, gpt2, kind, whole=True, **options)
+    paths = (folder / "model.pt", folder / "dict.txt")
+    fairseq_checkpoints.convert(*paths, gpt2, folder / "lm", allow_pickle=True)
+    lm = recency.load(folder / "lm")
     assert lm.masked
     number = {symbol: row for row, symbol in enumerate(["<s>", "<pad>", "</s>", "<unk>", *lines])}
-    text = TEXTS[0][:40]
     inner = [number[str(each)] for each in gpt2.encode(text).ids]
     ids = [BEGIN, *inner, END]
     assert lm.tokenizer.encode(text).ids == ids
@@ -188,13 +211,45 @@ def test_logits_are_those_of_the_released_forward_pass(gpt2, tmp_path, kind, hea
         with torch.no_grad():
             found = lm.network(input_ids=inputs, attention_mask=torch.ones_like(inputs)).logits[0]
         expected = forward(checkpoint, each, there + (kind != "zero-clap"))
-        np.testing.assert_allclose(found[:, : expected.shape[1]], expected, atol=2e-3)
+        np.testing.assert_allclose(found[:, : expected.shape[1]], expected, atol=tolerance)
         probability = found.softmax(-1)
         np.testing.assert_allclose(
             probability[:, :there], expected.softmax(-1)[:, :there], atol=1e-4
         )
     if kind == "zero-clap":
         assert (probability[:, mask] == 0).all()
+    return checkpoint, lm
+
+
+@pytest.mark.parametrize("size", SMALL.values(), ids=SMALL)
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_those_of_the_released_forward_pass(gpt2, tmp_path, kind, size):
+    compare(gpt2, tmp_path, kind, TEXTS[0][:40], 2e-3, size=size)
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize(
+    ("name", "kind", "millions"),
+    [
+        ("base", "learned-clap", 125),
+        ("base", "alibi", 125),
+        ("large", "baseline", 355),
+        ("large", "zero-clap", 355),
+    ],
+)
+def test_the_released_sizes_are_converted(tmp_path, name, kind, millions):
+    """fairseq's 50,265 entries, 2,048 positions, half precision."""
+    entries = [*pre_tokenizers.ByteLevel.alphabet()]
+    entries += [f"{number:05d}Ġ" for number in range(50_257 - len(entries))]
+    gpt2 = Tokenizer(models.BPE({entry: row for row, entry in enumerate(sorted(entries))}, []))
+    gpt2.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    gpt2.decoder = decoders.ByteLevel()
+    options = {"size": RELEASED[name], "precision": torch.float16}
+    checkpoint, lm = compare(gpt2, tmp_path, kind, "a cat sat", 5e-3, **options)
+    tied = ("version", "lm_head.weight")
+    stored = {n: each for n, each in checkpoint["model"].items() if not n.endswith(tied)}
+    assert sum(each.numel() for each in stored.values()) == pytest.approx(1e6 * millions, rel=0.01)
+    assert len(lm.network.roberta.encoder.layer) == RELEASED[name].layers
 
 
 @pytest.mark.parametrize("kind", ["baseline", "zero-clap"])

@@ -20,6 +20,7 @@ STYLES = {
     "primacy-recency": ("#56B4E9", "h"),
     "primacy": ("#AA4499", ">"),
     "recency": ("#661100", "8"),
+    "primacy-recency, preceding": ("#117733", "H"),
     "ALiBi-learned": ("#332288", "X"),
     "ALiBi-mix in both directions": ("#0072B2", "H"),
     "ALiBi-mix in both directions, symmetric": ("#56B4E9", "o"),
@@ -48,7 +49,6 @@ NAMES = {
     "learned_linear": "ALiBi-learned",
     "two_slopes": "ALiBi, two slopes",
     "one_sided": "ALiBi, one-sided",
-    "primacy_recency": "primacy-recency",
     "power_law": "power law",
     "forgetting": "forget gates",
     "surprisal_gated": "surprisal-gated",
@@ -89,8 +89,9 @@ def kind(bias: Bias) -> str:
         name = "ALiBi-mix" if bias.get("slopes", "mix") == "mix" else name
         if form == "linear_both":
             name += " in both directions" + ", symmetric" * (bias.get("offset", 0.5) == 0)
-    elif form == "primacy_recency" and bias.get("parts", "both") != "both":
-        name = str(bias["parts"])
+    elif form.startswith("primacy_recency"):
+        name = str(bias.get("parts", "both")).replace("both", "primacy-recency")
+        name += ", preceding" * form.endswith("_preceding")
     else:
         name = NAMES.get(form, form)
     layers = bias.get("layers", "all")
