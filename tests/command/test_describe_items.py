@@ -70,8 +70,8 @@ def test_positions_alone_are_not_guessed(tmp_path):
     odd = frame["item"] % 2 == 1
     frame["sentence"] = frame.sentence.where(~odd, frame.sentence.str.split(n=2).str[2])
     frame["target_pos"] -= 2 * odd
-    status, out, _ = described(save(frame, tmp_path / "p.csv"))
-    assert status == 0 and "To be corrected" in out and "say `join: {position: from 0}`" in out
+    status, _, err = described(save(frame, tmp_path / "p.csv"))
+    assert status == 2 and "say `join: {position: from 0}`" in err
     zero = frame.assign(target_0idx=frame.target_pos - 1).drop(columns="target_pos")
     entry, known, *_ = in_columns(tmp_path / "z.csv", zero)
     assert entry["options"]["join"] == {"position": "from 0"}

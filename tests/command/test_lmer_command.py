@@ -1,6 +1,7 @@
 """`recency lmer`: tables of three formats in, the summary and the fixed effects out."""
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeyp
         (["absent.csv", FORMULA], "absent.csv: No such file or directory"),
         (["times.xlsx", FORMULA], "times.xlsx must end in .csv, .tsv or .parquet"),
         (["empty.csv", FORMULA], "empty.csv is empty"),
-        (["torn.csv", FORMULA], "torn.csv cannot be read as csv: "),
+        (["torn.csv", FORMULA], "torn.csv, line 3: "),
         (["torn.parquet", FORMULA], "torn.parquet is no whole Parquet file ("),
         (["times.csv", "rt ~ dya + (1 | subject)"], "no column 'dya'; did you mean 'day'?"),
         (["times.csv", "rt ~ "], "formula 'rt ~ '"),
@@ -107,3 +108,62 @@ def test_input_at_fault_is_one_line(arguments, message, data, tmp_path, monkeypa
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1
     assert shown.err.startswith("recency lmer: ") and message in shown.err
+
+
+HEADER, ROW = "subject,day,cond,rt\n", "a,1,None,250\n"
+REFUSED = {
+    "a separator at each end": (HEADER + (ROW.strip() + ",\n") * 9, "line 2: 5 fields .* at the end"),
+    "row names without a name": (HEADER + f"1,{ROW}" * 9, "line 2: 5 fields .* row names"),
+    "a field less": (HEADER + ROW * 9 + "a,1,250\n", "line 11: 3 fields"),
+    "a name twice": ("subject,day,day,rt\n" + ROW * 9, "the header has day 2 times"),
+    "the header again": (HEADER + ROW * 3 + HEADER + ROW, "line 5: the header again"),
+    "another encoding": ((HEADER + ROW + "ä,1,x,2\n").encode("latin-1"), "line 3: byte 0xe4"),
+    "a quote that is open": (HEADER + ROW + '"a,1,None,250\n' + ROW, "line [34]"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_damaged_table_is_refused_by_line(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text, message = REFUSED[name]
+    Path("times.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert call("times.csv", FORMULA) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda day: [f"{each},5" for each in day], "day is read as numbers, '0,5' as 0.5"),
+        (lambda day: ["n/a" if n == 3 else each for n, each in enumerate(day)], "'n/a' of day"),
+        (lambda day: ["3 d" if n == 3 else each for n, each in enumerate(day)], "line 5: day is '3 d'"),
+    ],
+)
+def test_what_is_no_plain_number_is_said(change, said, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    changed = data.assign(day=change(data["day"]))
+    changed.to_csv("times.csv", index=False)
+    assert call("times.csv", FORMULA) == 0
+    shown = capsys.readouterr()
+    assert said in shown.err and shown.err.count("\n") == 1
+    if "0,5" in said:
+        assert shown.out == summary(data.assign(day=data["day"] + 0.5)) + "\n"
+    elif "n/a" in said:
+        assert shown.out == summary(data.assign(day=data["day"].mask(data.index == 3))) + "\n"
+    else:
+        assert "day3 d" in shown.out
+
+
+def test_row_names_with_an_empty_name_are_no_fault(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data.to_csv("times.csv")
+    assert call("times.csv", FORMULA) == 0
+    assert capsys.readouterr().out == summary(data) + "\n"
+
+
+def test_all_other_columns_are_named(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(data, "times.csv")
+    for engine in ("search", "auto", "lme4"):
+        assert main(["lmer", "times.csv", "rt ~ . - subject + (1 | subject)", "--engine", engine]) == 2
+        assert "'.' is all other columns" in capsys.readouterr().err

@@ -238,7 +238,7 @@ def test_logits_are_those_of_the_released_forward_pass(gpt2, tmp_path, kind, siz
     ],
 )
 def test_the_released_sizes_are_converted(tmp_path, name, kind, millions):
-    """fairseq's 50,265 entries, 2,048 positions, half precision."""
+    """Fairseq's 50,265 entries, 2,048 positions, half precision."""
     entries = [*pre_tokenizers.ByteLevel.alphabet()]
     entries += [f"{number:05d}Ġ" for number in range(50_257 - len(entries))]
     gpt2 = Tokenizer(models.BPE({entry: row for row, entry in enumerate(sorted(entries))}, []))

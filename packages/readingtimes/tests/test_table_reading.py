@@ -108,7 +108,9 @@ def test_small_and_large_tables_have_their_quotes_read_alike(tmp_path, monkeypat
     assert list(strict_tables.read(path, ["word"])["word"]) == expected
     assert list(anything.read(path, anything.Style(), lambda header: ["word"])["word"]) == expected
     monkeypatch.setattr(streamed, "_BLOCK", 1 << 16)
-    large = streamed.read(path, partial(streamed.opened, path), None, "utf-8", lambda h: ["word"], {})
+    large = streamed.read(
+        path, partial(streamed.opened, path), None, "utf-8", lambda h: ["word"], {}
+    )
     assert list(large["word"]) == expected
 
 

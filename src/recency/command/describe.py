@@ -1,6 +1,8 @@
 """`recency describe`: describe a table and draft its config entry."""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -33,11 +35,10 @@ def run(file: str, words: str | None, out: str | None) -> None:
     scores = roles.find(table.columns, table.roles, table.table.frame)
     if items is not None:
         lines += items.notes
-        if items.problem and out is not None:
-            lines.append(f"to be corrected: {items.problem}")
-        text = item_entry.written(
-            items, (_path_for_workflow(words if other else file), _path_for_workflow(file))
-        )
+        paths = (_path_for_workflow(words if other else file), _path_for_workflow(file))
+        write = partial(item_entry.written, files=paths)
+        _refuse_doubtful(file, lines, items, write)
+        text = write(items)
         use = f"./run check_{items.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     elif scores is not None and not table.roles.measures:
         text = _surprisals(table, other, dataset_info, dataset, scores, lines)
@@ -45,11 +46,10 @@ def run(file: str, words: str | None, out: str | None) -> None:
     else:
         entry = begin.entry(table, other, dataset, dataset_info, _datasets())
         lines += [_guesses(table, entry), *table.notes, *entry.notes]
-        if entry.problem and out is not None:
-            lines.append(f"to be corrected: {entry.problem}")
-        text = begin.written(
-            entry, (_path_for_workflow(words if other else file), _path_for_workflow(file)), dataset
-        )
+        paths = (_path_for_workflow(words if other else file), _path_for_workflow(file))
+        write = partial(begin.written, files=paths, dataset=dataset)
+        _refuse_doubtful(file, lines, entry, write)
+        text = write(entry)
         use = f"./run check_{entry.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     if out is None:
         print(
@@ -59,6 +59,21 @@ def run(file: str, words: str | None, out: str | None) -> None:
     with atomic(out) as part:
         part.write_text(text, encoding="utf-8")
     print("\n".join([*lines, f"written to {out}; next: {use}"]))
+
+
+def _refuse_doubtful(
+    file: str, lines: list[str], entry: Entry, write: Callable[[Entry], str]
+) -> None:
+    """Raise InputError, after printing two readings as comments, if something speaks against the best."""
+    if not entry.against:
+        return
+    for line in [*lines, *begin.readings(entry, write)]:
+        print(f"# {line}".rstrip())
+    two = "both readings above" if entry.second else "the reading above"
+    raise InputError(
+        f"{file}: something speaks against {two}, so no entry is written: {entry.against[0]}. Correct the "
+        "table, or take the entry above with the lines that are right"
+    )
 
 
 def _find_words(dataset: str, lines: list[str]) -> pd.DataFrame | None:
@@ -86,7 +101,6 @@ def _surprisals(
     lines.append(f"{scores.value} ({scores.unit}{stated}): {names}")
     if other is not None:
         parsed_words = begin.words_of(other)
-    problem = ""
     if parsed_words is not None:
         first = next(iter(scores.columns.values()))
         columns = {scores.value: first, **scores.keys}
@@ -98,9 +112,9 @@ def _surprisals(
             values = scored.table.assign(surprisal_bits=scored.table["surprisal_bits"])
             lines += begin.rows_as_read(parsed_words, values, "surprisal")
         except REFUSALS as error:
-            problem = " ".join(str(error).split())
-    head = [f"# To be corrected: {problem}"] if problem else []
-    return "\n".join([*head, *_lms(table, scores)]) + "\n"
+            print("\n".join(f"# {line}".rstrip() for line in [*lines, *_lms(table, scores)]))
+            raise InputError(f"no entry is written: {' '.join(str(error).split())}") from None
+    return "\n".join(_lms(table, scores)) + "\n"
 
 
 def _lms(table: Described, scores: Scores) -> list[str]:

@@ -46,7 +46,12 @@ def shown(name: str) -> str:
 
 
 def read(name: str) -> pd.DataFrame:
-    """Read a table by its extension; for standard input, detect Parquet, TSV or CSV."""
+    """Read a table by its extension; for standard input, detect Parquet, TSV or CSV.
+
+    A row with more or fewer fields than the header, a header that repeats a name or is there again, and
+    another encoding are refused by line. What a column of numbers has besides numbers, and numbers that
+    are written with commas, are said on stderr.
+    """
     import pandas as pd
 
     ending = Path(name).suffix.lower()
@@ -59,23 +64,105 @@ def read(name: str) -> pd.DataFrame:
         first = data.partition(b"\n")[0]
         tabs = ".tsv" if b"\t" in first else ".csv"
         ending = ".parquet" if data[:4] == b"PAR1" else tabs
-    try:
-        if ending == ".parquet":
+    if ending == ".parquet":
+        try:
             parquet_bounds.require_room(data, shown(name))
             return pd.read_parquet(io.BytesIO(data))
-        return pd.read_csv(
-            io.BytesIO(data),
-            sep=SEPARATORS[ending],
-            encoding="utf-8-sig",
-            keep_default_na=False,
-            na_values=MISSING,
-            low_memory=False,
+        except REFUSALS:
+            raise
+        except (ValueError, OSError, MemoryError, NotImplementedError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{shown(name)} cannot be read as parquet: {reason}") from None
+    frame = _numeric_table(data, SEPARATORS[ending])
+    return _strict(name, data, SEPARATORS[ending]) if frame is None else frame
+
+
+def _numeric_table(data: bytes, separator: str) -> pd.DataFrame | None:
+    """Return a table whose columns are numbers, truths, or labels of which few are numbers; else None."""
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if separator == "\t" and b'"' in data:
+        return None
+    header = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r")
+    names = [each.strip(b' "') for each in header.split(separator.encode())]
+    if len(set(names)) < len(names) or b"" in names:
+        return None
+    options = csv.ConvertOptions(
+        null_values=MISSING, strings_can_be_null=True, timestamp_parsers=[], true_values=["True", "TRUE", "true"],
+        false_values=["False", "FALSE", "false"],
+    )  # fmt: skip
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(data),
+            csv.ReadOptions(use_threads=False),
+            csv.ParseOptions(delimiter=separator),
+            options,
         )
-    except REFUSALS:
-        raise
-    except (ValueError, OSError, MemoryError, NotImplementedError) as error:  # of all libraries
-        reason = " ".join(str(error).split())
-        raise InputError(f"{shown(name)} cannot be read as {ending[1:]}: {reason}") from None
+    except (pa.ArrowInvalid, UnicodeError):
+        return None
+    if not table.num_rows:
+        return None
+    numbers = (pa.int64(), pa.float64(), pa.bool_())
+    for column in table.columns:
+        if column.type in numbers:
+            continue
+        if column.type not in (pa.string(), pa.null()):
+            return None
+        labels = pd.Series(column.unique().to_pylist(), dtype="str").dropna()
+        if labels.str.contains(r"^[-+.,\d]*\d").any() or (labels != labels.str.strip()).any():
+            return None
+    return table.to_pandas()
+
+
+def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:
+    """Read a table as text, line by line where needed, and convert its columns."""
+    import pandas as pd
+
+    from readingtimes import strict_tables
+    from readingtimes.own import columns
+
+    path = Path(shown(name))
+    header = strict_tables.decode(path, data, "utf-8").splitlines()[0]
+    quoted = separator != "\t" or strict_tables.quoted_by_need([data.decode("utf-8-sig")])
+    names = strict_tables.header_fields(path, header, separator, quoted)
+    visible = [strict_tables.visible(each) for each in names]
+    if "" in visible:  # of row names
+        visible = [each or f"unnamed_{at}" for at, each in enumerate(visible, 1)]
+        written = [f'"{each}"' for each in visible] if quoted else visible
+        rest = data.decode("utf-8-sig")[len(header) :]
+        data = (separator.join(written) + rest).encode()
+    table = strict_tables.read(path, visible, separator=separator, quoted=quoted, data=data)
+    style = columns.style_of(table)
+    frame = {}
+    for column in columns.columns(table, style):
+        text = table[column.name]
+        text = text.mask(text.isin(MISSING), None)
+        if column.numeric and column.odd is None:
+            plain = columns.numerals(text, style)
+            if (plain != text).any():
+                line = text.index[(plain != text).to_numpy()][0]
+                _say(f"{path}: {column.name} is read as numbers, {text[line]!r} as {plain[line]}")
+            text = pd.to_numeric(plain, errors="coerce")
+            if column.spellings:
+                listed = ", ".join(map(repr, column.spellings))
+                _say(f"{path}: {listed} of {column.name}, a column of numbers, are missing values")
+        elif column.kind == "true or false":
+            text = text.str.casefold().map({"true": True, "false": False})
+        elif column.odd is not None:
+            line, value, number = column.odd
+            _say(
+                f"{path}, line {line}: {column.name} is {value!r}, no number ({number:,} such cells of "
+                f"{len(text):,}), so its values are labels; if they are numbers, correct the cells"
+            )
+        frame[column.name] = text.reset_index(drop=True)
+    return pd.DataFrame(frame)
+
+
+def _say(line: str) -> None:
+    """Print a note on a table."""
+    print(line, file=sys.stderr)
 
 
 def check_ending(name: str) -> None:

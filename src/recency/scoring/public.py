@@ -273,6 +273,8 @@ def surprisal(
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
     table = pd.concat([words[keys], columns], axis=1)
     stated = scored.table.attrs  # lossy settings include optimised weights
+    if isinstance(texts, pd.DataFrame) and texts.index.is_unique:
+        table = table.reindex(texts.index)  # words were scored in the order of their positions
     table.attrs |= {key: stated[key] for key in ("lossy", "dequantised") if key in stated}
     return table
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from readingtimes.own import roles
 from recency.errors import InputError
 
 Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
@@ -34,7 +35,9 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
     ----------
     texts : str, list of str, list of lists of str, or DataFrame
         A text or texts, split at white space; texts as lists of words; or a table with `item` and
-        `word`, to which missing `word_id` and `position` are added.
+        `word`, to which missing `word_id` and `position` are added. With a `position` (in the item,
+        or in `sentence`, if there is one) words are put in its order. White space around a word of
+        a list or a table is no part of it.
     space_after : list of lists of bool, optional
         For texts as lists of words: whether a space follows each word. Becomes a column, which a
         table may also have.
@@ -140,6 +143,7 @@ def _split_words(text: object, number: int) -> list[str]:
         words = list(text)
     else:
         raise InputError(f"text {number} is {text!r}, neither a string nor a list of words")
+    words = [word.strip() if isinstance(word, str) else word for word in words]
     if not words:
         raise InputError(f"text {number} ({text!r}) has no words; leave it out")
     for position, word in enumerate(words, 1):
@@ -159,6 +163,9 @@ def _check_table(frame: pd.DataFrame) -> pd.DataFrame:
     for label, word in zip(frame.index, frame["word"], strict=True):
         if problem := _problem(word):
             raise InputError(f"the table of words, row {label}: {problem}")
+    frame = frame.assign(word=frame["word"].str.strip())
+    _require_one_reader(frame)
+    frame = _in_order(frame)
     item = frame["item"]
     if item.isna().any():
         raise InputError(f"the table of words, row {item.index[item.isna()][0]}: no item")
@@ -174,6 +181,38 @@ def _check_table(frame: pd.DataFrame) -> pd.DataFrame:
     if "position" not in frame:
         more["position"] = (frame.groupby("item", sort=False).cumcount() + 1).astype(np.int32)
     return frame.assign(**more) if more else frame
+
+
+def _require_one_reader(frame: pd.DataFrame) -> None:
+    """Raise InputError for a table with a row for each reader of a word."""
+    for name in frame.columns:
+        if name in ("item", "word", "position", "word_id") or not roles.is_named("subject", str(name)):
+            continue
+        read = frame.groupby(["item", name], sort=False)["word"].agg(tuple)
+        again = read.groupby(level="item", sort=False).apply(lambda each: each.duplicated().any())
+        if again.any():
+            raise InputError(
+                f"the table of words has the same words of item {again.idxmax()!r} for several values of "
+                f"{name}, a row per reader and word: give each word once, as by "
+                "`.drop_duplicates(['item', 'position'])`, and merge the result with the times"
+            )
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the words of each item, or of its sentences, in the order of `position`."""
+    if "position" not in frame or not pd.api.types.is_numeric_dtype(frame["position"]):
+        return frame
+    keys = ["item", *(["sentence"] if "sentence" in frame else []), "position"]
+    again = frame.duplicated(keys)
+    if again.any():
+        label, row = frame.index[again][0], frame[again].iloc[0]
+        raise InputError(
+            f"the table of words, row {label}: position {row['position']} of item {row['item']!r} is there "
+            f"twice ({again.sum():,} such rows), as in a table with a row per reader; give each word once"
+        )
+    ordered = frame.assign(_part=frame.groupby(keys[:-1], sort=False).ngroup())
+    ordered = ordered.sort_values(["_part", "position"], kind="stable").drop(columns="_part")
+    return ordered if not ordered.index.equals(frame.index) else frame
 
 
 def _problem(word: object) -> str | None:

@@ -58,7 +58,7 @@ R_OPERATORS = (
 """Operators of such a formula, which are functions in R."""
 DEGREES = 9
 """The highest degree of poly(x, degree)."""
-RESERVED = {"TRUE", "FALSE", "NULL", "NA", "NaN", "Inf", "pi", ".", "function"}
+RESERVED = {"TRUE", "FALSE", "NULL", "NA", "NaN", "Inf", "pi", "function"}
 SYNTACTIC = re.compile(r"(?:[^\W\d_]|\.(?!\d))[\w.]*")
 TOKEN = re.compile(
     r"(?P<name>`[^`]+`|(?:[^\W\d_]|\.(?!\d))[\w.]*)"
@@ -81,6 +81,10 @@ def tokens(text: str) -> list[Token]:
         match = TOKEN.match(text, position)
         if match is None:
             raise InputError(f"formula {text!r}: {text[position:]!r} cannot be read")
+        if match.group() == ".":
+            raise InputError(
+                f"formula {text!r}: '.' is all other columns in R, and not read here; name the predictors"
+            )
         piece = "^" if match.group() == "**" else match.group()
         pieces.append(Token(match.lastgroup, piece))
         position = match.end()

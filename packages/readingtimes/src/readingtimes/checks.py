@@ -19,6 +19,7 @@ _DAMAGE = {
     "UTF-8 read as another encoding": "â€|Ã[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ©¨´¶¼]|Â[\x80-\xbf ]|ï»¿",
     "a control character or an invisible space": r"[\x00-\x1f\x7f-\x9f\xad\u200b\u2060\ufeff]",
     "an HTML entity or tag": r"&(?:#\d+|[a-z]{2,8});|</?[a-z]+\s*/?>",
+    "percent-encoding": "%[0-9A-F]{2}",
     "a question mark inside a word": r"\w\?\w",
 }
 

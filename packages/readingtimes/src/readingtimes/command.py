@@ -62,8 +62,8 @@ def _describe(file: Path, words: Path | None) -> None:
     lines = [f"{file}: {len(table.table.frame):,} rows", *columns.shown(table.columns)]
     lines += [*table.notes, *entry.notes]
     print("\n".join(lines))
-    if entry.problem:
-        raise InputError(f"{file}: {entry.problem}")
+    if entry.against:
+        raise InputError(f"{file}: {'; '.join(entry.against)}")
 
 
 if __name__ == "__main__":

@@ -383,6 +383,8 @@ def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: b
     way = (
         "the file looks cut off: get it again" if cut else "correct the line or get the file again"
     )
+    if line == 2 and got == expected + 1:
+        way = "a separator at the end of each line, or R's row names without a name? " + way
     what = "fields" if not quoted else "fields (quotes may be unbalanced)"
     raise InputError(f"{path}, line {line}: {got} {what}, the header has {expected}; {way}")
 

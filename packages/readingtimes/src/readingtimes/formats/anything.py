@@ -29,8 +29,8 @@ class Style:
     """Reading options for a file.
 
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
-    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark. `members`
-    names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
+    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark, `thousands` that
+    between thousands. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
     value, or a list of them; `parts` columns that are parts of another's labels: column → a pattern
     of the labels (`{story}.page{page}`).
     """
@@ -43,11 +43,16 @@ class Style:
     members: str | None = None
     rows: Mapping[str, object] | None = None
     parts: Mapping[str, str] | None = None
+    thousands: str = ""
 
     def __post_init__(self):
         for name, value in (("separator", self.separator), ("decimal", self.decimal)):
             if value is not None and (not isinstance(value, str) or len(value) != 1):
                 raise InputError(f"options → {name}: {value!r} is not one character")
+        if self.thousands == self.decimal:
+            raise InputError(
+                f"options → thousands: {self.thousands!r} is the decimal mark; state `decimal`, too"
+            )
 
 
 def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] = list) -> Table:

@@ -1,11 +1,14 @@
 """Draft an entry of `datasets:` for a user's table, by guesses that are tested."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -14,8 +17,8 @@ from readingtimes import languages, text_languages
 from readingtimes.contracts import check_responses, check_words
 from readingtimes.errors import InputError
 from readingtimes.formats.anything import Style
-from readingtimes.own import columns, roles
-from readingtimes.own.columns import Column
+from readingtimes.own import columns, evidence, roles
+from readingtimes.own.columns import MISSING, Column
 from readingtimes.own.roles import EYES, Roles
 from readingtimes.parsers import table as parser
 from readingtimes.response_names import RESPONSES
@@ -23,6 +26,8 @@ from readingtimes.sentences import FINAL
 from readingtimes.strict_tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
+_TRIED = 24  # maximum number of readings
+_OF_TEXTS = ("item", "sentence", "position")
 _FEW = 20  # maximum number of lists or tasks of a corpus
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
@@ -48,9 +53,11 @@ class Entry:
     measures: list[str]
     means: bool
     notes: list[str] = field(default_factory=list)
-    problem: str = ""
-    unused: str = ""  # why apparent positions are not used
+    against: list[str] = field(default_factory=list)  # the evidence; with any, it is not written
+    weight: int = 0  # of the evidence
+    is_read: bool = True  # by the parser
     language: str = ""  # ISO 639 code, except for English
+    second: Entry | None = None  # the next best reading, if there is evidence against both
 
 
 def entry_name(path: Path, taken: Collection[str]) -> str:
@@ -63,7 +70,7 @@ def entry_name(path: Path, taken: Collection[str]) -> str:
 def described(path: Path) -> Described:
     """Read a table and guess its columns."""
     table, style = columns.read_profile(path)
-    table_columns = columns.columns(table, style.decimal)
+    table_columns = columns.columns(table, style)
     guessed = roles.guess(table_columns, len(table.frame))
     notes = roles.refine(guessed, table_columns, table.frame)
     return Described(path, table, style, table_columns, guessed, notes)
@@ -78,8 +85,8 @@ def entry(
 ) -> Entry:
     """Return the entry of a table of times; words are in it, in another table, or another dataset's.
 
-    Guesses are tried in the likeliest order, and the first that the parser reads is returned; if
-    none, the first with the parser's `problem`.
+    Readings are tried in the likeliest order, and the first that nothing speaks `against` is
+    returned; if there is none, the two that least does, the better one first.
 
     Parameters
     ----------
@@ -110,20 +117,42 @@ def entry(
         )
     name = entry_name(times.path, taken)
     means = "subject" not in times.roles.of and not times.roles.wide
-    tried, code = [], _language(texts) if dataset is None else ""
-    for options in _choices(times, words, dataset):
+    tried: list[Entry] = []
+    code, cells = _language(texts) if dataset is None else "", evidence.of_cells(times)
+    for options in islice(_choices(times, words, dataset), _TRIED):
         result = Entry(name, options, list(times.roles.measures), means, language=code)
-        if dataset is not None:
-            if known is not None:
-                result.problem = _try_entry(result, times.path, None, known)
-            return result
-        result.problem = _try_entry(result, times.path, texts.path)
-        if not result.problem:
-            if texts.roles.positions and options["columns"].get("position", "") is None:
-                result.unused = tried[0].problem
+        given_up = _given_up(options, times, words, dataset)
+        found: list[str] = []
+        if dataset is None:
+            found, result.is_read = _try_entry(result, times.path, texts.path)
+        elif known is not None:
+            found, result.is_read = _try_entry(result, times.path, None, known)
+        result.against = [*cells, *given_up, *found]
+        result.weight = len(cells) + len(found) + 2 * (not result.is_read) + 3 * len(given_up)
+        if not result.against:
             return result
         tried.append(result)
-    return tried[0]
+    tried.sort(key=lambda each: each.weight)  # stable: the likeliest first
+    best = tried[0]
+    others = [each for each in tried if each.against != best.against]
+    best.second = next((each for each in others if each.is_read), (others or [None])[0])
+    return best
+
+
+def _given_up(
+    options: dict, times: Described, words: Described | None, dataset: str | None
+) -> list[str]:
+    """Return the recognised columns that a reading does not use."""
+    mapped = options["columns"]
+    needed = () if times.roles.wide else ("subject",)
+    if words is not None:
+        of_words = evidence.of_unused(words, mapped["words"], _OF_TEXTS)
+        return of_words + evidence.of_unused(times, mapped["responses"], needed)
+    if dataset is None:
+        needed = (*needed, *_OF_TEXTS)
+    if "sentence" in mapped or options.get("sentences") != "item":
+        return evidence.of_unused(times, mapped, needed)
+    return evidence.of_unused(times, mapped | {"sentence": mapped["item"]}, needed)
 
 
 def _language(texts: Described) -> str:
@@ -141,10 +170,6 @@ def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) ->
     lines = ["datasets:", f"  {name}:", f"    label: {plain(name)}", "    parser: table"]
     if entry.language:
         lines.insert(3, f"    language: {entry.language}")
-    if entry.problem:
-        lines.insert(0, f"# To be corrected: {entry.problem}")
-    if entry.unused:
-        lines.insert(0, f"# Look at this first: {entry.unused}")
     lines += ["    options:", "      columns:"]
     for name, column in columns.items():
         if isinstance(column, dict):
@@ -170,6 +195,26 @@ def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) ->
     if entry.means:
         lines.append("    partitioned: false  # means over readers: all fitted, compared by AIC")
     return "\n".join(lines) + "\n"
+
+
+def readings(entry: Entry, write: Callable[[Entry], str]) -> list[str]:
+    """Return lines on a reading that something speaks against, and on the next best.
+
+    Parameters
+    ----------
+    entry : Entry
+        The best reading, with `against` and `second`.
+    write : callable
+        Formats an entry as YAML.
+    """
+    first = write(entry).splitlines()
+    lines = ["reading 1:", *(f"  against: {each}" for each in entry.against)]
+    lines += [f"    {line}" for line in first]
+    if entry.second is not None:
+        other = [line.strip() for line in write(entry.second).splitlines() if line not in first]
+        lines += ["reading 2, with other lines:", *(f"    {line}" for line in other)]
+        lines += [f"  against: {each}" for each in entry.second.against]
+    return lines
 
 
 _OPTION = {
@@ -235,14 +280,20 @@ def words_of(texts: Described) -> pd.DataFrame | None:
 def _cuts(texts: Described) -> list[str]:
     """Return columns that may distinguish texts with the same number, such as a list or task."""
     used = {*texts.roles.of.values(), *texts.roles.measures.values()}
-    return [
+    names = [
         column.name
         for column in texts.columns
         if column.name not in used
         and not column.missing
         and column.kind in ("text", "whole number")
         and 2 <= column.distinct <= _FEW
-    ][:4]
+    ]
+    if (subject := texts.roles.of.get("subject")) is not None:
+        values = texts.table.frame[[subject, *names]].drop_duplicates().groupby(subject).nunique()
+        names = [
+            name for name in names if not (values[name] == 1).all()
+        ]  # of the reader, not a text
+    return names[:4]
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
@@ -294,15 +345,26 @@ def _trim_columns(columns: dict) -> dict:
 
 def _rules(texts: Described, item: str) -> list[str]:
     """Return the option `sentences`, by the number of sentence ends within texts."""
-    words, items = texts.table[texts.roles.of["word"]], texts.table[item]
+    frame = _in_reading_order(texts, item)
+    words, items = frame[texts.roles.of["word"]], frame[item]
     last = items != items.shift(-1)
     inside = sum(bool(FINAL.search(word)) for word in words[~last])
     within = ["punctuation", "item"]
     return within if inside > 0.2 * last.sum() else within[::-1]
 
 
+def _in_reading_order(texts: Described, item: str) -> pd.DataFrame:
+    """Return a table sorted by reader, text and position, as far as it has them."""
+    frame, of = texts.table.frame, texts.roles.of
+    keys = {"subject": frame[of["subject"]]} if "subject" in of else {}
+    keys["item"] = frame[item]
+    for name in filter(None, (of.get("sentence"), of.get("position"))):
+        keys[name] = pd.to_numeric(frame[name], errors="coerce")
+    return frame.loc[pd.DataFrame(keys).sort_values(list(keys), kind="stable").index]
+
+
 def style_options(times: Described, words: Described | None) -> dict:
-    """Return the options of encoding and decimal mark if they are not the defaults.
+    """Return the options of encoding, marks in numbers and missing values if they are not the defaults.
 
     Parameters
     ----------
@@ -315,7 +377,25 @@ def style_options(times: Described, words: Described | None) -> dict:
             styles["encoding"] = described.style.encoding
         if described.style.decimal != ".":
             styles["decimal"] = described.style.decimal
+        if described.style.thousands:
+            styles["thousands"] = described.style.thousands
+        styles |= _missing(described)
     return styles
+
+
+def _missing(table: Described) -> dict:
+    """Return the option `missing` if numbers have spellings of a missing value that are not usual."""
+    numeric = [column for column in table.columns if column.numeric]
+    found = {spelling for column in numeric for spelling in column.spellings}
+    if not found:
+        return {}
+    usual = {
+        value
+        for column in numeric
+        for value in MISSING
+        if (table.table[column.name] == value).any()
+    }
+    return {"missing": sorted(found | usual - {""})}
 
 
 def _style(times: Described, words: Described | None) -> dict:
@@ -340,24 +420,31 @@ def _style(times: Described, words: Described | None) -> dict:
 
 
 def _try_entry(
-    entry: Entry, times: Path, words: Path | None, texts: pd.DataFrame | None = None
-) -> str:
-    """Parse with the options of an entry; return the problem, or ""."""
-    both = ("columns", "encoding", "decimal")
+    entry: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None
+) -> tuple[list[str], bool]:
+    """Parse with the options of an entry; return what speaks against it, and whether it is read."""
+    both = ("columns", "encoding", "decimal", "thousands", "missing")
     text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}
     kept = {
         k: v for k, v in entry.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
     }
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
-            if texts is None:
+            if known is None:
                 texts = parser.words({"table": words}, measures=entry.measures, **text)
                 texts = check_words(texts, "words")
+            else:
+                texts = known
             for measure in entry.measures[:1]:  # the others are columns of numbers of the same rows
                 responses = parser.responses({"table": times}, texts, measure, **kept)
                 check_responses(responses, texts, measure)
     except InputError as error:
-        return " ".join(str(error).split())
+        return [" ".join(str(error).split())], False
+    against = []
+    if known is None:
+        columns = entry.options["columns"]
+        against += evidence.of_words(texts, bool(columns.get("words", columns).get("position")))
+    against += evidence.of_responses(texts, responses, entry.name)
     entry.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
     entry.notes.insert(
         0,
@@ -366,7 +453,7 @@ def _try_entry(
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
     entry.notes += rows_as_read(texts, responses, entry.measures[0])
-    return ""
+    return against, True
 
 
 def rows_as_read(words: pd.DataFrame, values: pd.DataFrame, what: str) -> list[str]:

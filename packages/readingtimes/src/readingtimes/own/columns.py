@@ -29,6 +29,20 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", ".")
 """What stands for a missing value in a column of numbers."""
 TOGETHER = " + "
 """What joins the names of several columns that are one label together."""
+MISSING_SPELLINGS = (
+    "n/a",
+    "na",
+    "n.a.",
+    "nan",
+    "nd",
+    "missing",
+    "null",
+    "none",
+    "#null!",
+    "#value!",
+    "#div/0!",
+)
+"""Further ones, in lower case, that a table's entry states by `missing`; signs without letters are, too."""
 MISSING_LABELS = ("", "NA", "NaN", "nan")
 """What stands for one in a column of names, in which `None` may be a name."""
 TAKEN = ("sentence_first", "sentence_last", "item_first", "item_last", "partition", "place")
@@ -229,15 +243,24 @@ def positions(table: Table, column: str) -> pd.Series:
     return table.numbers(column, integer=True)
 
 
-def decimal(table: Table, column: str, mark: str) -> Table:
-    """Return the table with decimal points in a column of numbers."""
-    if mark == ".":
+def numerals(text: pd.Series, style: Style) -> pd.Series:
+    """Return numbers with a decimal point and without marks between thousands."""
+    if style.thousands:
+        text = text.str.replace(style.thousands, "", regex=False)
+    return text if style.decimal == "." else text.str.replace(style.decimal, ".", regex=False)
+
+
+def decimal(table: Table, column: str, style: Style) -> Table:
+    """Return the table with `numerals` in a column."""
+    if style.decimal == "." and not style.thousands:
         return table
-    frame = table.frame.assign(**{column: table[column].str.replace(mark, ".", regex=False)})
+    frame = table.frame.assign(**{column: numerals(table[column], style)})
     return type(table)(table.path, frame)
 
 
-def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = ".") -> pd.Series:
+def typed(
+    table: Table, column: str, missing: Sequence[str] | None, style: Style | None = None
+) -> pd.Series:
     """Convert a column to numbers or booleans if possible, else text; missing values stay missing.
 
     Integers that float64 cannot represent exactly are names, and stay text. Raises InputError at an
@@ -250,7 +273,7 @@ def typed(table: Table, column: str, missing: Sequence[str] | None, mark: str = 
     if len(given) and folded.isin(["true", "false"]).all():
         truth = (text.str.casefold() == "true").astype("boolean").mask(absent)
         return truth if absent.any() else truth.astype(bool)
-    plain = given.str.replace(mark, ".", regex=False) if mark != "." else given
+    plain = given if style is None else numerals(given, style)
     values = pd.to_numeric(plain, errors="coerce")
     if len(given) and not values.isna().any():
         if (wrong := ~np.isfinite(values.to_numpy(dtype="float64"))).any():
@@ -291,7 +314,9 @@ class Column:
     """Profile of a column; `kind` is number, whole number, true or false, text or nothing.
 
     `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
-    0, the median and the largest; `zeros` and `missing` are rows.
+    0, the median and the largest; `zeros` and `missing` are rows. `spellings` are those of missing
+    values that `MISSING` lacks; `odd` is of the few cells of a column of numbers that are none: line and
+    value of the first, and their number.
     """
 
     name: str
@@ -304,6 +329,8 @@ class Column:
     high: float = np.nan
     zeros: int = 0
     tenth: float = np.nan
+    spellings: tuple[str, ...] = ()
+    odd: tuple[int, str, int] | None = None
 
     @property
     def numeric(self) -> bool:
@@ -315,9 +342,18 @@ def read_profile(path: Path) -> tuple[Table, Style]:
     """Read all columns of a table; return it with the detected encoding and decimal mark."""
     style = Style(encoding=_encoding(path))
     table = anything.read(path, style, lambda header: _few(path, header))
+    return table, style_of(table, style)
+
+
+def style_of(table: Table, style: Style = Style()) -> Style:
+    """Return a style with the marks of decimals and thousands that a table's numbers have."""
+    marks = {mark for name in table.frame.columns if (mark := _thousands(table[name]))}
+    if len(marks) == 1:
+        mark = marks.pop()
+        return replace(style, thousands=mark, decimal="," if mark == "." else ".")
     if any(_has_comma(table[name]) for name in table.frame.columns):
-        style = Style(encoding=style.encoding, decimal=",")
-    return table, style
+        return replace(style, decimal=",")
+    return style
 
 
 def _few(path: Path, header: list[str]) -> list[str]:
@@ -331,9 +367,9 @@ def _few(path: Path, header: list[str]) -> list[str]:
     return header
 
 
-def columns(table: Table, mark: str = ".") -> list[Column]:
+def columns(table: Table, style: Style) -> list[Column]:
     """Describe each column of a table, in its order."""
-    return [_column(str(name), table[name], mark) for name in table.frame.columns]
+    return [_column(str(name), table[name], style) for name in table.frame.columns]
 
 
 def shown(columns: list[Column]) -> list[str]:
@@ -353,35 +389,77 @@ def shown(columns: list[Column]) -> list[str]:
     ]
 
 
-def _column(name: str, text: pd.Series, mark: str) -> Column:
+def _column(name: str, text: pd.Series, style: Style) -> Column:
     counts = text.value_counts()
     absent = counts.index.isin(MISSING)
-    missing, given = int(counts[absent].sum()), counts[~absent]
-    values = pd.Series(given.index, dtype="str")
+    given = counts[~absent]
+    missing = int(counts[absent].sum())
     first = tuple(text[~text.isin(MISSING)].drop_duplicates().head(_EXAMPLES))
     if given.empty:
         return Column(name, "nothing", missing, 0, ())
+    values = pd.Series(given.index, dtype="str")
     if values.str.casefold().isin(["true", "false"]).all():
         return Column(name, "true or false", missing, len(given), first)
-    plain = values.str.replace(mark, ".", regex=False)
-    numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype="float64")
-    if not np.isfinite(numbers).all():
+    numbers = pd.to_numeric(numerals(values, style), errors="coerce").to_numpy("float64", copy=True)
+    numbers[np.isinf(numbers)] = np.nan
+    none = np.isnan(numbers)
+    spelled = none & values.map(_stands_for_nothing).to_numpy(dtype=bool)
+    odd, rows = none & ~spelled, given.to_numpy()
+    if none.all() or rows[odd].sum() > _ODD * rows[~none].sum():
         missing = int(text.isin(["", "NA"]).sum())  # the rest may be words and names
         return Column(name, "text", missing, len(given), first)
-    rows = np.repeat(numbers, given.to_numpy())
+    missing += int(rows[spelled].sum())
+    one = None
+    if odd.any():
+        at = text.index[text.isin(values[odd])][0]
+        one = (int(at), str(text[at]), int(rows[odd].sum()))
+    distinct, numbers = int((~none).sum()), np.repeat(numbers[~none], rows[~none])
     kind = "whole number" if (numbers % 1 == 0).all() else "number"
-    ends = float(rows.min()), float(np.median(rows)), float(rows.max())
-    above = rows[rows > 0]
+    ends = float(numbers.min()), float(np.median(numbers)), float(numbers.max())
+    above = numbers[numbers > 0]
     tenth = float(np.quantile(above, 0.1)) if len(above) else np.nan
-    return Column(name, kind, missing, len(given), first, *ends, int((rows == 0).sum()), tenth)
+    zeros, spellings = int((numbers == 0).sum()), tuple(sorted(values[spelled]))
+    return Column(name, kind, missing, distinct, first, *ends, zeros, tenth, spellings, one)
+
+
+_ODD = 0.05
+"""Most cells of a column of numbers that are none, as a share of those that are."""
+_GROUPED = {mark: re.compile(rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+") for mark in ",.'’"}
+
+
+def _stands_for_nothing(value: str) -> bool:
+    """Return whether a cell of a column of numbers stands for a missing value: n/a, -, ?."""
+    return value.casefold() in MISSING_SPELLINGS or bool(re.fullmatch(r"[\W_]+", value))
+
+
+def _thousands(text: pd.Series) -> str:
+    """Return the mark between thousands in a column of whole numbers, "" without one.
+
+    All numbers of 1,000 and more have it, each with three digits after it, and no number is of its
+    size without it: 1,012 beside 950 is no decimal, whose digits would be fewer somewhere.
+    """
+    given = pd.Series(text[~text.isin(MISSING)].unique(), dtype="str")
+    whole_numbers = given.str.fullmatch(r"\d{1,9}")
+    if not whole_numbers.any():
+        return ""
+    largest = pd.to_numeric(given[whole_numbers]).max()
+    for mark, pattern in _GROUPED.items():
+        grouped = given.map(lambda value, p=pattern: bool(p.fullmatch(value)))
+        rest = given[~grouped & ~whole_numbers]
+        usual = len(rest) <= _ODD * len(given) and not rest.str.contains(mark, regex=False).any()
+        before = given[grouped].str.partition(mark)[0] if grouped.any() else pd.Series(["999"])
+        if usual and 100 <= largest < 1000 and pd.to_numeric(before).median() < largest / 10:
+            return mark
+    return ""
 
 
 def _has_comma(text: pd.Series) -> bool:
     """Return whether a column's numbers have a decimal comma."""
-    given = pd.Series(text[~text.isin(MISSING)].unique())
+    given = pd.Series(text[~text.isin(MISSING)].unique(), dtype="str")
     if given.empty or not given.str.contains(",").any():
         return False
-    return bool(given.str.fullmatch(r"-?\d+(,\d+)?").all())
+    numbers = given.str.fullmatch(r"-?\d+(,\d+)?")
+    return bool(given[numbers].str.contains(",").any() and (~numbers).sum() <= _ODD * numbers.sum())
 
 
 def _encoding(path: Path) -> str:

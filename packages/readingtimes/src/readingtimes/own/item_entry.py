@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from readingtimes import gate
 from readingtimes.contracts import check_responses, check_words, response_column
 from readingtimes.errors import InputError
 from readingtimes.joins.index import plain_label, spelling
+from readingtimes.own import evidence
 from readingtimes.own.begin import Described, Entry, entry_name, plain, style_options
 from readingtimes.own.columns import Column
 from readingtimes.own.item_texts import (
@@ -318,7 +320,7 @@ def _region_of(name: str) -> str | None:
 
 
 _MOST = 24
-_SHARED = ("columns", "marker", "shape", "encoding", "decimal", "join")
+_SHARED = ("columns", "marker", "shape", "encoding", "decimal", "thousands", "missing", "join")
 
 
 def entry(
@@ -341,7 +343,7 @@ def entry(
     options = _options(roles, rows, texts)
     means = "subject" not in roles.columns
     result = Entry(entry_name(rows.path, taken), options, list(roles.measures), means)
-    result.problem = _try_entry(result, rows, texts or rows)
+    result.against = [*evidence.of_cells(rows), *_try_entry(result, rows, texts or rows)]
     return result
 
 
@@ -392,11 +394,12 @@ def _further(table: Described, used: set) -> dict[str, str]:
     return further
 
 
-def _try_entry(entry: Entry, rows: Described, texts: Described) -> str:
-    """Parse with the options of an entry; return the problem, or ""."""
+def _try_entry(entry: Entry, rows: Described, texts: Described) -> list[str]:
+    """Parse with the options of an entry; return what speaks against it."""
     of_words = {k: v for k, v in entry.options.items() if k in (*_SHARED, "spillover")}
     of_rows = {k: v for k, v in entry.options.items() if k != "spillover"}
     lines: list[str] = []
+    against: list[str] = []
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
             words = parser.words({"table": texts.path}, measures=entry.measures, **of_words)
@@ -405,8 +408,9 @@ def _try_entry(entry: Entry, rows: Described, texts: Described) -> str:
                 responses = parser.responses({"table": rows.path}, words, measure, **of_rows)
                 responses = check_responses(responses, words, measure)
                 lines = lines or regions_as_read(words, responses, measure)
+                against += [f.text for f in gate.findings(words, responses)]
     except InputError as error:
-        return " ".join(str(error).split())
+        return [" ".join(str(error).split())]
     stimuli = words.stimulus.nunique()
     conditions = words.condition.drop_duplicates().tolist() if "condition" in words else []
     shown = f" × {len(conditions)} conditions ({', '.join(conditions[:6])})" if conditions else ""
@@ -417,7 +421,7 @@ def _try_entry(entry: Entry, rows: Described, texts: Described) -> str:
         *lines,
         *dict.fromkeys(messages.getvalue().splitlines()),
     ]
-    return ""
+    return list(dict.fromkeys(against))
 
 
 def regions_as_read(words: pd.DataFrame, responses: pd.DataFrame, measure: str) -> list[str]:
@@ -467,8 +471,6 @@ def written(entry: Entry, files: tuple[str, str]) -> str:
         f"    label: {plain(entry.name)}",
         "    parser: table",
     ]
-    if entry.problem:
-        lines.insert(0, f"# To be corrected: {entry.problem}")
     lines += ["    options:", f"      shape: {options.pop('shape')}"]
     lines.append("      columns:")
     for name, column in columns.items():

@@ -365,7 +365,7 @@ def build(
     rule: str | None,
     others: Mapping[str, str],
     missing: Sequence[str] | None,
-    decimal: str,
+    style: Style,
 ) -> pd.DataFrame:
     """Build the words of a table of items.
 
@@ -383,8 +383,8 @@ def build(
         Name → further column to keep, where all rows of a cell agree.
     missing : sequence of str or None
         Spellings of a missing value.
-    decimal : str
-        Decimal mark.
+    style : Style
+        Marks of decimals and thousands.
 
     Returns
     -------
@@ -408,7 +408,7 @@ def build(
     _one_text_per_cell(table, cells, key, text, texts)
     first = cells[~key.duplicated()]
     order = _order(first)
-    kept = _constant_columns(table, columns, others, key, missing, decimal)
+    kept = _constant_columns(table, columns, others, key, missing, style)
     parts = []
     for line in order:
         parts.append(_words_of(first.loc[line], texts[text[line]], options))
@@ -481,7 +481,7 @@ def _constant_columns(
     others: Mapping[str, str],
     key: pd.Series,
     missing: Sequence[str] | None,
-    decimal: str,
+    style: Style,
 ) -> pd.DataFrame:
     """Return the further columns that are constant within cells; others belong to responses."""
     kept = pd.DataFrame(index=key.index)
@@ -490,7 +490,7 @@ def _constant_columns(
             continue
         differs = table[column] != table[column].groupby(key, sort=False).transform("first")
         if not differs.any():
-            kept[name] = typed(table, column, missing, decimal)
+            kept[name] = typed(table, column, missing, style)
         elif name in columns.given:
             line = differs.index[int(np.argmax(differs))]
             table.fail(
@@ -521,7 +521,7 @@ def read_words(
 
     table = read(path, style, mapped, pick)
     table = without_fillers(table, mapped) if drop else table
-    return build(table, mapped, options, rule, others, missing, style.decimal)
+    return build(table, mapped, options, rule, others, missing, style)
 
 
 def refuse(**options: bool) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from readingtimes.errors import InputError
 from readingtimes.fixations import previous_fixated, since_fixation
+from readingtimes.formats.anything import Style
 from readingtimes.measures import has_later_passes
 from readingtimes.own.columns import MISSING, Columns, decimal, labels
 from readingtimes.response_names import AMPLITUDE, SCORE, TIME
@@ -55,10 +56,10 @@ def read_subjects(table: Table, mapped: Columns, names: Mapping | None) -> pd.Se
 
 
 def read_values(
-    table: Table, column: str, missing: Sequence[str] | None, mark: str, value: str
+    table: Table, column: str, missing: Sequence[str] | None, style: Style, value: str
 ) -> pd.Series:
     """Return the responses as numbers, NaN if missing; InputError if all are missing."""
-    table = decimal(table, column, mark)
+    table = decimal(table, column, style)
     absent = MISSING if missing is None else ("", *map(str, missing))
     minimum = 0 if value == "time_ms" else None
     values = table.numbers(column, missing=absent, minimum=minimum)

@@ -37,6 +37,7 @@ _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
+_LOST = 0.05  # maximum share of missing labels
 _MOST = 24  # maximum number of further columns to keep
 
 
@@ -104,9 +105,25 @@ def _can_be(role: str, column: Column, rows: int) -> bool:
         return can_be_position(column)
     if role == "space_after":
         return column.kind == "true or false"
-    return (
-        column.kind in ("text", "whole number") and column.missing == 0 and column.distinct < rows
-    )
+    few = column.missing <= _LOST * rows  # which the parser names by their lines
+    return column.kind in ("text", "whole number") and few and column.distinct < rows
+
+
+def is_named(role: str, name: str) -> bool:
+    """Return whether a column has a usual name of a role."""
+    return re.fullmatch(_NAMES[role], snake(name)) is not None
+
+
+def named_like(role: str, columns: Sequence[Column]) -> list[str]:
+    """Return the columns that have a usual name of a role, whatever their values."""
+    return [
+        column.name
+        for column in columns
+        if is_named(role, column.name)
+        and not (role == "item" and snake(column.name).startswith("trial"))
+        and column.distinct > 1
+        and (column.numeric or role != "position")
+    ]
 
 
 def can_be_position(column: Column) -> bool:
@@ -117,7 +134,8 @@ def can_be_position(column: Column) -> bool:
 def positions_by_value(columns: Sequence[Column], guessed: Roles) -> list[str]:
     """Return columns without a role whose values may be positions: whole numbers from 0 or 1."""
     used = {*guessed.of.values(), *guessed.measures.values()}
-    return [c.name for c in columns if c.name not in used and can_be_position(c)]
+    free = [c for c in columns if c.name not in used and c.distinct > 1]
+    return [c.name for c in free if can_be_position(c)]
 
 
 def _looks_like_words(column: Column) -> bool:

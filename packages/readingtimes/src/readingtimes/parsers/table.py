@@ -27,7 +27,7 @@ spellings of missing values; `skipped: true`: a missing time means that the word
 `unmatched: dropped`: drop rows of unknown words, such as practice; `rows`: column → values of the rows
 to read; `average`: columns, such as electrodes, over which responses are averaged; `unit`: ms or s;
 `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`,
-`decimal`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
+`decimal`, `thousands`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
 `P{subject}.csv`, concatenated); `parts`: columns within a label, such as
 `{stimulus: "{story}.page{page}"}`; `variants: separate`: versions of a text with different words are
 separate items; a column mapped to `language` must have one value; `not_first_pass:
@@ -100,6 +100,7 @@ def words(
     separator: str | None = None,
     encoding: str = "utf-8",
     decimal: str = ".",
+    thousands: str = "",
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
@@ -124,7 +125,9 @@ def words(
     one_of("shape", shape, CHOICES["shape"])
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
-    style = Style(separator, encoding, sheet, frame, decimal, members, parts=parts)
+    style = Style(
+        separator, encoding, sheet, frame, decimal, members, parts=parts, thousands=thousands
+    )
     if shape == "items":
         item_rows.refuse(phrases=phrases)
         options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
@@ -156,7 +159,7 @@ def words(
     of_words = _rows(table, mapped, phrases, subjects)
     if not of_words.has("position"):
         of_words = texts.by_row_order(of_words)
-    kept = _of_words(table, of_words, others, mapped, missing, decimal)
+    kept = _of_words(table, of_words, others, mapped, missing, style)
     return texts.build(of_words, rule, kept, phrases)
 
 
@@ -171,6 +174,7 @@ def responses(
     separator: str | None = None,
     encoding: str = "utf-8",
     decimal: str = ".",
+    thousands: str = "",
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
@@ -203,7 +207,9 @@ def responses(
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, ("refused", "dropped"))
     one_of("shape", shape, CHOICES["shape"])
-    style = Style(separator, encoding, sheet, frame, decimal, members, parts=parts)
+    style = Style(
+        separator, encoding, sheet, frame, decimal, members, parts=parts, thousands=thousands
+    )
     more = [*(not_first_pass or ())]
     table, time, others = _read(path, style, mapped, measure, words, shape, more)
     table = of_versions.separate(table, mapped, variants)
@@ -211,7 +217,7 @@ def responses(
         table = item_texts.without_fillers(table, mapped)
     subject = response_values.read_subjects(table, mapped, subjects)
     value = response_values.value_column(measure, amplitudes, scores)
-    values = response_values.read_values(table, time, missing, decimal, value)
+    values = response_values.read_values(table, time, missing, style, value)
     values = values * (_UNITS[unit] if value == TIME else 1.0)
     values = response_values.without_later_passes(table, values, measure, not_first_pass)
     if shape == "items":
@@ -233,7 +239,7 @@ def responses(
     if (matched.span > 1).any():
         result["span"] = matched.span
     for name, column in others.items():
-        kept = typed(table, column, missing, decimal)
+        kept = typed(table, column, missing, style)
         if name in words:
             response_values.require_agreement(table, name, kept, words, matched.word_id)
         else:
@@ -289,7 +295,7 @@ def _of_words(
     others: Mapping[str, str],
     mapped: Columns,
     missing: Sequence[str] | None,
-    mark: str,
+    style: Style,
 ) -> pd.DataFrame:
     """Return the columns in which all rows of a word agree; InputError if a required one differs."""
     frame, kept = rows.frame, pd.DataFrame(index=rows.frame.index)
@@ -301,7 +307,7 @@ def _of_words(
             continue
         differs = table[column] != table[column].groupby(keys, sort=False).transform("first")
         if not differs.any():
-            kept[name] = typed(table, column, missing, mark)
+            kept[name] = typed(table, column, missing, style)
         elif name in mapped.given or name == "region":
             line = differs.index[int(np.argmax(differs))]
             table.fail(

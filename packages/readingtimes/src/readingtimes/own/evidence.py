@@ -1,0 +1,170 @@
+"""Evidence against a reading of a user's table: what its words, readers and times would then be.
+
+That a parser reads a table is no evidence for the roles of its columns: with a column of readers given
+up, each text stands there once for each of them, and with one of positions any order of rows is a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from readingtimes import checks, gate
+from readingtimes.contracts import response_column
+from readingtimes.errors import InputError
+from readingtimes.own import roles
+from readingtimes.own.columns import matching
+
+if TYPE_CHECKING:
+    from readingtimes.own.begin import Described
+
+_PERIOD, _SAME = 5, 20
+"""Words that a repeated text has at least, and that two texts of the same words have."""
+_ENDS, _CAPITALS = 10, 0.5
+"""Sentence ends that are looked at, at least, and the share of them that a capital follows."""
+_RUN = 20
+"""Responses in a row of one reader that are the same."""
+_OTHER_UNIT = 15
+"""Times that a text's median time is above or below that of all."""
+_WHAT = {
+    "subject": "readers",
+    "item": "texts",
+    "sentence": "sentences",
+    "position": "positions",
+}
+
+
+def of_cells(table: Described) -> list[str]:
+    """Return the cells of columns of numbers with a role that are none."""
+    names = [column.name for column in table.columns]
+    used = {*table.roles.of.values(), *table.roles.measures.values()}
+    for pattern in table.roles.measures.values():
+        used |= set(matching(pattern, names))
+    return [
+        f"{table.path}, line {column.odd[0]}: {column.name} is {column.odd[1]!r}, no number "
+        f"({column.odd[2]:,} such cells); correct it, or list what stands for a missing value: "
+        f"`missing: [{column.odd[1]}]`"
+        for column in table.columns
+        if column.odd and column.name in used
+    ]
+
+
+def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str, ...]) -> list[str]:
+    """Return the columns named like a role that a reading gives up.
+
+    Parameters
+    ----------
+    table : Described
+        The table.
+    mapped : mapping
+        Role → column, or columns, of the reading.
+    needed : tuple of str
+        The roles that the table should have.
+    """
+    taken: set[str] = set()
+    for column in mapped.values():
+        taken |= {column} if isinstance(column, str) else set(column or ())
+    against = []
+    for role in needed:
+        named = [name for name in roles.named_like(role, table.columns) if name not in taken]
+        if not mapped.get(role) and named:
+            against.append(
+                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: "
+                f"`{role}: {mapped.get(role) or 'null'}`"
+            )
+    return against
+
+
+def of_words(words: pd.DataFrame, is_numbered: bool) -> list[str]:
+    """Return what speaks against words (contract 1).
+
+    Parameters
+    ----------
+    words : DataFrame
+        The words.
+    is_numbered : bool
+        Whether positions order them, and not the rows of the table.
+    """
+    texts = {str(name): of.tolist() for name, of in words.groupby("item", sort=False).word}
+    against = [f.text for f in checks.words(words) if f.check == "encoding"]
+    for name, tokens in texts.items():
+        if (times := _repetitions(tokens)) > 1:
+            against.append(
+                f"text {name} is the same {len(tokens) // times:,} words {times:,} times over: a column of "
+                "readers or texts is missing, or the table stands there twice"
+            )
+            break
+    same: dict[tuple, str] = {}
+    for name, tokens in texts.items():
+        if len(tokens) >= _SAME and (other := same.setdefault(tuple(tokens), name)) != name:
+            against.append(f"texts {other} and {name} have the same {len(tokens):,} words")
+            break
+    if not is_numbered:
+        against += _disorder(texts)
+    return against
+
+
+def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Iterator[str]:
+    """Yield what speaks against responses (contract 2) of these words."""
+    yield from (finding.text for finding in gate.findings(words, responses))
+    try:
+        gate.require_aligned(words, responses, name)
+    except InputError as error:
+        yield str(error)
+    value = response_column(responses, "responses")
+    for finding in checks.responses(words, responses, value):
+        if finding.level == "warning" and (
+            finding.check == "constants" or "of another size" in finding.text
+        ):
+            yield finding.text
+    item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
+    if value == "time_ms":
+        times = responses.time_ms.where(responses.time_ms > 0)
+        medians = times.groupby(item, sort=False).median()
+        ratio = medians / times.median()
+        odd = ratio[(ratio > _OTHER_UNIT) | (ratio < 1 / _OTHER_UNIT)]
+        if len(odd):
+            yield (
+                f"the median time of text {odd.index[0]} is {medians[odd.index[0]]:,.4g} ms, of all "
+                f"{times.median():,.4g}: another unit? ({len(odd):,} such texts)"
+            )
+    key = pd.Series(responses.subject.astype(str) + "\n" + pd.Series(item).astype(str))
+    same = (responses[value] == responses[value].shift()) & (key == key.shift())
+    run = (~same).cumsum()
+    lengths = run[responses[value] != 0].value_counts()
+    if len(lengths) and lengths.iloc[0] >= _RUN and responses[value].nunique() > 1:
+        at = responses[run == lengths.index[0]].iloc[0]
+        yield (
+            f"subject {at.subject} has {at[value]:g} {lengths.iloc[0]:,} times in a row, from the word "
+            f"{words.word.iloc[int(at.word_id)]!r} of text {words['item'].iloc[int(at.word_id)]}"
+        )
+
+
+def _repetitions(tokens: list[str]) -> int:
+    """Return how many times a text repeats its beginning as a whole; 1: it does not."""
+    for period in range(_PERIOD, len(tokens) // 2 + 1):
+        times, rest = divmod(len(tokens), period)
+        if rest == 0 and tokens[period] == tokens[0] and tokens == tokens[:period] * times:
+            return times
+    return 1
+
+
+def _disorder(texts: Mapping[str, list[str]]) -> list[str]:
+    """Return a statement if small letters follow sentence ends in a text that has capitals."""
+    follow = np.array(
+        [
+            after[0].isupper()
+            for tokens in texts.values()
+            for word, after in pairwise(tokens)
+            if word[-1] in ".!?" and after[0].isalpha() and after[0].lower() != after[0].upper()
+        ]
+    )
+    initial = sum(token[0].isupper() for tokens in texts.values() for token in tokens)
+    if len(follow) < _ENDS or initial < _ENDS or follow.mean() >= _CAPITALS:
+        return []
+    share = f"{(~follow).sum():,} of {len(follow):,} sentence ends"
+    return [f"a small letter follows {share}: are rows out of order? There are no positions"]

@@ -1,0 +1,51 @@
+"""Data frames of words: in another order, with a row per reader, with white space around words."""
+
+import pandas as pd
+import pytest
+
+import recency
+from recency.errors import InputError
+
+WORDS = "The old man went down to the river .".split()
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return recency.load("small-english")
+
+
+@pytest.fixture(scope="module")
+def right(lm):
+    return recency.surprisal(" ".join(WORDS), lm).surprisal_bits.tolist()
+
+
+def frame(words=WORDS, **more):
+    return pd.DataFrame({"item": "s", "word": words}).assign(**more)
+
+
+def test_white_space_around_words_is_no_part_of_them(lm, right):
+    spaced = [f" {word}\t" for word in WORDS]
+    for texts in (frame(spaced), [spaced]):
+        found = recency.surprisal(texts, lm)
+        assert found.surprisal_bits.tolist() == right and found.word.tolist() == WORDS
+
+
+def test_words_are_scored_in_the_order_of_positions_and_returned_in_that_of_rows(lm, right):
+    table = frame(position=range(1, 10)).sample(frac=1, random_state=3)
+    found = recency.surprisal(table, lm)
+    assert found.index.equals(table.index) and found.word.tolist() == table.word.tolist()
+    assert found.sort_values("position").surprisal_bits.tolist() == right
+    twice = pd.concat([frame(WORDS, sentence=n, position=range(9)) for n in (1, 2)])
+    again = recency.surprisal(twice.reset_index(drop=True), lm)
+    assert again.surprisal_bits.tolist()[:9] == pytest.approx(right, abs=1e-4)
+
+
+def test_a_row_per_reader_is_refused(lm):
+    readers = pd.concat([frame(reader=name) for name in ("r1", "r2")], ignore_index=True)
+    with pytest.raises(InputError, match=r"same words of item 's' for several values of reader"):
+        recency.surprisal(readers, lm)
+    numbered = pd.concat([frame(rt=300 + n, position=range(9)) for n in (1, 2)], ignore_index=True)
+    with pytest.raises(InputError, match=r"row 9: position 0 of item 's' is there twice \(9 such"):
+        recency.surprisal(numbered, lm)
+    parts = frame(part=[1] * 5 + [2] * 4)  # named like a reader, and is none
+    assert len(recency.surprisal(parts, lm)) == 9
