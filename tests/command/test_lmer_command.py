@@ -112,7 +112,10 @@ def test_input_at_fault_is_one_line(arguments, message, data, tmp_path, monkeypa
 
 HEADER, ROW = "subject,day,cond,rt\n", "a,1,None,250\n"
 REFUSED = {
-    "a separator at each end": (HEADER + (ROW.strip() + ",\n") * 9, "line 2: 5 fields .* at the end"),
+    "a separator at each end": (
+        HEADER + (ROW.strip() + ",\n") * 9,
+        "line 2: 5 fields .* at the end",
+    ),
     "row names without a name": (HEADER + f"1,{ROW}" * 9, "line 2: 5 fields .* row names"),
     "a field less": (HEADER + ROW * 9 + "a,1,250\n", "line 11: 3 fields"),
     "a name twice": ("subject,day,day,rt\n" + ROW * 9, "the header has day 2 times"),
@@ -136,7 +139,10 @@ def test_a_damaged_table_is_refused_by_line(name, tmp_path, monkeypatch, capsys)
     [
         (lambda day: [f"{each},5" for each in day], "day is read as numbers, '0,5' as 0.5"),
         (lambda day: ["n/a" if n == 3 else each for n, each in enumerate(day)], "'n/a' of day"),
-        (lambda day: ["3 d" if n == 3 else each for n, each in enumerate(day)], "line 5: day is '3 d'"),
+        (
+            lambda day: ["3 d" if n == 3 else each for n, each in enumerate(day)],
+            "line 5: day is '3 d'",
+        ),
     ],
 )
 def test_what_is_no_plain_number_is_said(change, said, data, tmp_path, monkeypatch, capsys):
@@ -165,5 +171,7 @@ def test_all_other_columns_are_named(data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     written(data, "times.csv")
     for engine in ("search", "auto", "lme4"):
-        assert main(["lmer", "times.csv", "rt ~ . - subject + (1 | subject)", "--engine", engine]) == 2
+        assert (
+            main(["lmer", "times.csv", "rt ~ . - subject + (1 | subject)", "--engine", engine]) == 2
+        )
         assert "'.' is all other columns" in capsys.readouterr().err

@@ -77,6 +77,12 @@ def test_numbers_that_are_levels_are_noted(data, engine):
     assert "column 'x' holds text that reads as numbers: treated as levels" in (
         lmer("y ~ x + (1 | g)", text, engine=engine).note
     )
+    commas = data.assign(x=np.where(data.x > 0, "1,5", "2"))
+    assert "column 'x' holds numbers with decimal commas: treated as levels" in (
+        lmer("y ~ x + (1 | g)", commas, engine=engine).note
+    )
+    one = text.assign(x=["n/a" if n == 1 else each for n, each in enumerate(text.x)])
+    assert "numbers but for 1 rows, such as 'n/a'" in lmer("y ~ x + (1 | g)", one, engine=engine).note
     mixed = data.assign(x=[1 if value > 0 else "two" for value in data.x])
     assert "column 'x' holds values of several types: treated as levels" in (
         lmer("y ~ x + (1 | g)", mixed, engine=engine).note
@@ -109,3 +115,9 @@ def test_levels_that_are_written_alike_have_one_code():
     assert isinstance(found, Levels)
     assert [found.names[code] for code in found.codes] == ["1", "b", "1", "1"]
     assert len(found.names) == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_dot_for_all_other_columns_is_refused(data, engine):
+    with pytest.raises(InputError, match=r"'\.' is all other columns in R"):
+        lmer("y ~ . + (1 | g)", data, engine=engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 from pathlib import Path
@@ -73,47 +74,51 @@ def read(name: str) -> pd.DataFrame:
         except (ValueError, OSError, MemoryError, NotImplementedError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{shown(name)} cannot be read as parquet: {reason}") from None
-    frame = _numeric_table(data, SEPARATORS[ending])
+    frame = _plain_table(data, SEPARATORS[ending])
     return _strict(name, data, SEPARATORS[ending]) if frame is None else frame
 
 
-def _numeric_table(data: bytes, separator: str) -> pd.DataFrame | None:
-    """Return a table whose columns are numbers, truths, or labels of which few are numbers; else None."""
-    import pandas as pd
-    import pyarrow as pa
-    from pyarrow import csv
+_NUMBERS = 0.3
+"""Share of a column's different labels that begin as numbers do, above which they are looked at."""
 
+
+def _plain_table(data: bytes, separator: str) -> pd.DataFrame | None:
+    """Return a table whose rows are whole, and whose labels are none like numbers; else None.
+
+    pandas refuses a row with more fields than the first, and takes one field too many in all of them for
+    names of rows; a row with fewer it fills with missing values, as the last column then shows.
+    """
+    import pandas as pd
+
+    data = data.removeprefix(b"\xef\xbb\xbf")  # else pandas decodes line by line
     if separator == "\t" and b'"' in data:
         return None
-    header = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r")
-    names = [each.strip(b' "') for each in header.split(separator.encode())]
-    if len(set(names)) < len(names) or b"" in names:
-        return None
-    options = csv.ConvertOptions(
-        null_values=MISSING, strings_can_be_null=True, timestamp_parsers=[], true_values=["True", "TRUE", "true"],
-        false_values=["False", "FALSE", "false"],
-    )  # fmt: skip
     try:
-        table = csv.read_csv(
-            pa.py_buffer(data),
-            csv.ReadOptions(use_threads=False),
-            csv.ParseOptions(delimiter=separator),
-            options,
+        header = data[: data.find(b"\n")].decode().rstrip("\r")
+        names = next(csv.reader([header], delimiter=separator))
+        frame = pd.read_csv(
+            io.BytesIO(data),
+            sep=separator,
+            keep_default_na=False,
+            na_values=MISSING,
+            low_memory=False,
         )
-    except (pa.ArrowInvalid, UnicodeError):
+    except (ValueError, OSError, MemoryError, StopIteration, csv.Error):
         return None
-    if not table.num_rows:
+    if list(frame.columns) != names or not isinstance(frame.index, pd.RangeIndex) or frame.empty:
         return None
-    numbers = (pa.int64(), pa.float64(), pa.bool_())
-    for column in table.columns:
-        if column.type in numbers:
-            continue
-        if column.type not in (pa.string(), pa.null()):
+    if frame.iloc[:, -1].isna().any():
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        if b'"' in data or data.count(separator.encode()) != lines * (len(names) - 1):
             return None
-        labels = pd.Series(column.unique().to_pylist(), dtype="str").dropna()
-        if labels.str.contains(r"^[-+.,\d]*\d").any() or (labels != labels.str.strip()).any():
-            return None
-    return table.to_pandas()
+    for name in names:
+        if not pd.api.types.is_numeric_dtype(frame[name]):  # bool is numeric
+            labels = frame[name].drop_duplicates().dropna().astype("str")
+            odd = labels.str.contains("\n") | (labels != labels.str.strip())
+            numbers = labels.str.contains(r"^[-+.,\d]*\d").mean() > _NUMBERS
+            if numbers or odd.any() or name != name.strip():
+                return None
+    return frame
 
 
 def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:

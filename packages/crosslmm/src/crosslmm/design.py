@@ -185,6 +185,10 @@ def _common_type(values: pd.Series) -> pd.Series:
     return values.astype(np.float64) if kind == "decimal" else values.infer_objects()
 
 
+_NUMBERS = 0.95
+"""Share of a column's rows that are numbers, from which its levels are said to be those."""
+
+
 def levels_notes(formula: Formula, data: pd.DataFrame) -> list[str]:
     """Name predictors that are treated as categorical although they hold numbers or numeric text."""
     notes = []
@@ -193,8 +197,17 @@ def levels_notes(formula: Formula, data: pd.DataFrame) -> list[str]:
         if values.dtype != object and not pd.api.types.is_string_dtype(values):
             continue
         numeric = pd.to_numeric(values, errors="coerce").notna()
+        commas = values.astype("str").str.fullmatch(r"-?\d+(,\d+)?")
         if numeric.all():
             notes.append(f"column {name!r} holds text that reads as numbers: treated as levels")
+        elif commas.all():
+            notes.append(f"column {name!r} holds numbers with decimal commas: treated as levels")
+        elif numeric.mean() >= _NUMBERS:
+            odd = values[~numeric].iloc[0]
+            notes.append(
+                f"column {name!r} holds numbers but for {(~numeric).sum():,} rows, such as {odd!r}: treated as "
+                "levels"
+            )
         elif pd.api.types.infer_dtype(values).startswith("mixed"):
             notes.append(f"column {name!r} holds values of several types: treated as levels")
     return notes

@@ -356,6 +356,9 @@ def _rules(texts: Described, item: str) -> list[str]:
 def _in_reading_order(texts: Described, item: str) -> pd.DataFrame:
     """Return a table sorted by reader, text and position, as far as it has them."""
     frame, of = texts.table.frame, texts.roles.of
+    if "position" in of:  # a row a word is enough
+        names = [item, *([of["sentence"]] if "sentence" in of else []), of["position"]]
+        frame = frame.drop_duplicates(list(dict.fromkeys(names)))
     keys = {"subject": frame[of["subject"]]} if "subject" in of else {}
     keys["item"] = frame[item]
     for name in filter(None, (of.get("sentence"), of.get("position"))):

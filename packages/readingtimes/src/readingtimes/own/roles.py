@@ -67,7 +67,7 @@ def guess(columns: Sequence[Column], rows: int) -> Roles:
     for column in columns:
         if column.name in used or column.distinct < 2 or column.name.startswith("unnamed_"):
             continue
-        if column.kind == "text" and column.distinct > max(50, rows / 20):
+        if column.kind == "text" and column.distinct > max(50, rows / 20) or column.odd:
             continue
         if len(roles.others) < _MOST:
             roles.others[_own_name(column.name, roles)] = column.name
