@@ -153,7 +153,11 @@ DAMAGES = {
         WHOLE.assign(rt=WHOLE.groupby(["participant", "story"]).rt.shift(-1).fillna(300).astype(int)),
         r"correlat|Move each time",
     ),
-    "percent-encoding": (WHOLE.assign(word=WHOLE.word.str.replace(",", "%2C")), r"percent-encoding in"),
+    "percent-encoding": (WHOLE.assign(word=WHOLE.word.str.replace(",", "%2C")), None),
+    "percent-encoding beside percents": (
+        WHOLE.assign(word=WHOLE.word.str.replace(",", "%2C").str.replace("twice", "5%")),
+        r"percent-encoding in",
+    ),
     "mojibake": (WHOLE.assign(word=WHOLE.word.str.replace("key", "kâ€™y")), r"UTF-8 read as another encoding"),
     "entities": (WHOLE.assign(word=WHOLE.word.str.replace("and", "&amp;")), r"an HTML entity"),
     "lost letters": (WHOLE.assign(word=WHOLE.word.str.replace("beans", "be\ufffdns")), r"lost"),
@@ -172,7 +176,7 @@ def parsed(text):
     """Read words and times by the entry."""
     ((_, entry),) = yaml.safe_load(text)["datasets"].items()
     options, (measure,) = entry["options"], entry["measures"]
-    both = ("columns", "encoding", "decimal", "thousands", "missing")
+    both = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
     of_words = {k: v for k, v in options.items() if k in (*both, "sentences", "phrases")}
     of_times = {k: v for k, v in options.items() if k not in ("sentences", "phrases")}
     files = {"table": entry["words"]["table"]["local"]}

@@ -207,12 +207,20 @@ def test_many_lms_of_a_store_are_one_entry(tmp_path, words):
     tags = {"GPT-2": "gpt2_surprisal_{dataset}", "other": "other_surprisal_{dataset}"}
     config = {
         "lms": {},
-        "lms_from": {"published": {"tags": tags, "tables": {"mills": {"local": str(path)}}}},
+        "lms_from": {
+            "published": {
+                "tags": tags,
+                "tables": {"mills": {"local": str(path)}},
+                "accept": ["surprisal"],
+            },
+        },
     }
     for _ in range(2):  # a complete config stays as it is
         loading.expand(config)
         loading.expand_replica(config)
     assert config["lm_groups"] == {"published": ["GPT-2", "other"]}
+    assert [lm["accept"] for lm in config["lms"].values()] == [["surprisal"]] * 2
+    assert all("accept" not in lm["surprisals"] for lm in config["lms"].values())
     found = [
         surprisal_table.score(
             words, path, dataset="mills", **Study.table_settings(StudyOf(config), lm, "mills")

@@ -6,7 +6,7 @@ import pytest
 import recency
 from recency.errors import InputError
 
-WORDS = "The old man went down to the river .".split()
+WORDS = ["The", "old", "man", "went", "down", "to", "the", "river", "."]
 
 
 @pytest.fixture(scope="module")

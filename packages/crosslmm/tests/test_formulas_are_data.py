@@ -82,7 +82,9 @@ def test_numbers_that_are_levels_are_noted(data, engine):
         lmer("y ~ x + (1 | g)", commas, engine=engine).note
     )
     one = text.assign(x=["n/a" if n == 1 else each for n, each in enumerate(text.x)])
-    assert "numbers but for 1 rows, such as 'n/a'" in lmer("y ~ x + (1 | g)", one, engine=engine).note
+    assert (
+        "numbers but for 1 rows, such as 'n/a'" in lmer("y ~ x + (1 | g)", one, engine=engine).note
+    )
     mixed = data.assign(x=[1 if value > 0 else "two" for value in data.x])
     assert "column 'x' holds values of several types: treated as levels" in (
         lmer("y ~ x + (1 | g)", mixed, engine=engine).note

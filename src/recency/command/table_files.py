@@ -50,8 +50,8 @@ def read(name: str) -> pd.DataFrame:
     """Read a table by its extension; for standard input, detect Parquet, TSV or CSV.
 
     A row with more or fewer fields than the header, a header that repeats a name or is there again, and
-    another encoding are refused by line. What a column of numbers has besides numbers, and numbers that
-    are written with commas, are said on stderr.
+    another encoding are refused by line. Other values in a column of numbers, and numbers that are written
+    with commas, are reported on stderr.
     """
     import pandas as pd
 
@@ -126,6 +126,7 @@ def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:
     import pandas as pd
 
     from readingtimes import strict_tables
+    from readingtimes.formats.anything import Style
     from readingtimes.own import columns
 
     path = Path(shown(name))
@@ -139,7 +140,7 @@ def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:
         rest = data.decode("utf-8-sig")[len(header) :]
         data = (separator.join(written) + rest).encode()
     table = strict_tables.read(path, visible, separator=separator, quoted=quoted, data=data)
-    style = columns.style_of(table)
+    style = columns.style_of(table, Style())
     frame = {}
     for column in columns.columns(table, style):
         text = table[column.name]

@@ -164,7 +164,7 @@ def _written_out(lms: object, groups: dict) -> object:
 
 _MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")
 #: Keys of an entry that are not those of `surprisals`.
-OWN = ("columns", "keys", "value", "tags", "predictor")
+OWN = ("columns", "keys", "value", "tags", "predictor", "accept")
 
 
 def expand(config: dict) -> None:
@@ -194,6 +194,8 @@ def expand(config: dict) -> None:
                 keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
                 surprisals = shared | {"columns": keys}
             expanded[str(name)] = {"label": str(name), "surprisals": surprisals}
+            if "accept" in entry:
+                expanded[str(name)]["accept"] = entry["accept"]
         for name, lm in expanded.items():
             if lms.get(name, lm) != lm:
                 raise InputError(

@@ -30,7 +30,7 @@ class Style:
 
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
     None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark, `thousands` that
-    between thousands. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
+    between thousands; `percent_encoded`: a comma may be written %2C, as PCIbex does. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
     value, or a list of them; `parts` columns that are parts of another's labels: column → a pattern
     of the labels (`{story}.page{page}`).
     """
@@ -44,6 +44,7 @@ class Style:
     rows: Mapping[str, object] | None = None
     parts: Mapping[str, str] | None = None
     thousands: str = ""
+    percent_encoded: bool = False
 
     def __post_init__(self):
         for name, value in (("separator", self.separator), ("decimal", self.decimal)):

@@ -95,7 +95,7 @@ def header_of(
 
 
 def _whole_lines(open_: Callable[[], BinaryIO]) -> Iterator[str]:
-    """Yield a table in blocks of whole lines, to look for quotes, which all encodings here write alike."""
+    """Yield a table in blocks of whole lines, to look for quotes, which are the same byte in all encodings."""
     with open_() as stream:
         while block := stream.read(_BLOCK):
             yield (block + stream.readline()).decode("latin-1")

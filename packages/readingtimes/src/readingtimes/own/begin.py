@@ -221,6 +221,7 @@ _OPTION = {
     "sentences": "  # where sentences end: by punctuation; or item: each text is one",
     "skipped": "  # a missing time is of a word that was not fixated",
     "unit": "  # of the times",
+    "percent_encoded": "  # a comma is written %2C",
     "phrases": "  # a row is of several words, and its time of all of them",
 }
 
@@ -382,6 +383,8 @@ def style_options(times: Described, words: Described | None) -> dict:
             styles["decimal"] = described.style.decimal
         if described.style.thousands:
             styles["thousands"] = described.style.thousands
+        if described.style.percent_encoded:
+            styles["percent_encoded"] = True
         styles |= _missing(described)
     return styles
 
@@ -426,7 +429,7 @@ def _try_entry(
     entry: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None
 ) -> tuple[list[str], bool]:
     """Parse with the options of an entry; return what speaks against it, and whether it is read."""
-    both = ("columns", "encoding", "decimal", "thousands", "missing")
+    both = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
     text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}
     kept = {
         k: v for k, v in entry.options.items() if k in (*both, "skipped", "unit", "eye_tracking")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,6 @@ MISSING_SPELLINGS = (
     "na",
     "n.a.",
     "nan",
-    "nd",
     "missing",
     "null",
     "none",
@@ -157,7 +157,7 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
 
     rows = {name: list(values) for name, values in columns.rows.items() if values}
     table = anything.read(path, replace(style, rows=rows), choose)
-    frame = table.frame
+    frame = decode_percents(table.frame) if style.percent_encoded else table.frame
     for name, parts in columns.several.items():
         if set(parts) <= set(frame.columns):
             joined = labels(table, parts[0])
@@ -342,10 +342,26 @@ def read_profile(path: Path) -> tuple[Table, Style]:
     """Read all columns of a table; return it with the detected encoding and decimal mark."""
     style = Style(encoding=_encoding(path))
     table = anything.read(path, style, lambda header: _few(path, header))
+    words = [table[name] for name in table.frame.columns]
+    signs = [text[text.str.contains("%", regex=False)] for text in words]
+    if any(len(text) for text in signs) and all(
+        text.str.replace(_PERCENT, "", regex=True).str.contains("%").sum() == 0 for text in signs
+    ):
+        style = replace(style, percent_encoded=True)
+        table = Table(table.path, decode_percents(table.frame))
     return table, style_of(table, style)
 
 
-def style_of(table: Table, style: Style = Style()) -> Style:
+_PERCENT = r"%[0-9A-Fa-f]{2}"
+
+
+def decode_percents(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of texts without percent-encoding."""
+    encoded = [name for name in frame if frame[name].str.contains(_PERCENT, regex=True).any()]
+    return frame.assign(**{name: frame[name].map(unquote).astype("str") for name in encoded})
+
+
+def style_of(table: Table, style: Style) -> Style:
     """Return a style with the marks of decimals and thousands that a table's numbers have."""
     marks = {mark for name in table.frame.columns if (mark := _thousands(table[name]))}
     if len(marks) == 1:
@@ -436,7 +452,7 @@ def _thousands(text: pd.Series) -> str:
     """Return the mark between thousands in a column of whole numbers, "" without one.
 
     All numbers of 1,000 and more have it, each with three digits after it, and no number is of its
-    size without it: 1,012 beside 950 is no decimal, whose digits would be fewer somewhere.
+    size without it: 1,012 in a column with 950 is no decimal, whose digits would be fewer somewhere.
     """
     given = pd.Series(text[~text.isin(MISSING)].unique(), dtype="str")
     whole_numbers = given.str.fullmatch(r"\d{1,9}")

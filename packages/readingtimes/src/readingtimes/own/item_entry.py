@@ -320,7 +320,17 @@ def _region_of(name: str) -> str | None:
 
 
 _MOST = 24
-_SHARED = ("columns", "marker", "shape", "encoding", "decimal", "thousands", "missing", "join")
+_SHARED = (
+    "columns",
+    "marker",
+    "shape",
+    "encoding",
+    "decimal",
+    "thousands",
+    "percent_encoded",
+    "missing",
+    "join",
+)
 
 
 def entry(

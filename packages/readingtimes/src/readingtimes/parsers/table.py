@@ -27,7 +27,7 @@ spellings of missing values; `skipped: true`: a missing time means that the word
 `unmatched: dropped`: drop rows of unknown words, such as practice; `rows`: column → values of the rows
 to read; `average`: columns, such as electrodes, over which responses are averaged; `unit`: ms or s;
 `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`,
-`decimal`, `thousands`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
+`decimal`, `thousands`, `percent_encoded`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
 `P{subject}.csv`, concatenated); `parts`: columns within a label, such as
 `{stimulus: "{story}.page{page}"}`; `variants: separate`: versions of a text with different words are
 separate items; a column mapped to `language` must have one value; `not_first_pass:
@@ -101,6 +101,7 @@ def words(
     encoding: str = "utf-8",
     decimal: str = ".",
     thousands: str = "",
+    percent_encoded: bool = False,
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
@@ -126,8 +127,9 @@ def words(
     rule = _rule(sentences)
     others = {n: c for n, c in mapped.others().items() if n not in measures}
     style = Style(
-        separator, encoding, sheet, frame, decimal, members, parts=parts, thousands=thousands
-    )
+        separator, encoding, sheet, frame, decimal, members,
+        parts=parts, thousands=thousands, percent_encoded=percent_encoded,
+    )  # fmt: skip
     if shape == "items":
         item_rows.refuse(phrases=phrases)
         options = item_texts.Options(marker, spillover, precritical, (join or {}).get("position"))
@@ -175,6 +177,7 @@ def responses(
     encoding: str = "utf-8",
     decimal: str = ".",
     thousands: str = "",
+    percent_encoded: bool = False,
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
@@ -208,8 +211,9 @@ def responses(
     one_of("unmatched", unmatched, ("refused", "dropped"))
     one_of("shape", shape, CHOICES["shape"])
     style = Style(
-        separator, encoding, sheet, frame, decimal, members, parts=parts, thousands=thousands
-    )
+        separator, encoding, sheet, frame, decimal, members,
+        parts=parts, thousands=thousands, percent_encoded=percent_encoded,
+    )  # fmt: skip
     more = [*(not_first_pass or ())]
     table, time, others = _read(path, style, mapped, measure, words, shape, more)
     table = of_versions.separate(table, mapped, variants)
