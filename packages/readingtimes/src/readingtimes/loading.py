@@ -131,11 +131,12 @@ def _files(
     entry: Mapping[str, Mapping[str, Any]], mirrors: Iterable[str | Path], cache: Path
 ) -> dict[str, Path]:
     """Return role → local file, downloaded if necessary."""
-    paths = {}
+    paths, stand_ins = {}, addresses.with_stand_ins(_definitions())
     for role, file in entry.items():
         if "url" in file:
             parts = addresses.split_url(file["url"])
-            path = cache / str(parts.hostname) / parts.path.lstrip("/")
+            name = parts.path.lstrip("/") + addresses.name_of(file, stand_ins)
+            path = cache / str(parts.hostname) / name
         else:
             path = cache / Path(file.get("local", file.get("stand_in", {}).get("path", role))).name
         if not path.is_file():

@@ -6,9 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from readingtimes.downloads import addresses
 from recency import config as configuration
 from recency import sources
-from recency.errors import REFUSALS
+from recency.errors import REFUSALS, InputError
 from recency.evaluations import registry
 from recency.networks import hub
 from recency.workflow.engine import machine
@@ -50,9 +51,15 @@ class Files:
         if os.path.exists(file.get("local", "")):
             return file["local"]
         if "url" in file:
-            return self.downloaded(file["url"], file.get("byte_range"))
+            name = addresses.name_of(file, self._stand_ins)
+            return self.downloaded(file["url"], file.get("byte_range")) + name
         suffix = "".join(Path(file.get("local") or file["stand_in"]["path"]).suffixes[-2:])
         return f"<resources>/downloads/supplied/{dataset}/{role}{suffix}"
+
+    @cached_property
+    def _stand_ins(self) -> dict[str, set[str]]:
+        """URL → its stand-ins."""
+        return addresses.with_stand_ins(self.config)
 
     def dataset(self, name: str, part: str) -> dict[str, str]:
         """Return role → path of a dataset's `words` or `responses` files."""
@@ -238,7 +245,8 @@ class Files:
             for part in ("words", "responses"):
                 if "dataset" not in dataset[part]:  # else another dataset has the files
                     paths = self.dataset(name, part)
-                    by_path |= {paths[role]: file for role, file in dataset[part].items()}
+                    for role, file in dataset[part].items():
+                        _require_one(by_path.setdefault(paths[role], file), file, name)
             if "predictors" in dataset and "dataset" not in dataset["words"]:
                 paths = self.predictors(name)
                 by_path |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}
@@ -298,3 +306,13 @@ class Files:
         titles = {"cite": "Cite", "licence": "Licence", "parser": "Parser", "language": "Language"}
         stated = {title: str(entry[key]) for key, title in titles.items() if key in entry}
         return {"Licence": "not stated in the config"} | stated
+
+
+def _require_one(first: Mapping[str, Any], file: Mapping[str, Any], dataset: str) -> None:
+    """Raise InputError if a path is that of two files: one would be read for the other."""
+    for key in ("url", "byte_range", "sha256", "git_blob", "md5", "stand_in"):
+        if first.get(key, file.get(key)) != file.get(key, first.get(key)):
+            raise InputError(
+                f"datasets → {dataset}: another entry has the same file with another {key}, and one would "
+                f"be read for the other; give both the same {key}, or files of their own"
+            )

@@ -1,6 +1,8 @@
 """Addresses of files, and paths that lead out of their folder."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from readingtimes.errors import InputError, first_line
@@ -42,3 +44,27 @@ def leads_out(path: str) -> bool:
         or ".." in spelling.split("/")
         for spelling in (written, unquote(written))
     )
+
+
+def with_stand_ins(entries: object) -> dict[str, set[str]]:
+    """Return URL → the stand-ins that files of this URL have, in mappings and lists of any depth.
+
+    A URL whose one file serves several datasets may have a stand-in for each, which are not one file.
+    """
+    found: dict[str, set[str]] = {}
+    rest = [entries]
+    while rest:
+        entry = rest.pop()
+        if isinstance(entry, Mapping):
+            if "url" in entry and isinstance(entry.get("stand_in"), Mapping):
+                found.setdefault(entry["url"], set()).add(entry["stand_in"]["path"])
+            rest += entry.values()
+        elif isinstance(entry, list):
+            rest += entry
+    return found
+
+
+def name_of(file: Mapping[str, Any], stand_ins: Mapping[str, set[str]]) -> str:
+    """Return what the name of a downloaded file ends in: the stand-in's name if there are several, else ""."""
+    several = "stand_in" in file and len(stand_ins.get(file["url"], ())) > 1
+    return "." + file["stand_in"]["path"].rpartition("/")[2] if several else ""
