@@ -7,7 +7,7 @@
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
 # make test-rotation    one of the long targets, by the date, in about MINUTES=12: part of what CI runs
-# make test-open    every target of the open study, with networks of twelve steps: an hour on one core
+# make test-open    every target of the open study, with networks of twelve steps: one to two hours on two cores
 # make rehearsal    the five studies at their size, with stand-ins and small networks: an hour, 16 GB of disk
 # make rehearsal-gpu MINUTES=12    costs, tests and trainings on this machine's GPU, for the cost model
 # make fuzz-fits MINUTES=10    random mixed models, changed and compared with lme4, for as long; nightly
