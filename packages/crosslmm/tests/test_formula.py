@@ -146,7 +146,7 @@ def test_formulas_that_are_none(text, message):
 @pytest.mark.parametrize(
     "text",
     ["y ~ poly(x, 2, raw = TRUE) + (1 | g)", "y ~ log(x, 2) + (1 | g)", "y ~ x %in% z + (1 | g)",
-     "y ~ . + (1 | g)", "y ~ x + (1 | a * b)", "cbind(y, z) ~ x + (1 | g)"],
+     "y ~ x + (1 | a * b)", "cbind(y, z) ~ x + (1 | g)"],
 )  # fmt: skip
 def test_what_only_r_reads_is_told_apart(text):
     with pytest.raises(Uncovered):
