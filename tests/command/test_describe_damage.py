@@ -154,6 +154,13 @@ DAMAGES = {
         r"correlat|Move each time",
     ),
     "percent-encoding": (WHOLE.assign(word=WHOLE.word.str.replace(",", "%2C")), None),
+    "percent-encoding in names of two columns": (
+        WHOLE.assign(
+            word=WHOLE.word.str.replace(",", "%2C"),
+            story=WHOLE.story.map({"mill": "a%2Cb", "harbour": "c", "garden": "a%2Cd"}),
+        ),
+        None,
+    ),
     "percent-encoding beside percents": (
         WHOLE.assign(word=WHOLE.word.str.replace(",", "%2C").str.replace("twice", "5%")),
         r"percent-encoding in",

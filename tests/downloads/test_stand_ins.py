@@ -52,3 +52,13 @@ def test_corpora_of_one_release_are_loaded_with_their_own_words(shared_data, tmp
     )
     assert len(found["items_provo"]) == len(table)
     assert len({tuple(words.word[:20]) for words in found.values()}) == 3
+
+
+def test_a_checksum_that_one_entry_of_a_file_states_is_kept():
+    config = load()
+    first = config["datasets"]["items_brown"]["words"]["items"]
+    bare = {key: value for key, value in first.items() if key != "sha256"}
+    config["datasets"]["items_brown"]["words"] = {"items": bare}
+    files = Files(config, ROOT)
+    path = files.dataset("items_brown", "words")["items"]
+    assert files.described[path]["sha256"] == first["sha256"]

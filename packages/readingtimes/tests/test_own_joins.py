@@ -7,6 +7,7 @@ import pytest
 from own_corpus import parsed, readings, right, save, words
 from readingtimes.errors import InputError
 from readingtimes.parsers import provo
+from readingtimes.parsers import table as parser
 
 SPR = {"SPR": "rt"}
 
@@ -64,3 +65,12 @@ def test_provo_s_own_ids_are_those_of_their_words(tmp_path):
     found = provo.words({"norms": tmp_path / "norms.csv"})
     assert found.unique_id.isna().tolist() == [True, False, True, False]
     assert found.unique_id.dropna().tolist() == ["QID1", "QID3"]
+
+
+def test_labels_of_several_columns_are_decoded(tmp_path):
+    frame = readings().assign(tale="a%2Cb", rt=300)
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    files = {"table": tmp_path / "mine.csv"}
+    columns = {"item": ["tale", "item"], "SPR": "rt"}
+    known = parser.words(files, columns=columns, percent_encoded=True, measures=("SPR",))
+    assert set(known["item"]) == {"a,b harbour", "a,b mill"}

@@ -125,22 +125,12 @@ def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:
     """Read a table as text, line by line where needed, and convert its columns."""
     import pandas as pd
 
-    from readingtimes import strict_tables
-    from readingtimes.formats.anything import Style
+    from readingtimes.formats import anything
     from readingtimes.own import columns
 
     path = Path(shown(name))
-    header = strict_tables.decode(path, data, "utf-8").splitlines()[0]
-    quoted = separator != "\t" or strict_tables.quoted_by_need([data.decode("utf-8-sig")])
-    names = strict_tables.header_fields(path, header, separator, quoted)
-    visible = [strict_tables.visible(each) for each in names]
-    if "" in visible:  # of row names
-        visible = [each or f"unnamed_{at}" for at, each in enumerate(visible, 1)]
-        written = [f'"{each}"' for each in visible] if quoted else visible
-        rest = data.decode("utf-8-sig")[len(header) :]
-        data = (separator.join(written) + rest).encode()
-    table = strict_tables.read(path, visible, separator=separator, quoted=quoted, data=data)
-    style = columns.style_of(table, Style())
+    table = anything.of_text(path, data, anything.Style(separator))
+    style = columns.style_of(table, anything.Style())
     frame = {}
     for column in columns.columns(table, style):
         text = table[column.name]

@@ -35,9 +35,13 @@ class Form(Bias):
         """Return a = 1, b = w_p p_j + w_r r_j."""
         # Σ e^(-k/L) over k = 0 … L - 1, the same for both curves, which mirror each other.
         total = math.expm1(-1) / math.expm1(-1 / length)
+        return 1.0, self.curves(key, length - 1 - key, length, total)
+
+    def curves(self, before, after, length, total) -> torch.Tensor:
+        """Return w_p p_j + w_r r_j of keys with so many positions before and after them."""
         b = 0.0
         if self.primacy is not None:
-            b = b + self.primacy * torch.exp(-key / length) / total
+            b = b + self.primacy * torch.exp(-before / length) / total
         if self.recency is not None:
-            b = b + self.recency * torch.exp(-(length - 1 - key) / length) / total
-        return 1.0, b
+            b = b + self.recency * torch.exp(-after / length) / total
+        return b

@@ -30,9 +30,4 @@ class Form(primacy_recency.Form):
         back = (query - key).clamp(min=0)
         # Σ e^(-k/n) over k = 0 … n - 1, the same for both curves, which mirror each other.
         total = torch.expm1(-torch.ones_like(seen)) / torch.expm1(-1 / seen)
-        b = 0.0
-        if self.primacy is not None:
-            b = b + self.primacy * torch.exp(-key / seen) / total
-        if self.recency is not None:
-            b = b + self.recency * torch.exp(-back / seen) / total
-        return 1.0, b
+        return 1.0, self.curves(key, back, seen, total)

@@ -246,7 +246,9 @@ class Files:
                 if "dataset" not in dataset[part]:  # else another dataset has the files
                     paths = self.dataset(name, part)
                     for role, file in dataset[part].items():
-                        _require_one(by_path.setdefault(paths[role], file), file, name)
+                        first = by_path.get(paths[role], {})
+                        _require_one(first, file, name)
+                        by_path[paths[role]] = {**first, **file}
             if "predictors" in dataset and "dataset" not in dataset["words"]:
                 paths = self.predictors(name)
                 by_path |= {paths[n]: entry["table"] for n, entry in dataset["predictors"].items()}

@@ -29,10 +29,11 @@ class Style:
     """Reading options for a file.
 
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
-    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark, `thousands` that
-    between thousands; `percent_encoded`: a comma may be written %2C, as PCIbex does. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep: column → its
-    value, or a list of them; `parts` columns that are parts of another's labels: column → a pattern
-    of the labels (`{story}.page{page}`).
+    None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark,
+    `thousands` that between thousands; `percent_encoded`: a comma may be written %2C, as PCIbex
+    does. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep:
+    column → its value, or a list of them; `parts` columns that are parts of another's labels:
+    column → a pattern of the labels (`{story}.page{page}`).
     """
 
     separator: str | None = None
@@ -83,7 +84,7 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         _whole(path)
         with rda.any_as_csv(path, style.frame) as table:
             data = table.read_bytes()
-        return _text(path, data, Style(separator=","), choose)
+        return of_text(path, data, Style(separator=","), choose)
     if xlsx.is_workbook(path):
         return xlsx.read(path, style.sheet, lambda names: _pick_columns(path, names, choose))
     _whole(path)
@@ -102,7 +103,7 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
     if data[:2] == b"PK" or data[:4] == b"\xd0\xcf\x11\xe0":
         kind = "a damaged workbook" if data[:2] == b"PK" else "an old Excel workbook"
         raise InputError(f"{path} is {kind}; save the sheet as .xlsx or CSV")
-    return _text(path, data, style, choose)
+    return of_text(path, data, style, choose)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -212,7 +213,7 @@ def _of_member(member: streamed.Member, style: Style, choice: _Choice) -> Table:
         rows = {n: v for n, v in choice.rows.items() if n not in member.labels}
         table = streamed.read(member.path, member.open, style.separator, style.encoding, own, rows)
     else:
-        table = _text(member.path, member.content(), style, own)
+        table = of_text(member.path, member.content(), style, own)
     labels = {name: member.labels[name] for name in stated}
     return Table(table.path, table.frame.assign(**labels).astype("str"))
 
@@ -257,8 +258,8 @@ def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
     return chosen
 
 
-def _text(path: Path, data: bytes, style: Style, choose: Callable) -> Table:
-    """Read a delimited text."""
+def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> Table:
+    """Read a delimited text, as `read` does; `path` is its name in errors."""
     text = strict_tables.decode(path, data, style.encoding)
     if not text.strip():
         raise InputError(f"{path} is empty; get the file again")

@@ -28,6 +28,8 @@ from readingtimes.strict_tables import Table
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
 _TRIED = 24  # maximum number of readings
 _OF_TEXTS = ("item", "sentence", "position")
+OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
+"""Options of words and responses."""
 _FEW = 20  # maximum number of lists or tasks of a corpus
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
@@ -118,7 +120,7 @@ def entry(
     name = entry_name(times.path, taken)
     means = "subject" not in times.roles.of and not times.roles.wide
     tried: list[Entry] = []
-    code, cells = _language(texts) if dataset is None else "", evidence.of_cells(times)
+    code, cells = _language(texts) if dataset is None else "", _odd_cells(times)
     for options in islice(_choices(times, words, dataset), _TRIED):
         result = Entry(name, options, list(times.roles.measures), means, language=code)
         given_up = _given_up(options, times, words, dataset)
@@ -137,6 +139,11 @@ def entry(
     others = [each for each in tried if each.against != best.against]
     best.second = next((each for each in others if each.is_read), (others or [None])[0])
     return best
+
+
+def _odd_cells(times: Described) -> list[str]:
+    """Return the cells of columns of numbers with a role that are none."""
+    return evidence.of_cells(times, [*times.roles.of.values(), *times.roles.measures.values()])
 
 
 def _given_up(
@@ -291,9 +298,7 @@ def _cuts(texts: Described) -> list[str]:
     ]
     if (subject := texts.roles.of.get("subject")) is not None:
         values = texts.table.frame[[subject, *names]].drop_duplicates().groupby(subject).nunique()
-        names = [
-            name for name in names if not (values[name] == 1).all()
-        ]  # of the reader, not a text
+        names = [name for name in names if (values[name] > 1).any()]  # else of the reader
     return names[:4]
 
 
@@ -363,7 +368,8 @@ def _in_reading_order(texts: Described, item: str) -> pd.DataFrame:
     keys = {"subject": frame[of["subject"]]} if "subject" in of else {}
     keys["item"] = frame[item]
     for name in filter(None, (of.get("sentence"), of.get("position"))):
-        keys[name] = pd.to_numeric(frame[name], errors="coerce")
+        number = pd.to_numeric(frame[name], errors="coerce")
+        keys[name] = number if number.notna().any() else pd.factorize(frame[name])[0]
     return frame.loc[pd.DataFrame(keys).sort_values(list(keys), kind="stable").index]
 
 
@@ -385,23 +391,24 @@ def style_options(times: Described, words: Described | None) -> dict:
             styles["thousands"] = described.style.thousands
         if described.style.percent_encoded:
             styles["percent_encoded"] = True
-        styles |= _missing(described)
+        if missing := {*styles.get("missing", ()), *_missing(described)}:
+            styles["missing"] = sorted(missing)
     return styles
 
 
-def _missing(table: Described) -> dict:
-    """Return the option `missing` if numbers have spellings of a missing value that are not usual."""
+def _missing(table: Described) -> set[str]:
+    """Return the spellings of a missing value among numbers if there are unusual ones."""
     numeric = [column for column in table.columns if column.numeric]
     found = {spelling for column in numeric for spelling in column.spellings}
     if not found:
-        return {}
+        return set()
     usual = {
         value
         for column in numeric
         for value in MISSING
         if (table.table[column.name] == value).any()
     }
-    return {"missing": sorted(found | usual - {""})}
+    return found | usual - {""}
 
 
 def _style(times: Described, words: Described | None) -> dict:
@@ -429,11 +436,8 @@ def _try_entry(
     entry: Entry, times: Path, words: Path | None, known: pd.DataFrame | None = None
 ) -> tuple[list[str], bool]:
     """Parse with the options of an entry; return what speaks against it, and whether it is read."""
-    both = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
-    text = {k: v for k, v in entry.options.items() if k in (*both, "sentences", "phrases")}
-    kept = {
-        k: v for k, v in entry.options.items() if k in (*both, "skipped", "unit", "eye_tracking")
-    }
+    text = {k: v for k, v in entry.options.items() if k in (*OF_BOTH, "sentences", "phrases")}
+    kept = {k: v for k, v in entry.options.items() if k not in ("sentences", "phrases")}
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
             if known is None:

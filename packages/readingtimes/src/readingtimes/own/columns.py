@@ -157,7 +157,9 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
 
     rows = {name: list(values) for name, values in columns.rows.items() if values}
     table = anything.read(path, replace(style, rows=rows), choose)
-    frame = decode_percents(table.frame) if style.percent_encoded else table.frame
+    if style.percent_encoded:
+        table = Table(table.path, decode_percents(table.frame))
+    frame = table.frame
     for name, parts in columns.several.items():
         if set(parts) <= set(frame.columns):
             joined = labels(table, parts[0])
@@ -342,11 +344,9 @@ def read_profile(path: Path) -> tuple[Table, Style]:
     """Read all columns of a table; return it with the detected encoding and decimal mark."""
     style = Style(encoding=_encoding(path))
     table = anything.read(path, style, lambda header: _few(path, header))
-    words = [table[name] for name in table.frame.columns]
-    signs = [text[text.str.contains("%", regex=False)] for text in words]
-    if any(len(text) for text in signs) and all(
-        text.str.replace(_PERCENT, "", regex=True).str.contains("%").sum() == 0 for text in signs
-    ):
+    texts = [table[name].drop_duplicates() for name in table.frame.columns]
+    signs = pd.concat([text[text.str.contains("%", regex=False)] for text in texts])
+    if len(signs) and not signs.str.replace(_PERCENT, "", regex=True).str.contains("%").any():
         style = replace(style, percent_encoded=True)
         table = Table(table.path, decode_percents(table.frame))
     return table, style_of(table, style)
@@ -440,7 +440,8 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
 
 _ODD = 0.05
 """Most cells of a column of numbers that are none, as a share of those that are."""
-_GROUPED = {mark: re.compile(rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+") for mark in ",.'’"}
+_MARKS = (",", ".", "'", "’")
+"""Between thousands."""
 
 
 def _stands_for_nothing(value: str) -> bool:
@@ -459,13 +460,14 @@ def _thousands(text: pd.Series) -> str:
     if not whole_numbers.any():
         return ""
     largest = pd.to_numeric(given[whole_numbers]).max()
-    for mark, pattern in _GROUPED.items():
-        grouped = given.map(lambda value, p=pattern: bool(p.fullmatch(value)))
-        rest = given[~grouped & ~whole_numbers]
-        usual = len(rest) <= _ODD * len(given) and not rest.str.contains(mark, regex=False).any()
-        before = given[grouped].str.partition(mark)[0] if grouped.any() else pd.Series(["999"])
-        if usual and 100 <= largest < 1000 and pd.to_numeric(before).median() < largest / 10:
-            return mark
+    for mark in _MARKS if 100 <= largest < 1000 else ():
+        marked = given[given.str.contains(mark, regex=False)]
+        rest = len(given) - len(marked) - whole_numbers.sum()
+        grouped = marked.str.fullmatch(rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+").all()
+        if len(marked) and grouped and rest <= _ODD * len(given):
+            before = pd.to_numeric(marked.str.partition(mark)[0])
+            if before.median() < largest / 10:
+                return mark
     return ""
 
 

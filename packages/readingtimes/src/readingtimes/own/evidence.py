@@ -6,7 +6,7 @@ up, each text stands there once for each of them, and with one of positions any 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,10 @@ _WHAT = {
 }
 
 
-def of_cells(table: Described) -> list[str]:
-    """Return the cells of columns of numbers with a role that are none."""
+def of_cells(table: Described, used: Iterable[str]) -> list[str]:
+    """Return the cells of columns of numbers that are none; `used` are columns or patterns with a role."""
     names = [column.name for column in table.columns]
-    used = {*table.roles.of.values(), *table.roles.measures.values()}
-    for pattern in table.roles.measures.values():
-        used |= set(matching(pattern, names))
+    used = {column for each in used for column in (each, *matching(each, names))}
     return [
         f"{table.path}, line {column.odd[0]}: {column.name} is {column.odd[1]!r}, no number "
         f"({column.odd[2]:,} such cells); correct it, or list what stands for a missing value: "
@@ -73,8 +71,7 @@ def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str,
         named = [name for name in roles.named_like(role, table.columns) if name not in taken]
         if not mapped.get(role) and named:
             against.append(
-                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: "
-                f"`{role}: {mapped.get(role) or 'null'}`"
+                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: `{role}: null`"
             )
     return against
 

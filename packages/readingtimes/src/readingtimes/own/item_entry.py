@@ -20,7 +20,7 @@ from readingtimes.contracts import check_responses, check_words, response_column
 from readingtimes.errors import InputError
 from readingtimes.joins.index import plain_label, spelling
 from readingtimes.own import evidence
-from readingtimes.own.begin import Described, Entry, entry_name, plain, style_options
+from readingtimes.own.begin import OF_BOTH, Described, Entry, entry_name, plain, style_options
 from readingtimes.own.columns import Column
 from readingtimes.own.item_texts import (
     CRITICAL,
@@ -320,17 +320,7 @@ def _region_of(name: str) -> str | None:
 
 
 _MOST = 24
-_SHARED = (
-    "columns",
-    "marker",
-    "shape",
-    "encoding",
-    "decimal",
-    "thousands",
-    "percent_encoded",
-    "missing",
-    "join",
-)
+_SHARED = ("marker", "shape", "join", *OF_BOTH)
 
 
 def entry(
@@ -353,7 +343,10 @@ def entry(
     options = _options(roles, rows, texts)
     means = "subject" not in roles.columns
     result = Entry(entry_name(rows.path, taken), options, list(roles.measures), means)
-    result.against = [*evidence.of_cells(rows), *_try_entry(result, rows, texts or rows)]
+    result.against = [
+        *evidence.of_cells(rows, roles.used()),
+        *_try_entry(result, rows, texts or rows),
+    ]
     return result
 
 
