@@ -211,7 +211,7 @@ def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
         raise InputError(
             f"the table of words, row {label}: position {row['position']} of item {row['item']!r} is there "
             f"twice ({again.sum():,} such rows), as in a table with a row per reader: give each word once, or add `sentence` if "
-            "positions begin anew in each"
+            "positions begin again in each"
         )
     ordered = frame.assign(_part=frame.groupby(keys[:-1], sort=False).ngroup())
     ordered = ordered.sort_values(["_part", "position"], kind="stable").drop(columns="_part")
