@@ -261,6 +261,20 @@ def fixed_settings(lm: dict) -> set[str]:
     return {"seed"} if "checkpoint" in lm else set()
 
 
+#: Columns of a table of surprisals that are no join keys.
+QUANTITIES = frozenset({"surprisal", "logprob", "probability", "corrected", "tokens"})
+
+
+def surprisals_of(entry: Mapping, dataset: str) -> dict:
+    """Return the settings of a table of surprisals for a dataset; the join keys of `by_dataset` replace others."""
+    own = entry.get("by_dataset", {}).get(dataset, {})
+    columns = own.get("columns", {})
+    shared = entry["columns"]
+    if columns.keys() - QUANTITIES:
+        shared = {name: column for name, column in shared.items() if name in QUANTITIES}
+    return {**entry, **own, "columns": {**shared, **columns}}
+
+
 def has_seeds(lm: dict) -> bool:
     """Return whether an LM is a table with several training seeds."""
     return "seed" in lm.get("surprisals", {}).get("columns", {})

@@ -6,12 +6,14 @@ import itertools
 import os
 import subprocess
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from own_corpus import SUBJECTS, ms, readings, right, save, words
 from project import ROOT
+from readingtimes.formats import anything
 from readingtimes.parsers import natural_stories
 from recency.command.main import main
 from recency.reading import responses as responses_rule
@@ -325,6 +327,23 @@ def test_a_table_of_surprisals_gives_lms(tmp_path):
     assert config["lms"]["lstm"]["surprisals"]["columns"]["surprisal"] == "lstm_surprisal"
     logs = save(scores[columns].assign(lp=-scores.gpt2_surprisal).drop(columns=columns[-1]), one)
     assert "logprob: lp" in described(logs)[1]
+
+
+def test_the_unit_of_surprisals_is_told_by_their_words(tmp_path, shared_data):
+    rds = shared_data / "naturalstories_reference_lms/natural_stories_surprisals.rds"
+    table = anything.read(rds, anything.Style()).frame.iloc[:4000]
+    keys = {"item": table.Story_Num, "place": table.Word_In_Story_Num, "word": table.Word}
+    known = save(pd.DataFrame(keys), tmp_path / "words.csv")
+    bits = pd.to_numeric(table.ngram_surp, errors="coerce")
+    for unit, size in (("bits", 1), ("nats", np.log(2))):  # means of 10 and of 7
+        file = save(pd.DataFrame(keys | {"surprisal": bits * size}), tmp_path / f"{unit}.csv")
+        status, out, _ = described(file, "--words", known)
+        (entry,) = yaml.safe_load(out)["lms"].values()
+        assert status == 0 and entry["surprisals"]["unit"] == unit
+        assert "an LM whose surprisal follows length and frequency" in out
+    wrong = save(pd.DataFrame(keys | {"bits": bits * np.log(2)}), tmp_path / "stated.csv")
+    status, _, err = described(wrong, "--words", known)
+    assert status == 2 and "Declare `unit: nats`" in err
 
 
 def test_measures_are_seen_in_the_values(tmp_path):

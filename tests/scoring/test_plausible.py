@@ -9,7 +9,12 @@ import pytest
 from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
 from recency.scoring import ngram_surprisal, results
-from recency.scoring.results import implausible, require_plausible, unit_scale
+from recency.scoring.plausible import (
+    implausible,
+    other_language,
+    prediction,
+    require_plausible,
+)
 
 BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
 
@@ -51,7 +56,7 @@ def test_right_surprisal_passes(capsys):
     half[::2] = np.nan
     require_plausible(WORDS, result(half), lm="gpt2", dataset="mine", unit="bits")
     assert capsys.readouterr().err == ""
-    assert unit_scale(WORDS.word, TRUE) == pytest.approx(1, abs=0.1)
+    assert prediction(WORDS, TRUE).deviation == pytest.approx(0, abs=0.1)
 
 
 @pytest.mark.parametrize("lag", [-2, -1, 1, 2])
@@ -82,11 +87,49 @@ def test_another_unit_than_the_declared_is_refused_with_the_right_one(declared, 
     assert implausible(WORDS, table(bits)) is None  # computed here: no unit was declared
 
 
-def test_the_unit_is_not_judged_by_few_words_or_repeated_sentences():
-    few = WORDS[:1500]
-    assert np.isnan(unit_scale(few.word, TRUE[:1500]))
-    again = pd.concat([WORDS.word[:300]] * 10, ignore_index=True)
-    assert np.isnan(unit_scale(again, np.tile(TRUE[:300], 10)))
+def test_the_unit_is_not_judged_by_few_words():
+    few = WORDS[:399]
+    assert implausible(few, table(TRUE[:399] * np.log(2), words=few), "bits") is None
+
+
+DRAW = np.random.default_rng(8)
+STRETCHES = {
+    "three shifted sentences": (60, lambda part: np.roll(part, 1), "1 word too late"),
+    "three sentences, early": (60, lambda part: np.roll(part, -1), "1 word too early"),
+    "a shuffled passage": (200, DRAW.permutation, "unrelated to its words"),
+    "texts in nats": (900, lambda part: part * np.log(2), "of the size of nats"),
+    "texts in log10": (300, lambda part: part * np.log10(2), "of the size of log10"),
+    "a filled column": (
+        100,
+        lambda part: np.full(len(part), part[0]),
+        "100 words have the surprisal",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STRETCHES)
+def test_a_stretch_that_differs_is_refused_with_its_words(kind):
+    size, change, message = STRETCHES[kind]
+    noisy = TRUE * DRAW.gamma(4, 1 / 4, len(TRUE))  # an LM with a context
+    assert implausible(WORDS, table(noisy), "bits") is None
+    bits = noisy.copy()
+    bits[2000 : 2000 + size] = change(bits[2000 : 2000 + size])
+    problem, _ = implausible(WORDS, table(bits), "bits")
+    assert message in problem
+    first, last = map(int, re.findall(r"\(?(?:word_id )?(\d{4})\)", problem)[:2])
+    assert abs(first - 2000) < 0.3 * size + 10 and abs(last - 2000 - size) < 0.3 * size + 10
+
+
+def test_shuffled_surprisal_is_refused_whatever_unit_is_declared():
+    for unit in BITS:
+        problem, _ = implausible(WORDS, table(DRAW.permutation(TRUE)), unit)
+        assert "unrelated to its words" in problem
+
+
+def test_what_an_lm_like_it_would_give_is_noted():
+    made = result()
+    require_plausible(WORDS, made, lm="gpt2", dataset="mine", unit="bits")
+    assert re.search(r"plausible: the mean of 6,000 words is .* gives about \d", made.notes[-1])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +190,7 @@ def test_a_script_that_the_tokenizer_does_not_know_is_refused():
     length = words.word.str.len().to_numpy()
     for tokens, refused in ((length * 13 // 10 + 1, True), (1 + length // 4, False)):
         made = result(bits, words=words, tokens=tokens)
-        assert bool(results.other_language(words, made)) == refused
+        assert bool(other_language(words, made)) == refused
 
 
 def test_n_grams_of_another_language_are_refused(tmp_path):
@@ -180,4 +223,22 @@ def test_published_surprisals_pass_and_their_other_units_do_not(shared_data):
         for unit, size in BITS.items():
             read = table(bits / size, words=words)
             assert (implausible(words, read, "bits") is None) == (unit == "bits"), (name, unit)
+            read = table(bits / BITS["nats"] * size, words=words)
+            assert (implausible(words, read, unit) is None) == (unit == "nats"), (name, unit)
         assert "1 word too late" in implausible(words, table(np.roll(bits, 1), words=words))[0]
+        shuffled = np.random.default_rng(1).permutation(bits)
+        assert "unrelated" in implausible(words, table(shuffled, words=words), "bits")[0]
+        bits[4000:4060] = np.roll(bits[4000:4060], 1)
+        assert "1 word too late" in implausible(words, table(bits, words=words), "bits")[0]
+
+
+@pytest.mark.parametrize("subset", ["ClassicGP", "AttachmentAmbiguity", "RelativeClause", "filler"])
+def test_published_surprisals_of_experimental_sentences_pass(shared_data, subset):
+    for lm in ("gpt2", "lstm"):
+        frame = pd.read_csv(shared_data / f"sap/items_{subset}.{lm}.csv.gz")
+        sentence = (frame.word_pos.diff() < 0).cumsum()
+        words = word_table(
+            sentence.astype(str).tolist(), sentence.tolist(), frame.word.astype(str).tolist()
+        )
+        assert implausible(words, table(frame.sum_surprisal_base2, words=words), "bits") is None
+        assert implausible(words, table(frame.sum_surprisal, words=words), "bits") is not None

@@ -18,6 +18,7 @@ from recency.evaluations.reading_times import figure_perplexity, intervals
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.figures import comparison
 from recency.workflow.config import checks as config_checks
+from recency.workflow.config import loading
 from recency.workflow.engine import machine
 from recency.workflow.plan.study import Study
 
@@ -163,6 +164,49 @@ def test_columns_are_looked_for_before_anything_runs(tmp_path):
     assert "word_id" not in str(error.value).split("surprisal:")[-1]
     mine["lms"]["gpt3"]["surprisals"]["columns"]["surprisal"] = "surp"
     config_checks.check(merged(load(), mine), SCHEMA)
+
+
+def test_tables_of_several_datasets_have_units_and_columns_of_their_own(tmp_path):
+    (tmp_path / "provo.csv").write_text("id,gpt2,gpt3\nQID1,1.5,1\n")
+    (tmp_path / "stories.csv").write_text("story,place,small,gpt3\n1,2,1.5,1\n")
+    mine = {
+        "tables": {
+            name: {"local": str(tmp_path / f"{file}.csv")}
+            for name, file in (("provo", "provo"), ("natural_stories", "stories"))
+        },
+        "unit": "bits",
+        "columns": {"two": "gpt2", "three": "gpt3"},
+        "by_dataset": {
+            "provo": {"keys": {"unique_id": "id"}},
+            "natural_stories": {
+                "unit": "nats",
+                "missing": 0.1,
+                "keys": {"item": "story", "position": "place"},
+                "columns": {"two": "small"},
+            },
+        },
+    }
+    config = merged(load(), {"lms_from": {"mine": mine}})
+    loading.expand(config)
+    with pytest.raises(InputError, match="the table has no join key"):  # of another dataset
+        config_checks.check(config, SCHEMA)
+    mine["keys"] = {"word_id": "id"}
+    mine["by_dataset"]["natural_stories"]["keys"] = {"word_id": "place"}
+    config = merged(load(), {"lms_from": {"mine": mine}})
+    loading.expand(config)
+    config_checks.check(config, SCHEMA)
+    study = Study(config, root=SCHEMA.parent)
+    assert study.table_settings("two", "natural_stories") == {
+        "columns": {"surprisal": "small", "word_id": "place"}, "unit": "nats", "missing": 0.1,
+    }  # fmt: skip
+    assert study.table_settings("three", "provo") == {
+        "columns": {"surprisal": "gpt3", "unique_id": "id"}, "unit": "bits",
+    }  # fmt: skip
+    mine["by_dataset"]["natural_stories"]["columns"] = {"two": "smal"}
+    config = merged(load(), {"lms_from": {"mine": mine}})
+    loading.expand(config)
+    with pytest.raises(InputError, match=r"stories\.csv has no column 'smal'"):
+        config_checks.check(config, SCHEMA)
 
 
 def sure(folder, lms):

@@ -15,7 +15,7 @@ from readingtimes.own.roles import Scores
 from recency.command import dataset_words
 from recency.command.lists import CHECKOUT
 from recency.errors import REFUSALS, InputError
-from recency.scoring import surprisal_table
+from recency.scoring import plausible, surprisal_table
 from recency.workflow.config import loading
 
 
@@ -94,27 +94,41 @@ def _surprisals(
     lines: list[str],
 ) -> str:
     """Return the YAML of a table of surprisals; add findings to the lines."""
-    stated = (
-        "" if scores.is_stated else f"; not stated in the table (mean {scores.mean:.3g}): check it"
-    )
-    names = ", ".join(f"{lm} in {column}" for lm, column in scores.columns.items())
-    lines.append(f"{scores.value} ({scores.unit}{stated}): {names}")
     if other is not None:
         parsed_words = begin.words_of(other)
     if parsed_words is not None:
-        first = next(iter(scores.columns.values()))
-        columns = {scores.value: first, **scores.keys}
         try:
-            scored = surprisal_table.score(
-                parsed_words, table.path, columns=columns, unit=scores.unit, missing=1.0
-            )
-            lines += scored.notes
-            values = scored.table.assign(surprisal_bits=scored.table["surprisal_bits"])
-            lines += begin.rows_as_read(parsed_words, values, "surprisal")
+            lines += _scored(table.path, parsed_words, scores)
         except REFUSALS as error:
             print("\n".join(f"# {line}".rstrip() for line in [*lines, *_lms(table, scores)]))
             raise InputError(f"no entry is written: {' '.join(str(error).split())}") from None
+    unit = f"{scores.unit}; not stated in the table (mean {scores.mean:.3g}): check it"
+    names = ", ".join(f"{lm} in {column}" for lm, column in scores.columns.items())
+    lines.append(f"{scores.value} ({scores.unit if scores.is_stated else unit}): {names}")
     return "\n".join(_lms(table, scores)) + "\n"
+
+
+def _scored(path: Path, words: pd.DataFrame, scores: Scores) -> list[str]:
+    """Return lines on the join and on each LM; a unit that the table does not state becomes the likeliest.
+
+    Raises InputError for surprisals that do not fit the words.
+    """
+    lines = []
+    for number, (lm, column) in enumerate(scores.columns.items()):
+        settings = {"columns": {scores.value: column, **scores.keys}, "missing": 1.0}
+        scored = surprisal_table.score(words, path, unit=scores.unit, **settings)
+        if not number:
+            lines += [*scored.notes, *begin.rows_as_read(words, scored.table, "surprisal")]
+        bits = scored.table.surprisal_bits.to_numpy(float)
+        if not number and not scores.is_stated and scores.value != "probability":
+            likely = plausible.likely_unit(words, bits, scores.unit)
+            if likely != scores.unit:
+                scores.unit = likely
+                scored = surprisal_table.score(words, path, unit=likely, **settings)
+        declared = "probability" if scores.value == "probability" else scores.unit
+        plausible.require_plausible(words, scored, lm=lm, dataset=path.name, unit=declared)
+        lines += [f"{lm}: {note}" for note in scored.notes if note.startswith("plausible")]
+    return lines
 
 
 def _lms(table: Described, scores: Scores) -> list[str]:

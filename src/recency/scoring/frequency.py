@@ -12,7 +12,7 @@ import pandas as pd
 from recency.errors import InputError
 from recency.scoring import alignment, results
 from recency.scoring import tokenizer as tokenizer_files
-from recency.scoring.results import require_plausible
+from recency.scoring.plausible import require_plausible
 
 #: Normalisations of displayed and listed words before they are compared.
 STEPS = ("case", "punctuation", "apostrophe")
@@ -39,7 +39,7 @@ def main(
     the Pile's), or a token stream of this workflow (.bin, with a .json of the same name). A word's
     probability is (count + add) / (N + add·V), where V is the number of listed types plus one; with
     a tokenizer, it is the product over the word's tokens. `ledger` gets the unlisted words.
-    `results.require_plausible` refuses a list of another language; `lm`, `dataset` and `accept`
+    `plausible.require_plausible` refuses a list of another language; `lm`, `dataset` and `accept`
     are its arguments.
     """
     table = pd.read_parquet(words)

@@ -27,7 +27,8 @@ from readingtimes.files import atomic
 from recency import history
 from recency.errors import InputError
 from recency.scoring import results
-from recency.scoring.results import UNKNOWN, require_plausible
+from recency.scoring.plausible import require_plausible
+from recency.scoring.results import UNKNOWN
 
 #: The search ends when better shares can gain at most CLOSE nats per word, or after STEPS steps.
 CLOSE = 1e-12

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from recency.errors import InputError
-from recency.scoring import foils, ngram, results
+from recency.scoring import foils, ngram, plausible, results
 from recency.scoring.ngram import split_word
 from recency.scoring.results import Result
 
@@ -56,21 +56,21 @@ def main(
         How words are normalised or split (recency.scoring.ngram). The surprisals of a word's
         parts are summed, and `tokens` is their number.
     lm, dataset, accept
-        For `results.require_plausible` and `results.require_unseen`.
+        For `plausible.require_plausible` and `plausible.require_unseen`.
     require_unseen : bool
         Whether to refuse texts that the model was trained on.
     """
     if not ngram.is_ngram(arpa):
         raise InputError(f"{arpa} is neither an ARPA file nor a KenLM binary")
     if require_unseen:
-        results.require_unseen(words, dataset, lm, arpa, accept)
+        plausible.require_unseen(words, dataset, lm, arpa, accept)
     table = pd.read_parquet(words)
     result = score(table, arpa, bos, context, unit, text_rule)
     if foils.FOIL in table:
         result.table[foils.COLUMN] = foils.surprisal(
             table, lambda texts: score(texts, arpa, bos, context, "bits", text_rule).table
         )
-    results.require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
+    plausible.require_plausible(table, result, lm=lm, dataset=dataset, accept=accept)
     result.write(out, ledger)
 
 

@@ -25,6 +25,7 @@ from recency.scoring import (
     ngram,
     ngram_likeness,
     ngram_surprisal,
+    plausible,
     results,
     word_measures,
 )
@@ -94,7 +95,7 @@ def main(
 
     `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
     opened once. `done` is called with the number of each finished dataset. `accept` are checks that
-    each dataset may fail (`results.require_plausible`; if given, also `require_unseen`). `unigram`
+    each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
     has unigram surprisal (contract 3), for erasure by frequency.
     """
     if isinstance(words, str | Path):
@@ -113,7 +114,7 @@ def main(
 
         may_fail = accept[number] if accept else ()
         if accept:  # for held-out texts, the evaluating job makes this check
-            results.require_unseen(table, name, lm.name, lm.model, may_fail)
+            plausible.require_unseen(table, name, lm.name, lm.model, may_fail)
         shown_words = pd.read_parquet(table)
         if unigram:
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
@@ -124,7 +125,7 @@ def main(
         if compared:
             result.notes.append(note(compared))
             result.table.attrs["precision"] = compared
-        results.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
+        plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
 

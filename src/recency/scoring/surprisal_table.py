@@ -16,7 +16,8 @@ from readingtimes.names import hint
 from readingtimes.own.columns import TOGETHER
 from recency.errors import InputError
 from recency.scoring import results
-from recency.scoring.results import Result, require_plausible
+from recency.scoring.plausible import require_plausible
+from recency.scoring.results import Result
 
 #: Contents of columns: the value, keys that identify its word, and optional further values.
 VALUES = ("surprisal", "logprob", "probability")
@@ -62,7 +63,7 @@ def main(
     settings |= {"join": join, "items": items, "sentences": sentences, "rows": rows}
     frame = pd.read_parquet(words)
     result = score(frame, table, **settings)
-    declared = None if "probability" in columns else unit
+    declared = "probability" if "probability" in columns else unit
     require_plausible(frame, result, lm=lm, dataset=dataset, accept=accept, unit=declared)
     result.write(out, ledger)
 

@@ -17,7 +17,7 @@ import pandas as pd
 from readingtimes.names import nearest
 from recency.errors import InputError
 from recency.scoring import results
-from recency.scoring.results import require_plausible
+from recency.scoring.plausible import require_plausible
 
 LARGEST = "best"
 """wordfreq's word list: the large one if the language has one."""
@@ -45,7 +45,7 @@ def main(
     unit : {"bits", "nats", "log10"}
         Unit of surprisal.
     lm, dataset, accept
-        For `results.require_plausible`, which refuses frequencies of another language.
+        For `plausible.require_plausible`, which refuses frequencies of another language.
     """
     table = pd.read_parquet(words)
     result = score(table, *frequencies(language), unit)

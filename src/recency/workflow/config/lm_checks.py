@@ -61,14 +61,16 @@ def _network(config: dict, where: str, lm: Mapping) -> Iterator[str]:
 
 def _surprisals(where: str, entry: Mapping) -> Iterator[str]:
     """Yield columns that a local table of surprisals lacks."""
-    asked = {
-        key: column
-        for key, columns in {**entry["columns"], **entry.get("measures", {})}.items()
-        for column in ([columns] if isinstance(columns, str) else columns)
-    }
-    for file in (*entry.get("tables", {}).values(), *filter(None, [entry.get("table")])):
+    files = entry.get("tables", {}) | ({"": entry["table"]} if "table" in entry else {})
+    for dataset, file in files.items():
         there = schema_checks.of_file(file.get("local", ""), {})
-        for key, column in asked.items() if there is not None else ():
+        named = configuration.surprisals_of(entry, dataset)["columns"] | entry.get("measures", {})
+        asked = [
+            (key, column)
+            for key, columns in named.items()
+            for column in ([columns] if isinstance(columns, str) else columns)
+        ]
+        for key, column in asked if there is not None else ():
             if column not in there:
                 short_names = [name for name in there if len(name) < 40]
                 near = nearest(column, short_names)

@@ -164,7 +164,7 @@ def _written_out(lms: object, groups: dict) -> object:
 
 _MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")
 #: Keys of an entry that are not those of `surprisals`.
-OWN = ("columns", "keys", "value", "tags", "predictor", "accept")
+OWN = ("columns", "keys", "value", "tags", "predictor", "accept", "by_dataset")
 
 
 def expand(config: dict) -> None:
@@ -191,8 +191,10 @@ def expand(config: dict) -> None:
                 of_store = {"tag": column, "predictor": entry.get("predictor", "surprisal")}
                 surprisals = shared | {"replica": of_store, **replica.settings(of_store)}
             else:
-                keys = {entry.get("value", "surprisal"): column, **entry.get("keys", {})}
-                surprisals = shared | {"columns": keys}
+                value = entry.get("value", "surprisal")
+                surprisals = shared | {"columns": {value: column, **entry.get("keys", {})}}
+                if own := _by_dataset(entry.get("by_dataset", {}), value, name):
+                    surprisals["by_dataset"] = own
             expanded[str(name)] = {"label": str(name), "surprisals": surprisals}
             if "accept" in entry:
                 expanded[str(name)]["accept"] = entry["accept"]
@@ -204,6 +206,18 @@ def expand(config: dict) -> None:
                 )
         lms.update(expanded)
         groups.setdefault(group, list(expanded))
+
+
+def _by_dataset(settings: Mapping, value: str, lm: str) -> dict:
+    """Return the settings of `by_dataset` for one LM: its column and the keys are `columns`."""
+    expanded = {}
+    for dataset, own in settings.items():
+        columns = {**own.get("keys", {})}
+        if lm in own.get("columns", {}):
+            columns[value] = own["columns"][lm]
+        rest = {key: kept for key, kept in own.items() if key not in ("keys", "columns")}
+        expanded[dataset] = rest | ({"columns": columns} if columns else {})
+    return expanded
 
 
 def expand_biased(config: dict) -> None:

@@ -276,7 +276,7 @@ class Study:
 
     def table_settings(self, lm: str, dataset: str) -> dict:
         """Return the settings for reading a dataset from the table of an LM's surprisals."""
-        entry = self.lms[lm]["surprisals"]
+        entry = configuration.surprisals_of(self.lms[lm]["surprisals"], dataset)
         kept = ("columns", "unit", "missing", "measures", "join", "items", "sentences")
         settings = {key: entry[key] for key in kept if key in entry}
         if called := entry.get("datasets", {}).get(dataset):
