@@ -1,6 +1,7 @@
 """Data frames of words: in another order, with a row per reader, with white space around words."""
 
 import pandas as pd
+import pyarrow
 import pytest
 
 import recency
@@ -49,3 +50,22 @@ def test_a_row_per_reader_is_refused(lm):
         recency.surprisal(numbered, lm)
     parts = frame(part=[1] * 5 + [2] * 4)  # named like a reader, and is none
     assert len(recency.surprisal(parts, lm)) == 9
+
+
+class OfAnotherLibrary:
+    """A data frame with Arrow's interface alone, as Polars and DuckDB have it."""
+
+    def __init__(self, frame):
+        self._table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        self.columns = self._table.column_names
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_data_frames_of_other_libraries_are_read(lm, right):
+    for table in (OfAnotherLibrary(frame()), pyarrow.Table.from_pandas(frame())):
+        found = recency.surprisal(table, lm)
+        assert found.surprisal_bits.tolist() == right and found.word.tolist() == WORDS
+    page = recency.explore(OfAnotherLibrary(frame()), {"small": OfAnotherLibrary(found)})
+    assert page._repr_html_() == recency.explore(frame(), {"small": found})._repr_html_()

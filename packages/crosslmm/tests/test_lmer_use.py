@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 import crosslmm
@@ -212,3 +213,26 @@ def test_the_package_names_it():
     assert crosslmm.lmer is lmer and "lmer" in dir(crosslmm)
     with pytest.raises(AttributeError, match="no attribute 'lmerr'"):
         _ = crosslmm.lmerr
+
+
+class OfAnotherLibrary:
+    """A data frame with Arrow's interface alone, as Polars and DuckDB have it."""
+
+    def __init__(self, frame):
+        self._table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        self.columns = self._table.column_names
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_data_frames_of_other_libraries_are_read():
+    draw = np.random.default_rng(4)
+    frame = pd.DataFrame({"s": list("abcdef") * 8, "x": draw.normal(0, 1, 48)})
+    frame["y"] = 300 + 5 * frame.x + draw.normal(0, 9, 48)
+    frame.loc[3, "x"] = None
+    own = lmer("y ~ x + (1 | s)", frame, engine="search")
+    for data in (OfAnotherLibrary(frame), pyarrow.Table.from_pandas(frame)):
+        fit = lmer("y ~ x + (1 | s)", data, engine="search")
+        assert fit.loglik == own.loglik and fit.nobs == 47
+        assert fit.predict(data).to_numpy() == pytest.approx(own.predict(frame), nan_ok=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from readingtimes.names import nearest
+from readingtimes.strict_tables import in_pandas
 from recency import form_parameters
 from recency.attention import specification
 from recency.errors import InputError
@@ -120,8 +121,8 @@ def surprisal(
     Parameters
     ----------
     texts : str, list of str, list of lists of str, or DataFrame
-        A text; texts, split at white space; texts as lists of words; or a data frame with `item`
-        (the text) and `word`, in reading order. Context never crosses texts. The string of a
+        A text; texts, split at white space; texts as lists of words; or a data frame (of pandas,
+        Polars, Arrow) with `item` (the text) and `word`, in reading order. Context never crosses texts. The string of a
         special token, such as "<|endoftext|>", is ordinary text.
     model : Model, PreTrainedModel, str or path
         A model from `load`, which can be reused; a folder or a Hub name, optionally with a `bias`;
@@ -228,6 +229,7 @@ def surprisal(
     >>> bool((table.surprisal_bits > 0).all())
     True
     """
+    texts = in_pandas(texts)
     words = as_words(texts, space_after)
     settings: dict[str, Any] = {
         "bos": bos,

@@ -173,7 +173,7 @@ def lmer(
     offset: str | None = None,
     contrasts: Mapping[str, str] | None = None,
 ) -> MixedModel:
-    """Fit a mixed model of the columns of `data` by maximum likelihood.
+    """Fit a mixed model of the columns of `data` (pandas, Polars, Arrow) by maximum likelihood.
 
     `formula` is R's: `rt ~ length * cond + (1 + length | subject) + (1 | item)`. Numeric columns
     are not scaled. Columns of text, categories or booleans have treatment contrasts with the first

@@ -283,9 +283,17 @@ class Source:
 
 
 def frame_of(data: Any) -> pd.DataFrame:
-    """Convert data to a data frame."""
+    """Convert data, such as a data frame of Polars, an Arrow table or a mapping, to a data frame of pandas."""
     if isinstance(data, pd.DataFrame):
         return data
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            import pyarrow
+        except ImportError:
+            raise InputError(
+                f"data of {type(data).__module__.partition('.')[0]} need pyarrow: pip install pyarrow"
+            ) from None
+        return pyarrow.table(data).to_pandas()
     try:
         return pd.DataFrame(data)
     except (TypeError, ValueError) as error:

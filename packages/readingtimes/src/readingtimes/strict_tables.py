@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,17 @@ LARGEST = 2**31 - 1
 """Largest permitted integer: positions, sentences and word ids are int32."""
 # Invisible characters that are not part of words or names: zero-width characters and soft hyphens.
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\u200e\u200f"))
+
+
+def in_pandas(data: Any) -> Any:
+    """Return a table of Polars, Arrow or DuckDB as a data frame of pandas, anything else as it is."""
+    if isinstance(data, pd.DataFrame) or not hasattr(data, "__arrow_c_stream__"):
+        return data
+    if not hasattr(data, "columns"):  # a column
+        return data
+    import pyarrow
+
+    return pyarrow.table(data).to_pandas()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from readingtimes.names import nearest
+from readingtimes.strict_tables import in_pandas
 from recency.errors import InputError
 from recency.evaluations.explore import self_contained, view_data
 from recency.evaluations.explore.view_data import Contents, packed
@@ -93,6 +94,7 @@ def explore(
     >>> page = recency.explore(words, {"GPT-2": recency.surprisal(words, "gpt2")})
     >>> page.save("words.html")
     """
+    words, surprisals, times = in_pandas(words), in_pandas(surprisals), in_pandas(times)
     frame = _words(words)
     n = len(frame)
     lms = {_stem(c, BITS): _numbers(words[c], f"words: {c}") for c in _ending(words, [BITS])}
@@ -159,6 +161,7 @@ def _surprisals(given: pd.DataFrame | Mapping[str, Any] | None, n: int) -> dict[
         given = {_stem(name, BITS): table[name] for name in named}
     columns = {}
     for lm, values in given.items():
+        values = in_pandas(values)
         if isinstance(values, pd.DataFrame):
             if "surprisal_bits" not in values:
                 raise InputError(f"surprisals: {lm}: no column surprisal_bits")
