@@ -20,29 +20,31 @@ STYLES = {
     "primacy-recency": ("#56B4E9", "h"),
     "primacy": ("#AA4499", ">"),
     "recency": ("#661100", "8"),
-    "primacy-recency, preceding": ("#117733", "H"),
+    "primacy-recency, preceding": ("#117733", ">"),
     "ALiBi-learned": ("#332288", "X"),
     "ALiBi-mix in both directions": ("#0072B2", "H"),
     "ALiBi-mix in both directions, symmetric": ("#56B4E9", "o"),
     "ALiBi, two slopes": ("#332288", "^"),
-    "ALiBi, one-sided": ("#44AA99", "v"),
+    "ALiBi, one-sided": ("#44AA99", "p"),
     "identity": ("#882255", "P"),
     "temperature": ("#999933", "<"),
     "half_life": ("#44AA99", "d"),
     "power law": ("#CC79A7", "P"),
-    "logarithmic": ("#CC79A7", "X"),
+    "logarithmic": ("#CC79A7", "8"),
     "forget gates": ("#D55E00", "X"),
     "surprisal-gated": ("#E69F00", "s"),
     "cue-based": ("#882255", "h"),
     "retrieval": ("#882255", "d"),
     "fading": ("#117733", "<"),
     "rewritten": ("#B8860B", "h"),
-    "gated": ("#AA3377", "P"),
+    "gated": ("#AA3377", "<"),
     "window of words": ("#CC6677", "v"),
     "n-gram": ("#777777", "*"),
     "mix": ("#777777", "X"),
 }
-OTHERS = (("#AA4499", ">"), ("#661100", "8"), ("#888888", "*"), ("#6699CC", "H"))
+_FURTHER = ("#AA4499", "#661100", "#88CCEE", "#6699CC", "#999933")
+OTHERS = tuple((_FURTHER[n % 5], ">8*H"[n % 4]) for n in range(20))
+"""Looks of kinds without their own."""
 BASELINE = STYLES["none"][0]
 NAMES = {
     "exponential": "dVM",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,7 +132,7 @@ def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
     styles, alike = encoding.styles(lm.kind for lm in lms), {}
     for lm in lms:
         alike.setdefault((lm.kind, lm.applied == "inference"), []).append(lm.lm)
-    result = {}
+    result, used = {}, Counter()
     for (kind, hollow), names in alike.items():
         colour, marker = styles[kind]
         markers = [marker, *(other for other in MARKERS if other != marker)]
@@ -139,7 +140,8 @@ def looks(lms: Iterable[LM], apart: bool = False) -> dict[str, Look]:
             hue, its = colour, marker
             if apart and len(names) > 1:
                 hue = _lighter(colour, index / (len(names) - 1))
-                its = markers[index % len(markers)]
+                its = min(markers, key=lambda other: used[colour, hollow, other])
+            used[colour, hollow, its] += 1
             result[name] = Look(hue, its, "white" if hollow else hue, tint(hue) if hollow else hue)
     return {lm.lm: result[lm.lm] for lm in lms}
 
