@@ -125,7 +125,8 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
         ": ", 1
     )[1]
     assert shown_number(sentence.split()[0]) == pytest.approx(total, rel=2e-3, abs=0.02)
-    assert f"Half of it comes from {half:,};" in sentence
+    assert f"Half of it comes from {half:,} (" in sentence
+    assert "if all observations contributed the same, half would come from " in answer
     assert shown_number(sentence.split("largest it is ")[1].split(".\n")[0].rstrip(".")) == pytest.approx(rest, rel=5e-3, abs=0.02)  # fmt: skip
     assert seen["sources"]["rows"][0][0].startswith(table.word[top.index[0]])
     assert shown_number(seen["sources"]["rows"][0][1]) == pytest.approx(top.iloc[0], rel=2e-3)
@@ -295,7 +296,8 @@ def test_the_page_s_statistics_are_numpy_s(browser, tmp_path):  # noqa: F811
     body = f"""<script>{DATA.read_text()}</script><script>
         const [x, y, gains] = {json.dumps([x.tolist(), y.tolist(), gains.tolist()])}.map((each) => Float64Array.from(each));
         const {{ total, half, order, without }} = Explorer.shares(gains);
-        const out = {{ smooth: Explorer.smooth(x, y), total, half, order, without: without(10),
+        const some = [0, 1].map((every) => Explorer.compared(gains.map((gain, u) => gain + (every ? 0 : u % 30 ? 0 : 60)), x.slice(0, 300).fill(4), 0.25));
+        const out = {{ smooth: Explorer.smooth(x, y), total, half, order, without: without(10), some,
             csv: Explorer.csv([["a,b", 'say "x"', 1.5], ["", "−", "c\\nd"]]),
             numbers: [0.00012345, -12.3456, 123456, NaN, 0, 1e-9].map(Explorer.number) }};
         document.body.innerHTML = "<pre id=shown></pre>";
@@ -306,6 +308,14 @@ def test_the_page_s_statistics_are_numpy_s(browser, tmp_path):  # noqa: F811
     cumulated = gains[order].cumsum()
     assert seen["order"] == order.tolist() and seen["total"] == pytest.approx(gains.sum())
     assert seen["half"] == (cumulated >= gains.sum() / 2).argmax() + 1
+    few, alike = seen["some"]
+    assert few["shrunk"] < 9 and few["alike"][0] > 80 and few["resampled"][0] > 1
+    noise = random.normal(0, 1, (99, 300)) + gains.mean()
+    noise = -np.sort(-noise)
+    halves = (noise.cumsum(1) >= noise.sum(1, keepdims=True) / 2).argmax(1) + 1
+    assert alike["alike"] == pytest.approx(np.quantile(halves, [0.025, 0.975]), abs=6)
+    assert list(alike["curve"].values()) == pytest.approx(noise.cumsum(1).mean(0), abs=8)
+    assert alike["alike"][0] <= seen["half"] <= alike["alike"][1] and alike["shrunk"] > 100
     assert seen["without"] == pytest.approx(gains.sum() - cumulated[9])
     assert seen["csv"] == '"a,b","say ""x""",1.5\r\n,−,"c\nd"\r\n'
     assert seen["numbers"] == ["0.000123", "−12.35", "123,456", "–", "0", "0.000000"]

@@ -220,6 +220,7 @@ def _gains(
             for gain in gains
         ],
         "total": [None if gain is None else float(gain.sum()) for gain in gains],
+        "noise": view_data.noise(word_id, gains),
         "likelihood": ENDPOINTS[single_endpoint].of,
         "readers": view_data.grouped(some["subject"].astype(str), gains, some["n"]),
     }

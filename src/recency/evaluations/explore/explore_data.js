@@ -62,19 +62,20 @@ const Explorer = (() => {
     }
 
     // Sums of contributions by unit: their names, sizes and values; units without values are omitted.
-    function sums(keys, values) {
-        const places = new Map(), names = [], totals = [], sizes = [], first = [];
+    function sums(keys, values, observations) {
+        const places = new Map(), names = [], totals = [], sizes = [], first = [], rows = [];
         values.forEach((value, i) => {
             if (Number.isNaN(value)) return;
             const key = keys(i);
             if (!places.has(key)) {
                 places.set(key, names.length);
-                names.push(key), totals.push(0), sizes.push(0), first.push(i);
+                names.push(key), totals.push(0), sizes.push(0), first.push(i), rows.push(0);
             }
             totals[places.get(key)] += value;
             sizes[places.get(key)] += 1;
+            rows[places.get(key)] += observations[i];
         });
-        return { names, values: Float64Array.from(totals), n: sizes, first };
+        return { names, values: Float64Array.from(totals), n: sizes, first, rows };
     }
 
     // Units from the largest contribution in the total's direction on, the cumulated sum, and how
@@ -86,6 +87,38 @@ const Explorer = (() => {
         order.reduce((before, unit, k) => (cumulated[k] = before + values[unit]), 0);
         const half = cumulated.findIndex((value) => sign * value >= (sign * total) / 2) + 1;
         return { total, order, cumulated, half, without: (k) => total - (k ? cumulated[Math.min(k, order.length) - 1] : 0) };
+    }
+
+    // How many units make half of the total if all observations contribute the same and differ by
+    // noise alone (`low` to `high` of 95 % of draws, `mean` curve); among resampled units; and with
+    // each unit's mean shrunk towards that of all (a random effect, by moments). `variance` is that
+    // of an observation within its unit, `rows` are the units' observations.
+    function compared(values, rows, variance, draws = 99) {
+        const all = sum(rows), mean = sum(values) / all, n = values.length, curve = new Float64Array(n);
+        let state = 20_150_421;
+        const uniform = () => { // mulberry32
+            let t = (state = (state + 0x6d2b79f5) | 0);
+            t = Math.imul(t ^ (t >>> 15), t | 1);
+            t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+            return (((t ^ (t >>> 14)) >>> 0) + 0.5) / 2 ** 32;
+        };
+        const normal = () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+        const interval = (counts) => counts.sort((i, j) => i - j) && [counts[Math.floor(0.025 * draws)], counts[Math.ceil(0.975 * draws) - 1]];
+        const alike = [], resampled = [];
+        for (let draw = 0; draw < draws; draw++) {
+            const made = Float64Array.from(values, (_, u) => mean * rows[u] + Math.sqrt(variance * rows[u]) * normal());
+            const { cumulated, half } = shares(made);
+            alike.push(half), cumulated.forEach((value, k) => (curve[k] += value / draws));
+            resampled.push(shares(Float64Array.from(values, () => values[Math.floor(n * uniform())])).half);
+        }
+        let [between, squares] = [0, 0];
+        values.forEach((value, u) => (between += rows[u] * (value / rows[u] - mean) ** 2, squares += rows[u] ** 2));
+        between = Math.max(0, (between - (n - 1) * variance) / (all - squares / all));
+        const shrunk = Float64Array.from(values, (value, u) => {
+            const share = between ? between / (between + variance / rows[u]) : 0;
+            return rows[u] * (mean + share * (value / rows[u] - mean));
+        });
+        return { alike: interval(alike), resampled: interval(resampled), curve, shrunk: shares(shrunk).half };
     }
 
     // Local linear regression of y on x: tricube weights over the nearest `span` of the points. The
@@ -169,5 +202,5 @@ const Explorer = (() => {
         return { low, high, colour, ink, css: (value) => `rgb(${colour(value).join(",")})` };
     }
 
-    return { unpack, quantities, sums, shares, smooth, number, csv, palette, minus, sum };
+    return { unpack, quantities, sums, shares, compared, smooth, number, csv, palette, minus, sum };
 })();

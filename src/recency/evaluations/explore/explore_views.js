@@ -284,18 +284,21 @@
                 units = { ...from[state.unit], values: byId.gain ? Explorer.minus(mine, other) : mine };
             } else {
                 const keys = { word: (i) => i, form: (i) => data.words[i].toLowerCase(), sentence: (i) => now.quantities.sentence[i], text: (i) => data.items[itemOf(i)], pos: (i) => data.pos.levels[pos[i]] };
-                units = sums(keys[state.unit], word.values);
+                units = sums(keys[state.unit], word.values, await unpack(response.scored));
                 const named = { word: (i) => `${data.words[i]} (${data.items[itemOf(i)]}, ${i - data.starts[itemOf(i)] + 1})`, sentence: (s) => `sentence ${s}` }[state.unit];
                 if (named) units.names = units.names.map(named);
             }
             if (!units.values) return host.append(paragraph("This LM has no contributions here."));
             const { total, order, cumulated, half, without } = shares(units.values), top = Math.max(0, parseInt(state.top) || 0), kind = kinds[state.unit];
             const likelihood = crossed ? response.crossed.likelihood : response.likelihood;
+            const variance = (units.noise ?? response.noise)?.[a][byId.gain ? b : a], by = variance ? Explorer.compared(units.values, units.rows, variance) : null;
             host.append(make("div", { class: "row" }, ...(response.crossed ? [choice("likelihood", "Log-likelihood", [["crossed", response.crossed.likelihood]], response.likelihood)] : []), choice("unit", "By", offered), field("top", "Leave out the largest", { type: "number", min: "0", max: String(order.length) })),
-                paragraph(`${unitOf(word)}: ${number(total)} over ${number(order.length)} units (${kind}). Half of it comes from ${number(half)}; without the ${number(Math.min(top, order.length))} largest it is ${number(without(top))}.`, "answer"),
+                paragraph(`${unitOf(word)}: ${number(total)} over ${number(order.length)} units (${kind}). Half of it comes from ${number(half)}${by ? ` (${by.resampled.map((k) => number(k)).join(" to ")} if units are resampled)` : ""}; without the ${number(Math.min(top, order.length))} largest it is ${number(without(top))}.`, "answer"),
+                ...(by ? [paragraph(`Noise alone makes few units look large: if all observations contributed the same, half would come from ${by.alike.map((k) => number(k)).join(" to ")} of them. With each unit's mean shrunk by its noise, half comes from ${number(by.shrunk)}.`, "answer")] : []),
                 paragraph(`Log-likelihood ${likelihood}.${crossed ? "" : " It is a sum over words; the ranking may use another likelihood."}`, "note"));
             const every = Math.ceil(order.length / 1000), curve = [{ x: 0, y: 0 }, ...Array.from(cumulated, (y, k) => ({ x: k + 1, y })).filter((_, k) => (k + 1) % every === 0 || k < 100)];
-            await chart(host, "cumulative", { curve, half: [{ x: half, y: total / 2 }] }, { x_title: `Units, largest first (${kind})`, y_title: "Sum (nats)" }, `Cumulated contributions; dashed: half of the total, reached with ${number(half)}.`);
+            const alike = by ? [{ x: 0, y: 0 }, ...Array.from(by.curve, (y, k) => ({ x: k + 1, y })).filter((_, k) => (k + 1) % every === 0 || k < 100)] : [];
+            await chart(host, "cumulative", { curve, alike, half: [{ x: half, y: total / 2 }] }, { x_title: `Units, largest first (${kind})`, y_title: "Sum (nats)" }, `Cumulated contributions; dashed: half of the total, reached with ${number(half)}.${by ? " Thin: the mean of 99 draws in which all observations contribute the same and differ by noise, normal with the variance within units." : ""}`);
             const largest = order.slice(0, 20).map((unit) => ({ name: units.names[unit] + "", value: units.values[unit] }));
             await chart(host, "bars", { bars: largest.map((entry, k) => ({ ...entry, name: `${k + 1}. ${entry.name}` })) }, { x_title: "Contribution (nats)" }, "The largest contributions, in the total's direction.");
             await table(host, order, [{ title: kind[0].toUpperCase() + kind.slice(1), get: (u) => String(units.names[u]) }, { title: "Contribution (nats)", get: (u) => units.values[u] }, { title: state.unit === "reader" || crossed ? "Observations" : "Words", get: (u) => units.n[u] }], "sources", units.first && ((u) => show(units.first[u])));

@@ -64,16 +64,19 @@ def scatter() -> alt.TopLevelMixin:
 
 
 def cumulative() -> alt.TopLevelMixin:
-    """Cumulative contributions of units, largest first, with half of the total."""
+    """Cumulative contributions of units, largest first, with half of the total, and those of noise."""
     curve = (
         alt.Chart(_named("curve"))
         .mark_line(color="$line", strokeWidth=2.5)
         .encode(x=_x(), y=_y(), tooltip=["x:Q", "y:Q"])
     )
+    alike = (
+        alt.Chart(_named("alike")).mark_line(color="$low", strokeWidth=1.2).encode(x=_x(), y=_y())
+    )
     half = alt.Chart(_named("half"))
     across = half.mark_rule(color="$chosen", strokeDash=[5, 4]).encode(y="y:Q")
     down = half.mark_rule(color="$chosen", strokeDash=[5, 4]).encode(x="x:Q")
-    return (curve + across + down).properties(height=240)
+    return (alike + curve + across + down).properties(height=240)
 
 
 def bars() -> alt.TopLevelMixin:

@@ -169,11 +169,46 @@ def grouped(units: pd.Series, gains: Sequence[np.ndarray | None], n: pd.Series) 
     return {
         "names": [str(name) for name in names],
         "n": np.bincount(codes, n, len(names)).astype(int).tolist(),
+        "rows": np.bincount(codes, minlength=len(names)).tolist(),
         "gain": [
             None if values is None else packed(np.bincount(codes, values, len(names)))
             for values in gains
         ],
+        "noise": noise(codes, gains),
     }
+
+
+def noise(units: np.ndarray, gains: Sequence[np.ndarray | None]) -> list[list[float | None]]:
+    """Return the variance of contributions within units, pooled over these.
+
+    Parameters
+    ----------
+    units : array of int, shape (N,)
+        Each observation's unit.
+    gains : sequence of array, shape (N,)
+        Each LM's contributions, None for an LM without any.
+
+    Returns
+    -------
+    list of list of float, shape (LMs, LMs)
+        Of the difference of two LMs; in the diagonal, of an LM itself. None without a unit of two
+        observations.
+    """
+    kept = [number for number, values in enumerate(gains) if values is not None]
+    result: list[list[float | None]] = [[None] * len(gains) for _ in gains]
+    counts = np.bincount(units)
+    free = len(units) - np.count_nonzero(counts)
+    if not kept or not free:
+        return result
+    within = np.array([gains[number] for number in kept])
+    for row in within:
+        row -= (np.bincount(units, row) / np.maximum(counts, 1))[units]
+    covariance = within @ within.T / free
+    for a, i in enumerate(kept):
+        for b, j in enumerate(kept):
+            own = covariance[a, a]
+            result[i][j] = float(own if i == j else own + covariance[b, b] - 2 * covariance[a, b])
+    return result
 
 
 def checked_words(words: pd.DataFrame, where: str) -> None:
