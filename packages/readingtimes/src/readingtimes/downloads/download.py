@@ -160,8 +160,8 @@ def _find_in_mirrors(mirrors: list[Path], names: list[str]) -> Path | None:
 def _describe_alternatives(url: str, mirrors: list[Path]) -> str:
     folder = f"{mirrors[0]}" if mirrors else "<mirror>"
     return (
-        f"or put the file at {folder}/{_mirror_paths(url)[0]} (`mirror:` in the config, or "
-        "$RECENCY_MIRROR, names the folder), or name your copy with `local:` in the config"
+        f"or put the file at {folder}/{_mirror_paths(url)[0]} (`mirror:` in the config, "
+        "$RECENCY_MIRROR or the argument `mirrors` names the folder), or name your copy with `local:` in the config"
     )
 
 
