@@ -1,0 +1,226 @@
+"""Words from the rows that an experiment's software writes, one a screen or one a trial.
+
+Such a file has rows of practice, of questions and of instructions among those of words, and may have a
+trial's words and times as lists in one row.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+import pandas as pd
+
+from readingtimes.strict_tables import Table, warn
+
+#: What an empty cell says.
+_NOTHING = ("", ".", "0", "na", "nan", "none", "null", "undefined", "false", "no", "n")
+_PRACTICE = re.compile(
+    r"practi[cs]|warm[\W_]?up|tutorial|(?<![a-z])(?:prac|training|example|demo)(?![a-z])", re.I
+)
+_WORD = re.compile(r"(?:current_?|stim_?|spr_?)?(?:word|token|segment|chunk)s?(?:_?text)?", re.I)
+_TEXT = re.compile(r"sentence|text|passage|words|story|stim", re.I)
+_TIME = re.compile(r"(?:^|[._ ])(?:rts?|(?:re\w+[ _]?)?time)(?![a-z])", re.I)
+_LABEL, _LABELS = 40, 200
+"""Most characters of a label, and most labels of a column of them."""
+_RISING = 4
+"""Numbers of a list that can show whether they rise."""
+
+
+def of_words(table: Table, kind: str | None, chosen: Collection[str]) -> Table:
+    """Leave out rows that are not of words, or of practice, and give each word of a list a row.
+
+    Parameters
+    ----------
+    table : Table
+        All rows and columns of the file.
+    kind : str or None
+        The column that says what a row is of, such as the program's part that wrote it.
+    chosen : collection of str
+        Columns by which the user chooses rows (`rows:`): they leave out none here.
+
+    Raises
+    ------
+    InputError
+        If a trial has more or fewer times than words.
+    """
+    lists = {name: _lists(table[name]) for name in table.frame.columns}
+    lists = {name: cells for name, cells in lists.items() if cells}
+    times = {n: c for n, c in lists.items() if _are_times(c)}
+    if times:
+        lines = {line for cells in times.values() for line in cells}
+        table = _without_kinds(table, ~table.frame.index.isin(lines), kind, "a list of times")
+        words = None
+    elif (words := _column_of_words(table)) is not None:
+        table = _without_kinds(table, _is_nothing(table[words]), kind, "a word")
+        if kind in table and kind not in chosen:
+            table = _without_untimed_kinds(table, kind)
+    table = _without_practice(table, {words, *times, *chosen})
+    return _unrolled(table, lists, times) if times else table
+
+
+def _column_of_words(table: Table) -> str | None:
+    """Return the column of single words by its name, None without one."""
+    named = [name for name in table.frame.columns if _WORD.fullmatch(name)]
+    return next((name for name in named if not _is_nothing(table[name]).all()), None)
+
+
+def _is_nothing(cells: pd.Series) -> pd.Series:
+    """Return where a word is missing; `no` and `n` and numbers are words."""
+    return cells.str.strip().isin(["", "NA", "NULL", "None", "undefined"])
+
+
+def _without_kinds(table: Table, out: pd.Series, kind: str | None, what: str) -> Table:
+    """Leave out rows, and say how many of each kind."""
+    out = pd.Series(out, index=table.frame.index)
+    if out.all():
+        return table
+    if kind not in table:
+        return table.without(out, f"without {what}")
+    for value in table[kind][out].unique():
+        of_kind = out.loc[table.frame.index] & (table[kind] == value)
+        table = table.without(of_kind, f"without {what}, whose {kind} is {value or 'empty'}")
+    return table
+
+
+def _without_untimed_kinds(table: Table, kind: str) -> Table:
+    """Leave out the kinds of rows that have no time, such as a screen that only shows the word."""
+    columns = [name for name in table.frame.columns if _TIME.search(name) and name != kind]
+    if not columns:
+        return table
+    numbers = table.frame[columns].apply(pd.to_numeric, errors="coerce")
+    timed = numbers.notna().any(axis=1).groupby(table[kind]).transform("any")
+    return _without_kinds(table, ~timed, kind, "a time") if timed.any() else table
+
+
+def _without_practice(table: Table, others: Collection[str | None]) -> Table:
+    """Leave out the rows that a label, or a cell of a column of that name, says are of practice.
+
+    A label that all rows have, such as the name of the experiment, says nothing.
+    """
+    for name in table.frame.columns:
+        cells = table[name]
+        if name in others or cells.nunique() > _LABELS:
+            continue
+        if _PRACTICE.search(name):
+            marked = ~cells.str.casefold().isin(_NOTHING)
+            why = f"of practice: {name} is {' or '.join(cells[marked].unique()[:3])}"
+        else:
+            labels = [v for v in cells.unique() if len(v) <= _LABEL and len(v.split()) < 4]
+            practice = [label for label in labels if _PRACTICE.search(label)]
+            marked = cells.isin(practice)
+            why = f"of practice: {name} is {' or '.join(practice[:3])}"
+        if marked.any() and not marked.all():
+            table = table.without(marked, f"{why} (options → rows → {name} keeps what you list)")
+    return table
+
+
+def _lists(cells: pd.Series) -> dict:
+    """Return line → list of the cells that hold a list, as JSON or Python write it."""
+    found = {}
+    for line, cell in cells[cells.str.startswith("[")].items():
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                value = parse(cell)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                continue
+            if isinstance(value, list) and value:
+                found[line] = value
+            break
+    return found
+
+
+def _are_times(lists: dict) -> bool:
+    """Return whether lists hold numbers alone, and several somewhere."""
+    numbers = all(
+        v is None or (isinstance(v, (int, float)) and not isinstance(v, bool))
+        for of in lists.values()
+        for v in of
+    )
+    return numbers and any(len(of) > 1 for of in lists.values())
+
+
+def _unrolled(table: Table, lists: dict[str, dict], times: dict[str, dict]) -> Table:
+    """Return a table with a row per word; a row is known by its line and the number of the word."""
+    lines = [*table.frame.index]
+    words = _words_of_lines(table, lists, times, lines)
+    if words is None:
+        table.fail(lines[0], f"{next(iter(times))} is a list, and no column has its words")
+    name, words = words
+    fits = {n: sum(len(c.get(line, ())) == len(words[line]) for line in lines) for n, c in times.items()}
+    used = [n for n in times if fits[n] == max(fits.values())]
+    kept = _since_the_word_before(table, {n: times[n] for n in used}, lines)
+    for line in lines:
+        for column, cells in kept.items():
+            if len(cells.get(line, ())) != len(words[line]):
+                table.fail(
+                    line,
+                    f"{column} has {len(cells.get(line, ())):,} times, and {name} "
+                    f"{len(words[line]):,} words; each word needs one time",
+                )
+    numbers = [k for line in lines for k in range(1, len(words[line]) + 1)]
+    frame = table.frame.drop(columns=[n for n in times if n not in kept])
+    frame = frame.loc[[line for line in lines for _ in words[line]]]
+    place = next(n for n in ("position", "word_position", "position_in_list") if n not in frame)
+    new = {place: numbers}
+    for column, cells in lists.items():  # such as the keys: one a word, too
+        if column in frame and all(len(cells.get(li, ())) == len(words[li]) for li in lines):
+            new[column] = [_text(v) for li in lines for v in kept.get(column, cells)[li]]
+    new["word"] = [w for line in lines for w in words[line]]
+    index = [f"{line}, word {k}" for line, k in zip(frame.index, numbers, strict=True)]
+    return replace(table, frame=frame.assign(**new).astype("str").set_axis(index))
+
+
+def _words_of_lines(
+    table: Table, lists: dict[str, dict], times: dict[str, dict], lines: list
+) -> tuple[str, dict] | None:
+    """Return the column of words that best agrees with the number of times, and line → words."""
+    found = []
+    for name in table.frame.columns:
+        cells = lists.get(name, {})
+        if name in times or len({str(v) for of in cells.values() for v in of}) in (1, 2):
+            continue
+        if cells:
+            words = {line: [str(v) for v in cells.get(line, ())] for line in lines}
+        else:
+            words = {line: re.sub(r"<[^>]*>", " ", table[name][line]).split() for line in lines}
+        fits = sum(any(len(c.get(li, ())) == len(words[li]) for c in times.values()) for li in lines)
+        named = bool(_WORD.fullmatch(name) or _TEXT.search(name))
+        if named or 2 * fits > len(lines):
+            found.append(((2 * fits > len(lines), bool(cells), named, fits), name, words))
+    return max(found, key=lambda each: each[0])[1:] if found else None
+
+
+def _since_the_word_before(table: Table, times: dict[str, dict], lines: list) -> dict[str, dict]:
+    """Return times that are each a word's own, of lists that may count from the trial's beginning.
+
+    Times that rise in every trial are of a clock that ran on. Next to times that do not, as in jsPsych's
+    plugin, they are their sums, and left out; alone, their differences are the times.
+    """
+
+    def rises(cells: dict) -> bool:
+        of = [cells[line] for line in lines if len(cells.get(line, ())) >= _RISING]
+        return len(of) > 1 and all(
+            None not in c and all(a < b for a, b in zip(c, c[1:], strict=False)) for c in of
+        )
+
+    own = {name: cells for name, cells in times.items() if not rises(cells)}
+    if own:
+        return own
+    name, cells = next(iter(times.items()))
+    warn(
+        table.path,
+        f"{name} rises in each trial: times since its beginning, whose differences are those of words",
+    )
+    return {
+        name: {
+            line: [round(b - a, 9) for a, b in zip([0, *of], of, strict=False)]
+            for line, of in cells.items()
+        }
+    }
+
+
+def _text(value: object) -> str:
+    """Return a value of a list as a cell."""
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
