@@ -35,7 +35,7 @@ def read(path: Path, text: str) -> Table:
     """
     names: dict[int, str] = {}
     lines, records, widths = [], [], {}
-    rows = text.splitlines()
+    rows, ended = text.splitlines(), text.endswith(("\n", "\r"))
     for number, row in enumerate(rows, 1):
         if row.startswith("#"):
             if (match := _COLUMN.fullmatch(row)) is not None:
@@ -51,18 +51,18 @@ def read(path: Path, text: str) -> Table:
                 f"{known.index(None) + 1}; get the file again"
             )
         record = dict(zip(known, map(unquote, fields), strict=True))
-        kind = (record.get("Controller name"), record.get("PennElementType"), *known[7:9])
-        if number == len(rows) and len(fields) < widths.get(kind, 0):
+        kind = (record.get("Controller name"), record.get("PennElementType"))
+        if number == len(rows) and not ended and len(fields) not in widths.get(kind, ()):
             raise InputError(
-                f"{path}, line {number}: {len(fields)} fields, rows before it have {widths[kind]}; "
-                "the file looks cut off: get it again"
+                f"{path}, line {number}: no end of line, and {len(fields)} fields, which no row before "
+                "it has; the file looks cut off: get it again"
             )
-        widths[kind] = max(widths.get(kind, 0), len(fields))
+        widths.setdefault(kind, set()).add(len(fields))
         lines.append(number)
         records.append(_word(record))
     if not records:
         raise InputError(f"{path} has comments but no rows; get the file again")
-    if not text.endswith(("\n", "\r")):
+    if not ended:
         warn(path, f"line {lines[-1]} has no end of line; if the file was cut off, get it again")
     frame = pd.DataFrame(records, index=lines).fillna("").astype("str")
     if SUBJECT not in frame and {_WHEN, _WHO} <= {*frame}:

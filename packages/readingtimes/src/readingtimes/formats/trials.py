@@ -22,6 +22,7 @@ _PRACTICE = re.compile(
 _WORD = re.compile(r"(?:current_?|stim_?|spr_?)?(?:word|token|segment|chunk)s?(?:_?text)?", re.I)
 _TEXT = re.compile(r"sentence|text|passage|words|story|stim", re.I)
 _TIME = re.compile(r"(?:^|[._ ])(?:rts?|(?:re\w+[ _]?)?time)(?![a-z])", re.I)
+_MARKUP = re.compile(r"<[^>]*>")
 _LABEL, _LABELS = 40, 200
 """Most characters of a label, and most labels of a column of them."""
 _RISING = 4
@@ -56,7 +57,7 @@ def of_words(table: Table, kind: str | None, chosen: Collection[str]) -> Table:
         table = _without_kinds(table, _is_nothing(table[words]), kind, "a word")
         if kind in table and kind not in chosen:
             table = _without_untimed_kinds(table, kind)
-    table = _without_practice(table, {words, *times, *chosen})
+    table = _without_practice(table, {words, *times}, chosen)
     return _unrolled(table, lists, times) if times else table
 
 
@@ -94,25 +95,31 @@ def _without_untimed_kinds(table: Table, kind: str) -> Table:
     return _without_kinds(table, ~timed, kind, "a time") if timed.any() else table
 
 
-def _without_practice(table: Table, others: Collection[str | None]) -> Table:
+def _without_practice(
+    table: Table, others: Collection[str | None], chosen: Collection[str]
+) -> Table:
     """Leave out the rows that a label, or a cell of a column of that name, says are of practice.
 
     A label that all rows have, such as the name of the experiment, says nothing.
     """
+    marks = {}
     for name in table.frame.columns:
-        cells = table[name]
-        if name in others or cells.nunique() > _LABELS:
+        if name in others or table[name].nunique() > _LABELS:
             continue
+        labels = [*table[name].unique()]
         if _PRACTICE.search(name):
-            marked = ~cells.str.casefold().isin(_NOTHING)
-            why = f"of practice: {name} is {' or '.join(cells[marked].unique()[:3])}"
+            labels = [label for label in labels if label.casefold() not in _NOTHING]
         else:
-            labels = [v for v in cells.unique() if len(v) <= _LABEL and len(v.split()) < 4]
-            practice = [label for label in labels if _PRACTICE.search(label)]
-            marked = cells.isin(practice)
-            why = f"of practice: {name} is {' or '.join(practice[:3])}"
+            short = [label for label in labels if len(label) <= _LABEL and len(label.split()) < 4]
+            labels = [label for label in short if _PRACTICE.search(label)]
+        marked = table[name].isin(labels)
         if marked.any() and not marked.all():
-            table = table.without(marked, f"{why} (options → rows → {name} keeps what you list)")
+            marks[name] = f"of practice: {name} is {' or '.join(labels[:3])}", marked
+    if marks.keys() & {*chosen}:
+        return table
+    for name, (why, marked) in marks.items():
+        way = f"{why} (to keep them, list what you want in options → rows → {name})"
+        table = table.without(marked[table.frame.index], way)
     return table
 
 
@@ -149,7 +156,7 @@ def _unrolled(table: Table, lists: dict[str, dict], times: dict[str, dict]) -> T
         table.fail(lines[0], f"{next(iter(times))} is a list, and no column has its words")
     name, words = words
     fits = {n: sum(len(c.get(line, ())) == len(words[line]) for line in lines) for n, c in times.items()}
-    used = [n for n in times if fits[n] == max(fits.values())]
+    used = [n for n in times if 2 * fits[n] > len(lines)] or [max(fits, key=fits.get)]
     kept = _since_the_word_before(table, {n: times[n] for n in used}, lines)
     for line in lines:
         for column, cells in kept.items():
@@ -184,7 +191,7 @@ def _words_of_lines(
         if cells:
             words = {line: [str(v) for v in cells.get(line, ())] for line in lines}
         else:
-            words = {line: re.sub(r"<[^>]*>", " ", table[name][line]).split() for line in lines}
+            words = {line: _MARKUP.sub(" ", cell).split() for line, cell in table[name].items()}
         fits = sum(any(len(c.get(li, ())) == len(words[li]) for c in times.values()) for li in lines)
         named = bool(_WORD.fullmatch(name) or _TEXT.search(name))
         if named or 2 * fits > len(lines):
