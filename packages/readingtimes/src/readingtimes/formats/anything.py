@@ -339,7 +339,7 @@ def _delimited(path: Path, text: str, style: Style, choose: Callable, before: in
 def _has_row_names(text: str, separator: str, quoted: bool, width: int) -> bool:
     """Return whether rows begin with R's names, which `write.table` gives no name in the header.
 
-    They are all different; a separator at the end of each row makes a field more, too, which is empty.
+    They are whole numbers, all different; a separator at the end of each row makes a field more, too, which is empty.
     """
 
     def rows() -> Iterator[list[str]]:
@@ -353,7 +353,8 @@ def _has_row_names(text: str, separator: str, quoted: bool, width: int) -> bool:
     except csv.Error:
         return False
     names = {row[0] for row in body}
-    return len(names) == len(body) and any(row[-1] for row in body)
+    whole = len(names) == len(body) and all(name.isdigit() for name in names)
+    return whole and any(row[-1] for row in body)
 
 
 def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]]) -> Table | None:

@@ -1,5 +1,6 @@
 """Results of Ibex and PCIbex, whose comments name the columns of the rows that follow."""
 
+import csv
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -10,6 +11,7 @@ from readingtimes.errors import InputError
 from readingtimes.strict_tables import Table, visible, warn
 
 _COLUMN = re.compile(r"#\s*(\d{1,3})\. ?(.+?)\.?\s*")
+_CELLS = re.compile(r",(?=\"?#\s*\d)")
 _WHEN, _WHO = "Results reception time", "MD5 hash of participant's IP address"
 SUBJECT = "subject"
 
@@ -17,9 +19,10 @@ SUBJECT = "subject"
 def is_results(head: str) -> bool:
     """Return whether a text begins with comments that name columns."""
     lines = [line for line in head.splitlines()[:200] if line.strip()]
-    if not lines or not lines[0].startswith("#"):
+    if not lines or not lines[0].startswith(("#", '"#')):
         return False
-    return any((match := _COLUMN.fullmatch(line)) and match[1] == "1" for line in lines)
+    cells = [cell.strip('"') for line in lines for cell in _CELLS.split(line)]
+    return any((match := _COLUMN.fullmatch(cell)) and match[1] == "1" for cell in cells)
 
 
 def read(path: Path, text: str) -> Table:
@@ -36,14 +39,16 @@ def read(path: Path, text: str) -> Table:
     names: dict[int, str] = {}
     lines, records, widths = [], [], {}
     rows, ended = text.splitlines(), text.endswith(("\n", "\r"))
+    is_csv = len(_CELLS.split(rows[0])) > 1  # its header is the comments, and commas are in quotes
     for number, row in enumerate(rows, 1):
-        if row.startswith("#"):
-            if (match := _COLUMN.fullmatch(row)) is not None:
-                names[int(match[1])] = visible(match[2])
+        if row.startswith(("#", '"#')):
+            for cell in _CELLS.split(row):
+                if (match := _COLUMN.fullmatch(cell.strip('"'))) is not None:
+                    names[int(match[1])] = visible(match[2])
             continue
         if not row.strip():
             continue
-        fields = row.split(",")
+        fields = next(csv.reader([row])) if is_csv else row.split(",")
         known = [names.get(n) for n in range(1, len(fields) + 1)]
         if None in known:
             raise InputError(

@@ -22,13 +22,15 @@ class Instrument:
     """A program: `is_of` says whether a text begins as its files, `read` returns all rows.
 
     `read` None: a delimited table. `kind` is the column that says what a row is of, or finds it;
-    `clocks` are columns of times that are of no word, and left out.
+    `clocks` are columns of times that are of no word, and left out; `missing` is written where there is
+    no word, the first of these that is there.
     """
 
     is_of: Callable[[str], bool]
     read: Callable[[Path, str], Table] | None = None
     kind: str | Callable[[Table], str] | None = None
     clocks: str = r"(?!)"
+    missing: tuple[str, ...] = ()
 
 
 def _names(*needed: str) -> Callable[[str], bool]:
@@ -43,15 +45,14 @@ def _names(*needed: str) -> Callable[[str], bool]:
 
 _JSPSYCH = r"time_elapsed|internal_node_id|plugin_version"
 _EPRIME = r".*\.\w*(?:Time|Delay|Error|Duration)"
-_READERS = re.compile(r"subj|particip|prolific|worker|^run_?id$|^ppt?$|reader", re.I)
 
 INSTRUMENTS = {
     "Ibex": Instrument(ibex.is_results, ibex.read, ibex.kind, "EventTime|Results reception time"),
-    "E-Prime": Instrument(eprime.is_log, eprime.read, "Procedure", _EPRIME),
-    "E-DataAid": Instrument(eprime.is_export, None, "Procedure", _EPRIME),
+    "E-Prime": Instrument(eprime.is_log, eprime.read, "Procedure", _EPRIME, ("NULL",)),
+    "E-DataAid": Instrument(eprime.is_export, None, "Procedure", _EPRIME, ("NULL",)),
     "DMDX": Instrument(dmdx.is_azk, dmdx.read),
     "JSON": Instrument(json_rows.is_json, json_rows.read, "trial_type", _JSPSYCH),
-    "jsPsych": Instrument(_names("trial_type", "trial_index"), None, "trial_type", _JSPSYCH),
+    "jsPsych": Instrument(_names("trial_type", "trial_index"), None, "trial_type", _JSPSYCH, ("null", "undefined")),
     "PsychoPy": Instrument(
         _names(r".*\.thisN|psychopyVersion", "participant|expName|date"), clocks=r".*\.(started|stopped|t)"
     ),
@@ -61,6 +62,7 @@ INSTRUMENTS = {
     "OpenSesame": Instrument(
         _names("subject_nr", r"subject_parity|opensesame_\w+|logfile|response_time(_\w+)?"),
         clocks=r"avg_rt|(average|total)_response_time|time_\w+|duration_\w+",
+        missing=("NA", "None"),
     ),
 }
 
@@ -101,15 +103,17 @@ def decode(
     table = _with_readers(table) if name in ("JSON", "jsPsych") else table
     clocks = [c for c in table.frame.columns if re.fullmatch(of.clocks, c) and c not in chosen]
     table = replace(table, frame=table.frame.drop(columns=clocks))
-    return trials.of_words(table, kind, chosen)
+    return trials.of_words(table, kind, chosen, of.missing)
+
+
+_END = re.compile(r'\n"?END OF FILE"?[,;\t\s"]*\Z')
 
 
 def _below_title(path: Path, name: str, text: str) -> tuple[str, int]:
     """Return a table's text without a title and a last line that ends it, and the lines of the title."""
     if name == "Gorilla":
-        body, end, _ = text.rstrip().rpartition("END OF FILE")
-        if end and body.endswith(("\n", '\n"')):
-            return body.removesuffix('"'), 0
+        if (end := _END.search(text)) is not None:
+            return text[: end.start() + 1], 0
         warn(path, "no last row END OF FILE; if the file was cut off, get it again")
     first, _, rest = text.partition("\n")
     return (rest, 1) if name == "E-DataAid" and "\t" not in first else (text, 0)
@@ -118,7 +122,7 @@ def _below_title(path: Path, name: str, text: str) -> tuple[str, int]:
 def _with_readers(table: Table) -> Table:
     """Return a table that has readers: without a column of them, each is an array, or begins with trial 0."""
     frame = table.frame
-    if any(_READERS.search(name) for name in frame):
+    if trials.has_readers(frame):
         return table
     if json_rows.RUN in frame:
         return replace(table, frame=frame.rename(columns={json_rows.RUN: "subject"}))

@@ -73,15 +73,17 @@ def _of_lines(path: Path, text: str, whole_error: ValueError) -> Iterator[tuple[
 
 
 def _flat(values: Iterable[tuple[int, object]]) -> Iterator[tuple[int, int, object]]:
-    """Yield the rows of arrays within, which are runs."""
-    count = 0
-    for run, (line, value) in enumerate(values, 1):
-        if not isinstance(value, list):
-            yield line, 1, value
-            continue
-        for row in value:
-            count += 1
-            yield count, run, row
+    """Yield the rows, of arrays within, too, which are runs; with any, rows are numbered."""
+    values = list(values)
+    if not any(isinstance(value, list) for _, value in values):
+        yield from ((line, 1, value) for line, value in values)
+        return
+    rows = [
+        (run, row)
+        for run, (_, value) in enumerate(values, 1)
+        for row in (value if isinstance(value, list) else [value])
+    ]
+    yield from ((number, run, row) for number, (run, row) in enumerate(rows, 1))
 
 
 def _text(value: object) -> str:

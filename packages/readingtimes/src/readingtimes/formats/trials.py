@@ -7,21 +7,25 @@ trial's words and times as lists in one row.
 import ast
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from readingtimes.strict_tables import Table, warn
 
-#: What an empty cell says.
 _NOTHING = ("", ".", "0", "na", "nan", "none", "null", "undefined", "false", "no", "n")
-_PRACTICE = re.compile(
-    r"practi[cs]|warm[\W_]?up|tutorial|(?<![a-z])(?:prac|training|example|demo)(?![a-z])", re.I
+"""A cell of a column of marks that marks nothing, in lower case."""
+_PRACTICE = re.compile(r"practi[cs]|(?<![a-z])prac(?![a-z])", re.I)
+_TRAINING = re.compile(
+    r"(?:training|warm[\W_]?up|tutorial|example|demo)(?:[\W_]*(?:trial|block|phase|item|sentence)s?)?\W*\d*",
+    re.I,
 )
+"""Labels that are of practice as a whole; within a longer one the words may be of anything."""
+_READER = re.compile(r"(?!.*response)(?:.*(?:subj|particip|prolific|worker|reader)|run_?id$|ppt?$)", re.I)
 _WORD = re.compile(r"(?:current_?|stim_?|spr_?)?(?:word|token|segment|chunk)s?(?:_?text)?", re.I)
 _TEXT = re.compile(r"sentence|text|passage|words|story|stim", re.I)
-_TIME = re.compile(r"(?:^|[._ ])(?:rts?|(?:re\w+[ _]?)?time)(?![a-z])", re.I)
+_TIME = re.compile(r"(?:^|[._ ])(?:rts?|times?|latenc(?:y|ies)|durations?)(?![a-z])", re.I)
 _MARKUP = re.compile(r"<[^>]*>")
 _LABEL, _LABELS = 40, 200
 """Most characters of a label, and most labels of a column of them."""
@@ -29,7 +33,14 @@ _RISING = 4
 """Numbers of a list that can show whether they rise."""
 
 
-def of_words(table: Table, kind: str | None, chosen: Collection[str]) -> Table:
+def has_readers(names: Iterable[str]) -> bool:
+    """Return whether a column names readers."""
+    return any(_READER.match(name) for name in names)
+
+
+def of_words(
+    table: Table, kind: str | None, chosen: Collection[str], missing: Sequence[str] = ()
+) -> Table:
     """Leave out rows that are not of words, or of practice, and give each word of a list a row.
 
     Parameters
@@ -40,6 +51,9 @@ def of_words(table: Table, kind: str | None, chosen: Collection[str]) -> Table:
         The column that says what a row is of, such as the program's part that wrote it.
     chosen : collection of str
         Columns by which the user chooses rows (`rows:`): they leave out none here.
+    missing : sequence of str
+        What the program writes where there is no word, the likeliest first; one that is used leaves the
+        others to be words, as None may be.
 
     Raises
     ------
@@ -48,28 +62,30 @@ def of_words(table: Table, kind: str | None, chosen: Collection[str]) -> Table:
     """
     lists = {name: _lists(table[name]) for name in table.frame.columns}
     lists = {name: cells for name, cells in lists.items() if cells}
-    times = {n: c for n, c in lists.items() if _are_times(c)}
+    times = {name: c for name, c in lists.items() if _is_time(name) and _are_times(c)}
     if times:
+        name, words, times = _words_of_lists(table, lists, times)
         lines = {line for cells in times.values() for line in cells}
         table = _without_kinds(table, ~table.frame.index.isin(lines), kind, "a list of times")
-        words = None
-    elif (words := _column_of_words(table)) is not None:
-        table = _without_kinds(table, _is_nothing(table[words]), kind, "a word")
+        table = _without_practice(table, {*lists, name}, chosen)
+        return _unrolled(table, lists, times, name, words)
+    if (word := _column_of_words(table)) is not None:
+        spelled = next((m for m in missing if (table[word] == m).any()), "")
+        table = _without_kinds(table, table[word].isin(["", spelled]), kind, "a word")
         if kind in table and kind not in chosen:
             table = _without_untimed_kinds(table, kind)
-    table = _without_practice(table, {words, *times}, chosen)
-    return _unrolled(table, lists, times) if times else table
+    return _without_practice(table, {word}, chosen)
 
 
 def _column_of_words(table: Table) -> str | None:
     """Return the column of single words by its name, None without one."""
     named = [name for name in table.frame.columns if _WORD.fullmatch(name)]
-    return next((name for name in named if not _is_nothing(table[name]).all()), None)
+    return next((name for name in named if table[name].nunique() > 1), None)
 
 
-def _is_nothing(cells: pd.Series) -> pd.Series:
-    """Return where a word is missing; `no` and `n` and numbers are words."""
-    return cells.str.strip().isin(["", "NA", "NULL", "None", "undefined"])
+def _is_time(name: str) -> bool:
+    """Return whether a column has the name of times: key_resp.rt, Reaction Time, readingTimes."""
+    return _TIME.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)) is not None
 
 
 def _without_kinds(table: Table, out: pd.Series, kind: str | None, what: str) -> Table:
@@ -87,7 +103,7 @@ def _without_kinds(table: Table, out: pd.Series, kind: str | None, what: str) ->
 
 def _without_untimed_kinds(table: Table, kind: str) -> Table:
     """Leave out the kinds of rows that have no time, such as a screen that only shows the word."""
-    columns = [name for name in table.frame.columns if _TIME.search(name) and name != kind]
+    columns = [name for name in table.frame.columns if _is_time(name) and name != kind]
     if not columns:
         return table
     numbers = table.frame[columns].apply(pd.to_numeric, errors="coerce")
@@ -100,20 +116,26 @@ def _without_practice(
 ) -> Table:
     """Leave out the rows that a label, or a cell of a column of that name, says are of practice.
 
-    A label that all rows have, such as the name of the experiment, says nothing.
+    What all rows of each reader have, such as the name of the experiment, says nothing.
     """
+    readers = next((name for name in table.frame.columns if _READER.match(name)), None)
     marks = {}
     for name in table.frame.columns:
         if name in others or table[name].nunique() > _LABELS:
             continue
-        labels = [*table[name].unique()]
+        labels = [label for label in table[name].unique() if len(label) <= _LABEL]
         if _PRACTICE.search(name):
             labels = [label for label in labels if label.casefold() not in _NOTHING]
         else:
-            short = [label for label in labels if len(label) <= _LABEL and len(label.split()) < 4]
-            labels = [label for label in short if _PRACTICE.search(label)]
+            labels = [
+                label
+                for label in labels
+                if _TRAINING.fullmatch(label)
+                or (_PRACTICE.search(label) and len(label.split()) < 4)
+            ]
         marked = table[name].isin(labels)
-        if marked.any() and not marked.all():
+        of_readers = [marked] if readers is None else [m for _, m in marked.groupby(table[readers])]
+        if any(of.any() and not of.all() for of in of_readers):
             marks[name] = f"of practice: {name} is {' or '.join(labels[:3])}", marked
     if marks.keys() & {*chosen}:
         return table
@@ -148,16 +170,16 @@ def _are_times(lists: dict) -> bool:
     return numbers and any(len(of) > 1 for of in lists.values())
 
 
-def _unrolled(table: Table, lists: dict[str, dict], times: dict[str, dict]) -> Table:
+def _unrolled(
+    table: Table,
+    lists: dict[str, dict],
+    times: dict[str, dict],
+    name: str,
+    words: dict[object, list[str]],
+) -> Table:
     """Return a table with a row per word; a row is known by its line and the number of the word."""
     lines = [*table.frame.index]
-    words = _words_of_lines(table, lists, times, lines)
-    if words is None:
-        table.fail(lines[0], f"{next(iter(times))} is a list, and no column has its words")
-    name, words = words
-    fits = {n: sum(len(c.get(line, ())) == len(words[line]) for line in lines) for n, c in times.items()}
-    used = [n for n in times if 2 * fits[n] > len(lines)] or [max(fits, key=fits.get)]
-    kept = _since_the_word_before(table, {n: times[n] for n in used}, lines)
+    kept = _since_the_word_before(table, times, lines)
     for line in lines:
         for column, cells in kept.items():
             if len(cells.get(line, ())) != len(words[line]):
@@ -179,24 +201,36 @@ def _unrolled(table: Table, lists: dict[str, dict], times: dict[str, dict]) -> T
     return replace(table, frame=frame.assign(**new).astype("str").set_axis(index))
 
 
-def _words_of_lines(
-    table: Table, lists: dict[str, dict], times: dict[str, dict], lines: list
-) -> tuple[str, dict] | None:
-    """Return the column of words that best agrees with the number of times, and line → words."""
+def _words_of_lists(
+    table: Table, lists: dict[str, dict], times: dict[str, dict]
+) -> tuple[str, dict, dict[str, dict]]:
+    """Return the column of words, line → words, and the lists of times that mostly are as long.
+
+    Lists of words and texts are compared with each list of times, on the lines that have one.
+    """
+    lines = [line for line in table.frame.index if any(line in cells for cells in times.values())]
     found = []
     for name in table.frame.columns:
         cells = lists.get(name, {})
         if name in times or len({str(v) for of in cells.values() for v in of}) in (1, 2):
-            continue
-        if cells:
-            words = {line: [str(v) for v in cells.get(line, ())] for line in lines}
-        else:
-            words = {line: _MARKUP.sub(" ", cell).split() for line, cell in table[name].items()}
-        fits = sum(any(len(c.get(li, ())) == len(words[li]) for c in times.values()) for li in lines)
+            continue  # such as the same key again and again
+        texts = table[name].to_dict()
+        words = {
+            line: [str(v) for v in cells[line]] if line in cells else _MARKUP.sub(" ", texts[line]).split()
+            for line in lines
+        }
+        fits = {
+            n: sum(len(of) == len(words[line]) for line, of in c.items()) for n, c in times.items()
+        }
+        most = [n for n in times if 2 * fits[n] > len(times[n])]
         named = bool(_WORD.fullmatch(name) or _TEXT.search(name))
-        if named or 2 * fits > len(lines):
-            found.append(((2 * fits > len(lines), bool(cells), named, fits), name, words))
-    return max(found, key=lambda each: each[0])[1:] if found else None
+        if named or most:
+            used = most or [max(fits, key=fits.get)]
+            rank = (bool(most), bool(cells), named, max(fits.values()))
+            found.append((rank, name, words, {n: times[n] for n in used}))
+    if not found:
+        table.fail(lines[0], f"{next(iter(times))} is a list, and no column has its words")
+    return max(found, key=lambda each: each[0])[1:]
 
 
 def _since_the_word_before(table: Table, times: dict[str, dict], lines: list) -> dict[str, dict]:
