@@ -408,7 +408,9 @@ def _uneven(
     if line == 2 and got == expected + 1:
         way = "a separator at the end of each line, or R's row names without a name? " + way
     what = "fields" if not quoted else "fields (quotes may be unbalanced)"
-    raise InputError(f"{path}, line {line + before}: {got} {what}, the header has {expected}; {way}")
+    raise InputError(
+        f"{path}, line {line + before}: {got} {what}, the header has {expected}; {way}"
+    )
 
 
 def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:

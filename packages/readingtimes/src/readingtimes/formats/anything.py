@@ -271,7 +271,10 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
     """Read a delimited text or a file of experiment software; `path` is its name in errors."""
     text = _decoded(path, data, style.encoding)
     table = instruments.decode(
-        path, text, lambda body, before: _delimited(path, body, style, list, before), style.rows or ()
+        path,
+        text,
+        lambda body, before: _delimited(path, body, style, list, before),
+        style.rows or (),
     )
     if table is None:
         title = _EXCEL_SEPARATOR.match(text)
@@ -318,9 +321,7 @@ def _delimited(path: Path, text: str, style: Style, choose: Callable, before: in
     separator = style.separator or separator_of(text)
     first = text.splitlines()[0] if text else ""
     if not first.strip():
-        raise InputError(
-            f"{path}, line {before + 1} is empty; the columns' names stand there"
-        )
+        raise InputError(f"{path}, line {before + 1} is empty; the columns' names stand there")
     quoted = separator != "\t" or strict_tables.quoted_by_need([text])
     row = strict_tables.header_fields(path, first, separator, quoted)
     if _has_row_names(text, separator, quoted, len(row)):

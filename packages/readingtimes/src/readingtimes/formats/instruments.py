@@ -52,9 +52,12 @@ INSTRUMENTS = {
     "E-DataAid": Instrument(eprime.is_export, None, "Procedure", _EPRIME, ("NULL",)),
     "DMDX": Instrument(dmdx.is_azk, dmdx.read),
     "JSON": Instrument(json_rows.is_json, json_rows.read, "trial_type", _JSPSYCH),
-    "jsPsych": Instrument(_names("trial_type", "trial_index"), None, "trial_type", _JSPSYCH, ("null", "undefined")),
+    "jsPsych": Instrument(
+        _names("trial_type", "trial_index"), None, "trial_type", _JSPSYCH, ("null", "undefined")
+    ),
     "PsychoPy": Instrument(
-        _names(r".*\.thisN|psychopyVersion", "participant|expName|date"), clocks=r".*\.(started|stopped|t)"
+        _names(r".*\.thisN|psychopyVersion", "participant|expName|date"),
+        clocks=r".*\.(started|stopped|t)",
     ),
     "Gorilla": Instrument(
         _names("Participant Private ID", "Event Index|Zone Type|Reaction Time"), kind="Zone Type"

@@ -31,13 +31,17 @@ def read(path: Path, text: str) -> Table:
     records, names = [], {}
     for line, run, row in rows:
         if not isinstance(row, dict):
-            raise InputError(f"{path}, row {line}: {str(row)[:40]!r} is no object with named values")
+            raise InputError(
+                f"{path}, row {line}: {str(row)[:40]!r} is no object with named values"
+            )
         record = {visible(str(name)): _text(value) for name, value in row.items()}
         if len(runs) > 1:
             record.setdefault(RUN, str(run))
         records.append(record)
         names |= dict.fromkeys(record)
-    frame = pd.DataFrame(records, columns=[*names], index=[line for line, _, _ in rows], dtype="str")
+    frame = pd.DataFrame(
+        records, columns=[*names], index=[line for line, _, _ in rows], dtype="str"
+    )
     return Table(path, frame.fillna("").astype("str"))
 
 

@@ -22,7 +22,9 @@ _TRAINING = re.compile(
     re.I,
 )
 """Labels that are of practice as a whole; within a longer one the words may be of anything."""
-_READER = re.compile(r"(?!.*response)(?:.*(?:subj|particip|prolific|worker|reader)|run_?id$|ppt?$)", re.I)
+_READER = re.compile(
+    r"(?!.*response)(?:.*(?:subj|particip|prolific|worker|reader)|run_?id$|ppt?$)", re.I
+)
 _WORD = re.compile(r"(?:current_?|stim_?|spr_?)?(?:word|token|segment|chunk)s?(?:_?text)?", re.I)
 _TEXT = re.compile(r"sentence|text|passage|words|story|stim", re.I)
 _TIME = re.compile(r"(?:^|[._ ])(?:rts?|times?|latenc(?:y|ies)|durations?)(?![a-z])", re.I)
@@ -73,7 +75,7 @@ def of_words(
         spelled = next((m for m in missing if (table[word] == m).any()), "")
         table = _without_kinds(table, table[word].isin(["", spelled]), kind, "a word")
         if kind in table and kind not in chosen:
-            table = _without_untimed_kinds(table, kind)
+            table = _of_timed_kinds(table, kind)
     return _without_practice(table, {word}, chosen)
 
 
@@ -101,14 +103,23 @@ def _without_kinds(table: Table, out: pd.Series, kind: str | None, what: str) ->
     return table
 
 
-def _without_untimed_kinds(table: Table, kind: str) -> Table:
-    """Leave out the kinds of rows that have no time, such as a screen that only shows the word."""
+def _of_timed_kinds(table: Table, kind: str) -> Table:
+    """Leave out the kinds of rows that have no time, such as a screen that only shows the word.
+
+    Of several kinds that have, each may time the same words: they are no texts of their own, and
+    without their column a word's second time is refused.
+    """
     columns = [name for name in table.frame.columns if _is_time(name) and name != kind]
     if not columns:
         return table
     numbers = table.frame[columns].apply(pd.to_numeric, errors="coerce")
     timed = numbers.notna().any(axis=1).groupby(table[kind]).transform("any")
-    return _without_kinds(table, ~timed, kind, "a time") if timed.any() else table
+    table = _without_kinds(table, ~timed, kind, "a time") if timed.any() else table
+    if len(several := [*table[kind].unique()]) < 2:
+        return table
+    names = ", ".join(several[:5])
+    warn(table.path, f"words of several {kind}: {names}; options → rows → {kind} chooses one")
+    return replace(table, frame=table.frame.drop(columns=kind))
 
 
 def _without_practice(
@@ -216,7 +227,9 @@ def _words_of_lists(
             continue  # such as the same key again and again
         texts = table[name].to_dict()
         words = {
-            line: [str(v) for v in cells[line]] if line in cells else _MARKUP.sub(" ", texts[line]).split()
+            line: [str(v) for v in cells[line]]
+            if line in cells
+            else _MARKUP.sub(" ", texts[line]).split()
             for line in lines
         }
         fits = {

@@ -21,7 +21,7 @@ _NAMES = {
     "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
     r"|recording_session_label|session_label|uniform_id|prolific(_p?id)?|run_id"
     r"|participant_(private|public)_id",
-    "sentence": rf"(sent|sentence|sentid){_NUMBER}",
+    "sentence": rf"(spr_)?(sent|sentence|sentid){_NUMBER}",
     "item": rf"(item|story|text|passage|article|doc|document|paragraph|chapter|stim|stimulus){_NUMBER}"
     rf"|trial{_NUMBER}|sentence_or_sentence_md5",
     "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
@@ -258,11 +258,15 @@ def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list
         The table, all values as text.
     """
     of_trials = _constant_in_trials(roles, columns, frame)
-    notes = [] if roles.wide else [
-        *_order_of_trials(roles, frame),
-        *_of_trials(roles, columns, of_trials),
-        *_by_order(roles, [c for c in columns if c.name not in of_trials], frame),
-    ]
+    notes = (
+        []
+        if roles.wide
+        else [
+            *_order_of_trials(roles, frame),
+            *_of_trials(roles, columns, of_trials),
+            *_by_order(roles, [c for c in columns if c.name not in of_trials], frame),
+        ]
+    )
     by_name = {column.name: column for column in columns}
     scale = 1000 if roles.seconds else 1
     spr = by_name.get(roles.measures.get("SPR", ""))
@@ -286,9 +290,7 @@ def _order_of_trials(roles: Roles, frame: pd.DataFrame) -> list[str]:
     return [f"{of.pop('item')} counts each reader's trials, which are no texts"]
 
 
-def _constant_in_trials(
-    roles: Roles, columns: Sequence[Column], frame: pd.DataFrame
-) -> set[str]:
+def _constant_in_trials(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> set[str]:
     """Return the columns of times that are the same for all words of a reader's text or sentence."""
     keys = [roles.of[name] for name in ("subject", "item", "sentence") if name in roles.of]
     if "word" not in roles.of or "subject" not in roles.of or len(keys) < 2:
