@@ -172,8 +172,9 @@ def read(
     `separator` None detects tab, comma or semicolon by the columns; `quoted`: fields may be in double
     quotes (None: unless the separator is a tab and not `quoted_by_need`). A byte order mark, CRLF and gzip
     are accepted silently, empty lines with a warning. `data` is the content of the file, if already read,
-    below the first `before` lines. Raises InputError for a missing file, another encoding, missing or repeated columns, a row that has more or
-    fewer fields than the header or equals it, and a file without rows.
+    below the first `before` lines. Raises InputError for a missing file, another encoding, missing or
+    repeated columns, a row that has more or fewer fields than the header or equals it, and a file without
+    rows.
     """
     path, columns, optional = Path(path), list(columns), list(optional)
     data = content(path) if data is None else data

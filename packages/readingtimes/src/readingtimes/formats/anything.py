@@ -286,7 +286,7 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
 
 
-_EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.I)
+_EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 _OTHERS = {
     r"%PDF-": "a PDF",
     r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b": "a web page (HTML)",
@@ -308,7 +308,7 @@ def _decoded(path: Path, data: bytes, encoding: str) -> str:
         encoding = "utf-8"
     head = data[:2048].decode("latin-1").lstrip("\xef\xbb\xbf \r\n\t")
     for beginning, kind in _OTHERS.items():
-        if re.match(beginning, head, re.I | re.S):
+        if re.match(beginning, head, re.IGNORECASE | re.DOTALL):
             raise InputError(f"{path} is {kind}, no table; get the table itself, or save it as CSV")
     text = strict_tables.decode(path, data, encoding)
     if not text.strip():
@@ -340,7 +340,8 @@ def _delimited(path: Path, text: str, style: Style, choose: Callable, before: in
 def _has_row_names(text: str, separator: str, quoted: bool, width: int) -> bool:
     """Return whether rows begin with R's names, which `write.table` gives no name in the header.
 
-    They are whole numbers, all different; a separator at the end of each row makes a field more, too, which is empty.
+    They are whole numbers, all different. A separator at the end of each row makes a field more, too,
+    but an empty one.
     """
 
     def rows() -> Iterator[list[str]]:

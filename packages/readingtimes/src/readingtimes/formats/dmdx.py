@@ -36,7 +36,7 @@ def read(path: Path, text: str) -> Table:
     stated = _HEAD.search(text)
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        if not line or line.startswith("***") or _HEAD.match(line) or line.startswith("Data file"):
+        if not line or line.startswith(("***", "Data file")) or _HEAD.match(line):
             continue
         if line.startswith("!"):
             comments += 1
@@ -44,7 +44,8 @@ def read(path: Path, text: str) -> Table:
             subject, columns = match[2] or match[1], 0
             if subject in subjects:
                 raise InputError(
-                    f"{path}, line {number}: subject {subject} again, as on line {subjects[subject]}; "
+                    f"{path}, line {number}: subject {subject} again, as on line "
+                    f"{subjects[subject]}; "
                     "give each another ID, or take one out"
                 )
             subjects[subject] = number
@@ -54,7 +55,8 @@ def read(path: Path, text: str) -> Table:
             fields = line.replace(",", " ").split()
             if not subject or not columns or len(fields) != columns:
                 raise InputError(
-                    f"{path}, line {number}: {line[:40]!r} is no item with its time; get the file again"
+                    f"{path}, line {number}: {line[:40]!r} is no item with its time; "
+                    "get the file again"
                 )
             item, time = fields[:2]
             wrong = time.startswith("-")
@@ -62,8 +64,8 @@ def read(path: Path, text: str) -> Table:
             records.append((subject, item, "" if wrong else time, str(not wrong).lower(), time))
     if stated is not None and len(subjects) < int(stated[1]):
         raise InputError(
-            f"{path}: {len(subjects)} subjects, and its first lines say {int(stated[1])}; the file looks "
-            "cut off: get it again"
+            f"{path}: {len(subjects)} subjects, and its first lines say {int(stated[1])}; the file "
+            "looks cut off: get it again"
         )
     if not records:
         raise InputError(f"{path} has no items; get the file again")

@@ -96,6 +96,6 @@ def _closed(
 
 def _unended(path: Path, started: int, number: int) -> None:
     raise InputError(
-        f"{path}, line {number}: the frame that begins on line {started or number} has no end; the log "
-        "looks cut off: get it again"
+        f"{path}, line {number}: the frame that begins on line {started or number} has no end; "
+        "the log looks cut off: get it again"
     )

@@ -59,8 +59,8 @@ def read(path: Path, text: str) -> Table:
         kind = (record.get("Controller name"), record.get("PennElementType"))
         if number == len(rows) and not ended and len(fields) not in widths.get(kind, ()):
             raise InputError(
-                f"{path}, line {number}: no end of line, and {len(fields)} fields, which no row before "
-                "it has; the file looks cut off: get it again"
+                f"{path}, line {number}: no end of line, and {len(fields)} fields, which no row "
+                "before it has; the file looks cut off: get it again"
             )
         widths.setdefault(kind, set()).add(len(fields))
         lines.append(number)
@@ -76,7 +76,7 @@ def read(path: Path, text: str) -> Table:
 
 
 def kind(table: Table) -> str:
-    """Return the column that says what a row is of."""
+    """Return the column that has the kind of each row."""
     return "PennElementType" if "PennElementType" in table else "Controller name"
 
 

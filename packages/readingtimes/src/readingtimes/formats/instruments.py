@@ -14,16 +14,16 @@ from readingtimes.formats import dmdx, eprime, ibex, json_rows, trials
 from readingtimes.strict_tables import Table, warn
 
 LOOKED_AT = 1 << 16
-"""Characters of a file that show what it is."""
+"""Characters of a file that tell its kind."""
 
 
 @dataclass(frozen=True)
 class Instrument:
-    """A program: `is_of` says whether a text begins as its files, `read` returns all rows.
+    """A program: `is_of` tells its files by how they begin, `read` returns all rows.
 
-    `read` None: a delimited table. `kind` is the column that says what a row is of, or finds it;
-    `clocks` are columns of times that are of no word, and left out; `missing` is written where there is
-    no word, the first of these that is there.
+    `read` None: a delimited table. `kind` is the column with the kind of each row, or a function
+    that names it; `clocks` are columns of times that are of no word, and left out; `missing` is
+    written where there is no word, the first of these that is there.
     """
 
     is_of: Callable[[str], bool]
@@ -113,7 +113,7 @@ _END = re.compile(r'\n"?END OF FILE"?[,;\t\s"]*\Z')
 
 
 def _below_title(path: Path, name: str, text: str) -> tuple[str, int]:
-    """Return a table's text without a title and a last line that ends it, and the lines of the title."""
+    """Return a table's text without title and closing line, and the number of the title's lines."""
     if name == "Gorilla":
         if (end := _END.search(text)) is not None:
             return text[: end.start() + 1], 0
@@ -123,7 +123,7 @@ def _below_title(path: Path, name: str, text: str) -> tuple[str, int]:
 
 
 def _with_readers(table: Table) -> Table:
-    """Return a table that has readers: without a column of them, each is an array, or begins with trial 0."""
+    """Return a table that has readers: without their column, each is an array, or begins at trial 0."""
     frame = table.frame
     if trials.has_readers(frame):
         return table

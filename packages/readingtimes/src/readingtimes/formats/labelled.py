@@ -74,7 +74,8 @@ def _spss(path: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
         import pyreadstat
     except ImportError:
         raise InputError(
-            f'{path}: an SPSS file needs pyreadstat (pip install "readingtimes[spss]"); or save it as CSV'
+            f"{path}: an SPSS file needs pyreadstat "
+            '(pip install "readingtimes[spss]"); or save it as CSV'
         ) from None
     try:
         frame, meta = pyreadstat.read_sav(str(path), user_missing=False)

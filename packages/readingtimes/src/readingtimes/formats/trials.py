@@ -1,7 +1,7 @@
 """Words from the rows that an experiment's software writes, one a screen or one a trial.
 
-Such a file has rows of practice, of questions and of instructions among those of words, and may have a
-trial's words and times as lists in one row.
+Such a file has rows of practice, of questions and of instructions among those of words, and may have
+a trial's words and times as lists in one row.
 """
 
 import ast
@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pandas as pd
 
@@ -16,18 +17,21 @@ from readingtimes.strict_tables import Table, warn
 
 _NOTHING = ("", ".", "0", "na", "nan", "none", "null", "undefined", "false", "no", "n")
 """A cell of a column of marks that marks nothing, in lower case."""
-_PRACTICE = re.compile(r"practi[cs]|(?<![a-z])prac(?![a-z])", re.I)
+_PRACTICE = re.compile(r"practi[cs]|(?<![a-z])prac(?![a-z])", re.IGNORECASE)
 _TRAINING = re.compile(
-    r"(?:training|warm[\W_]?up|tutorial|example|demo)(?:[\W_]*(?:trial|block|phase|item|sentence)s?)?\W*\d*",
-    re.I,
+    r"(?:training|warm[\W_]?up|tutorial|example|demo)"
+    r"(?:[\W_]*(?:trial|block|phase|item|sentence)s?)?\W*\d*",
+    re.IGNORECASE,
 )
 """Labels that are of practice as a whole; within a longer one the words may be of anything."""
 _READER = re.compile(
-    r"(?!.*response)(?:.*(?:subj|particip|prolific|worker|reader)|run_?id$|ppt?$)", re.I
+    r"(?!.*response)(?:.*(?:subj|particip|prolific|worker|reader)|run_?id$|ppt?$)", re.IGNORECASE
 )
-_WORD = re.compile(r"(?:current_?|stim_?|spr_?)?(?:word|token|segment|chunk)s?(?:_?text)?", re.I)
-_TEXT = re.compile(r"sentence|text|passage|words|story|stim", re.I)
-_TIME = re.compile(r"(?:^|[._ ])(?:rts?|times?|latenc(?:y|ies)|durations?)(?![a-z])", re.I)
+_WORD = re.compile(
+    r"(?:current_?|stim_?|spr_?)?(?:word|token|segment|chunk)s?(?:_?text)?", re.IGNORECASE
+)
+_TEXT = re.compile(r"sentence|text|passage|words|story|stim", re.IGNORECASE)
+_TIME = re.compile(r"(?:^|[._ ])(?:rts?|times?|latenc(?:y|ies)|durations?)(?![a-z])", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^>]*>")
 _LABEL, _LABELS = 40, 200
 """Most characters of a label, and most labels of a column of them."""
@@ -50,12 +54,12 @@ def of_words(
     table : Table
         All rows and columns of the file.
     kind : str or None
-        The column that says what a row is of, such as the program's part that wrote it.
+        The column that has the kind of each row, such as the program's part that wrote it.
     chosen : collection of str
         Columns by which the user chooses rows (`rows:`): they leave out none here.
     missing : sequence of str
-        What the program writes where there is no word, the likeliest first; one that is used leaves the
-        others to be words, as None may be.
+        What the program writes where there is no word, the likeliest first; one that is used leaves
+        the others to be words, as None may be.
 
     Raises
     ------
@@ -249,15 +253,14 @@ def _words_of_lists(
 def _since_the_word_before(table: Table, times: dict[str, dict], lines: list) -> dict[str, dict]:
     """Return times that are each a word's own, of lists that may count from the trial's beginning.
 
-    Times that rise in every trial are of a clock that ran on. Next to times that do not, as in jsPsych's
-    plugin, they are their sums, and left out; alone, their differences are the times.
+    Times that rise in most trials are of a clock that ran on. Next to times that do not, as in
+    jsPsych's plugin, they are their sums, and left out; alone, their differences are the times.
     """
 
     def rises(cells: dict) -> bool:
-        of = [cells[line] for line in lines if len(cells.get(line, ())) >= _RISING]
-        return len(of) > 1 and all(
-            None not in c and all(a < b for a, b in zip(c, c[1:], strict=False)) for c in of
-        )
+        given = ([v for v in cells.get(line, ()) if v is not None] for line in lines)
+        of = [values for values in given if len(values) >= _RISING]
+        return 2 * sum(all(a < b for a, b in pairwise(values)) for values in of) > len(of) > 1
 
     own = {name: cells for name, cells in times.items() if not rises(cells)}
     if own:
@@ -265,14 +268,18 @@ def _since_the_word_before(table: Table, times: dict[str, dict], lines: list) ->
     name, cells = next(iter(times.items()))
     warn(
         table.path,
-        f"{name} rises in each trial: times since its beginning, whose differences are those of words",
+        f"{name} rises in each trial: times since its beginning, whose differences are those of "
+        "words",
     )
-    return {
-        name: {
-            line: [round(b - a, 9) for a, b in zip([0, *of], of, strict=False)]
-            for line, of in cells.items()
-        }
-    }
+    return {name: {line: _differences(table, name, line, cells.get(line, ())) for line in lines}}
+
+
+def _differences(table: Table, name: str, line: int, clock: Sequence) -> list[float | None]:
+    """Return the times between the readings of a clock; unknown next to one that is missing."""
+    own = [None if a is None or b is None else round(b - a, 9) for a, b in pairwise([0, *clock])]
+    if back := [v for v in own if v is not None and v < 0]:
+        table.fail(line, f"{name} falls by {-back[0]:g}, and rises in other trials: a clock?")
+    return own
 
 
 def _text(value: object) -> str:
