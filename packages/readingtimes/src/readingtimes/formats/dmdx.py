@@ -16,7 +16,8 @@ _COLUMNS = re.compile(r"Item\s+RT(\s+COT)?")
 def is_azk(head: str) -> bool:
     """Return whether a text is an .azk file."""
     return _HEAD.search(head[:2000]) is not None or (
-        _SUBJECT.search(head) is not None and _COLUMNS.search(head) is not None
+        re.search(r"^\s*Subject \d+,.*\bID\b", head, re.MULTILINE) is not None
+        and re.search(r"^\s*Item\s+RT\b", head, re.MULTILINE) is not None
     )
 
 

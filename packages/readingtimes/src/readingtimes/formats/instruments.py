@@ -133,4 +133,5 @@ def _with_readers(table: Table) -> Table:
         return table
     numbers = pd.to_numeric(frame.trial_index, errors="coerce")
     runs = (numbers.diff() <= 0).cumsum() + 1
-    return replace(table, frame=frame.assign(subject=runs.astype(str)))
+    several = runs.iloc[-1] > 1  # else the file is one reader's, whom its name may tell
+    return replace(table, frame=frame.assign(subject=runs.astype(str))) if several else table
