@@ -180,9 +180,9 @@ def described(path):
 
 
 def parsed(text):
-    """Read words and times by the entry."""
+    """Read words and times of the first measure by the entry."""
     ((_, entry),) = yaml.safe_load(text)["datasets"].items()
-    options, (measure,) = entry["options"], entry["measures"]
+    options, measure = entry["options"], next(iter(entry["measures"]))
     both = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
     of_words = {k: v for k, v in options.items() if k in (*both, "sentences", "phrases")}
     of_times = {k: v for k, v in options.items() if k not in ("sentences", "phrases")}

@@ -43,7 +43,10 @@ def in_pandas(data: Any) -> Any:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of text; the frame's index is a row's line in the file, from 1."""
+    """Columns of text; the frame's index is a row's line in the file, from 1.
+
+    A row that is a word of a list has the line and the word's number: "12, word 3".
+    """
 
     path: Path
     frame: pd.DataFrame
@@ -142,9 +145,16 @@ def first_rows(
     return first, both[np.logical_or.reduce(differ)]
 
 
-def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Tables:
+def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Table:
     """Concatenate tables with the same columns, given with their file names."""
     firsts, frames, before = [], [], 0
+    tables = list(tables)
+    if any(not pd.api.types.is_numeric_dtype(table.frame.index) for _, table in tables):
+        named = [
+            table.frame.set_axis([f"{line} of {name}" for line in table.frame.index])
+            for name, table in tables
+        ]
+        return Table(path, pd.concat(named))
     for name, table in tables:
         firsts.append((name, before))
         frames.append(table.frame.set_axis(table.frame.index + before))
@@ -166,14 +176,16 @@ def read(
     quoted: bool | None = None,
     encoding: str = "utf-8",
     data: bytes | None = None,
+    before: int = 0,
 ) -> Table:
     """Read `columns` (and existing `optional` ones) of a delimited or Parquet file.
 
     `separator` None detects tab, comma or semicolon by the columns; `quoted`: fields may be in double
     quotes (None: unless the separator is a tab and not `quoted_by_need`). A byte order mark, CRLF and gzip
-    are accepted silently, empty lines with a warning. `data` is the content of the file, if already read. Raises
-    InputError for a missing file, another encoding, missing or repeated columns, a row that has more or
-    fewer fields than the header or equals it, and a file without rows.
+    are accepted silently, empty lines with a warning. `data` is the content of the file, if already read,
+    below the first `before` lines. Raises InputError for a missing file, another encoding, missing or
+    repeated columns, a row that has more or fewer fields than the header or equals it, and a file without
+    rows.
     """
     path, columns, optional = Path(path), list(columns), list(optional)
     data = content(path) if data is None else data
@@ -197,9 +209,12 @@ def read(
         places = _places(path, header, header_line, columns, optional, separator)
         frame = at_once.read(text, separator, quoted, first, places)
         if frame is None:
-            frame = _by_row(path, rows, first, places, text, quoted)
+            frame = _by_row(path, rows, first, places, text, quoted, before)
+        elif before:
+            frame = frame.set_axis(frame.index + before)
     except csv.Error as error:
-        raise InputError(f"{path}, line {rows.line_num}: {error}; get the file again") from error
+        line = rows.line_num + before
+        raise InputError(f"{path}, line {line}: {error}; get the file again") from error
     if not text.endswith(("\n", "\r")):
         warn(
             path,
@@ -263,7 +278,13 @@ def header_fields(path: Path, line: str, separator: str, quoted: bool) -> list[s
 
 
 def _by_row(
-    path: Path, rows: csv.Reader, first: list[str], places: dict[str, int], text: str, quoted: bool
+    path: Path,
+    rows: csv.Reader,
+    first: list[str],
+    places: dict[str, int],
+    text: str,
+    quoted: bool,
+    before: int,
 ) -> pd.DataFrame:
     """Read a table row by row, with the line in errors."""
     lines, records, empty = [], [], 0
@@ -273,13 +294,13 @@ def _by_row(
             empty += 1
             continue
         if len(row) != len(first):
-            _uneven(path, rows.line_num, len(row), len(first), text, quoted)
+            _uneven(path, rows.line_num, len(row), len(first), text, quoted, before)
         if row == first:
             raise InputError(
-                f"{path}, line {rows.line_num}: the header again; if files were put one after "
+                f"{path}, line {rows.line_num + before}: the header again; if files were put one after "
                 "another, take it out"
             )
-        lines.append(rows.line_num)
+        lines.append(rows.line_num + before)
         records.append(pick(row))
     if not records:
         raise InputError(f"{path} has a header but no rows; get the file again")
@@ -389,7 +410,9 @@ def _places(
     return {name: header.index(name) for name in columns + optional if name in header}
 
 
-def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: bool) -> NoReturn:
+def _uneven(
+    path: Path, line: int, got: int, expected: int, text: str, quoted: bool, before: int
+) -> NoReturn:
     cut = line >= text.count("\n") and got < expected
     way = (
         "the file looks cut off: get it again" if cut else "correct the line or get the file again"
@@ -397,7 +420,9 @@ def _uneven(path: Path, line: int, got: int, expected: int, text: str, quoted: b
     if line == 2 and got == expected + 1:
         way = "a separator at the end of each line, or R's row names without a name? " + way
     what = "fields" if not quoted else "fields (quotes may be unbalanced)"
-    raise InputError(f"{path}, line {line}: {got} {what}, the header has {expected}; {way}")
+    raise InputError(
+        f"{path}, line {line + before}: {got} {what}, the header has {expected}; {way}"
+    )
 
 
 def _parquet(path: Path, columns: list[str], optional: list[str]) -> Table:

@@ -1,11 +1,15 @@
-"""Read a table in any format: delimited text, Parquet, Feather, Excel, R's data."""
+"""Read a table in any format: delimited text, Parquet, Feather, Excel, data of R, SPSS and Stata.
+
+Files of experiment software are read as tables of words, too (`formats.instruments`).
+"""
 
 import csv
 import io
+import itertools
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +19,7 @@ import pandas as pd
 
 from readingtimes import parquet_bounds, strict_tables
 from readingtimes.errors import InputError
-from readingtimes.formats import rda, streamed, xlsx
+from readingtimes.formats import instruments, labelled, rda, streamed, xlsx
 from readingtimes.joins.index import plain_label
 from readingtimes.names import hint
 from readingtimes.strict_tables import Table, all_visible, visible
@@ -70,7 +74,7 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
     if not style.rows and not style.members and not style.parts:
         return _read(path, style, choose, {})
     choice = _Choice(path, choose, style.rows, style.parts or {})
-    plain = replace(style, rows=None, members=None, parts=None)
+    plain = replace(style, members=None, parts=None)
     if style.members and streamed.is_archive(path) and not xlsx.is_workbook(path):
         return _of_archive(path, style.members, plain, choice)
     selected = choice.select(_read(path, plain, choice, choice.rows))
@@ -92,9 +96,14 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         raise InputError(
             f"{path} is a zip archive; name its tables in options → members, or unzip it"
         )
+    with open(path, "rb") as file:
+        head = file.read(instruments.LOOKED_AT)
+    if labelled.is_spss(head) or labelled.is_stata(head):
+        return labelled.read(path, lambda names: _pick_columns(path, names, choose))
     if kept and (table := _parquet_rows(path, choose, kept)) is not None:
         return table
-    if path.stat().st_size > streamed.LARGE and not _is_columnar(path):
+    is_program = instruments.find(head.decode("utf-8", "replace")) is not None
+    if path.stat().st_size > streamed.LARGE and not _is_columnar(path) and not is_program:
         open_ = partial(streamed.opened, path)
         return streamed.read(path, open_, style.separator, style.encoding, choose, kept)
     data = strict_tables.content(path)
@@ -259,24 +268,95 @@ def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
 
 
 def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> Table:
-    """Read a delimited text, as `read` does; `path` is its name in errors."""
-    text = strict_tables.decode(path, data, style.encoding)
+    """Read a delimited text or a file of experiment software; `path` is its name in errors."""
+    text = _decoded(path, data, style.encoding)
+    table = instruments.decode(
+        path,
+        text,
+        lambda body, before: _delimited(path, body, style, list, before),
+        style.rows or (),
+    )
+    if table is None:
+        title = _EXCEL_SEPARATOR.match(text)
+        if title is not None:
+            style = replace(style, separator=style.separator or title[1])
+            return _delimited(path, text[title.end() :], style, choose, before=1)
+        return _delimited(path, text, style, choose)
+    frame = table.frame.set_axis(named(table.frame.columns), axis=1)
+    return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
+
+
+_EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
+_OTHERS = {
+    r"%PDF-": "a PDF",
+    r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b": "a web page (HTML)",
+    r"<\?xml\b": "XML",
+    r"\{\\rtf": "a text with formatting (RTF)",
+    r"version https://git-lfs\.github\.com/spec": "a pointer of Git LFS, whose file is elsewhere",
+}
+
+
+def _decoded(path: Path, data: bytes, encoding: str) -> str:
+    """Return a text with line feeds; InputError for a file of another kind, by its name."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path} is UTF-16 text with a damaged place, byte {error.start:,}; get it again"
+            ) from None
+        encoding = "utf-8"
+    head = data[:2048].decode("latin-1").lstrip("\xef\xbb\xbf \r\n\t")
+    for beginning, kind in _OTHERS.items():
+        if re.match(beginning, head, re.IGNORECASE | re.DOTALL):
+            raise InputError(f"{path} is {kind}, no table; get the table itself, or save it as CSV")
+    text = strict_tables.decode(path, data, encoding)
     if not text.strip():
         raise InputError(f"{path} is empty; get the file again")
+    return text if "\n" in text or "\r" not in text else text.replace("\r", "\n")
+
+
+def _delimited(path: Path, text: str, style: Style, choose: Callable, before: int = 0) -> Table:
+    """Read a delimited text that stands below some lines of its file."""
     separator = style.separator or separator_of(text)
-    first = text.splitlines()[0]
+    first = text.splitlines()[0] if text else ""
     if not first.strip():
-        raise InputError(f"{path}, line 1 is empty; the columns' names stand there")
+        raise InputError(f"{path}, line {before + 1} is empty; the columns' names stand there")
     quoted = separator != "\t" or strict_tables.quoted_by_need([text])
     row = strict_tables.header_fields(path, first, separator, quoted)
+    if _has_row_names(text, separator, quoted, len(row)):
+        row = ["", *row]
     header = named(row)
     if any(not visible(name) for name in row):  # every column needs a name
         written = ['"' + name.replace('"', '""') + '"' for name in header] if quoted else header
         text = text.replace(first, separator.join(written), 1)
     chosen = _pick_columns(path, header, choose)
     return strict_tables.read(
-        path, chosen, separator=separator, quoted=quoted, data=text.encode("utf-8", "replace")
-    )
+        *(path, chosen), separator=separator, quoted=quoted, before=before,
+        data=text.encode("utf-8", "replace"),
+    )  # fmt: skip
+
+
+def _has_row_names(text: str, separator: str, quoted: bool, width: int) -> bool:
+    """Return whether rows begin with R's names, which `write.table` gives no name in the header.
+
+    They are whole numbers, all different. A separator at the end of each row makes a field more, too,
+    but an empty one.
+    """
+
+    def rows() -> Iterator[list[str]]:
+        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        return csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
+
+    try:
+        if len(next(itertools.islice(rows(), 1, None), [])) != width + 1:
+            return False
+        body = [row for row in itertools.islice(rows(), 1, None) if row]
+    except csv.Error:
+        return False
+    names = {row[0] for row in body}
+    whole = len(names) == len(body) and all(name.isdigit() for name in names)
+    return whole and any(row[-1] for row in body)
 
 
 def _parquet_rows(path: Path, choose: Callable, rows: Mapping[str, Sequence[str]]) -> Table | None:

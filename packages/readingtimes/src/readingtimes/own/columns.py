@@ -332,7 +332,7 @@ class Column:
     zeros: int = 0
     tenth: float = np.nan
     spellings: tuple[str, ...] = ()
-    odd: tuple[int, str, int] | None = None
+    odd: tuple[int | str, str, int] | None = None
 
     @property
     def numeric(self) -> bool:
@@ -428,7 +428,7 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
     one = None
     if odd.any():
         at = text.index[text.isin(values[odd])][0]
-        one = (int(at), str(text[at]), int(rows[odd].sum()))
+        one = (at, str(text[at]), int(rows[odd].sum()))
     distinct, numbers = int((~none).sum()), np.repeat(numbers[~none], rows[~none])
     kind = "whole number" if (numbers % 1 == 0).all() else "number"
     ends = float(numbers.min()), float(np.median(numbers)), float(numbers.max())

@@ -19,10 +19,11 @@ from readingtimes.own.columns import RESPONSES, TAKEN, WORDS, Column, matching
 _NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
 _NAMES = {
     "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
-    r"|recording_session_label|session_label|uniform_id",
-    "sentence": rf"(sent|sentence|sentid){_NUMBER}",
+    r"|recording_session_label|session_label|uniform_id|prolific(_p?id)?|run_id"
+    r"|participant_(private|public)_id",
+    "sentence": rf"(spr_)?(sent|sentence|sentid){_NUMBER}",
     "item": rf"(item|story|text|passage|article|doc|document|paragraph|chapter|stim|stimulus){_NUMBER}"
-    rf"|trial{_NUMBER}",
+    rf"|trial{_NUMBER}|sentence_or_sentence_md5",
     "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
     r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
     r"|position_in_\w+|\w+_position",
@@ -31,7 +32,7 @@ _NAMES = {
 }
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
 _NO_TIME = re.compile(
-    r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
+    r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|index|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
 _LONGEST = 1e6  # maximum time, ms
@@ -87,6 +88,7 @@ def _role(roles: Roles, role: str, columns: Sequence[Column], rows: int) -> None
     named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
     if role == "item" and len(named) > 1:  # trials are items only if nothing else is
         named = [c for c in named if not snake(c.name).startswith("trial")]
+        named = sorted(named, key=lambda c: snake(c.name).startswith("stim"))  # what is on screen
     if role == "position":  # prefer specific names: word_in_sentence before zone
         named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
         roles.positions = [c.name for c in named]
@@ -236,6 +238,8 @@ _MAZE = 300
 _CHAIN = ("FFD", "FP", "GP")
 _NESTED = 0.995
 """Share of rows in which a nested duration is not the longer one."""
+_OTHER_TEXTS = 0.5
+"""Share of the numbers of trials under which readers had other words."""
 
 
 def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:
@@ -253,7 +257,16 @@ def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list
     frame : DataFrame
         The table, all values as text.
     """
-    notes = _by_order(roles, columns, frame) if not roles.wide else []
+    of_trials = _constant_in_trials(roles, columns, frame)
+    notes = (
+        []
+        if roles.wide
+        else [
+            *_order_of_trials(roles, frame),
+            *_of_trials(roles, columns, of_trials),
+            *_by_order(roles, [c for c in columns if c.name not in of_trials], frame),
+        ]
+    )
     by_name = {column.name: column for column in columns}
     scale = 1000 if roles.seconds else 1
     spr = by_name.get(roles.measures.get("SPR", ""))
@@ -264,6 +277,50 @@ def refine(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list
         )
         roles.measures = {"Maze": spr.name}
     return notes + _contradictions(roles, frame)
+
+
+def _order_of_trials(roles: Roles, frame: pd.DataFrame) -> list[str]:
+    """Give up a number of trials as that of texts if readers had other words there: it is their order."""
+    of = roles.of
+    if not {"item", "subject", "word"} <= of.keys() or not snake(of["item"]).startswith("trial"):
+        return []
+    texts = frame.groupby([of["item"], of["subject"]], sort=False)[of["word"]].agg(" ".join)
+    if (texts.groupby(level=0).nunique() > 1).mean() <= _OTHER_TEXTS:
+        return []
+    return [f"{of.pop('item')} counts each reader's trials, which are no texts"]
+
+
+def _constant_in_trials(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> set[str]:
+    """Return the columns of times that are the same for all words of a reader's text or sentence."""
+    keys = [roles.of[name] for name in ("subject", "item", "sentence") if name in roles.of]
+    if "word" not in roles.of or "subject" not in roles.of or len(keys) < 2:
+        return set()
+    groups = frame.groupby(keys, sort=False)
+    long = (groups[keys[0]].transform("size") > 2).to_numpy()
+    times = [c.name for c in columns if is_time(c) and c.name not in keys]
+    return {
+        name
+        for name in times
+        if long.any() and not (groups[name].transform("nunique") > 1)[long].any()
+    }
+
+
+def _of_trials(roles: Roles, columns: Sequence[Column], constant: set[str]) -> list[str]:
+    """Replace a measure that is one of a trial, such as the time of its question."""
+    notes = []
+    for measure, name in [*roles.measures.items()]:
+        if name not in constant:
+            continue
+        del roles.measures[measure]
+        used = {*roles.of.values(), *roles.measures.values(), *constant}
+        free = [c for c in columns if c.name not in used and is_time(c)]
+        named = [c for c in free if _names_measure(c.name, measure)]
+        notes.append(f"{name} is one value for all words of a trial: no time of a word")
+        if named:
+            chosen = min(named, key=lambda c: _names_measure(c.name, measure))
+            roles.measures[measure] = chosen.name
+            roles.seconds = _are_seconds(chosen)
+    return notes
 
 
 def _by_order(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> list[str]:

@@ -1,7 +1,7 @@
 """Parser for your own tables, whose columns are mapped in the config.
 
-A file is CSV, TSV or other delimited text, gzipped or not, Parquet, Feather, Excel's .xlsx or R's
-.rda and .rds. The option `columns` maps names to the columns of the file; an omitted name is a column
+A file is CSV, TSV or other delimited text, gzipped or not, Parquet, Feather, Excel's .xlsx, R's .rda
+and .rds, SPSS's .sav, Stata's .dta, or one of experiment software (`formats.instruments`). The option `columns` maps names to the columns of the file; an omitted name is a column
 of the same name, null means that there is none. Words and responses may be in one file; for two files,
 `columns: {words: {…}, responses: {…}}` maps columns with different names.
 
