@@ -21,11 +21,11 @@ _NAMES = {
     "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
     r"|recording_session_label|session_label|uniform_id",
     "sentence": rf"(sent|sentence|sentid){_NUMBER}",
-    "item": rf"(item|story|text|passage|article|doc|document|paragraph|chapter|stim|stimulus){_NUMBER}"
+    "item": rf"(item|story|text|passage|article|doc|document|para|paragraph|chapter|stim|stimulus){_NUMBER}"
     rf"|trial{_NUMBER}",
     "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
     r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
-    r"|position_in_\w+|\w+_position",
+    rf"|position_in_\w+|\w+_position|(word|token){_NUMBER}_(in|within)_\w+",
     "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
     "space_after": r"space_after",
 }
@@ -34,6 +34,7 @@ _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
+_BELOW = 0.05  # maximum share of numbers below 0, such as -999, which the parser names by their lines
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
@@ -187,7 +188,7 @@ def _are_seconds(column: Column) -> bool:
 
 def is_time(column: Column) -> bool:
     """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
-    if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
+    if not column.numeric or column.below > _BELOW or _NO_TIME.search(snake(column.name)):
         return False
     if can_be_position(column) and column.distinct == column.high - column.low + 1:  # a counter
         return False
