@@ -44,12 +44,17 @@ class Made:
 
 def made(lab: Lab, frame: pd.DataFrame) -> Made:
     """Return the undamaged table of rows of `lab_tables.table`."""
-    times = [lab.missing if np.isnan(time) else f"{time:.2f}".rstrip("0").rstrip(".") for time in frame.time]
+    times = [
+        lab.missing if np.isnan(time) else f"{time:.2f}".rstrip("0").rstrip(".")
+        for time in frame.time
+    ]
     cells = frame.assign(time=times).astype("str")
     text = frame["item"] if "item" in lab.columns else frame.sentence.astype("str")
     truth = frame.assign(text=text, time=frame.time.round(2))
     columns = [role for role in lab.columns if role in ROLES]
-    return Made(lab, cells[columns], truth[["subject", "text", "sentence", "place", "word", "time"]])
+    return Made(
+        lab, cells[columns], truth[["subject", "text", "sentence", "place", "word", "time"]]
+    )
 
 
 def _numbers(t: Made) -> pd.Series:
@@ -111,7 +116,9 @@ def _row_lost(t, draw):
     row = _row(t)
     if t.lab.means:
         return None
-    return replace(t, cells=t.cells.drop(index=row), truth=t.truth.assign(time=t.truth.time.drop(index=row)))
+    return replace(
+        t, cells=t.cells.drop(index=row), truth=t.truth.assign(time=t.truth.time.drop(index=row))
+    )
 
 
 def _repeated(t, draw):
@@ -123,7 +130,9 @@ def _repeated(t, draw):
 def _scaled(mask, factor, t, named):
     time = _numbers(t)
     scaled = (time * factor).map(lambda v: f"{v:.6g}")
-    return replace(t, cells=t.cells.assign(time=t.cells.time.mask(mask & time.notna(), scaled)), named=named)
+    return replace(
+        t, cells=t.cells.assign(time=t.cells.time.mask(mask & time.notna(), scaled)), named=named
+    )
 
 
 def _seconds(t, draw):
@@ -133,7 +142,7 @@ def _seconds(t, draw):
 
 def _some_seconds(t, draw):
     mask = pd.Series(draw.random(len(t.cells)) < 0.05, t.cells.index)
-    return _scaled(mask, 0.001, t, f"(?=.*{t.column('time')}|.*times?)(seconds|unit|decimal|below)")
+    return _scaled(mask, 0.001, t, "are they seconds")
 
 
 def _text_seconds(t, draw):
@@ -163,12 +172,17 @@ def _thousands(mark, decimal="."):
         truth = t.truth.copy()
         truth.loc[rows, "time"] = time[rows]
         named = None
-        return replace(t, cells=t.cells.assign(time=text.where(time.notna(), t.lab.missing)), truth=truth, named=named)
+        return replace(
+            t,
+            cells=t.cells.assign(time=text.where(time.notna(), t.lab.missing)),
+            truth=truth,
+            named=named,
+        )
 
     return damage
 
 
-def _decimal_commas(separator, quoting=0):
+def _decimal_commas(separator):
     def damage(t, draw):
         time = _numbers(t)
         text = time.map(lambda v: f"{v + 0.25 * (v > 0):.2f}".replace(".", ","))
@@ -193,11 +207,17 @@ def _spelled(t, draw):
         return None
     upper = t.cells.subject.str.swapcase()
     named = "written in two ways|one label in two spellings"
-    return replace(t, cells=t.cells.assign(subject=t.cells.subject.where(t.cells.index % 40 > 0, upper)), named=named)
+    return replace(
+        t,
+        cells=t.cells.assign(subject=t.cells.subject.where(t.cells.index % 40 > 0, upper)),
+        named=named,
+    )
 
 
 def _reader_shuffled(t, draw):
-    chosen = t.cells.subject == t.cells.subject.unique()[2] if not t.lab.means else t.cells.word != ""
+    chosen = (
+        t.cells.subject == t.cells.subject.unique()[2] if not t.lab.means else t.cells.word != ""
+    )
     cells = t.cells.copy()
     cells.loc[chosen, "time"] = draw.permutation(cells.time[chosen].to_numpy())
     return replace(t, cells=cells, named="shuffl|correlat|word length")
@@ -209,7 +229,9 @@ def _moved(by, who="all"):
         if keys == ["subject"]:
             keys = ["subject", "sentence"]
         time = t.cells.groupby(keys, sort=False).time.shift(by, fill_value="300")
-        return replace(t, cells=t.cells.assign(time=time), named=r"correlat|Move each time|too (early|late)")
+        return replace(
+            t, cells=t.cells.assign(time=time), named=r"correlat|Move each time|too (early|late)"
+        )
 
     return damage
 
@@ -246,7 +268,9 @@ def _mojibake(encoding):
         def wrong(data):
             return data.decode(encoding, "ignore").encode()
 
-        return replace(t, change=wrong, named="UTF-8 read as another encoding|control character|lost")
+        return replace(
+            t, change=wrong, named="UTF-8 read as another encoding|control character|lost"
+        )
 
     return damage
 
@@ -298,7 +322,9 @@ def _cut(keep):
 
 
 def _cut_number(t, draw):
-    return replace(t, change=lambda data: data.rstrip(b"\n")[:-1], named="has no end of line|cut off")
+    return replace(
+        t, change=lambda data: data.rstrip(b"\n")[:-1], named="has no end of line|cut off"
+    )
 
 
 def _header_again(t, draw):
@@ -318,7 +344,9 @@ def _trailing(header):
             first += end if header else b"\n"
             return first + rest.replace(b"\n", end)
 
-        return replace(t, change=change, named=None if header else r"separator at the end of each line")
+        return replace(
+            t, change=change, named=None if header else r"separator at the end of each line"
+        )
 
     return damage
 
@@ -370,14 +398,18 @@ def _two_texts(t, draw):
     if len(labels) < 2:
         return None
     cells = t.cells.assign(**{key: t.cells[key].replace(labels[1], labels[0])})
-    return replace(t, cells=cells, named=r"word \d+ of .* is '.*before it was|another place|two places")
+    return replace(
+        t, cells=cells, named=r"word \d+ of .* is '.*before it was|another place|two places"
+    )
 
 
 def _text_missing(t, draw):
     key = "item" if "item" in t.cells else "sentence"
     if t.lab.means or t.cells[key].nunique() < 2:
         return None
-    gone = (t.cells.subject == t.cells.subject.unique()[1]) & (t.cells[key] == t.cells[key].unique()[1])
+    gone = (t.cells.subject == t.cells.subject.unique()[1]) & (
+        t.cells[key] == t.cells[key].unique()[1]
+    )
     return replace(t, cells=t.cells[~gone], truth=t.truth[~gone])
 
 
@@ -393,11 +425,13 @@ def _without(role, named=None):
 def _no_readers(t, draw):
     if t.lab.means:
         return None
-    return replace(t, cells=t.cells.drop(columns="subject"), named="second response|times over|begins again")
+    return replace(
+        t, cells=t.cells.drop(columns="subject"), named="second response|times over|begins again"
+    )
 
 
 def _no_times(t, draw):
-    """A reader's times are all empty."""
+    """Empty all times of a reader."""
     if t.lab.means:
         return None
     chosen = t.cells.subject == t.cells.subject.unique()[2]
@@ -448,7 +482,7 @@ DAMAGES = {
     "empty position": _cell("position", "", named="line {line}: {column} is ''"),
     "place of text": _cell("place", "x", named="line {line}: {column} is 'x'"),
     "position of text": _cell("position", "x", named="line {line}: {column} is 'x'"),
-    "half a place": _cell("place", lambda v: f"{v}.5", named="line {line}: {column} is '{value}'"),
+    "half a place": _cell("place", lambda v: f"{v}.5", named="line {line}: {column} is '{value}'|{column} looks like positions"),
     "empty word": _cell("word", "", named="line {line}: {column} is ''"),
     "another word": _cell("word", "zebra", means=False, named="is 'zebra'|before it was 'zebra'"),
     "another word's place": _cell("place", lambda v: str(int(v) + 1), named="line {line}|before it was|already"),

@@ -178,7 +178,9 @@ def _part(lab: Lab, words: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
     share = given.groupby(["subject", "item"], sort=False).size().unstack(fill_value=0)
     read = share > 0.7 * words.groupby("item", sort=False).size().reindex(share.columns)
     readers = read.loc[:, read.sum() >= min(READERS, len(read))].sum(axis=1)
-    readers = readers.sort_values(ascending=False, kind="stable").index[: 1 if lab.means else READERS]
+    readers = readers.sort_values(ascending=False, kind="stable").index[
+        : 1 if lab.means else READERS
+    ]
     popular = read.loc[readers].mean()
     budget, texts = min(ROWS // len(readers), TEXTS * WORDS), []
     for text, size in words.groupby("item", sort=False).size().items():

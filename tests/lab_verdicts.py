@@ -53,9 +53,11 @@ def _wrong(made: Made, text: str) -> str:
     expected = true.groupby("text", sort=False).word.agg(tuple)
     found = words.groupby("item", sort=False).word.agg(tuple)
     if sorted(found) != sorted(expected):
-        other = sorted(set(found) ^ set(expected))[0]
+        other = min(set(found) ^ set(expected))
         return f"{len(found)} texts, not {len(expected)}; {' '.join(other)[:60]!r}"
-    if "sentence" in made.cells and _starts(words, found, "item") != _starts(true, expected, "text"):
+    if "sentence" in made.cells and _starts(words, found, "item") != _starts(
+        true, expected, "text"
+    ):
         return "sentences begin elsewhere"
     rows = words.iloc[times.word_id.to_numpy()]
     got = _times(times.subject, rows["item"].map(found), rows.place, times.time_ms)

@@ -63,9 +63,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
 def _comments(lines: list[str]) -> list[str]:
     """Return lines as comments of YAML, which has no control characters."""
     control = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-    return [
-        f"# {control.sub(lambda each: repr(each[0])[1:-1], line)}".rstrip() for line in lines
-    ]
+    return [f"# {control.sub(lambda each: repr(each[0])[1:-1], line)}".rstrip() for line in lines]
 
 
 def _refuse_doubtful(

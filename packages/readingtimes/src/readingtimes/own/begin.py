@@ -92,7 +92,9 @@ def _count_words(guessed: Roles, table_columns: list[Column], frame: pd.DataFram
     reader = [guessed.of["subject"]] if "subject" in guessed.of else []
     for name in roles.positions_by_value(table_columns, guessed):
         for unit in ([units[0]], units)[: len(units)]:
-            rows = frame[[*reader, *unit]].assign(number=pd.to_numeric(frame[name], errors="coerce"))
+            rows = frame[[*reader, *unit]].assign(
+                number=pd.to_numeric(frame[name], errors="coerce")
+            )
             spans = rows.groupby(unit, sort=False).number.agg(["min", "max", "nunique"])
             is_count = (spans["min"] <= 1) & (spans["max"] - spans["min"] + 1 == spans["nunique"])
             if is_count.mean() > _COUNTS and rows.duplicated().mean() < 1 - _COUNTS:
@@ -154,7 +156,7 @@ def entry(
         elif known is not None:
             found, result.is_read = _try_entry(result, times.path, None, known)
         result.against = [*cells, *given_up, *found]
-        result.weight = len(cells) + len(found) + 3 * len(given_up)
+        result.weight = len(cells) + len(found) + 4 * len(given_up)
         result.weight += 2 * (not result.is_read) + (not result.has_words)
         if not result.against:
             return result
@@ -487,6 +489,7 @@ def _try_entry(
         f"{texts['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
+    entry.notes += evidence.notes(texts, responses)
     entry.notes += rows_as_read(texts, responses, entry.measures[0])
     return against, True
 

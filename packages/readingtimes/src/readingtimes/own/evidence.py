@@ -76,7 +76,8 @@ def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str,
         counts = table.roles.positions if role == "position" else []
         similar = [*counts, *roles.named_like(role, table.columns)]
         named = [name for name in similar if name not in taken]
-        if not mapped.get(role) and named:
+        is_sentence = role == "item" and mapped.get("item") == mapped.get("sentence")
+        if named and (is_sentence or not mapped.get(role)):
             against.append(
                 f"{named[0]} looks like {_WHAT[role]}, and is not used as such: `{role}: null`"
             )
@@ -115,14 +116,8 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> list[str]:
 def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Iterator[str]:
     """Yield what speaks against responses (contract 2) of these words, the most telling first."""
     value = response_column(responses, "responses")
-    for finding in checks.responses(words, responses, value):
-        if finding.level == "warning" and (
-            finding.check == "constants" or "of another size" in finding.text
-        ):
-            yield finding.text
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     if value == "time_ms":
-        yield from _of_units(words, responses)
         times = responses.time_ms.where(responses.time_ms > 0)
         medians = times.groupby(item, sort=False).median()
         ratio = medians / times.median()
@@ -132,8 +127,17 @@ def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Ite
                 f"the median time of text {odd.index[0]} is {medians[odd.index[0]]:,.4g} ms, of all "
                 f"{times.median():,.4g}: another unit? ({len(odd):,} such texts)"
             )
-    reader = responses.subject.astype(str)
-    same = (responses[value] == responses[value].shift()) & (reader == reader.shift())
+    for finding in checks.responses(words, responses, value):
+        if finding.level == "warning" and (
+            finding.check == "constants" or "of another size" in finding.text
+        ):
+            yield finding.text
+    if value == "time_ms":
+        yield from _of_units(words, responses)
+    key = responses[["subject"]].astype("str")
+    if value != "time_ms":  # the same rating of many sentences is usual
+        key = key.assign(item=item)
+    same = (responses[value] == responses[value].shift()) & (key == key.shift()).all(axis=1)
     run = (~same).cumsum()
     lengths = run[responses[value] != 0].value_counts()
     if len(lengths) and lengths.iloc[0] >= _RUN and responses[value].nunique() > 1:
@@ -147,6 +151,18 @@ def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Ite
         gate.require_aligned(words, responses, name)
     except InputError as error:
         yield str(error)
+        return
+    # Words with one neighbour on either side are many more in short sentences.
+    table = checks.alignment(words, checks.means(words, responses, value), reach=1)
+    if value == "time_ms":
+        shifted = checks.shifted(table, checks.are_skipped(responses.time_ms))
+        yield from (finding.text for finding in shifted if finding.level == "warning")
+
+
+def notes(words: pd.DataFrame, responses: pd.DataFrame) -> list[str]:
+    """Return what may be intended: subjects with few responses, and words without any."""
+    found = checks.responses(words, responses, response_column(responses, "responses"))
+    return [finding.text for finding in found if finding.check == "missing"]
 
 
 def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:

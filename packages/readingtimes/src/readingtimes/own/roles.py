@@ -26,7 +26,7 @@ _NAMES = {
     "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
     r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
     rf"|position_in_\w+|\w+_position|(word|token){_NUMBER}_(in|within)_\w+",
-    "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
+    "word": r"(word|token|ia|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
     "space_after": r"space_after",
 }
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
@@ -34,7 +34,9 @@ _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
-_BELOW = 0.05  # maximum share of numbers below 0, such as -999, which the parser names by their lines
+_BELOW = (
+    0.05  # maximum share of numbers below 0, such as -999, which the parser names by their lines
+)
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
@@ -189,6 +191,8 @@ def _are_seconds(column: Column) -> bool:
 def is_time(column: Column) -> bool:
     """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
     if not column.numeric or column.below > _BELOW or _NO_TIME.search(snake(column.name)):
+        return False
+    if is_named("position", column.name):  # of which one is no whole number
         return False
     if can_be_position(column) and column.distinct == column.high - column.low + 1:  # a counter
         return False
