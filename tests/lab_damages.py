@@ -399,7 +399,9 @@ def _two_texts(t, draw):
         return None
     cells = t.cells.assign(**{key: t.cells[key].replace(labels[1], labels[0])})
     return replace(
-        t, cells=cells, named=r"word \d+ of .* is '.*before it was|another place|two places"
+        t,
+        cells=cells,
+        named=r"word \d+ of .* is '.*before it was|another place|two places|no word before",
     )
 
 
@@ -486,7 +488,7 @@ DAMAGES = {
     "empty word": _cell("word", "", named="line {line}: {column} is ''"),
     "another word": _cell("word", "zebra", means=False, named="is 'zebra'|before it was 'zebra'"),
     "another word's place": _cell("place", lambda v: str(int(v) + 1), named="line {line}|before it was|already"),
-    "another reader": _cell("subject", "s77", named="s77|line {line}"),
+    "another reader": _cell("subject", "s77", named="s0*77|line {line}"),
     "empty time": _cell("time", "", lost=True),
     "n/a": _cell("time", "n/a", 0.3, 0.6, lost=True),
     "dash": _cell("time", "-", lost=True),

@@ -79,7 +79,8 @@ def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str,
         is_sentence = role == "item" and mapped.get("item") == mapped.get("sentence")
         if named and (is_sentence or not mapped.get(role)):
             against.append(
-                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: `{role}: null`"
+                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: "
+                f"`{role}: {mapped.get(role) or 'null'}`"
             )
     return against
 

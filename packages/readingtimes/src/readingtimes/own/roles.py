@@ -124,7 +124,7 @@ def named_like(role: str, columns: Sequence[Column]) -> list[str]:
         for column in columns
         if is_named(role, column.name)
         and not (role == "item" and snake(column.name).startswith("trial"))
-        and column.distinct > 1
+        and (column.distinct > 1 or column.missing)
         and (column.numeric or role != "position")
     ]
 
