@@ -1,7 +1,7 @@
 """`recency describe` of small parts of the real corpora, each under every damage that its table can have.
 
 Nothing is stated: `describe` alone decides. A cell of the matrix is the true words and times, or a message
-that names the damage. The undamaged tables and a twelfth of the damaged ones, by a fixed rotation,
+that names the damage. The undamaged tables and a part of the damaged ones, by a fixed rotation,
 are run before a change is merged; the others are in the long tier.
 """
 
@@ -14,7 +14,7 @@ import lab_tables
 from lab_damages import DAMAGES, made
 from lab_verdicts import verdict
 
-PART = 12
+PART = 24
 """One of so many damaged tables is of the merge tier."""
 
 #: Damages that another table would say: with nothing to compare them with, these are what the table says.
