@@ -1,6 +1,7 @@
 """`recency describe`: describe a table and draft its config entry."""
 
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -52,13 +53,17 @@ def run(file: str, words: str | None, out: str | None) -> None:
         text = write(entry)
         use = f"./run check_{entry.name} --configfile config.open.yaml {out or 'mine.yaml'}"
     if out is None:
-        print(
-            "".join(f"# {line}".rstrip() + "\n" for line in [*lines, f"next: {use}"]) + text, end=""
-        )
+        print(*_comments([*lines, f"next: {use}"]), text, sep="\n", end="")
         return
     with atomic(out) as part:
         part.write_text(text, encoding="utf-8")
     print("\n".join([*lines, f"written to {out}; next: {use}"]))
+
+
+def _comments(lines: list[str]) -> list[str]:
+    """Return lines as comments of YAML, which has no control characters."""
+    control = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+    return [f"# {control.sub(lambda each: repr(each[0])[1:-1], line)}".rstrip() for line in lines]
 
 
 def _refuse_doubtful(
@@ -67,8 +72,7 @@ def _refuse_doubtful(
     """Raise InputError, after printing two readings as comments, if something speaks against the best."""
     if not entry.against:
         return
-    for line in [*lines, *begin.readings(entry, write)]:
-        print(f"# {line}".rstrip())
+    print(*_comments([*lines, *begin.readings(entry, write)]), sep="\n")
     two = "both readings above" if entry.second else "the reading above"
     raise InputError(
         f"{file}: something speaks against {two}, so no entry is written: {entry.against[0]}. Correct the "
@@ -100,7 +104,7 @@ def _surprisals(
         try:
             lines += _scored(table.path, parsed_words, scores)
         except REFUSALS as error:
-            print("\n".join(f"# {line}".rstrip() for line in [*lines, *_lms(table, scores)]))
+            print(*_comments([*lines, *_lms(table, scores)]), sep="\n")
             raise InputError(f"no entry is written: {' '.join(str(error).split())}") from None
     unit = f"{scores.unit}; not stated in the table (mean {scores.mean:.3g}): check it"
     names = ", ".join(f"{lm} in {column}" for lm, column in scores.columns.items())

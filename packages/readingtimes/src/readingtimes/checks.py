@@ -127,18 +127,19 @@ def means(words: pd.DataFrame, responses: pd.DataFrame, value: str) -> pd.Series
     return means.reindex(words.word_id).set_axis(words.index)
 
 
-def alignment(words: pd.DataFrame, mean: pd.Series) -> pd.DataFrame:
+def alignment(words: pd.DataFrame, mean: pd.Series, reach: int = 3) -> pd.DataFrame:
     """Correlate the mean response with the length of the word k positions later.
 
-    Columns offset (k), r, n. Correctly aligned times have their highest r at 0. All offsets use the
-    same words: those inside sentences with all seven neighbours in their item.
+    Columns offset (k, up to `reach` either way), r, n. Correctly aligned times have their highest r at
+    0. All offsets use the same words: those inside sentences with `reach` words of their item on either
+    side.
     """
-    rows = _inside(words, mean)
+    rows, offsets = _inside(words, mean, reach), range(-reach, reach + 1)
     length = words.word.str.len().to_numpy(dtype=float)
     correlations = [
-        _correlation(mean.to_numpy()[rows], length[rows + offset]) for offset in OFFSETS
+        _correlation(mean.to_numpy()[rows], length[rows + offset]) for offset in offsets
     ]
-    return pd.DataFrame({"offset": OFFSETS, "r": correlations, "n": len(rows)})
+    return pd.DataFrame({"offset": offsets, "r": correlations, "n": len(rows)})
 
 
 def with_frequency(words: pd.DataFrame, mean: pd.Series, unigram: pd.DataFrame) -> float:
@@ -179,7 +180,7 @@ def shifted(table: pd.DataFrame, skips: bool) -> list[Finding]:
         text = f"mean times go with word length at no offset (at best r = {r[best]:.2f})"
         return [Finding("note", "shifted", text)]
     problems = []
-    for offset in (k for k in OFFSETS if k and r[k] > chance):
+    for offset in (k for k in r.index if k and r[k] > chance):
         correlated = (
             f"r = {r[offset]:.2f} with the length of the word {_place(offset)}, {r[0]:.2f} with"
         )
@@ -346,13 +347,13 @@ def _constants(frame: pd.DataFrame, value: str) -> list[Finding]:
     return problems
 
 
-def _inside(words: pd.DataFrame, mean: pd.Series) -> np.ndarray:
-    """Return the rows inside a sentence that have a mean, and 3 words of the item on either side."""
+def _inside(words: pd.DataFrame, mean: pd.Series, reach: int = 3) -> np.ndarray:
+    """Return the rows inside a sentence that have a mean, and `reach` words of the item on either side."""
     item, sentence = words["item"].to_numpy(), words.sentence.to_numpy()
-    rows = np.arange(3, len(words) - 3)
+    rows = np.arange(reach, len(words) - reach)
     if not len(rows):
         return rows
-    keep = (item[rows - 3] == item[rows]) & (item[rows + 3] == item[rows])
+    keep = (item[rows - reach] == item[rows]) & (item[rows + reach] == item[rows])
     keep &= (sentence[rows - 1] == sentence[rows]) & (sentence[rows + 1] == sentence[rows])
     return rows[keep & np.isfinite(mean.to_numpy(dtype=float)[rows])]
 

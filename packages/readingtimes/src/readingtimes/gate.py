@@ -266,7 +266,10 @@ def _reader(name: str) -> object:
 
 
 def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str, str, int]]:
-    """Return (subject, other subject, text, words) for readings with identical responses."""
+    """Return (subject, other subject, text, words) for readings with identical responses.
+
+    Of a text that is too short to tell, only where most responses of a subject are those of the other.
+    """
     value = response_column(responses, "responses")
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     rows = pd.DataFrame({"subject": responses.subject.to_numpy(), "item": item})
@@ -276,14 +279,18 @@ def _copies(words: pd.DataFrame, responses: pd.DataFrame) -> list[tuple[str, str
     readings = rows.groupby(["subject", "item"], sort=False, observed=True).agg(
         digest=("hash", "sum"), size=("hash", "size"), different=(value, "nunique")
     )
-    readings = readings[(readings["size"] >= SAME_WORDS) & (readings.different >= SAME_TIMES)]
-    readings = readings.reset_index()
-    again = readings.duplicated(["item", "digest", "size"], keep="first")
-    first = readings.drop_duplicates(["item", "digest", "size"]).set_index(
-        ["item", "digest", "size"]
-    )
+    keys = ["item", "digest", "size"]
+    readings = readings[readings.different > 1].reset_index()
+    pairs = readings.merge(readings.drop_duplicates(keys), on=keys, suffixes=("", "_first"))
+    pairs = pairs[pairs.subject != pairs.subject_first]
+    long = (pairs["size"] >= SAME_WORDS) & (pairs.different >= SAME_TIMES)
+    both = [pairs.subject_first, pairs.subject]
+    same = pairs[["size", "different"]].groupby(both, sort=False).transform("sum")
+    total = responses.groupby("subject", sort=False, observed=True).size()
+    fewest = np.minimum(*(total.reindex(each).to_numpy() for each in both))
+    most = same["size"] > fewest / 2
+    short = (same["size"] >= SAME_WORDS) & (same.different >= SAME_TIMES) & most
     return [
-        (str(first.subject[reading["item"], reading.digest, reading["size"]]), str(reading.subject))
-        + (str(reading["item"]), int(reading["size"]))
-        for _, reading in readings[again].iterrows()
+        (str(pair.subject_first), str(pair.subject), str(pair["item"]), int(pair["size"]))
+        for _, pair in pairs[long | short].iterrows()
     ]

@@ -55,7 +55,7 @@ MEASURES = {
     "FP": Measure(
         "first pass",
         ("GP", "RB", "TFT"),
-        (r"\bfp\b", r"\bfprt\b", r"\bgd\b", r"\bgaze", r"first ?pass", r"first run dwell"),
+        (r"\bfp\b", r"\bfprt\b", r"\bgd\b", r"\bgaze", r"first ?pass", r"first ?run d(well|ur)"),
     ),
     "GD": Measure("gaze duration", ("GP", "RB", "TFT")),
     "TFT": Measure(

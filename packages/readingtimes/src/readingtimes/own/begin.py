@@ -27,6 +27,7 @@ from readingtimes.strict_tables import Table
 
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
 _TRIED = 24  # maximum number of readings
+_COUNTS = 0.8  # least share of texts, and of rows, in which a column counts words
 _OF_TEXTS = ("item", "sentence", "position")
 OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
 """Options of words and responses."""
@@ -58,6 +59,7 @@ class Entry:
     against: list[str] = field(default_factory=list)  # the evidence; with any, it is not written
     weight: int = 0  # of the evidence
     is_read: bool = True  # by the parser
+    has_words: bool = True  # which may be read where the times are not
     language: str = ""  # ISO 639 code, except for English
     second: Entry | None = None  # the next best reading, if there is evidence against both
 
@@ -75,7 +77,31 @@ def described(path: Path) -> Described:
     table_columns = columns.columns(table, style)
     guessed = roles.guess(table_columns, len(table.frame))
     notes = roles.refine(guessed, table_columns, table.frame)
+    notes += _count_words(guessed, table_columns, table.frame)
     return Described(path, table, style, table_columns, guessed, notes)
+
+
+def _count_words(guessed: Roles, table_columns: list[Column], frame: pd.DataFrame) -> list[str]:
+    """Take a column of another name that counts the words of texts or sentences as the position.
+
+    Without it the order of rows would be that of words, and a word whose rows are lost would go unseen.
+    """
+    units = [guessed.of[role] for role in ("item", "sentence") if role in guessed.of]
+    if not units or guessed.positions:
+        return []
+    reader = [guessed.of["subject"]] if "subject" in guessed.of else []
+    for name in roles.positions_by_value(table_columns, guessed):
+        for unit in ([units[0]], units)[: len(units)]:
+            rows = frame[[*reader, *unit]].assign(
+                number=pd.to_numeric(frame[name], errors="coerce")
+            )
+            spans = rows.groupby(unit, sort=False).number.agg(["min", "max", "nunique"])
+            is_count = (spans["min"] <= 1) & (spans["max"] - spans["min"] + 1 == spans["nunique"])
+            if is_count.mean() > _COUNTS and rows.duplicated().mean() < 1 - _COUNTS:
+                guessed.of["position"], guessed.positions = name, [name]
+                guessed.others = {n: c for n, c in guessed.others.items() if c != name}
+                return [f"{name} counts the words of each {' and '.join(unit)}: taken as position"]
+    return []
 
 
 def entry(
@@ -130,7 +156,8 @@ def entry(
         elif known is not None:
             found, result.is_read = _try_entry(result, times.path, None, known)
         result.against = [*cells, *given_up, *found]
-        result.weight = len(cells) + len(found) + 2 * (not result.is_read) + 3 * len(given_up)
+        result.weight = len(cells) + len(found) + 4 * len(given_up)
+        result.weight += 2 * (not result.is_read) + (not result.has_words)
         if not result.against:
             return result
         tried.append(result)
@@ -157,9 +184,7 @@ def _given_up(
         return of_words + evidence.of_unused(times, mapped["responses"], needed)
     if dataset is None:
         needed = (*needed, *_OF_TEXTS)
-    if "sentence" in mapped or options.get("sentences") != "item":
-        return evidence.of_unused(times, mapped, needed)
-    return evidence.of_unused(times, mapped | {"sentence": mapped["item"]}, needed)
+    return evidence.of_unused(times, mapped, needed)
 
 
 def _language(texts: Described) -> str:
@@ -438,11 +463,13 @@ def _try_entry(
     """Parse with the options of an entry; return what speaks against it, and whether it is read."""
     text = {k: v for k, v in entry.options.items() if k in (*OF_BOTH, "sentences", "phrases")}
     kept = {k: v for k, v in entry.options.items() if k not in ("sentences", "phrases")}
+    entry.has_words = known is not None
     try:
         with contextlib.redirect_stderr(io.StringIO()) as messages:
             if known is None:
                 texts = parser.words({"table": words}, measures=entry.measures, **text)
                 texts = check_words(texts, "words")
+                entry.has_words = True
             else:
                 texts = known
             for measure in entry.measures[:1]:  # the others are columns of numbers of the same rows
@@ -462,6 +489,7 @@ def _try_entry(
         f"{texts['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
+    entry.notes += evidence.notes(texts, responses)
     entry.notes += rows_as_read(texts, responses, entry.measures[0])
     return against, True
 

@@ -316,7 +316,7 @@ class Column:
     """Profile of a column; `kind` is number, whole number, true or false, text or nothing.
 
     `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
-    0, the median and the largest; `zeros` and `missing` are rows. `spellings` are those of missing
+    0, the median and the largest; `below` is the share of numbers below 0; `zeros` and `missing` are rows. `spellings` are those of missing
     values that `MISSING` lacks; `odd` is of the few cells of a column of numbers that are none: line and
     value of the first, and their number.
     """
@@ -333,6 +333,7 @@ class Column:
     tenth: float = np.nan
     spellings: tuple[str, ...] = ()
     odd: tuple[int | str, str, int] | None = None
+    below: float = 0.0
 
     @property
     def numeric(self) -> bool:
@@ -435,12 +436,13 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
     above = numbers[numbers > 0]
     tenth = float(np.quantile(above, 0.1)) if len(above) else np.nan
     zeros, spellings = int((numbers == 0).sum()), tuple(sorted(values[spelled]))
-    return Column(name, kind, missing, distinct, first, *ends, zeros, tenth, spellings, one)
+    below = float((numbers < 0).mean())
+    return Column(name, kind, missing, distinct, first, *ends, zeros, tenth, spellings, one, below)
 
 
 _ODD = 0.05
 """Most cells of a column of numbers that are none, as a share of those that are."""
-_MARKS = (",", ".", "'", "’")
+_MARKS = (",", ".", "'", "’", " ", "\xa0", "\u202f")
 """Between thousands."""
 
 
@@ -450,21 +452,22 @@ def _stands_for_nothing(value: str) -> bool:
 
 
 def _thousands(text: pd.Series) -> str:
-    """Return the mark between thousands in a column of whole numbers, "" without one.
+    """Return the mark between thousands in a column of numbers, "" without one.
 
     All numbers of 1,000 and more have it, each with three digits after it, and no number is of its
     size without it: 1,012 in a column with 950 is no decimal, whose digits would be fewer somewhere.
     """
     given = pd.Series(text[~text.isin(MISSING)].unique(), dtype="str")
-    whole_numbers = given.str.fullmatch(r"\d{1,9}")
-    if not whole_numbers.any():
-        return ""
-    largest = pd.to_numeric(given[whole_numbers]).max()
-    for mark in _MARKS if 100 <= largest < 1000 else ():
-        marked = given[given.str.contains(mark, regex=False)]
-        rest = len(given) - len(marked) - whole_numbers.sum()
-        grouped = marked.str.fullmatch(rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+").all()
-        if len(marked) and grouped and rest <= _ODD * len(given):
+    for mark in _MARKS:
+        decimals = rf"(?:{',' if mark == '.' else '[.]'}\d+)?"
+        unmarked = given.str.extract(rf"^(\d{{1,9}}){decimals}$")[0].dropna()
+        largest = pd.to_numeric(unmarked).max()
+        if not 100 <= largest < 1000:  # also without any
+            continue
+        marked = given[given.str.contains(mark, regex=False) & ~given.index.isin(unmarked.index)]
+        rest = len(given) - len(marked) - len(unmarked)
+        group = rf"[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+{decimals}"
+        if len(marked) and marked.str.fullmatch(group).all() and rest <= _ODD * len(given):
             before = pd.to_numeric(marked.str.partition(mark)[0])
             if before.median() < largest / 10:
                 return mark

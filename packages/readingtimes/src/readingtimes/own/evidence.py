@@ -6,6 +6,7 @@ up, each text stands there once for each of them, and with one of positions any 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -30,6 +31,10 @@ _RUN = 20
 """Responses in a row of one reader that are the same."""
 _OTHER_UNIT = 15
 """Times that a text's median time is above or below that of all."""
+_FEW = 3
+"""Times in another unit, at least: one may be a key that was held."""
+_SHORT = 20
+"""Milliseconds that nobody reads a word in."""
 _WHAT = {
     "subject": "readers",
     "item": "texts",
@@ -68,10 +73,14 @@ def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str,
         taken |= {column} if isinstance(column, str) else set(column or ())
     against = []
     for role in needed:
-        named = [name for name in roles.named_like(role, table.columns) if name not in taken]
-        if not mapped.get(role) and named:
+        counts = table.roles.positions if role == "position" else []
+        similar = [*counts, *roles.named_like(role, table.columns)]
+        named = [name for name in similar if name not in taken]
+        is_sentence = role == "item" and mapped.get("item") == mapped.get("sentence")
+        if named and (is_sentence or not mapped.get(role)):
             against.append(
-                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: `{role}: null`"
+                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: "
+                f"`{role}: {mapped.get(role) or 'null'}`"
             )
     return against
 
@@ -106,18 +115,8 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> list[str]:
 
 
 def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Iterator[str]:
-    """Yield what speaks against responses (contract 2) of these words."""
-    yield from (finding.text for finding in gate.findings(words, responses))
-    try:
-        gate.require_aligned(words, responses, name)
-    except InputError as error:
-        yield str(error)
+    """Yield what speaks against responses (contract 2) of these words, the most telling first."""
     value = response_column(responses, "responses")
-    for finding in checks.responses(words, responses, value):
-        if finding.level == "warning" and (
-            finding.check == "constants" or "of another size" in finding.text
-        ):
-            yield finding.text
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     if value == "time_ms":
         times = responses.time_ms.where(responses.time_ms > 0)
@@ -129,8 +128,17 @@ def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Ite
                 f"the median time of text {odd.index[0]} is {medians[odd.index[0]]:,.4g} ms, of all "
                 f"{times.median():,.4g}: another unit? ({len(odd):,} such texts)"
             )
-    key = pd.Series(responses.subject.astype(str) + "\n" + pd.Series(item).astype(str))
-    same = (responses[value] == responses[value].shift()) & (key == key.shift())
+    for finding in checks.responses(words, responses, value):
+        if finding.level == "warning" and (
+            finding.check == "constants" or "of another size" in finding.text
+        ):
+            yield finding.text
+    if value == "time_ms":
+        yield from _of_units(words, responses)
+    key = responses[["subject"]].astype("str")
+    if value != "time_ms":  # the same rating of many sentences is usual
+        key = key.assign(item=item)
+    same = (responses[value] == responses[value].shift()) & (key == key.shift()).all(axis=1)
     run = (~same).cumsum()
     lengths = run[responses[value] != 0].value_counts()
     if len(lengths) and lengths.iloc[0] >= _RUN and responses[value].nunique() > 1:
@@ -138,6 +146,45 @@ def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Ite
         yield (
             f"subject {at.subject} has {at[value]:g} {lengths.iloc[0]:,} times in a row, from the word "
             f"{words.word.iloc[int(at.word_id)]!r} of text {words['item'].iloc[int(at.word_id)]}"
+        )
+    yield from (finding.text for finding in gate.findings(words, responses))
+    try:
+        gate.require_aligned(words, responses, name)
+    except InputError as error:
+        yield str(error)
+        return
+    # Words with one neighbour on either side are many more in short sentences.
+    table = checks.alignment(words, checks.means(words, responses, value), reach=1)
+    if value == "time_ms":
+        shifted = checks.shifted(table, checks.are_skipped(responses.time_ms))
+        yield from (finding.text for finding in shifted if finding.level == "warning")
+
+
+def notes(words: pd.DataFrame, responses: pd.DataFrame) -> list[str]:
+    """Return what may be intended: subjects with few responses, and words without any."""
+    found = checks.responses(words, responses, response_column(responses, "responses"))
+    return [finding.text for finding in found if finding.check == "missing"]
+
+
+def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:
+    """Yield single times in seconds among milliseconds, and a number of nines that stands for none."""
+    given = responses[responses.time_ms > 0]
+    low, high = given.time_ms.quantile([0.02, 0.98])
+    in_seconds = given.time_ms * 1000
+    short = given[(given.time_ms < _SHORT) & (in_seconds > low) & (in_seconds < high)]
+    if len(short) >= _FEW:
+        first = short.iloc[0]
+        yield (
+            f"{len(short):,} times are a thousandth of the others, such as {first.time_ms:g} of subject "
+            f"{first.subject} at the word {words.word.iloc[int(first.word_id)]!r}: are they seconds?"
+        )
+    highest = given.time_ms.max()
+    nines = given[given.time_ms == highest]
+    below = given.time_ms[given.time_ms < highest].max()
+    if len(nines) > 1 and re.fullmatch(r"9{4,}", f"{highest:.0f}") and highest > 2 * below:
+        yield (
+            f"{len(nines):,} times are {highest:.0f}, and the next is {below:g}: does it stand for a "
+            f"missing value? Leave these cells empty"
         )
 
 

@@ -22,12 +22,12 @@ _NAMES = {
     r"|recording_session_label|session_label|uniform_id|prolific(_p?id)?|run_id"
     r"|participant_(private|public)_id",
     "sentence": rf"(spr_)?(sent|sentence|sentid){_NUMBER}",
-    "item": rf"(item|story|text|passage|article|doc|document|paragraph|chapter|stim|stimulus){_NUMBER}"
+    "item": rf"(item|story|text|passage|article|doc|document|para|paragraph|chapter|stim|stimulus){_NUMBER}"
     rf"|trial{_NUMBER}|sentence_or_sentence_md5",
     "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
     r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
-    r"|position_in_\w+|\w+_position",
-    "word": r"(word|token|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
+    rf"|position_in_\w+|\w+_position|(word|token){_NUMBER}_(in|within)_\w+",
+    "word": r"(word|token|ia|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
     "space_after": r"space_after",
 }
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
@@ -35,6 +35,9 @@ _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|index|prob|length|correct|(^|_)(sd|se|n)$"
 )
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
+_BELOW = (
+    0.05  # maximum share of numbers below 0, such as -999, which the parser names by their lines
+)
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
@@ -123,7 +126,7 @@ def named_like(role: str, columns: Sequence[Column]) -> list[str]:
         for column in columns
         if is_named(role, column.name)
         and not (role == "item" and snake(column.name).startswith("trial"))
-        and column.distinct > 1
+        and (column.distinct > 1 or column.missing)
         and (column.numeric or role != "position")
     ]
 
@@ -189,7 +192,9 @@ def _are_seconds(column: Column) -> bool:
 
 def is_time(column: Column) -> bool:
     """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
-    if not column.numeric or column.low < 0 or _NO_TIME.search(snake(column.name)):
+    if not column.numeric or column.below > _BELOW or _NO_TIME.search(snake(column.name)):
+        return False
+    if is_named("position", column.name):  # of which one is no whole number
         return False
     if can_be_position(column) and column.distinct == column.high - column.low + 1:  # a counter
         return False
