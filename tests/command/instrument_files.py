@@ -82,6 +82,27 @@ def ibex(texts):
     return "\n".join(lines) + "\n"
 
 
+def maze(texts):
+    """Return results of Ibex's Maze; a wrong answer is followed by the correct one."""
+    names = [
+        "Results reception time", "MD5 hash of participant's IP address", "Controller name", "Item number",
+        "Element number", "Type", "Group", "Word number", "Word", "Alternative", "Word on (0=left, 1=right)",
+        "Correct", "Reading time to first answer", "Sentence", "Total time to correct answer",
+    ]  # fmt: skip
+    numbers = {name: n for n, name in enumerate(texts, 3)}
+    lines = [f"# {n}. {name}." for n, name in enumerate(names, 1)]
+    for reader, _, name, words, times in trials(texts):
+        head = (
+            f"{1700000000 + READERS.index(reader)},0cc175b9c0f1b6a8,Maze,{numbers[name]},0,story,1"
+        )
+        for n, (word, time) in enumerate(zip(words, times, strict=True)):
+            right, more = ("no", 400) if n % 9 == 8 else ("yes", 0)
+            text = _ibex_field(" ".join(words))
+            answer = f"x-x-x,{n % 2},{right},{time},{text},{time + more}"
+            lines.append(f"{head},{n},{_ibex_field(word)},{answer}")
+    return "\n".join(lines) + "\n"
+
+
 def pcibex(texts):
     """Return results of PCIbex: an item's number is that of its turn; `id` is logged."""
     lines = []

@@ -23,6 +23,7 @@ from instrument_files import (
     jspsych_json,
     jspsych_lines,
     mac,
+    maze,
     opensesame,
     pcibex,
     plain,
@@ -41,6 +42,7 @@ from readingtimes.formats.anything import Style
 FILES = {
     "results": (ibex, STORIES, "48 rows dropped, without a word, whose Controller name is Question"),
     "results of items": (ibex, ITEMS, "40 rows dropped, of practice: Type is practice"),
+    "results of a maze": (maze, STORIES, "Maze in Maze time"),
     "results of PCIbex": (pcibex, ITEMS, "PennElementType is Selector"),
     "results of PCIbex, stories": (pcibex, STORIES, "of practice: Label is practice"),
     "jspsych.json": (jspsych_json, ITEMS, "trial_type is survey-likert"),

@@ -346,8 +346,12 @@ def test_what_is_no_number_is_an_error_or_a_counted_drop(sample, value):
 def test_another_encoding_is_told(sample):
     text = text_of(sample)
     found = outcome(sample, text.encode("utf-16"))
-    assert isinstance(found[0], str)
-    assert sample.parser == "dundee" or "UTF-16" in found[0]
+    if sample.parser in ("table", "boyce2023"):  # tables in any format
+        sound = outcome(sample)
+        assert found[0].equals(sound[0]) and found[1].equals(sound[1])
+    else:
+        assert isinstance(found[0], str)
+        assert sample.parser == "dundee" or "UTF-16" in found[0]
     accented = text.replace("rained", "rainéd")
     if sample.encoding == "utf-8" and sample.parser != "provo":  # provo's is Macintosh or UTF-8
         found = outcome(sample, accented.encode("latin-1"))

@@ -14,6 +14,10 @@ _COLUMN = re.compile(r"#\s*(\d{1,3})\. ?(.+?)\.?\s*")
 _CELLS = re.compile(r",(?=\"?#\s*\d)")
 _WHEN, _WHO = "Results reception time", "MD5 hash of participant's IP address"
 SUBJECT = "subject"
+_MAZE = {
+    "Reading time to first answer": "Maze time",
+    "Total time to correct answer": "Maze time until correct",
+}
 
 
 def is_results(head: str) -> bool:
@@ -81,8 +85,8 @@ def kind(table: Table) -> str:
 
 
 def _word(record: dict[str, str]) -> dict[str, str]:
-    """Return a row of PCIbex's DashedSentence with the names that Ibex gives its word and number."""
-    if "Reading time" not in record or "Parameter" not in record:
-        return record
-    names = {"Parameter": "Word number", "Value": "Word"}
+    """Return a row with one name for each thing: PCIbex's word and its number, the Maze's times."""
+    names = _MAZE
+    if "Reading time" in record and "Parameter" in record:
+        names = {"Parameter": "Word number", "Value": "Word"}
     return {names.get(name, name): value for name, value in record.items()}

@@ -213,7 +213,9 @@ def _unrolled(
             new[column] = [_text(v) for li in lines for v in kept.get(column, cells)[li]]
     new["word"] = [w for line in lines for w in words[line]]
     index = [f"{line}, word {k}" for line, k in zip(frame.index, numbers, strict=True)]
-    return replace(table, frame=frame.assign(**new).astype("str").set_axis(index))
+    frame = frame.assign(**new).astype("str").set_axis(index)
+    names = [place, "word", *(n for n in frame.columns if n not in (place, "word"))]
+    return replace(table, frame=frame[names])
 
 
 def _words_of_lists(
