@@ -60,7 +60,9 @@ def test_twenty_kinds_without_a_look_are_told_apart():
     assert not confused(mixed, 10)
 
 
-@pytest.mark.parametrize("kinds", [["none"], ["exponential", "power_law"], [f"mine_{n}" for n in range(7)]])
+@pytest.mark.parametrize(
+    "kinds", [["none"], ["exponential", "power_law"], [f"mine_{n}" for n in range(7)]]
+)
 def test_twenty_lms_in_a_legend_are_told_apart(kinds):
     lms = [lm(f"lm {n}", kinds[n % len(kinds)]) for n in range(20)]
     looks = style.looks(lms, apart=True)

@@ -34,6 +34,11 @@ EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and m
 _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|index|prob|length|correct|(^|_)(sd|se|n)$"
 )
+_LM = re.compile(
+    r"(^|_)(\w*gpt|\w*bert|pythia|llama|opt|mistral|gemma|qwen|mamba|rwkv|lstm|rnn|\d_?gram|n_?gram|"
+    r"trigram|bigram|transformer|txl|smollm|olmo)\w*"
+)
+"""A language model's name, as of a column of its surprisals."""
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
 _BELOW = (
     0.05  # maximum share of numbers below 0, such as -999, which the parser names by their lines
@@ -192,7 +197,8 @@ def _are_seconds(column: Column) -> bool:
 
 def is_time(column: Column) -> bool:
     """Return whether numbers can be reading times, in ms or s, with 0 for unfixated words."""
-    if not column.numeric or column.below > _BELOW or _NO_TIME.search(snake(column.name)):
+    name = snake(column.name)
+    if not column.numeric or column.below > _BELOW or _NO_TIME.search(name) or _LM.search(name):
         return False
     if is_named("position", column.name):  # of which one is no whole number
         return False
@@ -406,6 +412,7 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     free = [c for c in columns if c.kind == "number" and c.name not in used]
     free = [c for c in free if not _OTHER.search(snake(c.name))]
     named = [c for c in free if _NAMED.search(snake(c.name))]
+    named = named or [c for c in free if _LM.search(snake(c.name)) and _may_be_surprisal(c)]
     chosen = named or [c for c in free if "word" in roles.of and _may_be_surprisal(c)]
     if not chosen:
         return None
