@@ -3,7 +3,6 @@
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from instrument_files import STORIES, pcibex
