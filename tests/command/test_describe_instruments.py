@@ -38,6 +38,8 @@ from readingtimes.errors import InputError
 from readingtimes.formats import anything
 from readingtimes.formats.anything import Style
 
+pytestmark = pytest.mark.merge
+
 #: name → (program, texts, a part of the notes that says what was left out)
 FILES = {
     "results": (ibex, STORIES, "48 rows dropped, without a word, whose Controller name is Question"),
