@@ -252,7 +252,7 @@ class Prediction:
 
     @property
     def deviation(self) -> float:
-        """Return the log of the mean surprisal over that which an LM like this one gives."""
+        """Return log(mean surprisal / `mean`)."""
         return float(np.log(np.mean(self.root**2) / self.mean))
 
     @property
