@@ -71,15 +71,31 @@ def test_entropy_beyond_surprisal():
 def test_endpoints_of_factorial_experiments():
     rows = pd.read_csv(DOCS / "endpoint" / "factorial.csv")
     page = (DOCS / "endpoint.md").read_text()
-    table = re.findall(r"^\| (\d+) \| (crossed, \w+|conditional) \| (.*) \|$", page, re.MULTILINE)
-    assert len(table) >= 9
-    for items, endpoint, values in table:
-        (row, *_) = rows[(rows["items"] == int(items)) & (rows.endpoint == endpoint)].itertuples()
-        shares = (f"{100 * share:.0f}" for share in (row.size, row.power, row.coverage))
-        assert values == " | ".join([f"{row.lead_over_sd:.1f}", *shares]), (items, endpoint)
-    power = rows[rows["items"] == 48].iloc[:3].set_index("endpoint").power
-    assert power["crossed, versions"] < 0.4 * power["crossed, stimuli"]
+    table = re.findall(r"^\| (\d+) \| (\d+) \| (\d) \| (.*?) \| ([\d |]+) \|$", page, re.MULTILINE)
+    designs = ["readers", "items", "conditions", "latin", "regions", "effect", "item_sd"]
+    assert len(table) == len(rows[designs].drop_duplicates()) == 15
+    for *design, other, values in table:
+        readers, items, conditions = map(int, design)
+        same = rows[
+            (rows.readers == readers) & (rows["items"] == items) & (rows.conditions == conditions)
+            & (rows.latin != ("complete" in other)) & ((rows.regions == 3) == ("three" in other))
+            & ((rows.effect == 0) == ("no effect" in other)) & ((rows.item_sd == 80) == ("sd 80" in other))
+        ].set_index("endpoint")  # fmt: skip
+        shown = [
+            f"{100 * same.loc[endpoint, name]:.0f}"
+            for endpoint in ("crossed, stimuli", "conditional")
+            for name in ("size", "power", "coverage")
+        ]
+        assert values.split(" | ") == shown, (design, other)
+    crossed = rows[rows.endpoint == "crossed, stimuli"]
+    assert crossed["size"].max() < 0.085 and crossed.coverage.min() > 0.915
+    few = crossed[(crossed["items"] <= 24) & crossed.latin]
+    assert few.power.max() <= 0.1 and set(few.readers) == {48, 216}
     conditional = rows[rows.endpoint == "conditional"]
-    assert conditional.coverage[conditional["items"] >= 24].max() < 0.885
-    few = rows[(rows["items"] <= 24) & (rows.endpoint == "crossed, stimuli")]
-    assert few.power.max() <= 0.05
+    assert conditional["size"].max() == 0.25
+    assert (conditional.coverage.min().round(2), conditional.coverage.max().round(2)) == (
+        0.72,
+        0.97,
+    )
+    versions = rows[rows.endpoint == "crossed, versions"]
+    assert versions.power.round(2).tolist() == [0.15, 0.17, 0.25, 0.17]
