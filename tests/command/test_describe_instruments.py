@@ -59,7 +59,7 @@ FILES = {
     "gorilla.csv": (gorilla, STORIES, "without a time, whose Zone Type is content_text"),
     "opensesame.csv": (opensesame, ITEMS, "of practice: item is practice"),
     "areas.xls": (interest_areas, STORIES, ""),
-    "r.txt": (r_table, STORIES, ""),
+    "r.txt": (r_table, STORIES, "the first are names of rows"),
     "excel.csv": (excel, STORIES, ""),
     "mac.txt": (mac, ITEMS, ""),
 }  # fmt: skip

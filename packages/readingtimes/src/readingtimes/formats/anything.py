@@ -326,6 +326,11 @@ def _delimited(path: Path, text: str, style: Style, choose: Callable, before: in
     row = strict_tables.header_fields(path, first, separator, quoted)
     if _has_row_names(text, separator, quoted, len(row)):
         row = ["", *row]
+        strict_tables.warn(
+            path,
+            f"{len(row)} fields a row and {len(row) - 1} names: the first are names of rows, as R writes "
+            "them, and the header is of the others",
+        )
     header = named(row)
     if any(not visible(name) for name in row):  # every column needs a name
         written = ['"' + name.replace('"', '""') + '"' for name in header] if quoted else header
