@@ -7,9 +7,15 @@ the true ones, or nothing is written and the message names the cause.
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from test_describe_damage import READERS, STORIES, WHOLE, described, parsed
+
+from readingtimes.contracts import check_words
+from readingtimes.errors import InputError
+from readingtimes.parsers import table as parser
+from recency.scoring import surprisal_table
 
 LOGS = np.log(WHOLE.rt)
 RISING = WHOLE.groupby(["participant", "story"]).rt.cumsum()
@@ -86,3 +92,34 @@ def test_a_clock_of_fixations_is_no_measure(tmp_path):
     assert status == 0, err
     (entry,) = yaml.safe_load(out)["datasets"].values()
     assert sorted(entry["measures"]) == ["FFD", "TFT"]
+
+
+def test_rows_of_tokens_without_marks_are_summed(tmp_path):
+    words = WHOLE[WHOLE.participant == READERS[0]][["story", "word_nr", "word"]]
+    half = 0.5 + np.random.default_rng(2).gamma(4, 0.4, len(words)).round(4)
+    rows = [
+        (*row[:2], piece, value)  # both halves have one value, and are no repeats
+        for row, value in zip(words.itertuples(index=False), half, strict=True)
+        for piece in (f" {row[2][:1]}", row[2][1:])
+        if piece
+    ]
+    names = ["story", "word_nr", "token", "surprisal_bits"]
+    pd.DataFrame(rows, columns=names).to_csv(tmp_path / "lm.csv", index=False)
+    words.to_csv(tmp_path / "words.csv", index=False)
+    mapped = {"item": "story", "position": "word_nr"}
+    texts = parser.words(
+        {"table": tmp_path / "words.csv"}, measures=(), columns=mapped, sentences="punctuation"
+    )
+    texts = check_words(texts, "words")
+    status, out, err = described(tmp_path / "lm.csv")
+    assert status == 0, err
+    (entry,) = yaml.safe_load(out)["lms"].values()
+    columns = entry["surprisals"]["columns"]
+    assert columns["token"] == "token" and "word" not in columns
+    with pytest.raises(InputError, match="each may stand once"):  # as words they are refused
+        wrong = {n: c for n, c in columns.items() if n != "token"} | {"word": "token"}
+        surprisal_table.score(texts, tmp_path / "lm.csv", columns=wrong, unit="bits")
+    scored = surprisal_table.score(texts, tmp_path / "lm.csv", columns=columns, unit="bits")
+    lengths = texts.word.str.len().to_numpy()
+    expected = np.where(lengths > 1, 2, 1) * half
+    np.testing.assert_allclose(scored.table.surprisal_bits, expected)

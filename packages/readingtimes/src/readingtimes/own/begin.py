@@ -142,7 +142,7 @@ def entry(
     """
     if not times.roles.measures:
         for column in times.columns:
-            if column.examples and roles.measure_of_name(column.name):
+            if roles.is_changed_time(column):
                 raise InputError(
                     f"{times.path}: {column.name} is named like a time, but its values, such as "
                     f"{column.examples[0]}, are no times: those are numbers of ms or s, without a unit in "

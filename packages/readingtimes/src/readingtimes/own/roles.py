@@ -31,9 +31,10 @@ _NAMES = {
     "space_after": r"space_after",
 }
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
+_NEIGHBOUR = r"(^|_)(prev(ious)?|next|lag(ged)?|spill(over)?)\d?($|_)"
 _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|index|prob|length|correct|(^|_)(sd|se|n)$"
-    r"|resid|(^|_)z(_?scores?)?($|_)|^z_?rts?$|scaled?($|_)|cent(e?red|ered)|(^|_)(prev(ious)?|next|lag(ged)?|spill(over)?)\d?($|_)"
+    r"|resid|(^|_)z(_?scores?)?($|_)|^z_?rts?$|scaled?($|_)|cent(e?red|ered)|" + _NEIGHBOUR
 )
 """Of numbers that are none, or that are computed from times: logarithms, residuals, those of a neighbour."""
 _LM = re.compile(
@@ -199,6 +200,14 @@ def measure_of_name(name: str) -> str | None:
         The column's name, such as `rt_critical`.
     """
     return next((measure for measure in MEASURES if _names_measure(name, measure)), None)
+
+
+def is_changed_time(column: Column) -> bool:
+    """Return whether a column named as a measure has its logarithms, differences or times with units."""
+    if measure_of_name(column.name) is None or column.kind not in ("number", "text"):
+        return False
+    with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
+    return with_unit or column.below > _BELOW or "log" in snake(column.name)
 
 
 def _are_seconds(column: Column) -> bool:
@@ -393,7 +402,8 @@ _NAMED = re.compile(
     r"surp|log_?p(rob)?s?\b|logprob|(^|_)lp($|_)|(^|_)nll($|_)|(^|_)prob(ability)?s?($|_)|bits|nats"
 )
 _OTHER = re.compile(
-    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count"
+    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count|"
+    + _NEIGHBOUR
 )
 _UNITS = (
     ("bits", r"bit|log_?2"),
@@ -479,12 +489,22 @@ def _lm(name: str, columns: Sequence[Column]) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", short).strip("-._") or "mine"
 
 
+def _are_pieces(keys: dict[str, str], table: pd.DataFrame) -> bool:
+    """Return whether positions have several rows of other text each: tokens without marks."""
+    if "position" not in keys:
+        return False
+    place = [keys[key] for key in ("item", "sentence", "position") if key in keys]
+    return bool((table.groupby(place, sort=False)[keys["word"]].nunique() > 1).mean() > 0.05)
+
+
 def _keys(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> dict[str, str]:
     """Return join key → column."""
     keys = {
         key: roles.of[key] for key in ("item", "sentence", "position", "word") if key in roles.of
     }
-    if "word" in keys and table[keys["word"]].str.contains(_TOKENS).mean() > 0.1:
+    if "word" in keys and (
+        table[keys["word"]].str.contains(_TOKENS).mean() > 0.1 or _are_pieces(keys, table)
+    ):
         keys["token"] = keys.pop("word")
     for column in columns:
         if _WORD_ID.fullmatch(snake(column.name)) and column.kind == "whole number":
