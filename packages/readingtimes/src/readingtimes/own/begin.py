@@ -28,7 +28,7 @@ from readingtimes.strict_tables import Table
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
 _TRIED = 24  # maximum number of readings
 _COUNTS = 0.8  # least share of texts, and of rows, in which a column counts words
-_OTHER_WORDS = 0.5  # share of the labels of texts that a list uses for other words
+_OTHER_WORDS = 0.5  # most words in common, as a share, of texts that have one label in two lists
 _DENSE = 1.5  # largest number of a count that lacks words, per number that it has
 _OF_TEXTS = ("item", "sentence", "position")
 OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
@@ -347,13 +347,18 @@ def _cuts(texts: Described) -> list[str]:
 
 
 def _has_texts_of_its_own(frame: pd.DataFrame, of: dict[str, str], name: str) -> bool:
-    """Return whether most texts of a label have other words where a column has another value."""
+    """Return whether most labels of texts have other words where a column has another value."""
     label = of.get("item") or of.get("sentence")
     if label is None or "word" not in of:
         return False
-    texts = frame.groupby([label, name, of["subject"]], sort=False)[of["word"]].agg(" ".join)
-    versions = texts.groupby(level=[0, 1], sort=False).agg(lambda each: each.mode().iloc[0])
-    return bool((versions.groupby(level=0).nunique() > 1).mean() > _OTHER_WORDS)
+    texts = frame.groupby([label, name], sort=False)[of["word"]].agg(frozenset)
+    labels = [of_label for _, of_label in texts.groupby(level=0)]
+    other = [
+        len(frozenset.intersection(*of_label)) < _OTHER_WORDS * min(map(len, of_label))
+        for of_label in labels
+        if len(of_label) > 1
+    ]
+    return sum(other) > len(labels) / 2
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
