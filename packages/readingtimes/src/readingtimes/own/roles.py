@@ -31,12 +31,12 @@ _NAMES = {
     "space_after": r"space_after",
 }
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
-_NEIGHBOUR = r"(^|_)(prev(ious)?|next|lag(ged)?|spill(over)?)\d?($|_)"
+_NEIGHBOUR = r"(^|_)(prev(ious)?|next|lag(ged)?)\d?($|_)"
 _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|index|prob|length|correct|(^|_)(sd|se|n)$"
     r"|resid|(^|_)z(_?scores?)?($|_)|^z_?rts?$|scaled?($|_)|cent(e?red|ered)|" + _NEIGHBOUR
 )
-"""Of numbers that are none, or that are computed from times: logarithms, residuals, those of a neighbour."""
+"""Of numbers that are no times, or that are computed from them, such as residuals."""
 _LM = re.compile(
     r"(^|_)(\w*gpt|\w*bert|pythia|llama|opt|mistral|gemma|qwen|mamba|rwkv|lstm|rnn|\d_?gram|n_?gram|"
     r"trigram|bigram|transformer|txl|smollm|olmo)\w*"
@@ -203,7 +203,7 @@ def measure_of_name(name: str) -> str | None:
 
 
 def is_changed_time(column: Column) -> bool:
-    """Return whether a column named as a measure has its logarithms, differences or times with units."""
+    """Return whether a column named as a measure has logarithms, differences or units."""
     if measure_of_name(column.name) is None or column.kind not in ("number", "text"):
         return False
     with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
