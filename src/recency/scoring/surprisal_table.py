@@ -276,7 +276,8 @@ def _drop_repeats(
         return rows, bits
     names = ("item", "sentence", *_OF_ONE_WORD)
     keys = [columns[key] for key in names if key in columns]
-    again = rows.frame.duplicated([*keys, *(columns[key] for key in VALUES if key in columns)])
+    values = [columns[key] for key in ("word", *VALUES) if key in columns]
+    again = rows.frame.duplicated([*keys, *values])
     kept = ~again.to_numpy()
     return rows.without(again, "repeats of an earlier row").once(keys), bits[kept]
 

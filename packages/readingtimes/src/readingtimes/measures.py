@@ -78,6 +78,7 @@ MEASURES = {
         (),
         (
             *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"latency"),
+            *(r"lese ?zeit", r"reaktions ?zeit"),
             *(r"\btime ms", r"\btimes?\b", r"\bms\b", r"\bduration"),
         ),
         of_eyes=False,

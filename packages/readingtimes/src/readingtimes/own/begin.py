@@ -28,6 +28,8 @@ from readingtimes.strict_tables import Table
 _PLAIN = re.compile(r"[A-Za-z_/][\w ./-]*[\w.]|[A-Za-z_]")
 _TRIED = 24  # maximum number of readings
 _COUNTS = 0.8  # least share of texts, and of rows, in which a column counts words
+_OTHER_WORDS = 0.5  # most words in common, as a share, of texts that have one label in two lists
+_DENSE = 1.5  # largest number of a count that lacks words, per number that it has
 _OF_TEXTS = ("item", "sentence", "position")
 OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
 """Options of words and responses."""
@@ -90,14 +92,20 @@ def _count_words(guessed: Roles, table_columns: list[Column], frame: pd.DataFram
     if not units or guessed.positions:
         return []
     reader = [guessed.of["subject"]] if "subject" in guessed.of else []
-    for name in roles.positions_by_value(table_columns, guessed):
+    word = guessed.of.get("word")
+    for name in roles.free_whole_numbers(table_columns, guessed):
         for unit in ([units[0]], units)[: len(units)]:
             rows = frame[[*reader, *unit]].assign(
                 number=pd.to_numeric(frame[name], errors="coerce")
             )
             spans = rows.groupby(unit, sort=False).number.agg(["min", "max", "nunique"])
             is_count = (spans["min"] <= 1) & (spans["max"] - spans["min"] + 1 == spans["nunique"])
-            if is_count.mean() > _COUNTS and rows.duplicated().mean() < 1 - _COUNTS:
+            counts = is_count.mean() > _COUNTS
+            if not counts and word is not None:  # or it did before words were lost
+                same = rows.assign(word=frame[word]).groupby([*unit, "number"], sort=False).word
+                dense = spans["max"] <= _DENSE * spans["nunique"]
+                counts = min(dense.mean(), (same.nunique() == 1).mean()) > _COUNTS
+            if counts and rows.duplicated().mean() < 1 - _COUNTS:
                 guessed.of["position"], guessed.positions = name, [name]
                 guessed.others = {n: c for n, c in guessed.others.items() if c != name}
                 return [f"{name} counts the words of each {' and '.join(unit)}: taken as position"]
@@ -133,6 +141,13 @@ def entry(
         If no column can be times, or words.
     """
     if not times.roles.measures:
+        for column in times.columns:
+            if roles.is_changed_time(column):
+                raise InputError(
+                    f"{times.path}: {column.name} is named like a time, but its values, such as "
+                    f"{column.examples[0]}, are no times: those are numbers of ms or s, without a unit in "
+                    "the cell, and no logarithms, differences or z-scores"
+                )
         raise InputError(
             f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
             f"words alone, name the file of the times, too: describe TIMES --words {times.path}"
@@ -321,10 +336,29 @@ def _cuts(texts: Described) -> list[str]:
         and column.kind in ("text", "whole number")
         and 2 <= column.distinct <= _FEW
     ]
-    if (subject := texts.roles.of.get("subject")) is not None:
-        values = texts.table.frame[[subject, *names]].drop_duplicates().groupby(subject).nunique()
-        names = [name for name in names if (values[name] > 1).any()]  # else of the reader
+    of = texts.roles.of
+    if "subject" in of:
+        frame = texts.table.frame
+        values = frame[[of["subject"], *names]].drop_duplicates().groupby(of["subject"]).nunique()
+        varied = [name for name in names if (values[name] > 1).any()]
+        lists = [n for n in names if n not in varied and _has_texts_of_its_own(frame, of, n)]
+        names = [*varied, *lists]  # another column of the reader, such as age, tells no texts apart
     return names[:4]
+
+
+def _has_texts_of_its_own(frame: pd.DataFrame, of: dict[str, str], name: str) -> bool:
+    """Return whether most labels of texts have other words where a column has another value."""
+    label = of.get("item") or of.get("sentence")
+    if label is None or "word" not in of:
+        return False
+    texts = frame.groupby([label, name], sort=False)[of["word"]].agg(frozenset)
+    labels = [of_label for _, of_label in texts.groupby(level=0)]
+    other = [
+        len(frozenset.intersection(*of_label)) < _OTHER_WORDS * min(map(len, of_label))
+        for of_label in labels
+        if len(of_label) > 1
+    ]
+    return sum(other) > len(labels) / 2
 
 
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:

@@ -33,6 +33,8 @@ _OTHER_UNIT = 15
 """Times that a text's median time is above or below that of all."""
 _FEW = 3
 """Times in another unit, at least: one may be a key that was held."""
+_MANY, _EVEN = 100, 0.08
+"""Times, and the least coefficient of variation of a reader's; logarithms have .02 to .06."""
 _SHORT = 20
 """Milliseconds that nobody reads a word in."""
 _WHAT = {
@@ -167,8 +169,15 @@ def notes(words: pd.DataFrame, responses: pd.DataFrame) -> list[str]:
 
 
 def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:
-    """Yield single times in seconds among milliseconds, and a number of nines that stands for none."""
+    """Yield logarithms, single times in seconds, and a number of nines that stands for none."""
     given = responses[responses.time_ms > 0]
+    within = given.groupby("subject", sort=False).time_ms
+    spread = float((within.std() / within.mean()).median())
+    if len(given) > _MANY and within.ngroups > 1 and spread < _EVEN:
+        yield (
+            f"the times of a reader have a standard deviation of {spread:.1%} of their mean, too little for "
+            "reading times: are they logarithms?"
+        )
     low, high = given.time_ms.quantile([0.02, 0.98])
     in_seconds = given.time_ms * 1000
     short = given[(given.time_ms < _SHORT) & (in_seconds > low) & (in_seconds < high)]

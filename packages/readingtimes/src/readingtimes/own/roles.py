@@ -20,7 +20,7 @@ _NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
 _NAMES = {
     "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
     r"|recording_session_label|session_label|uniform_id|prolific(_p?id)?|run_id"
-    r"|participant_(private|public)_id",
+    r"|participant_(private|public)_id|vpn?(_?nr)?|versuchsperson(en)?(_?nr)?|proband(in)?(en)?(_?nr)?",
     "sentence": rf"(spr_)?(sent|sentence|sentid){_NUMBER}",
     "item": rf"(item|story|text|passage|article|doc|document|para|paragraph|chapter|stim|stimulus){_NUMBER}"
     rf"|trial{_NUMBER}|sentence_or_sentence_md5",
@@ -31,9 +31,12 @@ _NAMES = {
     "space_after": r"space_after",
 }
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
+_NEIGHBOUR = r"(^|_)(prev(ious)?|next|lag(ged)?)\d?($|_)"
 _NO_TIME = re.compile(
     r"surp|log|freq|work_?time|seconds?_?(spent|total)|(^|_)age$|date|stamp|answer|question|entropy|onset|start|_x$|_y$|count|index|prob|length|correct|(^|_)(sd|se|n)$"
+    r"|resid|(^|_)z(_?scores?)?($|_)|^z_?rts?$|scaled?($|_)|cent(e?red|ered)|" + _NEIGHBOUR
 )
+"""Of numbers that are no times, or that are computed from them, such as residuals."""
 _LM = re.compile(
     r"(^|_)(\w*gpt|\w*bert|pythia|llama|opt|mistral|gemma|qwen|mamba|rwkv|lstm|rnn|\d_?gram|n_?gram|"
     r"trigram|bigram|transformer|txl|smollm|olmo)\w*"
@@ -100,6 +103,8 @@ def _role(roles: Roles, role: str, columns: Sequence[Column], rows: int) -> None
     if role == "position":  # prefer specific names: word_in_sentence before zone
         named = sorted(named, key=lambda c: not re.search("word|token|zone|ia", snake(c.name)))
         roles.positions = [c.name for c in named]
+    if not named and role == "subject":  # ID is of readers if it is no one's for each row
+        named = [c for c in fits if snake(c.name) == "id"]
     if not named and role == "word":
         words = [c for c in fits if _looks_like_words(c)]
         named = sorted(words, key=lambda c: -c.distinct)
@@ -141,6 +146,13 @@ def can_be_position(column: Column) -> bool:
     return column.kind == "whole number" and 0 <= column.low <= 1
 
 
+def free_whole_numbers(columns: Sequence[Column], guessed: Roles) -> list[str]:
+    """Return columns of whole numbers without a role that may count, from any number."""
+    used = {*guessed.of.values(), *guessed.measures.values()}
+    free = [c for c in columns if c.name not in used and c.distinct > 1]
+    return [c.name for c in free if c.kind == "whole number" and c.low >= 0]
+
+
 def positions_by_value(columns: Sequence[Column], guessed: Roles) -> list[str]:
     """Return columns without a role whose values may be positions: whole numbers from 0 or 1."""
     used = {*guessed.of.values(), *guessed.measures.values()}
@@ -166,6 +178,8 @@ def _times(roles: Roles, columns: Sequence[Column]) -> None:
         if named:
             roles.measures[measure] = named[0].name
             roles.seconds |= _are_seconds(named[0])
+    if set(roles.measures) & set(EYES):  # what else is called a time is a clock's or of trials
+        roles.measures.pop("SPR", None)
 
 
 def _names_measure(name: str, measure: str) -> int:
@@ -186,6 +200,14 @@ def measure_of_name(name: str) -> str | None:
         The column's name, such as `rt_critical`.
     """
     return next((measure for measure in MEASURES if _names_measure(name, measure)), None)
+
+
+def is_changed_time(column: Column) -> bool:
+    """Return whether a column named as a measure has logarithms, differences or units."""
+    if measure_of_name(column.name) is None or column.kind not in ("number", "text"):
+        return False
+    with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
+    return with_unit or column.below > _BELOW or "log" in snake(column.name)
 
 
 def _are_seconds(column: Column) -> bool:
@@ -379,7 +401,10 @@ def _numbers(text: pd.Series) -> np.ndarray:
 _NAMED = re.compile(
     r"surp|log_?p(rob)?s?\b|logprob|(^|_)lp($|_)|(^|_)nll($|_)|(^|_)prob(ability)?s?($|_)|bits|nats"
 )
-_OTHER = re.compile(r"freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count")
+_OTHER = re.compile(
+    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count|"
+    + _NEIGHBOUR
+)
 _UNITS = (
     ("bits", r"bit|log_?2"),
     ("nats", r"nat(s|$|_)|(^|_)ln($|_)"),
@@ -413,7 +438,8 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     free = [c for c in free if not _OTHER.search(snake(c.name))]
     named = [c for c in free if _NAMED.search(snake(c.name))]
     named = named or [c for c in free if _LM.search(snake(c.name)) and _may_be_surprisal(c)]
-    chosen = named or [c for c in free if "word" in roles.of and _may_be_surprisal(c)]
+    of_words = "word" in roles.of and "subject" not in roles.of  # no reader changes a surprisal
+    chosen = named or [c for c in free if of_words and _may_be_surprisal(c)]
     if not chosen:
         return None
     kinds = {_kind(c) for c in chosen}
@@ -463,12 +489,22 @@ def _lm(name: str, columns: Sequence[Column]) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", short).strip("-._") or "mine"
 
 
+def _are_pieces(keys: dict[str, str], table: pd.DataFrame) -> bool:
+    """Return whether positions have several rows of other text each: tokens without marks."""
+    if "position" not in keys:
+        return False
+    place = [keys[key] for key in ("item", "sentence", "position") if key in keys]
+    return bool((table.groupby(place, sort=False)[keys["word"]].nunique() > 1).mean() > 0.05)
+
+
 def _keys(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> dict[str, str]:
     """Return join key → column."""
     keys = {
         key: roles.of[key] for key in ("item", "sentence", "position", "word") if key in roles.of
     }
-    if "word" in keys and table[keys["word"]].str.contains(_TOKENS).mean() > 0.1:
+    if "word" in keys and (
+        table[keys["word"]].str.contains(_TOKENS).mean() > 0.1 or _are_pieces(keys, table)
+    ):
         keys["token"] = keys.pop("word")
     for column in columns:
         if _WORD_ID.fullmatch(snake(column.name)) and column.kind == "whole number":
