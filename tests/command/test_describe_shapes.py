@@ -12,6 +12,7 @@ import pytest
 import yaml
 from test_describe_damage import READERS, STORIES, WHOLE, described, parsed
 
+from own_corpus import save
 from readingtimes.contracts import check_words
 from readingtimes.errors import InputError
 from readingtimes.parsers import table as parser
@@ -123,3 +124,16 @@ def test_rows_of_tokens_without_marks_are_summed(tmp_path):
     lengths = texts.word.str.len().to_numpy()
     expected = np.where(lengths > 1, 2, 1) * half
     np.testing.assert_allclose(scored.table.surprisal_bits, expected)
+
+
+def test_what_speaks_against_another_measure_is_named(tmp_path):
+    eyes = WHOLE.rename(columns={"rt": "gaze"}).assign(go_past=WHOLE.rt + 30 + WHOLE.index % 5)
+    assert described(save(eyes, tmp_path / "a.csv"))[0] == 0
+    later = eyes.groupby(["participant", "story"]).go_past.shift(-1).fillna(300)
+    status, _, err = described(
+        save(eyes.assign(go_past=later.clip(lower=eyes.gaze)), tmp_path / "a.csv")
+    )
+    assert status == 2 and "GP: " in err
+    seconds = eyes.go_past.where(eyes.participant != "p03", eyes.go_past * 40)
+    status, _, err = described(save(eyes.assign(go_past=seconds), tmp_path / "a.csv"))
+    assert status == 2 and "GP: " in err and "p03" in err

@@ -506,16 +506,24 @@ def _try_entry(
                 entry.has_words = True
             else:
                 texts = known
-            for measure in entry.measures[:1]:  # the others are columns of numbers of the same rows
-                responses = parser.responses({"table": times}, texts, measure, **kept)
-                check_responses(responses, texts, measure)
+            of_measures = {}
+            for measure in entry.measures:
+                of_measures[measure] = parser.responses({"table": times}, texts, measure, **kept)
+                check_responses(of_measures[measure], texts, measure)
     except InputError as error:
         return [" ".join(str(error).split())], False
     against = []
     if known is None:
         columns = entry.options["columns"]
         against += evidence.of_words(texts, bool(columns.get("words", columns).get("position")))
-    against += evidence.of_responses(texts, responses, entry.name)
+    responses = of_measures[entry.measures[0]]
+    for measure, each in of_measures.items():
+        found = list(evidence.of_responses(texts, each, entry.name))
+        if len(of_measures) > 1:
+            found = [f"{measure}: {text}" for text in found]
+        against += found
+        if found:
+            break
     entry.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
     entry.notes.insert(
         0,
