@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -297,7 +298,7 @@ def test_each_factor_of_a_condition_has_a_line_of_its_label(tmp_path):
     for axes in figure.axes:
         boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
         assert [label.get_text() for label in axes.get_xticklabels()][1] == "active\nlow"
-        gaps = [right.x0 - left.x1 for left, right in zip(boxes, boxes[1:], strict=False)]
+        gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
         assert min(gaps) > 10
 
 
