@@ -51,6 +51,28 @@ def test_a_column_per_region_marks_and_amplitudes_are_seen(tmp_path):
     assert entry["options"]["amplitudes"] == ["N400"] and found["N400"].amplitude_uv.min() < 0
 
 
+def test_the_region_of_times_is_read_in_their_name_or_asked(tmp_path):
+    frame = trials(12).drop(columns="place").assign(late=lambda d: d.rt_critical + 500)
+    short = frame.rename(columns={"rt_spill1": "rt_sp1", "late": "rt_crit_plus2"})
+    entry, known, found, _ = in_columns(tmp_path / "short.csv", short)
+    assert entry["options"]["columns"]["SPR"] == "rt_critical"
+    for number in (1, 2):
+        joined = found[f"SPR_spillover_{number}"].merge(known, on="word_id")
+        assert set(joined.region) == {f"spillover_{number}"}
+    asked = frame.drop(columns="late").rename(columns={"rt_spill1": "rt_other"})
+    status, _, err = described(save(asked, tmp_path / "x.csv"))
+    assert status == 2 and "'rt_critical' and 'rt_other' would both be times of the region" in err
+
+
+def test_the_factors_of_conditions_are_columns(tmp_path):
+    frame = means(24).drop(columns=["place", "cloze"])
+    frame = frame[frame.condition != "low"].assign(frame="active")
+    other = frame.assign(frame="passive", sentence="Then " + frame.sentence)
+    entry, known, *_ = in_columns(tmp_path / "two.csv", pd.concat([frame, other]))
+    assert set(entry["options"]["columns"]["condition"]) == {"condition", "frame"}
+    assert set(known.frame) == {"active", "passive"}
+
+
 def test_stimuli_of_an_experiment_may_be_in_another_file(tmp_path):
     stimuli = save(cells(12).drop(columns="place"), tmp_path / "stimuli.csv")
     rows = trials(12).rename(columns={"item": "Item", "condition": "cloze_level"})

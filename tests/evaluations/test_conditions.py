@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy import stats
 from project import ROOT, SCHEMA, assert_is_refused, load, merged
 from recency.errors import InputError
 from recency.evaluations.conditions import compute, view
+from recency.figures import comparison
 from recency.regression import fit as regression
 from recency.workflow.config import checks
 
@@ -279,6 +281,25 @@ def test_conditions_may_be_numbers(study, tmp_path):
     (row,) = pd.read_csv(out[1]).itertuples()
     by_name, _ = run(study, fillers=[], regions=["critical"])
     assert row.contrast == "2 \N{MINUS SIGN} 1" and row.effect == pytest.approx(by_name.effect[0])
+
+
+def test_each_factor_of_a_condition_has_a_line_of_its_label(tmp_path):
+    names = [f"{frame} {cloze}" for frame in ("active", "relative") for cloze in ("high", "low")]
+    rows = [
+        {"region": "critical", "condition": name, "variable": variable, "unit": unit, "mean": n}
+        for n, name in enumerate(names)
+        for variable, unit in ((compute.RESPONSE, "ms"), ("lm", "bits"))
+    ]
+    frame = pd.DataFrame(rows, columns=compute.MEANS)
+    frame.to_csv(tmp_path / "conditions.csv", index=False)
+    read = view.read_means(tmp_path / "conditions.csv", LMS, "SPR")
+    figure = view.draw_means(read, comparison.records(LMS, [])[0])
+    figure.canvas.draw()
+    for axes in figure.axes:
+        boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+        assert [label.get_text() for label in axes.get_xticklabels()][1] == "active\nlow"
+        gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
+        assert min(gaps) > 10
 
 
 def test_figures_and_tables_are_drawn(results, tmp_path):

@@ -210,6 +210,32 @@ def test_a_subject_s_reading_of_a_stimulus_is_not_split_between_partitions():
         assert observations.partition(other).equals(by_sentence)
 
 
+def test_the_conditions_of_a_latin_square_are_in_all_partitions():
+    """Lists rotate by subject + item, as partitions do; labels in any order, some readings lost."""
+    for conditions in (2, 3, 4):
+        square = pd.DataFrame(
+            [(f"s{s:02}", f"i{i:02}", f"c{(s + i) % conditions}") for s in range(48) for i in range(48)],
+            columns=["subject", "stimulus", "condition"],
+        )  # fmt: skip
+        square["sentence"] = square.stimulus + square.condition
+        few = square.sample(frac=0.9, random_state=1)
+        cells = (["condition"], ["sentence"], ["subject", "condition"])
+        for frame, by, most in (
+            *((square, cell, 0.126) for cell in cells),
+            (few, ["condition"], 0.05),
+        ):
+            parts = frame.assign(partition=observations.partition(frame)).groupby(by).partition
+            shares = parts.value_counts(normalize=True).unstack(fill_value=0)
+            wanted = pd.Series({"fit": 0.5, "exploratory": 0.25, "held_out": 0.25})
+            assert ((shares - wanted).abs() < most).all(axis=None)
+    every = square[["subject", "stimulus"]].merge(
+        pd.DataFrame({"condition": ["a", "b"]}), how="cross"
+    )
+    every["sentence"] = every.stimulus + every.condition
+    plain = observations.partition(every.drop(columns="condition"))
+    assert observations.partition(every).equals(plain)
+
+
 def test_partitions_are_of_what_all_words_have_whole(tmp_path):
     """A filler without a stimulus, though filtered out, leaves sentences as what is resampled: here, too."""
     filler = WORDS.sentence == WORDS.sentence.max()

@@ -198,7 +198,8 @@ def test_a_region_beyond_the_text(tmp_path):
     frame.to_csv(path, index=False)
     options = {"columns": columns, "regions": {"Spill": "spillover_1"}}
     with pytest.raises(
-        InputError, match=r"line 2: text '\d \w+' has no region 'spillover_1' \(48 such"
+        InputError,
+        match=r"line 2: text '\d \w+' has no region 'spillover_1' \(48 such.*leave the cell empty",
     ):
         parsed(path, "Spill", **options)
     longer = frame.sentence.str.replace(".", " again.", regex=False)

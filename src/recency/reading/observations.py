@@ -64,7 +64,9 @@ def main(
     if event:
         frame[EVENT] = events(frame, event, str(responses))
     whole = whole_units(of_words).name  # of all words, as in regressions
-    divided = frame[["subject", *dict.fromkeys(["sentence", whole])]]
+    divided = frame[["subject", *dict.fromkeys(["sentence", whole])]].assign(
+        **{name: frame[name] for name in ("condition",) if name in frame}
+    )
     frame["partition"] = "fit" if out_exploratory is None else partition(divided)
     outs = {"fit": out_fit, "exploratory": out_exploratory, "held_out": out_held_out}
     for name, out in outs.items():
@@ -106,9 +108,33 @@ def partition(observations: pd.DataFrame) -> pd.Series:
     so that a subject's reading of a sentence is never split; of an experiment's items, that of a
     stimulus in all its conditions (`readingtimes.contracts.whole_units`). Numbers are ranks from 0 in
     `observations` (columns subject, sentence), after filtering.
+
+    The conditions of a Latin square are also by subject + item: partitions by the same sum would be
+    conditions. With the columns stimulus and condition, a subject's number is therefore its rank among
+    those who read the stimulus in the same conditions, and a stimulus's its rank among those that the
+    subject read in the same ones, so that each partition has each condition of each item and subject.
+    Where all read all conditions, these are the same ranks.
     """
-    ranks = [
-        values.rank(method="dense").astype("int64") - 1
-        for values in (observations["subject"], whole_units(observations))
-    ]
-    return ((ranks[0] + ranks[1]) % len(PARTITIONS)).map(dict(enumerate(PARTITIONS))).astype("str")
+    whole = whole_units(observations)
+    ranks = pd.DataFrame(
+        {
+            "subject": observations["subject"].rank(method="dense").astype("int64") - 1,
+            "whole": whole.rank(method="dense").astype("int64") - 1,
+        }
+    )
+    if whole.name == "stimulus" and "condition" in observations:
+        ranks = _ranks_within_conditions(ranks, observations["condition"].astype("str"))
+    numbers = ranks.sum(axis=1) % len(PARTITIONS)
+    return numbers.map(dict(enumerate(PARTITIONS))).astype("str")
+
+
+def _ranks_within_conditions(ranks: pd.DataFrame, condition: pd.Series) -> pd.DataFrame:
+    """Return `ranks` of subjects and stimuli as ranks within the conditions that a subject read."""
+    keys = list(ranks)
+    read = ranks.assign(read=condition).drop_duplicates().sort_values("read")
+    readings = read.groupby(keys)["read"].agg("\n".join).reset_index()
+    for key, other in zip(keys, reversed(keys), strict=True):
+        within = readings.groupby([other, "read"])[key].rank(method="dense")
+        readings[f"{key}_within"] = within.astype("int64") - 1
+    found = ranks.merge(readings, on=keys, how="left").set_axis(ranks.index)
+    return found[[f"{key}_within" for key in keys]]

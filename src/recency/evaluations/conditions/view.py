@@ -177,7 +177,8 @@ def draw_means(rows: pd.DataFrame, lms: list[LM]) -> Figure:
         left.set_ylabel(style.with_unit(block["label"].iloc[0], block["unit"].iloc[0]))
         right.set_ylabel("Surprisal (bits)")
         for axes in (left, right):
-            axes.set_xticks(list(places.values()), list(places))
+            lines = [name.replace(" ", "\n") for name in places]  # of several factors, a line each
+            axes.set_xticks(list(places.values()), lines)
             axes.set_xlim(-0.5, len(places) - 0.5)
             axes.grid(axis="y")
             if len(regions) > 1:

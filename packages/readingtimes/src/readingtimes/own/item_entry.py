@@ -56,9 +56,9 @@ _TEXT_PART = {
     "continuation": r"contin|rest|end|spill|after",
 }
 _REGION = (
-    (CRITICAL, r"(^|_)(crit(ical)?|target|cw|disamb\w*|verb|noun)(_|$)"),
-    (r"spillover_\1", r"(?:spill(?:over)?|post|after|plus)_?([1-9])(?:_|$)"),
+    (r"spillover_\1", r"(?:spill(?:over)?|(?:^|_)spl?|post|after|plus)_?([1-9])(?:_|$)"),
     ("spillover_1", r"(^|_)(spill(over)?|post)(_|$)"),
+    (CRITICAL, r"(^|_)(crit(ical)?|target|cw|disamb\w*|verb|noun)(_|$)"),
 )  # fmt: skip
 _AMPLITUDE = re.compile(
     r"(^|_)(n400|p600|n100|p200|lan|pnp|epn|lpc|elan|erp|amplitude|amp|uv|microvolts?)(_|$)"
@@ -85,6 +85,8 @@ class ItemRoles:
         Measures in microvolts, and without a unit.
     regions : dict
         Measure → region, of those that are not critical.
+    doubts : list of str
+        Times whose region is not known.
     """
 
     columns: dict[str, str | list[str]]
@@ -93,6 +95,7 @@ class ItemRoles:
     amplitudes: list[str] = field(default_factory=list)
     scores: list[str] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
     def used(self) -> set[str]:
         """Return the columns that have a role."""
@@ -152,7 +155,7 @@ def _regions(
         if re.search(_TEXT_PART["context"], snake(context)):
             rest = [n for n in [*long, *short] if re.search(_TEXT_PART["continuation"], snake(n))]
             named = [
-                n for n in short if re.search(_REGION[0][1] + "|word", snake(n)) and n not in rest
+                n for n in short if re.search(_REGION[-1][1] + "|word", snake(n)) and n not in rest
             ]
             for name in named:
                 of = {"context": context, CRITICAL: name}
@@ -297,7 +300,13 @@ def _responses(roles: ItemRoles, rows: Described) -> None:
             measure = f"{measure}_{region}"
             roles.regions[measure] = region
         if measure in roles.measures:
-            measure = re.sub(r"\W+", "_", column.name)
+            first, second = roles.measures[measure], column.name
+            measure = re.sub(r"\W+", "_", second)
+            if kind is None:
+                roles.doubts.append(
+                    f"{first!r} and {second!r} would both be times of the region {region or CRITICAL}: "
+                    f"name the other region, as `regions: {{{measure}: spillover_1}}`"
+                )
         roles.measures[measure] = column.name
         if kind is not None:
             kind.append(measure)
@@ -344,6 +353,7 @@ def entry(
     means = "subject" not in roles.columns
     result = Entry(entry_name(rows.path, taken), options, list(roles.measures), means)
     result.against = [
+        *roles.doubts,
         *evidence.of_cells(rows, roles.used()),
         *_try_entry(result, rows, texts or rows),
     ]
@@ -357,14 +367,16 @@ def _options(roles: ItemRoles, rows: Described, texts: Described | None) -> dict
     }  # fmt: skip
     keys = {} if texts is None else shared_columns(roles, rows, texts)
     responses = keys | {n: c for n, c in roles.columns.items() if n == "subject"} | roles.measures
-    used = roles.used()
+    factors = roles.columns.get("condition")
+    own = roles.used() - set(factors if isinstance(factors, list) else [])  # factors are kept, too
+    used = own.copy()
     for column in keys.values():
         used |= {column} if isinstance(column, str) else set(column)
     kept = _further(rows, used)
     if texts is None:
         columns = roles.columns | roles.measures | kept
     else:
-        columns = {"words": of_texts | _further(texts, roles.used()), "responses": responses | kept}
+        columns = {"words": of_texts | _further(texts, own), "responses": responses | kept}
     options: dict = {"shape": "items", "columns": columns}
     options |= {} if roles.marker is None else {"marker": roles.marker}
     if match := re.search(

@@ -158,7 +158,8 @@ def find(
         table.fail(
             line,
             f"text {cells.names[cell[at]]!r} has no region {label.iloc[at]!r} ({wrong.sum():,} such rows); "
-            f"it has: {has}. `spillover: 3` makes the three words after the critical ones regions",
+            f"it has: {has}. `spillover: 3` makes the three words after the critical ones "
+            "regions; where a text ends before, leave the cell empty",
         )
     kept = there & ~absent.to_numpy()
     if (~there).any():
