@@ -35,6 +35,7 @@ from crosslmm.factors import Levels
 from crosslmm.formula import parse
 from crosslmm.stats.bootstrap import interval
 from crosslmm.stats.crossed_samples import Tables
+from recency.reading.observations import partition
 from recency.regression import crossed
 from recency.regression.covered_endpoints import NotCrossed
 from recency.regression.predictors import Rows
@@ -131,10 +132,13 @@ def crossed_cells(frame: pd.DataFrame, words: pd.DataFrame, unit: str, draws: in
     return {lm: scores for (lm, _), scores in collected.scores().items()}
 
 
-def conditional_gains(frame: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
+def conditional_gains(setting: Setting, frame: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
     """Return ΔLogLik of each LM for the observations of the exploratory partition."""
-    part = (frame.subject + frame.version) % 4
-    fit, left = frame[part < 2], frame[part == 2]
+    divided = frame.assign(
+        sentence=frame.version, condition=frame.version - setting.conditions * frame.stimulus
+    )
+    part = partition(divided[["subject", "sentence", "stimulus", "condition"]])
+    fit, left = frame[part == "fit"], frame[part == "exploratory"]
     loglik = {}
     for lm in (None, *LMS):
         terms = f"surprisal + {RANDOM}" if lm else "1 + (1 | subject) + (1 | {})"
@@ -155,7 +159,9 @@ def differences(setting: Setting, draws: int, seed: int) -> list[dict]:
             continue
         try:
             ends = (
-                by_partition(frame, words) if unit is None else by_draws(frame, words, unit, draws)
+                by_partition(setting, frame, words)
+                if unit is None
+                else by_draws(frame, words, unit, draws)
             )
         except NotCrossed:
             ends = dict.fromkeys(PAIRS, (np.nan, np.nan, np.nan))
@@ -174,9 +180,9 @@ def by_draws(frame: pd.DataFrame, words: pd.DataFrame, unit: str, draws: int) ->
     return {pair: (leads[pair].value, e["low"], e["high"]) for pair, e in ends.items()}
 
 
-def by_partition(frame: pd.DataFrame, words: pd.DataFrame) -> dict[str, tuple]:
+def by_partition(setting: Setting, frame: pd.DataFrame, words: pd.DataFrame) -> dict[str, tuple]:
     """Return the same on the exploratory partition: the wider of the intervals by subject and version."""
-    gains, found = conditional_gains(frame, words), {}
+    gains, found = conditional_gains(setting, frame, words), {}
     for pair in PAIRS:
         lead = (gains[pair[0]] - gains[pair[1]]).to_numpy()
         both = [interval(lead, gains[by].to_numpy()) for by in ("subject", "version")]
