@@ -328,7 +328,8 @@ def test_figures_and_tables_are_drawn(results, tmp_path):
         ({"levels": ["amb", "unamb", "x"]}, "levels: 'x' is no condition of the data; the data have amb, unamb"),
         ({"by": "conditions"}, "conditions → by: the words have no column conditions"),
         ({"stimulus": "stimulos"}, "conditions → stimulus: the words have no column stimulos"),
-        ({"regions": ["crit"]}, "npz: 0 groups of 'stimulus' have responses on both sides in region 'crit'"),
+        ({"regions": ["crit"]}, "npz: 0 groups of 'stimulus' have responses on both sides (high: 0 responses, low: 0) in region 'crit'"),
+        ({"contrasts": [CONTRAST | {"low": "stimulus != ''", "high": "condition == 'amb'"}]}, "words are on both sides"),
         ({"contrasts": [CONTRAST | {"low": "stimulus == '1'", "high": "stimulus == '2'"}]}, "npz: 0 groups"),
     ],
 )  # fmt: skip

@@ -97,6 +97,9 @@ def test_numbers_are_those_of_the_files(tmp_path):
     )
     assert "1 of 2 fits were confirmed by lme4 (Bates et al., 2015)" in text
     assert "Of 2 fits, 0 are singular" in text
+    assert "Unigram surprisal" not in text and "standard error by subjects and items" in text
+    frequency = fit(formula="time_ms ~ 1 + unigram + surprisal")
+    assert "Unigram surprisal is estimated from text." in write(tmp_path, [frequency, fit()])[0]
 
 
 def test_fits_that_failed_or_did_not_converge_are_named(tmp_path):

@@ -12,6 +12,8 @@ import pandas as pd
 from readingtimes.measures import MEASURES
 
 OFFSETS = tuple(range(-3, 4))
+FEW_ITEMS = 8
+"""Fewer items of an experiment than these are warned of."""
 
 # UTF-8 read as Latin-1 or Windows-1252 ("â€™", "Ã©"), its control characters, markup, lost letters.
 _DAMAGE = {
@@ -51,6 +53,13 @@ def words(frame: pd.DataFrame) -> list[Finding]:
     texts = sentences.word.agg(" ".join)
     if again := int(texts.duplicated().sum()):
         problems.append(Finding("note", "sentences", f"{again:,} sentences repeat an earlier one"))
+    if (
+        "stimulus" in frame
+        and "condition" in frame
+        and (few := frame.stimulus.nunique()) < FEW_ITEMS
+    ):
+        text = f"{few} items: too few to tell their effects from those of the conditions; 8 or more are usual"
+        problems.append(Finding("warning", "items", text))
     if "stimulus" in frame and "region" in frame:
         problems += _regions(frame)
     if (longest := int(sentences.size().max())) > 100:

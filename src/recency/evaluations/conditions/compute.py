@@ -562,7 +562,8 @@ def rows_of(
     rows = rows[rows.groupby("item")["contrast"].transform("nunique") == 2]
     if (count := rows["item"].nunique()) < 2:
         raise InputError(
-            f"{where}: {count} groups of {by!r} have responses on both sides"
+            f"{where}: {count} groups of {by!r} have responses on both sides (high: {int((side > 0).sum()):,} "
+            f"responses, low: {int((side < 0).sum()):,})"
             + (f" in region {contrast['within']!r}" if contrast["within"] else "")
             + ", and effects by item need 2 or more; check region, regions, high and low"
         )

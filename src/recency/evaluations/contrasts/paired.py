@@ -128,7 +128,14 @@ def sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray
         return result.fillna(False).to_numpy(bool)
 
     region = holds("region")
-    return [region & holds(side) for side in ("high", "low")]
+    high, low = (region & holds(side) for side in ("high", "low"))
+    if (both := high & low).any() and None not in (contrast["high"], contrast["low"]):
+        word = words[both].iloc[0]
+        raise InputError(
+            f"{where}: {int(both.sum()):,} words are on both sides, {word['word']!r} of text {word['item']!r} "
+            f"first; high ({contrast['high']}) and low ({contrast['low']}) must exclude each other"
+        )
+    return [high, low]
 
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))

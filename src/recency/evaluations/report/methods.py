@@ -237,10 +237,13 @@ def regressions(about: Mapping, records: Sequence[Mapping], cells: Sequence[Mapp
         for r, c in zip(records, cells, strict=True)
         if r.get("fixed") and not r.get("converged", True)
     ]
-    paragraphs.append(f"Unigram surprisal is estimated from {about['unigram']}.")
+    notes = []
+    if any("unigram" in record.get("formula", "") for record in records):
+        notes.append(f"Unigram surprisal is estimated from {about['unigram']}.")
     confirmed = sum(any(check["by"] == "lme4" for check in r.get("checks", ())) for r in records)
     if confirmed:
-        paragraphs[-1] += f" {confirmed} of {len(records)} fits were confirmed by lme4 [bates2015]."
+        notes.append(f"{confirmed} of {len(records)} fits were confirmed by lme4 [bates2015].")
+    paragraphs += [" ".join(notes)] if notes else []
     text = f"Of {len(records)} fits, {singular} are singular (a variance or a correlation at its limit)"
     text += f", {len(diverged)} did not converge and {len(failed)} failed."
     for what, those in (("did not converge", diverged), ("failed", failed)):
@@ -289,7 +292,7 @@ def compared(about: Mapping, verdict: Mapping) -> list[str]:
         what = "One difference is" if tested == 1 else f"{tested} differences are"
         paragraphs.append(
             f"{what} tested on the held-out partition, which no other result uses: a "
-            "two-sided t test of squared errors, with the standard error by subjects and sentences at "
+            f"two-sided t test of squared errors, with the standard error by subjects and {about['units']} at "
             "once, and Holm's correction. It does not decide a claim."
         )
     effect = verdict["smallest_effect"]

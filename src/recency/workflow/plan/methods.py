@@ -126,7 +126,8 @@ def _about_surprisal(study: Study, lms: Iterable[str]) -> str:
     text = (
         "Surprisal is in bits, the sum over a word's tokens given all words before it in its text"
     )
-    begins = {bool(study.lms[lm].get("bos")) for lm in lms if "bos" in study.lms[lm]}
+    networks = [lm for lm in lms if configuration.kind_of(study.lms[lm]) == "network"]
+    begins = {bool(study.lms[lm].get("bos")) for lm in networks if "bos" in study.lms[lm]}
     if begins == {True}:
         text += ", after a token that begins a text"
     elif begins == {False}:
