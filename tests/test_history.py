@@ -15,7 +15,7 @@ from recency.errors import REFUSALS
 from recency.evaluations import summary
 from recency.evaluations.report import page
 from recency.networks import checkpoints, states, stored_steps, train
-from recency.scoring import mix, ngram_surprisal, results, surprisal
+from recency.scoring import mix, ngram_surprisal, plausible, surprisal
 from recency.scoring.lm_spec import LMSpec
 from training_job import RECIPE, write_stream
 
@@ -127,10 +127,10 @@ def test_reading_texts_that_were_trained_on_are_not_scored(trained, tmp_path, ca
     with pytest.raises(REFUSALS, match=r"^3-gram: it was trained on 8.% of novel"):
         ngram_surprisal.main(table, arpa, tmp_path / "surprisal.parquet", **settings)
     capsys.readouterr()
-    results.require_unseen(table, "novel", "lm", folder, ["trained_on"])
+    plausible.require_unseen(table, "novel", "lm", folder, ["trained_on"])
     assert "The config permits this" in capsys.readouterr().err
     written(drawn("c", 300))
-    results.require_unseen(table, "novel", "lm", folder)
+    plausible.require_unseen(table, "novel", "lm", folder)
     assert capsys.readouterr().err == ""
 
 

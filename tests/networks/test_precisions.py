@@ -19,7 +19,7 @@ from readingtimes.files import sha256
 from recency.errors import InputError
 from recency.export import write
 from recency.networks import footprint, precisions
-from recency.scoring import results, surprisal
+from recency.scoring import plausible, surprisal
 from recency.scoring.lm_spec import LMSpec
 from recency.workflow.config import checks
 from recency.workflow.plan import plan_checks
@@ -184,7 +184,7 @@ def test_the_difference_from_float32_is_that_of_the_two_networks(
     words.to_parquet(tmp_path / "words.parquet")
     lm = LMSpec("lm", llama, weights={"precision": "bf16"})
     settings = {"dataset": "texts", "accept": [["implausible"]]}
-    monkeypatch.setattr(results, "require_plausible", lambda *_, **__: None)
+    monkeypatch.setattr(plausible, "require_plausible", lambda *_, **__: None)
     surprisal.main(tmp_path / "words.parquet", lm, tmp_path / "out.parquet", "texts")
     full = recency.surprisal(words, llama).surprisal_bits.to_numpy()
     low = pd.read_parquet(tmp_path / "out.parquet")

@@ -20,7 +20,7 @@ from recency.reading import responses as read_responses
 from recency.reading import words as read_words
 from recency.scoring import estimate_ngrams, ngram_surprisal, wordfreq_surprisal
 from recency.scoring.ngram import split_word
-from recency.scoring.results import other_language
+from recency.scoring.plausible import other_language
 from recency.text.readers import conllu
 from small_networks import byte_tokenizer
 
