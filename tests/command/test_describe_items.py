@@ -73,6 +73,12 @@ def test_the_factors_of_conditions_are_columns(tmp_path):
     assert set(known.frame) == {"active", "passive"}
 
 
+def test_few_items_are_noted(tmp_path):
+    for items, said in ((6, True), (12, False)):
+        _, out, _ = described(save(means(items).drop(columns="place"), tmp_path / f"{items}.csv"))
+        assert ("items: too few" in out) is said, out
+
+
 def test_stimuli_of_an_experiment_may_be_in_another_file(tmp_path):
     stimuli = save(cells(12).drop(columns="place"), tmp_path / "stimuli.csv")
     rows = trials(12).rename(columns={"item": "Item", "condition": "cloze_level"})

@@ -1,4 +1,4 @@
-"""LMs are told apart by readers with every kind of colour vision, by colour or by marker."""
+"""LMs are distinguishable with every kind of colour vision, by colour or by marker."""
 
 import itertools
 
@@ -36,7 +36,7 @@ def difference(one: str, other: str) -> float:
 
 
 def confused(looks, least):
-    """Return the pairs of (colour, marker, face) that only their colours tell apart, and hardly do."""
+    """Return the pairs of (colour, marker, face) that differ in colour alone, by less than `least`."""
     return [
         (one, other)
         for (one, a), (other, b) in itertools.combinations(looks.items(), 2)
@@ -49,11 +49,11 @@ def test_the_measure_sees_colour_blindness():
     assert difference("#BB0000", "#005500") < 12 < difference("#BB0000", "#0000BB")
 
 
-def test_all_kinds_are_told_apart():
+def test_all_kinds_are_distinguishable():
     assert not confused(encoding.STYLES, 15)
 
 
-def test_twenty_kinds_without_a_look_are_told_apart():
+def test_twenty_kinds_without_a_look_are_distinguishable():
     looks = encoding.styles([f"mine {n}" for n in range(20)])
     assert len(looks) == 20 and not confused(looks, 10)
     mixed = encoding.styles([*encoding.STYLES, *(f"mine {n}" for n in range(8))])
@@ -63,7 +63,7 @@ def test_twenty_kinds_without_a_look_are_told_apart():
 @pytest.mark.parametrize(
     "kinds", [["none"], ["exponential", "power_law"], [f"mine_{n}" for n in range(7)]]
 )
-def test_twenty_lms_in_a_legend_are_told_apart(kinds):
+def test_twenty_lms_in_a_legend_are_distinguishable(kinds):
     lms = [lm(f"lm {n}", kinds[n % len(kinds)]) for n in range(20)]
     looks = style.looks(lms, apart=True)
     seen = {name: (look.colour, look.marker, look.face) for name, look in looks.items()}

@@ -9,6 +9,8 @@ more it varies, and the lower its mean is. benchmarks/plausibility.py has the fi
 (docs/surprisal/plausible.csv).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -85,9 +87,10 @@ def require_plausible(
         way_out = "Use an LM, or a unigram model, of the dataset's language"
         where = f"datasets → {dataset}"
         overrides.refuse("language", name, problem, way_out, where, accept)
-    if contradiction := implausible(words, result.table, unit):
+    fit = prediction(words, _bits(result.table))
+    if contradiction := _contradiction(words, result.table, unit, fit):
         overrides.refuse("surprisal", name, *contradiction, f"lms → {lm}", accept)
-    elif unit is not None and (fit := prediction(words, _bits(result.table))) is not None:
+    elif unit is not None and fit is not None:
         result.notes.append(f"plausible: {_compared(fit)}")
 
 
@@ -151,6 +154,13 @@ def implausible(
     unit : str, optional
         The declared unit of given surprisal.
     """
+    return _contradiction(words, table, unit, prediction(words, _bits(table)))
+
+
+def _contradiction(
+    words: pd.DataFrame, table: pd.DataFrame, unit: str | None, fit: Prediction | None
+) -> tuple[str, str] | None:
+    """Return what `implausible` does, by the prediction of this surprisal."""
     bits = _bits(table)
     there = np.isfinite(bits)
     if there.sum() < LEAST:
@@ -172,7 +182,7 @@ def implausible(
         return problem, "Check the corrected column: its rows and its unit"
     if unit is not None and (problem := _constant(words, bits)):
         return problem, "Check the table: an editor may have filled cells"
-    if (fit := prediction(words, bits)) is None:
+    if fit is None:
         return None
     if unit is not None and fit.r < RELATED:
         problem = (

@@ -23,9 +23,8 @@ from recency.scoring.results import Result
 VALUES = ("surprisal", "logprob", "probability")
 KEYS = ("dataset", *joins.KEYS, "token", "seed")
 _OF_ONE_WORD = ("position", "word_id", "unique_id")
-MORE = ("corrected", "tokens")
 #: Bits per unit.
-BITS = {"bits": 1.0, "nats": 1 / np.log(2), "log10": np.log2(10)}
+BITS = {unit: size / results.UNITS["bits"] for unit, size in results.UNITS.items()}
 #: Markers of missing values.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", ".", "<NA>")
 #: Tolerance of log-probabilities above 0 by rounding.

@@ -145,7 +145,7 @@ def first_rows(
     return first, both[np.logical_or.reduce(differ)]
 
 
-def joined(path: Path, tables: Iterable[tuple[str, Table]]) -> Table:
+def join_tables(path: Path, tables: Iterable[tuple[str, Table]]) -> Table:
     """Concatenate tables with the same columns, given with their file names."""
     firsts, frames, before = [], [], 0
     tables = list(tables)

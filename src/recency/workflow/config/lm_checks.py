@@ -61,7 +61,9 @@ def _network(config: dict, where: str, lm: Mapping) -> Iterator[str]:
 
 def _surprisals(where: str, entry: Mapping) -> Iterator[str]:
     """Yield columns that a local table of surprisals lacks."""
-    files = entry.get("tables", {}) | ({"": entry["table"]} if "table" in entry else {})
+    files = entry.get("tables", {})
+    if "table" in entry:  # with settings of its own for some datasets
+        files = dict.fromkeys(["", *entry.get("by_dataset", {})], entry["table"])
     for dataset, file in files.items():
         there = schema_checks.of_file(file.get("local", ""), {})
         named = configuration.surprisals_of(entry, dataset)["columns"] | entry.get("measures", {})

@@ -190,6 +190,8 @@ def expand(config: dict) -> None:
             if key == "tags":
                 of_store = {"tag": column, "predictor": entry.get("predictor", "surprisal")}
                 surprisals = shared | {"replica": of_store, **replica.settings(of_store)}
+                if "by_dataset" in entry:
+                    surprisals["by_dataset"] = entry["by_dataset"]
             else:
                 value = entry.get("value", "surprisal")
                 surprisals = shared | {"columns": {value: column, **entry.get("keys", {})}}

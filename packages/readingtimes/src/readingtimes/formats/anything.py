@@ -206,7 +206,7 @@ def _of_archive(path: Path, pattern: str, style: Style, choice: _Choice) -> Tabl
     choice.check()
     if not tables:
         raise InputError(f"{path}: the tables of options → members have no rows")
-    return tables[0][1] if len(tables) == 1 else strict_tables.joined(path, tables)
+    return tables[0][1] if len(tables) == 1 else strict_tables.join_tables(path, tables)
 
 
 def _of_member(member: streamed.Member, style: Style, choice: _Choice) -> Table:

@@ -516,12 +516,11 @@ def _try_entry(
     if known is None:
         columns = entry.options["columns"]
         against += evidence.of_words(texts, bool(columns.get("words", columns).get("position")))
-    responses = of_measures[entry.measures[0]]
+    responses, intended = of_measures[entry.measures[0]], []
     for measure, each in of_measures.items():
-        found = list(evidence.of_responses(texts, each, entry.name))
-        if len(of_measures) > 1:
-            found = [f"{measure}: {text}" for text in found]
-        against += found
+        found, missing = evidence.of_responses(texts, each, entry.name)
+        intended = intended or missing
+        against += [f"{measure}: {text}" for text in found] if len(of_measures) > 1 else found
         if found:
             break
     entry.notes = list(dict.fromkeys(messages.getvalue().splitlines()))
@@ -531,7 +530,7 @@ def _try_entry(
         f"{texts['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
-    entry.notes += evidence.notes(texts, responses)
+    entry.notes += intended
     entry.notes += rows_as_read(texts, responses, entry.measures[0])
     return against, True
 

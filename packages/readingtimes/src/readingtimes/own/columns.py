@@ -316,8 +316,8 @@ class Column:
     """Profile of a column; `kind` is number, whole number, true or false, text or nothing.
 
     `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
-    0, the median and the largest; `below` is the share of numbers below 0; `zeros` and `missing` are rows. `spellings` are those of missing
-    values that `MISSING` lacks; `odd` is of the few cells of a column of numbers that are none: line and
+    0, the median and the largest; `below` is the share of numbers below 0; `zeros` and
+    `missing` are rows. `spellings` are those of missing values that `MISSING` lacks; `odd` is of the few cells of a column of numbers that are none: line and
     value of the first, and their number.
     """
 

@@ -116,8 +116,22 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> list[str]:
     return against
 
 
-def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Iterator[str]:
-    """Yield what speaks against responses (contract 2) of these words, the most telling first."""
+def of_responses(
+    words: pd.DataFrame, responses: pd.DataFrame, name: str
+) -> tuple[list[str], list[str]]:
+    """Return what speaks against responses (contract 2) of these words, the most telling first, and notes.
+
+    Notes are of what may be intended: subjects with few responses, and words without any.
+    """
+    found = checks.responses(words, responses, response_column(responses, "responses"))
+    notes = [finding.text for finding in found if finding.check == "missing"]
+    return list(_against(words, responses, name, found)), notes
+
+
+def _against(
+    words: pd.DataFrame, responses: pd.DataFrame, name: str, found: list[checks.Finding]
+) -> Iterator[str]:
+    """Yield what speaks against responses, with the `found` of their checks."""
     value = response_column(responses, "responses")
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     if value == "time_ms":
@@ -130,7 +144,7 @@ def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Ite
                 f"the median time of text {odd.index[0]} is {medians[odd.index[0]]:,.4g} ms, of all "
                 f"{times.median():,.4g}: another unit? ({len(odd):,} such texts)"
             )
-    for finding in checks.responses(words, responses, value):
+    for finding in found:
         if finding.level == "warning" and (
             finding.check == "constants" or "of another size" in finding.text
         ):
@@ -160,12 +174,6 @@ def of_responses(words: pd.DataFrame, responses: pd.DataFrame, name: str) -> Ite
     if value == "time_ms":
         shifted = checks.shifted(table, checks.are_skipped(responses.time_ms))
         yield from (finding.text for finding in shifted if finding.level == "warning")
-
-
-def notes(words: pd.DataFrame, responses: pd.DataFrame) -> list[str]:
-    """Return what may be intended: subjects with few responses, and words without any."""
-    found = checks.responses(words, responses, response_column(responses, "responses"))
-    return [finding.text for finding in found if finding.check == "missing"]
 
 
 def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:

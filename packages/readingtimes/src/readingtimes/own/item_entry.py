@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from readingtimes import gate
+from readingtimes import checks, gate
 from readingtimes.contracts import check_responses, check_words, response_column
 from readingtimes.errors import InputError
 from readingtimes.joins.index import plain_label, spelling
@@ -433,6 +433,7 @@ def _try_entry(entry: Entry, rows: Described, texts: Described) -> list[str]:
     texts_read = f"{words['item'].nunique():,} texts, {len(words):,} words"
     entry.notes = [
         f"read as an experiment: {stimuli:,} stimuli{shown}, {texts_read}; {readers}",
+        *(finding.text for finding in checks.words(words) if finding.check == "items"),
         *lines,
         *dict.fromkeys(messages.getvalue().splitlines()),
     ]

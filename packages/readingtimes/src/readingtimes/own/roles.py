@@ -38,14 +38,13 @@ _NO_TIME = re.compile(
 )
 """Of numbers that are no times, or that are computed from them, such as residuals."""
 _LM = re.compile(
-    r"(^|_)(\w*gpt|\w*bert|pythia|llama|opt|mistral|gemma|qwen|mamba|rwkv|lstm|rnn|\d_?gram|n_?gram|"
+    r"(^|_)(\w*gpt|\w*bert|pythia|llama|opt(?![a-z])|mistral|gemma|qwen|mamba|rwkv|lstm|rnn|\d_?gram|n_?gram|"
     r"trigram|bigram|transformer|txl|smollm|olmo)\w*"
 )
 """A language model's name, as of a column of its surprisals."""
 _MILLISECONDS, _SECONDS = (40, 20_000), (0.04, 20)
-_BELOW = (
-    0.05  # maximum share of numbers below 0, such as -999, which the parser names by their lines
-)
+_BELOW = 0.05
+"""Maximum share of numbers below 0 in times, such as -999, which the parser names by their lines."""
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")

@@ -26,7 +26,7 @@ import pandas as pd
 from readingtimes.contracts import check_complete, look_up, padded, word_table
 from readingtimes.errors import InputError
 from readingtimes.fixations import with_history
-from readingtimes.strict_tables import Table, joined, only, read, warn
+from readingtimes.strict_tables import Table, join_tables, only, read, warn
 
 _COLUMNS = {"FFD": "FFD", "FP": "FPRT", "GP": "RPD_inc", "RB": "RBRT", "TFT": "TFT"}
 MEASURES = ("FFD", "FP", "GP", "RB", "TFT")
@@ -137,7 +137,7 @@ def _table(path: Path, columns: Iterable[str], keys: list[str] | None = None) ->
         return read(path, columns)
     try:
         with zipfile.ZipFile(path) as archive:
-            table = joined(path, _members(path, archive, columns, keys))
+            table = join_tables(path, _members(path, archive, columns, keys))
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise InputError(f"{path} is damaged ({error}); get it again") from error
     if keys:
