@@ -5,6 +5,7 @@ import sys
 from urllib.parse import unquote
 
 import pandas as pd
+import pyreadstat
 import pytest
 import yaml
 from instrument_files import (
@@ -326,7 +327,6 @@ def labelled():
 
 
 def test_spss_has_labels_and_missing_values(tmp_path):
-    pyreadstat = pytest.importorskip("pyreadstat")
     frame, labels = labelled()
     frame["rt"] = frame.rt.astype(float)
     frame.loc[5, "rt"] = 9999.0

@@ -122,6 +122,8 @@ def test_the_schema_has_the_names_of_all_checks(name):
 
 
 def test_an_override_of_several_seeds_is_one_line():
-    seeds = study("config.open.yaml", "docs/open-study/stored.yaml", run=["primary"])
+    accepts = {name: {"accept": ["surprisal"]} for name in ("no-bias", "mixed")}
+    stored = ("config.open.yaml", "docs/open-study/stored.yaml")
+    seeds = study(*stored, run=["primary"], lms=accepts)
     accepted = [line for line in listed(seeds) if "(accepted: surprisal)" in line]
     assert [line.split(":")[0] for line in accepted] == ["LM 'mixed slopes'", "LM 'no bias'"]
