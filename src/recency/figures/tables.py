@@ -14,7 +14,7 @@ from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.figures.paths import Files
 
-#: What pages may load: images within them, and nothing else.
+#: Content security policy of pages: images within them, and nothing else.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 WIDE = 10  # columns; tables with more have a small font
 LONG = 90  # lines; a LaTeX table with more spans several pages
