@@ -110,7 +110,9 @@ def _equations(study: Study, lms: Iterable[str]) -> list[str]:
     forms = {study.lms[lm]["bias"]["form"] for lm in lms if study.lms[lm].get("bias")}
     lines = []
     for form in sorted(forms - {"none"}):
-        document = plugins.load("recency.attention.biases", form).__doc__ or ""
+        document = plugins.docstring(
+            "recency.attention.biases", form
+        )  # PyTorch is not loaded for it
         line = document.partition("\n\n")
         stated = (
             line[0]
