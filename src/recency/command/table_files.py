@@ -168,11 +168,17 @@ def check_ending(name: str) -> None:
 
 
 def write(table: pd.DataFrame, name: str) -> None:
-    """Write a table without its index in the format of its extension; to standard output as CSV."""
+    """Write a table without its index in the format of its extension; to standard output as CSV.
+
+    A terminal gets aligned columns with three decimals.
+    """
     from readingtimes.files import atomic
 
     if name == STANDARD:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        if sys.stdout.isatty():
+            print(aligned(table))
+        else:
+            table.to_csv(sys.stdout, index=False, lineterminator="\n")
         return
     ending = Path(name).suffix.lower()
     with atomic(name) as part:
@@ -180,3 +186,28 @@ def write(table: pd.DataFrame, name: str) -> None:
             table.to_parquet(part, index=False)
         else:
             table.to_csv(part, sep=SEPARATORS[ending], index=False, lineterminator="\n")
+
+
+def aligned(table: pd.DataFrame) -> str:
+    """Return a table for a terminal: text at the left, numbers at the right, with three decimals.
+
+    >>> import pandas as pd
+    >>> print(aligned(pd.DataFrame({"word": ["a", "letter"], "bits": [1.25, float("nan")]})))
+    word     bits
+    a       1.250
+    letter
+    """
+    import pandas as pd
+
+    columns = []
+    for name, column in table.items():
+        if pd.api.types.is_float_dtype(column):
+            cells = ["" if pd.isna(value) else f"{value:.3f}" for value in column]
+        else:
+            cells = ["" if pd.isna(value) else str(value) for value in column]
+        is_number = pd.api.types.is_numeric_dtype(column)
+        width = max(map(len, [str(name), *cells]))
+        columns.append(
+            [cell.rjust(width) if is_number else cell.ljust(width) for cell in [str(name), *cells]]
+        )
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
