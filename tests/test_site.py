@@ -65,10 +65,18 @@ def test_links_between_files_lead_somewhere():
 
 
 @pytest.mark.parametrize(
-    "page", ["attention_heads", "minimal_pairs", "pretrained", "probing", "text"]
+    ("page", "overlay"),
+    [
+        *(
+            (name, "open")
+            for name in ("attention_heads", "measured_memory", "minimal_pairs", "pretrained")
+        ),
+        *((name, "open") for name in ("probing", "serial_position", "text")),
+        ("languages", "languages"),
+    ],
 )
-def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
-    config = load("config.open.yaml")
+def test_config_examples_of_pages_are_right(page, overlay, tmp_path, monkeypatch):
+    config = load(f"config.{overlay}.yaml")
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert blocks
