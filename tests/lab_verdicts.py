@@ -14,7 +14,7 @@ from readingtimes.errors import InputError
 from readingtimes.parsers import table as parser
 from recency.command.main import main
 
-BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
+BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing", "trials", "rows")
 
 
 def verdict(made: Made, path: Path) -> tuple[str, str]:

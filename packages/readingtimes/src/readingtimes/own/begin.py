@@ -31,7 +31,7 @@ _COUNTS = 0.8  # least share of texts, and of rows, in which a column counts wor
 _OTHER_WORDS = 0.5  # most words in common, as a share, of texts that have one label in two lists
 _DENSE = 1.5  # largest number of a count that lacks words, per number that it has
 _OF_TEXTS = ("item", "sentence", "position")
-OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
+OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing", "trials")
 """Options of words and responses."""
 _FEW = 20  # maximum number of lists or tasks of a corpus
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -269,6 +269,7 @@ _OPTION = {
     "skipped": "  # a missing time is of a word that was not fixated",
     "unit": "  # of the times",
     "percent_encoded": "  # a comma is written %2C",
+    "trials": "  # a row is a trial, with lists of words and times",
     "phrases": "  # a row is of several words, and its time of all of them",
 }
 
@@ -450,6 +451,8 @@ def style_options(times: Described, words: Described | None) -> dict:
             styles["thousands"] = described.style.thousands
         if described.style.percent_encoded:
             styles["percent_encoded"] = True
+        if described.style.trials:
+            styles["trials"] = True
         if missing := {*styles.get("missing", ()), *_missing(described)}:
             styles["missing"] = sorted(missing)
     return styles
@@ -512,14 +515,16 @@ def _try_entry(
                 check_responses(of_measures[measure], texts, measure)
     except InputError as error:
         return [" ".join(str(error).split())], False
-    against = []
+    against: list[str] = []
+    intended: list[str] = []
     if known is None:
         columns = entry.options["columns"]
-        against += evidence.of_words(texts, bool(columns.get("words", columns).get("position")))
-    responses, intended = of_measures[entry.measures[0]], []
-    for measure, each in of_measures.items():
-        found, missing = evidence.of_responses(texts, each, entry.name)
-        intended = intended or missing
+        numbered = bool(columns.get("words", columns).get("position"))
+        against, intended = evidence.of_words(texts, numbered)
+    responses = of_measures[entry.measures[0]]
+    for number, (measure, each) in enumerate(of_measures.items()):
+        found, missing = evidence.of_responses(texts, each, entry.name, measure)
+        intended += [] if number else missing
         against += [f"{measure}: {text}" for text in found] if len(of_measures) > 1 else found
         if found:
             break

@@ -15,7 +15,7 @@ import pandas as pd
 
 from readingtimes import strict_tables
 from readingtimes.errors import InputError
-from readingtimes.formats import anything, rda, xlsx
+from readingtimes.formats import anything, rda, trials, xlsx
 from readingtimes.formats.anything import Style
 from readingtimes.joins.index import plain_label, renamed
 from readingtimes.names import hint
@@ -350,6 +350,8 @@ def read_profile(path: Path) -> tuple[Table, Style]:
     if len(signs) and not signs.str.replace(_PERCENT, "", regex=True).str.contains("%").any():
         style = replace(style, percent_encoded=True)
         table = Table(table.path, decode_percents(table.frame))
+    if (of_words := trials.rows_of_words(table)) is not None:
+        table, style = of_words, replace(style, trials=True)
     return table, style_of(table, style)
 
 
