@@ -249,10 +249,42 @@ def _of_timed_kinds(table: Table, kind: str) -> Table:
     return replace(table, frame=table.frame.drop(columns=kind))
 
 
+def are_missing(cells: pd.Series) -> pd.Series:
+    """Return whether cells are empty, or have a usual spelling of a missing value."""
+    return cells.isin(MISSING)
+
+
+def practice(table: Table, others: Collection[str | None]) -> tuple[str, pd.Series] | None:
+    """Return the first column that says which rows are of practice, and whether each is; None without one.
+
+    Parameters
+    ----------
+    table : Table
+        All rows.
+    others : collection of str
+        Columns that do not say it, such as that of the words.
+    """
+    marks = _practice_marks(table, others)
+    return next(((name, marked) for name, (_, marked) in marks.items()), None)
+
+
 def _without_practice(
     table: Table, others: Collection[str | None], chosen: Collection[str]
 ) -> Table:
-    """Leave out the rows that a label, or a cell of a column of that name, says are of practice.
+    """Leave out the rows of practice."""
+    marks = _practice_marks(table, others)
+    if marks.keys() & {*chosen}:
+        return table
+    for name, (why, marked) in marks.items():
+        way = f"{why} (to keep them, list what you want in options → rows → {name})"
+        table = table.without(marked[table.frame.index], way)
+    return table
+
+
+def _practice_marks(
+    table: Table, others: Collection[str | None]
+) -> dict[str, tuple[str, pd.Series]]:
+    """Return column → why, and which rows a label, or a cell of a column of that name, says are of practice.
 
     What all rows of each reader have, such as the name of the experiment, says nothing.
     """
@@ -275,12 +307,7 @@ def _without_practice(
         of_readers = [marked] if readers is None else [m for _, m in marked.groupby(table[readers])]
         if any(of.any() and not of.all() for of in of_readers):
             marks[name] = f"of practice: {name} is {' or '.join(labels[:3])}", marked
-    if marks.keys() & {*chosen}:
-        return table
-    for name, (why, marked) in marks.items():
-        way = f"{why} (to keep them, list what you want in options → rows → {name})"
-        table = table.without(marked[table.frame.index], way)
-    return table
+    return marks
 
 
 def _lists(cells: pd.Series) -> dict:

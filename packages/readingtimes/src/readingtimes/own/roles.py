@@ -15,6 +15,7 @@ import pandas as pd
 
 from readingtimes.measures import MEASURES
 from readingtimes.own.columns import RESPONSES, TAKEN, WORDS, Column, matching
+from readingtimes.response_names import RESPONSES as VALUES
 
 _NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
 _NAMES = {
@@ -263,7 +264,7 @@ def _own_name(name: str, roles: Roles) -> str:
     """Return a name for a kept column that has no other meaning here."""
     plain = snake(name) or "column"
     plain = f"column_{plain}" if plain[0].isdigit() else plain
-    reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in MEASURES)}
+    reserved = {*WORDS, *RESPONSES, *VALUES, *TAKEN, *_PREDICTORS, *(m.lower() for m in MEASURES)}
     plain = f"own_{plain}" if plain in reserved and plain != "pos" else plain
     number, free = 2, plain
     while free in roles.others:
