@@ -14,7 +14,16 @@ from readingtimes.errors import InputError
 from readingtimes.parsers import table as parser
 from recency.command.main import main
 
-BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing", "trials", "rows")
+BOTH = (
+    "columns",
+    "encoding",
+    "decimal",
+    "thousands",
+    "percent_encoded",
+    "missing",
+    "trials",
+    "rows",
+)
 
 
 def verdict(made: Made, path: Path) -> tuple[str, str]:
@@ -33,7 +42,7 @@ def verdict(made: Made, path: Path) -> tuple[str, str]:
         wrong = f"not read by its entry: {error}"
     if not wrong:
         return "right", ""
-    notes = "\n".join(line for line in out.getvalue().splitlines() if line.startswith("#"))
+    notes = "\n".join(re.findall("#.*", out.getvalue()))
     hit = made.named and re.search(made.named, notes)
     return ("noted" if hit else "quiet"), wrong
 

@@ -368,7 +368,7 @@ class Column:
     `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
     0, the median and the largest; `below` is the share of numbers below 0; `zeros` and
     `missing` are rows. `spellings` are those of missing values that `MISSING` lacks; `odd` is of the few cells of a column of numbers that are none: line and
-    value of the first, and their number.
+    value of the first, and their number. `lettered` is the share of different texts that are of letters.
     """
 
     name: str
@@ -384,6 +384,12 @@ class Column:
     spellings: tuple[str, ...] = ()
     odd: tuple[int | str, str, int] | None = None
     below: float = 0.0
+    lettered: float = 0.0
+
+    @property
+    def typical(self) -> float:
+        """Return the median, or the first decile of numbers above 0 if most are 0."""
+        return self.middle or self.tenth
 
     @property
     def numeric(self) -> bool:
@@ -476,7 +482,8 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
     odd, rows = none & ~spelled, given.to_numpy()
     if none.all() or rows[odd].sum() > _ODD * rows[~none].sum():
         missing = int(text.isin(["", "NA"]).sum())  # the rest may be words and names
-        return Column(name, "text", missing, len(given), first)
+        lettered = float(values.str.fullmatch(_LETTERS).mean())
+        return Column(name, "text", missing, len(given), first, lettered=lettered)
     missing += int(rows[spelled].sum())
     one = None
     if odd.any():
@@ -492,6 +499,7 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
     return Column(name, kind, missing, distinct, first, *ends, zeros, tenth, spellings, one, below)
 
 
+_LETTERS = r"\W*[^\W\d_][^\s\d_]*"
 _ODD = 0.05
 """Most cells of a column of numbers that are none, as a share of those that are."""
 _MARKS = (",", ".", "'", "’", " ", "\xa0", "\u202f")

@@ -42,7 +42,7 @@ _SHORT = 20
 _SKEW = 0.15
 """Least (P95 + P5 − 2 P50) / (P95 − P5) of logarithms of reciprocal times, below 0; times have .2 to .4 above 0."""
 _LONG = 1_500
-"""Milliseconds that the median time of a first pass, or the first fixation, exceeds nowhere."""
+"""Milliseconds that the median time of a fixated word is below."""
 _PUNCTUATED = re.compile(r"[.,;:?!…]\W*$")
 _WHOLE, _MARKS, _PAUSES = 0.5, 0.02, 10
 """Least share of texts that end as sentences do; share and number of marks within texts with punctuation."""
@@ -235,7 +235,7 @@ def _of_shape(responses: pd.DataFrame, measure: str) -> Iterator[str]:
     given = responses[responses.time_ms > 0]
     if of_eyes:
         median = given.time_ms.median()
-        if measure in ("FFD", "FP", "GD") and "span" not in responses and median > _LONG:
+        if measure in MEASURES and "span" not in responses and median > _LONG:
             yield f"the median {MEASURES[measure].title} is {median:,.4g} ms: in another unit?"
         return
     logs = np.log(given.time_ms)

@@ -55,6 +55,7 @@ _BELOW = 0.05
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
+_LETTERED = 0.8  # minimum share of words among the different texts of a column of words
 _LOST = 0.05  # maximum share of missing labels
 _MOST = 24  # maximum number of further columns to keep
 
@@ -167,8 +168,7 @@ def positions_by_value(columns: Sequence[Column], guessed: Roles) -> list[str]:
 
 
 def _looks_like_words(column: Column) -> bool:
-    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", example) for example in column.examples]
-    return all(letters) and column.distinct > 10
+    return column.lettered > _LETTERED and column.distinct > 10
 
 
 def _times(roles: Roles, columns: Sequence[Column]) -> None:
@@ -218,7 +218,7 @@ def is_changed_time(column: Column) -> bool:
 
 def _are_seconds(column: Column) -> bool:
     """Return whether times are in seconds, of which the longest may be a pause of minutes."""
-    if column.kind == "number" and _SECONDS[0] <= column.middle <= _LONGEST_MEDIAN:
+    if column.kind == "number" and _SECONDS[0] <= column.typical <= _LONGEST_MEDIAN:
         return True
     return column.middle < _MILLISECONDS[0] and column.high <= _SECONDS[1]
 
@@ -236,7 +236,7 @@ def is_time(column: Column) -> bool:
         return False
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
-        column.kind == "number" and _SECONDS[0] <= column.middle <= column.high <= _SECONDS[1]
+        column.kind == "number" and _SECONDS[0] <= column.typical <= column.high <= _SECONDS[1]
     )
 
 
