@@ -359,11 +359,9 @@ def _unrolled(
     place = next(n for n in ("position", "word_position", "position_in_list") if n not in frame)
     new = {place: numbers}
     for column, cells in lists.items():  # such as the keys: one a word, too
-        if (
-            column in frame
-            and column != name
-            and all(len(cells.get(li, ())) == len(words[li]) for li in lines)
-        ):
+        if column == name and not str(table[name][lines[0]]).startswith("["):
+            continue  # a text, too, which may be the only name of a trial
+        if column in frame and all(len(cells.get(li, ())) == len(words[li]) for li in lines):
             new[column] = [_text(v) for li in lines for v in kept.get(column, cells)[li]]
     new["word"] = [w for line in lines for w in words[line]]
     index = [f"{line}, word {k}" for line, k in zip(frame.index, numbers, strict=True)]

@@ -44,9 +44,12 @@ def rows_of_words(table: Table, columns: Sequence[Column], guessed: Roles) -> di
     if (marks := trials.practice(table, {guessed.of.get("word")})) is not None:
         name, marked = marks
         return {name: [*table[name][~marked].unique()]}
-    needed = [guessed.of[role] for role in ("position", "word") if role in guessed.of]
     used = {*guessed.of.values(), *guessed.measures.values()}
-    for empty in (trials.are_missing(table[name]) for name in needed):
+    empties = (
+        [trials.are_missing(table[guessed.of["position"]])] if "position" in guessed.of else []
+    )
+    empties += [table[guessed.of["word"]] == ""] if "word" in guessed.of else []
+    for empty in empties:
         if not 0 < empty.mean() < 0.5:
             continue
         for column in columns:
