@@ -166,7 +166,9 @@ def _delimited(table: Table, name: str) -> dict:
             continue
         lists = {line: [part.strip() for part in cell.split(mark)] for line, cell in cells.items()}
         if not _is_time(name):
-            return lists if mark != " " else {}
+            if mark == " " or any(" " in part for of in lists.values() for part in of):
+                return {}  # a text
+            return lists
         numbers = {line: [*map(_number, of)] for line, of in lists.items()}
         wrong = [line for line, of in numbers.items() if any(isinstance(v, str) for v in of)]
         if len(wrong) > 0.1 * len(cells):

@@ -171,7 +171,7 @@ def entry(
                 raise InputError(
                     f"{times.path}: {column.name} is named like a time, but its values, such as "
                     f"{column.examples[0]}, are no times: those are numbers of ms or s, without a unit in "
-                    "the cell, and no logarithms, differences or z-scores"
+                    "the cell, and no microseconds, clock times, logarithms, differences or z-scores"
                 )
         raise InputError(
             f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "

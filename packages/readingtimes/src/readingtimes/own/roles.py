@@ -104,6 +104,10 @@ def _role(roles: Roles, role: str, columns: Sequence[Column], rows: int) -> None
     taken = set(roles.of.values())
     fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
     named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
+    if role == "item" and not any(
+        is_named("word", c.name) and _looks_like_words(c) for c in columns
+    ):
+        named = [c for c in named if not (snake(c.name)[:4] == "stim" and _looks_like_words(c))]
     if role == "item" and len(named) > 1:  # trials are items only if nothing else is
         named = [c for c in named if not snake(c.name).startswith("trial")]
         named = sorted(named, key=lambda c: snake(c.name).startswith("stim"))  # what is on screen
@@ -210,10 +214,11 @@ def measure_of_name(name: str) -> str | None:
 
 def is_changed_time(column: Column) -> bool:
     """Return whether a column named as a measure has logarithms, differences or units."""
-    if measure_of_name(column.name) is None or column.kind not in ("number", "text"):
+    if measure_of_name(column.name) is None or not (column.numeric or column.kind == "text"):
         return False
     with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
-    return with_unit or column.below > _BELOW or "log" in snake(column.name)
+    changed = column.below > _BELOW or column.middle > _MILLISECONDS[1]
+    return with_unit or changed or "log" in snake(column.name)
 
 
 def _are_seconds(column: Column) -> bool:
@@ -440,9 +445,10 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     `is_stated` is False.
     """
     used = {*roles.of.values()}
-    free = [c for c in columns if c.kind == "number" and c.name not in used]
+    free = [c for c in columns if c.numeric and c.name not in used]
     free = [c for c in free if not _OTHER.search(snake(c.name))]
-    named = [c for c in free if _NAMED.search(snake(c.name))]
+    named = [c for c in free if _NAMED.search(snake(c.name)) and c.distinct > 2]
+    free = [c for c in free if c.kind == "number"]
     named = named or [c for c in free if _LM.search(snake(c.name)) and _may_be_surprisal(c)]
     of_words = "word" in roles.of and "subject" not in roles.of  # no reader changes a surprisal
     chosen = named or [c for c in free if of_words and _may_be_surprisal(c)]

@@ -6,7 +6,7 @@ of the same name, null means that there is none. Words and responses may be in o
 `columns: {words: {…}, responses: {…}}` maps columns with different names.
 
 - words: `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
-  sentence or the text, from 0 or 1; null: the order of the rows), `word`.
+  sentence or the text, from 0 or 1, or in the whole file; null: the order of the rows), `word`.
 - words: `space_after` (optional): true or false, whether a space follows the word in the text.
 - responses: `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position`
   with `item` or `sentence`; and each measure (`SPR: my_rt`; default `time_ms`). A measure is a time, 0
