@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +61,7 @@ def read(name: str) -> pd.DataFrame:
     if name != STANDARD:
         check_ending(name)
     data = content(name)
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(f"{shown(name)} is empty")
     if name == STANDARD:
         first = data.partition(b"\n")[0]
@@ -96,13 +98,12 @@ def _plain_table(data: bytes, separator: str) -> pd.DataFrame | None:
     try:
         header = data[: data.find(b"\n")].decode().rstrip("\r")
         names = next(csv.reader([header], delimiter=separator))
-        frame = pd.read_csv(
-            io.BytesIO(data),
-            sep=separator,
-            keep_default_na=False,
-            na_values=MISSING,
-            low_memory=False,
-        )
+        parse = partial(pd.read_csv, sep=separator, keep_default_na=False, na_values=MISSING)
+        try:  # in parts is faster, but each part has its own types
+            with warnings.catch_warnings(action="error", category=pd.errors.DtypeWarning):
+                frame = parse(io.BytesIO(data))
+        except pd.errors.DtypeWarning:
+            frame = parse(io.BytesIO(data), low_memory=False)
     except (ValueError, OSError, MemoryError, StopIteration, csv.Error):
         return None
     if list(frame.columns) != names or not isinstance(frame.index, pd.RangeIndex) or frame.empty:
