@@ -15,28 +15,9 @@ import pandas as pd
 
 from readingtimes.measures import MEASURES
 from readingtimes.own.columns import RESPONSES, TAKEN, WORDS, Column, matching
+from readingtimes.own.usual_names import is_named, snake
 from readingtimes.response_names import RESPONSES as VALUES
 
-_NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
-_NAMES = {
-    "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
-    r"|recording_session_label|session_label|uniform_id|prolific(_p?id)?|run_id"
-    r"|participant_(private|public)_id|vpn?(_?nr)?|versuchsperson(en)?(_?nr)?|proband(in)?(en)?(_?nr)?"
-    r"|suje(t|to)|participante|partecipante|lecteur|lector|leitor|lettore|proefpersoon|pp_?nr|badan[ya]"
-    r"|katılımcı|испытуемый|участник|被试(编号)?|被験者|参加者",
-    "sentence": rf"(spr_)?(sent|sentence|sentid|satz|phrase|frase|oraci[oó]n|zin|zdanie|cümle){_NUMBER}"
-    r"|предложение|句子(编号)?|文(番号)?",
-    "item": rf"(item|story|text|passage|article|doc|document|para|paragraph|chapter|stim|stimulus){_NUMBER}"
-    rf"|trial{_NUMBER}|sentence_or_sentence_md5|(texte|texto|testo|tekst|metin|текст){_NUMBER}|文章|文本",
-    "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
-    r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
-    rf"|position_in_\w+|\w+_position|(word|token){_NUMBER}_(in|within)_\w+"
-    r"|(posi[cç][aã]o|posici[oó]n|posizione|positie|pozycja|sıra|позиция|词序|位置)"
-    r"|(wort|woord|mot|palabra|palavra|parola)_?(nr|num|nummer)|(номер|nr|num)_(слова|słowa|mot)",
-    "word": r"(word|token|ia|ia_label|form|string|w|tok|region_text|word_text|text|wordform|wort|woord|mot"
-    r"|palabra|palavra|parola|słowo|kelime|слово|词|单词|単語|語)",
-    "space_after": r"space_after",
-}
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
 _NEIGHBOUR = r"(^|_)(prev(ious)?|next|lag(ged)?)\d?($|_)"
 _NO_TIME = re.compile(
@@ -93,17 +74,11 @@ def guess(columns: Sequence[Column], rows: int) -> Roles:
     return roles
 
 
-def snake(name: str) -> str:
-    """Return a name in lower case with parts joined by `_`."""
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return re.sub(r"\W+|_+", "_", name).strip("_").lower()
-
-
 def _role(roles: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
     """Return the column of a role: the first with a matching name and valid values."""
     taken = set(roles.of.values())
     fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
-    named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
+    named = [c for c in fits if is_named(role, c.name)]
     if role == "item" and not any(
         is_named("word", c.name) and _looks_like_words(c) for c in columns
     ):
@@ -133,11 +108,6 @@ def _can_be(role: str, column: Column, rows: int) -> bool:
         return column.kind == "true or false"
     few = column.missing <= _LOST * rows  # which the parser names by their lines
     return column.kind in ("text", "whole number") and few and column.distinct < rows
-
-
-def is_named(role: str, name: str) -> bool:
-    """Return whether a column has a usual name of a role."""
-    return re.fullmatch(_NAMES[role], snake(name)) is not None
 
 
 def named_like(role: str, columns: Sequence[Column]) -> list[str]:

@@ -11,7 +11,8 @@ from itertools import permutations
 from readingtimes.errors import InputError
 from readingtimes.formats import trials
 from readingtimes.own.columns import Column, picked_name, with_picked
-from readingtimes.own.roles import Roles, is_named, snake
+from readingtimes.own.roles import Roles
+from readingtimes.own.usual_names import is_named, snake
 from readingtimes.strict_tables import Table
 
 _KINDS = 20
