@@ -33,11 +33,9 @@ def _about(study: Study, experiment: str) -> dict:
     all_responses = study.all_responses(experiment)
     kinds = {configuration.kind_of(config["lms"][lm]) for lm in entry["lms"]}
     asked = {r["design"]: config["designs"][r["design"]] for r in all_responses}
-    lms = [
-        lm
-        for lm in entry["lms"]
-        if study.but_for_seed(lm) == lm or not grids.seeds_of(entry, config["scale"])
-    ]
+    lms = list(entry["lms"])
+    if grids.seeds_of(entry, config["scale"]):
+        lms = list(dict.fromkeys(map(study.but_for_seed, lms)))
     return {
         "title": entry["title"],
         "responses": [_about_response(study, r) for r in all_responses],
