@@ -102,6 +102,11 @@ def _lead(parts: Sequence[dict]) -> dict | None:
     return next(iter([*ranked, *parts]), None)
 
 
+def _first_figure(part: Mapping) -> Path | None:
+    """Return an experiment's first figure, which the answer shows."""
+    return next((file for _, file in part["files"] if file.suffix == ".svg"), None)
+
+
 def _title(lead: Mapping | None, study: str) -> str:
     """Return the title of the experiment that the first screen answers, else the study's name."""
     return study if lead is None else str(lead["title"])
@@ -121,7 +126,7 @@ def _answer(
         for _, file in lead["files"] if lead["verdict"] else ():
             if file.stem == "table_effects":
                 yield answer.effects(lead["verdict"], file.with_suffix(".csv"))
-        figure = next((f for about, f in lead["files"] if f.suffix == ".svg"), None)
+        figure = _first_figure(lead)
         image = _image(figure, lead["title"]) if figure else ""
         table = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])
         yield f"<div class='lead'><figure>{image}</figure><div>{table}</div></div>"
@@ -159,8 +164,13 @@ def _experiment(part: Mapping, number: int, folder: Path, leads: bool) -> Iterat
         yield from part["tables"]
     if part.get("explorer"):
         yield f"<p><a href='{_address(part['explorer'])}'>Explore its words, readers and LMs</a></p>"
+    shown = _first_figure(part) if leads else None
     for about, file in part["files"]:
         yield f"<h3>{html.escape(about['title'])}</h3>"
+        if file == shown:
+            at_top = "<p class='note'>The figure is <a href='#answer'>at the top</a>.</p>"
+            yield f"{at_top}<div class='note'>{_caption(about['caption'])}</div>{_links(file, folder)}"
+            continue
         caption = f"<figcaption>{_caption(about['caption'])}</figcaption>"
         inside = _image(file, about["title"]) if file.suffix == ".svg" else _table(file)
         yield f"<figure>{inside}{caption}</figure>"
