@@ -8,10 +8,16 @@ it measured; docs/scaling.md has its table.
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from recency.workflow.engine import snakemake_patches
 from recency.workflow.plan import batches, cost_model, costs
+
+
+def names(config: Mapping) -> list[str]:
+    """Return the targets that are no kind, such as exports."""
+    return [target.name for target in costs.targets(config) if not target.kind]
 
 
 def jobs(configfiles: list[str]) -> list[dict]:
@@ -19,7 +25,7 @@ def jobs(configfiles: list[str]) -> list[dict]:
     rows = []
     with costs.opened(Path(), configfiles, []) as workflow:
         study = workflow.globals["study"]
-        snakemake_patches.build_dag(workflow, costs.listed(study.config, False))
+        snakemake_patches.build_dag(workflow, names(study.config))
         model = cost_model.Model(study)
         for job in workflow.dag.jobs:
             if job.rule.norun or not job.rule.script:
