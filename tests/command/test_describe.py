@@ -358,7 +358,7 @@ def test_measures_are_seen_in_the_values(tmp_path):
     assert list(yaml.safe_load(out)["datasets"]["slow"]["measures"]) == ["Maze"]
     stamped = readings().assign(time=lambda d: 1.7e9 + d.rt).drop(columns="rt")
     status, _, err = described(save(stamped, tmp_path / "stamped.csv"))
-    assert status == 2 and "no column looks like reading times" in err
+    assert status == 2 and "time is named like a time" in err
     wrong = readings().assign(FFD=lambda d: d.rt + 9, gaze=lambda d: d.rt).drop(columns="rt")
     assert "which cannot be" in described(save(wrong, tmp_path / "wrong.csv"))[1]
 

@@ -96,7 +96,6 @@ RIGHT = {
 WRONG = {
     "speeds called rt": (WHOLE.assign(rt=(1000 / WHOLE.rt).round(4)), "are they speeds"),
     "residuals above 0": (WHOLE.assign(rt=(WHOLE.rt - WHOLE.rt.mean()).abs().round(1)), "residuals|no reading time"),
-    "last words lost": (WHOLE[WHOLE.word_nr < TRIALS.word_nr.transform("max")], "were last words lost"),
     "a time lost in a list": (NUMBERED.filter(regex="^(?!W)").merge(TEXTS.assign(text=TEXTS.text.mask(TEXTS.index == 5, TEXTS.text.str[:-14]))), r"line 5: RT has \d+ times, and text"),
     "both words, and no side": (MAZE.drop(columns="correct_key"), "which is correct is not clear"),
     "logarithms alone": (WHOLE.assign(rt=LOGS).rename(columns={"rt": "log_rt"}), "log_rt is named like a time"),
@@ -230,3 +229,12 @@ def test_surprisals_with_decimal_commas_are_read(tmp_path):
         check_words(texts, "words"), tmp_path / "lm.csv", columns=columns
     )
     np.testing.assert_array_equal(np.sort(scored.table.surprisal_bits), np.sort(bits))
+
+
+def test_texts_that_end_within_a_sentence_are_noted(tmp_path):
+    for lost, what in (("max", "end within a sentence"), ("min", "begin with a small letter")):
+        cut = WHOLE[WHOLE.word_nr != TRIALS.word_nr.transform(lost)]
+        cut = cut.assign(word_nr=cut.word_nr - (lost == "min"))
+        status, out, err = described_with(save(cut, tmp_path / "a.csv"))
+        assert status == 0, err
+        assert f"# 3 of 3 texts {what}, such as " in out

@@ -44,8 +44,8 @@ _SKEW = 0.15
 _LONG = 1_500
 """Milliseconds that the median time of a fixated word is below."""
 _PUNCTUATED = re.compile(r"[.,;:?!…]\W*$")
-_WHOLE, _MARKS, _PAUSES = 0.5, 0.02, 10
-"""Least share of texts that end as sentences do; share and number of marks within texts with punctuation."""
+_MARKS = 0.005
+"""Least share of punctuation within texts that have it."""
 _WHAT = {
     "subject": "readers",
     "item": "texts",
@@ -122,10 +122,7 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> tuple[list[str], list[st
             break
     if not is_numbered:
         against += _disorder(texts)
-    notes: list[str] = []
-    for problem, is_strong in _cut_texts(texts):
-        (against if is_strong else notes).append(problem)
-    return against, notes
+    return against, list(_cut_texts(texts))
 
 
 def of_responses(
@@ -253,35 +250,26 @@ def _of_shape(responses: pd.DataFrame, measure: str) -> Iterator[str]:
         )
 
 
-def _cut_texts(texts: Mapping[str, list[str]]) -> Iterator[tuple[str, bool]]:
-    """Yield texts that begin or end within a sentence where others do not, and whether that is strong.
-
-    Texts that go on in the next one, in small letters, are pages, and may be meant.
-    """
+def _cut_texts(texts: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield notes on texts that begin or end within a sentence: parts of a text may be meant."""
     tokens = [token for of in texts.values() for token in of]
     marks = sum(bool(_PUNCTUATED.search(token)) for of in texts.values() for token in of[:-1])
-    if marks <= _MARKS / 4 * len(tokens):
+    if marks <= _MARKS * len(tokens):
         return
     open_ = [name for name, of in texts.items() if not FINAL.search(of[-1])]
-    after = [of[0] for (name, _), (_, of) in pairwise(texts.items()) if name in {*open_}]
-    are_pages = sum(word[0].islower() for word in after) > len(after) / 2
     if open_:
-        what = (
+        yield (
             f"{len(open_):,} of {len(texts):,} texts end within a sentence, such as {open_[0]} in "
+            f"{texts[open_[0]][-1]!r}: were last words lost, or are they parts of one text?"
         )
-        what += f"{texts[open_[0]][-1]!r}: "
-        what += "are they pages of one text?" if are_pages else "were last words lost?"
-        many = marks >= max(_PAUSES, _MARKS * len(tokens)) and len(open_) > max(
-            2, _WHOLE * len(texts)
-        )
-        yield what, many and not are_pages
     inside = [b for of in texts.values() for a, b in pairwise(of) if FINAL.search(a)]
-    capitals = [word for word in inside if word[0].isupper()]
+    capitals = sum(word[0].isupper() for word in inside)
     small = [name for name, of in texts.items() if of[0][0].islower()]
-    if small and not are_pages and len(inside) >= _ENDS and len(capitals) > 0.9 * len(inside):
-        what = f"{len(small):,} of {len(texts):,} texts begin with a small letter, such as {small[0]} with "
-        what += f"{texts[small[0]][0]!r}: were first words lost?"
-        yield what, len(small) > max(2, _WHOLE * len(texts))
+    if small and len(inside) >= _ENDS and capitals > 0.9 * len(inside):
+        yield (
+            f"{len(small):,} of {len(texts):,} texts begin with a small letter, such as {small[0]} with "
+            f"{texts[small[0]][0]!r}: were first words lost?"
+        )
 
 
 def _repetitions(tokens: list[str]) -> int:
