@@ -20,6 +20,13 @@ PARAMETERS = {
         ],
         "default": "vector",
     },
+    "start": {
+        "description": "first C of `context: word`: one random vector, `shared` by all words, or "
+        "`separate` ones",
+        "enum": ["shared", "separate"],
+        "default": "shared",
+        "x-stated-with": {"context": "word"},
+    },
     "window": {
         "description": "n - 1: number of states read",
         "type": "integer",
@@ -27,12 +34,20 @@ PARAMETERS = {
         "default": 1,
     },
 }
+RULES = {
+    "if": {"required": ["start"]},
+    "then": {"required": ["context"], "properties": {"context": {"const": "word"}}},
+    "x-at": "start",
+    "x-message": "only `context: word` has a C for each word; remove it",
+}
 
 
 class Form(Fading):
     """Every unit keeps a share of itself; learned shares start from U(0, 1).
 
-    C is exempt from weight decay, since rare words have few gradients and their C would go to 0.
+    A C for each word starts from one vector that all words share, as in the toolkit of the paper's
+    first author (TF-NNLM-TK): rare words, which are hardly trained, would keep a C of their own as
+    noise. C is exempt from weight decay, since rare words have few gradients and their C would go to 0.
     """
 
     undecayed = ("context",)
@@ -44,8 +59,10 @@ class Form(Fading):
         vocabulary: int,
         context: float | str = "vector",
         window: int = 1,
+        start: str = "shared",
     ):
         super().__init__(inputs, width, vocabulary, window)
+        self.first = start
         self.fixed = None if isinstance(context, str) else float(context)
         rows = {"vector": 1, "word": vocabulary}.get(context)
         self.context = nn.Parameter(torch.empty(rows, inputs)) if rows else None
@@ -65,7 +82,9 @@ class Form(Fading):
         """Draw V, and C from U(0, 1)."""
         super().draw(generator)
         if self.context is not None:
-            nn.init.uniform_(self.context, 0, 1, generator=generator)
+            drawn = self.context[:1] if self.first == "shared" else self.context
+            nn.init.uniform_(drawn, 0, 1, generator=generator)
+            self.context.copy_(drawn.expand_as(self.context))
 
     def half_lives(self):
         """Return ln 2 / -ln |C|, which the tanh shortens; units with |C| ≥ 1 do not decay."""
