@@ -16,6 +16,9 @@ rule rare_words_by_lm:
         neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
             "neighbours", 10
         ),
+        marks=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
+            "marks", False
+        ),
     script:
         "../workflow/scripts/rare_words/of_network.py"
 
@@ -37,6 +40,9 @@ rule rare_words_by_vectors:
     params:
         neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
             "neighbours", 10
+        ),
+        marks=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
+            "marks", False
         ),
     script:
         "../workflow/scripts/rare_words/of_vectors.py"

@@ -10,6 +10,7 @@ import torch
 from scipy import stats
 from torch.nn import functional
 
+from recency import config
 from recency.attention import biases
 from recency.errors import InputError
 from recency.networks import memories, recurrences
@@ -279,7 +280,7 @@ def test_without_a_past_and_without_a_tanh_it_is_the_feed_forward_lm(spec):
     ("spec", "name", "low", "high"),
     [
         ({"form": "srnn", "context": "vector"}, "context", 0, 1),
-        ({"form": "srnn", "context": "word"}, "context", 0, 1),
+        ({"form": "srnn", "context": "word", "start": "separate"}, "context", 0, 1),
         ({"form": "lstm"}, "cell.weight_hh_l0", -1 / 8, 1 / 8),
     ],
     ids=["WI-SRNN", "WD-SRNN", "LSTM"],
@@ -291,6 +292,20 @@ def test_initial_weights_are_uniform(spec, name, low, high):
     values = memory.get_parameter(name).detach().flatten().numpy()
     assert low <= values.min() and values.max() <= high
     assert stats.kstest(values, "uniform", args=(low, high - low)).pvalue > 0.01
+
+
+def test_a_c_for_each_word_starts_from_one_that_all_share():
+    """As in the toolkit of the paper's first author; an LM says which start it had."""
+    memory = memories.build({"form": "srnn", "context": "word"}, 2000, 64, 20)
+    memory.draw(torch.Generator().manual_seed(1))
+    values = memory.context.detach()
+    assert (values == values[0]).all()
+    assert stats.kstest(values[0].numpy(), "uniform").pvalue > 0.01
+    separate = {"form": "srnn", "context": "word", "start": "separate"}
+    assert config.with_defaults({"form": "srnn", "context": "word"})["start"] == "shared"
+    assert config.with_defaults(separate) == separate
+    for other in ({"form": "srnn", "context": "vector"}, {"form": "fofe", "decay": 0.7}):
+        assert config.with_defaults(other) == other
 
 
 def test_half_lives_are_the_words_in_which_half_is_left():
