@@ -23,11 +23,15 @@ FORMS = [
     {"form": "srnn", "context": 0.7, "window": 2},
     {"form": "srnn", "context": "vector"},
     {"form": "srnn", "context": "word", "window": 4},
+    {"form": "srnn", "window": 2, "biases": True},
     {"form": "log_bilinear", "window": 3},
     {"form": "rnn"},
     {"form": "gru"},
     {"form": "lstm"},
+    {"form": "lstm", "biases": False, "weights": "glorot"},
     {"form": "lsrc"},
+    {"form": "lsrc", "biases": False, "weights": "glorot"},
+    {"form": "lsrc", "recurrence": "vector"},
     {"form": "state_space", "states": 3},
     {"form": "state_space", "states": 3, "selective": True},
     {"form": "cue_based_rnn", "window": 4},
@@ -73,13 +77,17 @@ def _fading(spec, memory, u, words):
             p = u_t * ((1 - a) if spec.get("normalised") else 1) + a * p
         else:
             c = {
+                None: lambda: memory.context[0],
                 "vector": lambda: memory.context[0],
                 "word": lambda word=word: memory.context[word],
             }
-            p = torch.tanh(u_t + c.get(spec["context"], lambda: 0.7)() * p)
+            p = torch.tanh(u_t + c.get(spec.get("context"), lambda: 0.7)() * p)
         seen.append(p)
         latest = seen[-n1:]
-        given.append(sum(v[n1 - i] @ latest[-i] for i in range(1, len(latest) + 1)).relu())
+        h = sum(v[n1 - i] @ latest[-i] for i in range(1, len(latest) + 1))
+        if spec.get("biases"):
+            h = torch.cat([h + memory.read.bias, torch.ones(1)])
+        given.append(h.relu())
     return given
 
 
@@ -114,8 +122,9 @@ def _gru(spec, memory, u, words):
 
 def _lstm(spec, memory, u, words):
     cell, h, c, given = memory.cell, torch.zeros(WIDTH), torch.zeros(WIDTH), []
+    bias = cell.bias_ih_l0 + cell.bias_hh_l0 if spec.get("biases", True) else 0
     for u_t in u:
-        gates = cell.weight_ih_l0 @ u_t + cell.bias_ih_l0 + cell.weight_hh_l0 @ h + cell.bias_hh_l0
+        gates = cell.weight_ih_l0 @ u_t + cell.weight_hh_l0 @ h + bias
         i, f, new, o = gates.chunk(4)
         c = f.sigmoid() * c + i.sigmoid() * new.tanh()
         given.append(h := o.sigmoid() * c.tanh())
@@ -125,7 +134,9 @@ def _lstm(spec, memory, u, words):
 def _lsrc(spec, memory, u, words):
     local, states = torch.zeros(INPUTS), []
     for u_t in u:
-        states.append(local := torch.tanh(u_t + memory.local.weight @ local))
+        vector = spec.get("recurrence") == "vector"
+        kept = memory.local[0] * local if vector else memory.local.weight @ local
+        states.append(local := torch.tanh(u_t + kept))
     return _lstm(spec, memory.long, torch.stack(states), words)
 
 
@@ -282,8 +293,11 @@ def test_without_a_past_and_without_a_tanh_it_is_the_feed_forward_lm(spec):
         ({"form": "srnn", "context": "vector"}, "context", 0, 1),
         ({"form": "srnn", "context": "word", "start": "separate"}, "context", 0, 1),
         ({"form": "lstm"}, "cell.weight_hh_l0", -1 / 8, 1 / 8),
+        ({"form": "lstm", "weights": "glorot"}, "cell.weight_hh_l0", -((3 / 64) ** 0.5), (3 / 64) ** 0.5),
+        ({"form": "lstm", "weights": "glorot"}, "cell.weight_ih_l0", -((6 / 2064) ** 0.5), (6 / 2064) ** 0.5),
+        ({"form": "lsrc", "recurrence": "vector"}, "local", 0, 1),
     ],
-    ids=["WI-SRNN", "WD-SRNN", "LSTM"],
+    ids=["WI-SRNN", "WD-SRNN", "LSTM", "Glorot's V", "Glorot's U", "LSRC's vector"],
 )
 def test_initial_weights_are_uniform(spec, name, low, high):
     """By a Kolmogorov-Smirnov test against the published distribution."""

@@ -27,6 +27,12 @@ PARAMETERS = {
         "default": "shared",
         "x-stated-with": {"context": "word"},
     },
+    "biases": {
+        "description": "whether H has a bias, and words have one (the last of H is 1, so that "
+        "`width` is one more)",
+        "type": "boolean",
+        "default": False,
+    },
     "window": {
         "description": "n - 1: number of states read",
         "type": "integer",
@@ -35,10 +41,14 @@ PARAMETERS = {
     },
 }
 RULES = {
-    "if": {"required": ["start"]},
-    "then": {"required": ["context"], "properties": {"context": {"const": "word"}}},
-    "x-at": "start",
-    "x-message": "only `context: word` has a C for each word; remove it",
+    "allOf": [
+        {
+            "if": {"required": ["start"]},
+            "then": {"required": ["context"], "properties": {"context": {"const": "word"}}},
+            "x-at": "start",
+            "x-message": "only `context: word` has a C for each word; remove it",
+        },
+    ]
 }
 
 
@@ -60,8 +70,9 @@ class Form(Fading):
         context: float | str = "vector",
         window: int = 1,
         start: str = "shared",
+        biases: bool = False,
     ):
-        super().__init__(inputs, width, vocabulary, window)
+        super().__init__(inputs, width, vocabulary, window, biases)
         self.first = start
         self.fixed = None if isinstance(context, str) else float(context)
         rows = {"vector": 1, "word": vocabulary}.get(context)
