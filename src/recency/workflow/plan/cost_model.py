@@ -188,7 +188,9 @@ RUN = _costs({
     "corpus_surprisal": _network(
         lambda loads, rule, wildcards: loads.scoring(wildcards.lm, loads.words(wildcards.corpus))
     ),
-    "text_perplexity": _network(amount.reads(amount.corpus_words, 2 * TOKENS_PER_WORD)),
+    "text_perplexity corpus_temporal_correlation": _network(
+        amount.reads(amount.corpus_words, 2 * TOKENS_PER_WORD)
+    ),
     "length_perplexity": _network(amount.reads(amount.segments, 2.0)),
     "score_pairs": _network(
         lambda loads, rule, wildcards: loads.scoring(wildcards.lm, PAIRS * SENTENCE), resumes=True
