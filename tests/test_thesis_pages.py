@@ -17,7 +17,9 @@ MEASURES = " ".join((DOCS / "thesis_measures.md").read_text(encoding="utf-8").sp
 
 def table(head):
     """Return the rows of the page's table whose header begins with `head`."""
-    lines = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)[1]
+    lines = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)[
+        1
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines()]
 
 
@@ -34,10 +36,13 @@ def published(number):
 def cell(rows, printed):
     """Return the text of a cell: its seeds' perplexities, and the published ones in brackets."""
     seeds = "; ".join(
-        f"{row.test_ppl:.1f}" + (f", {row.interpolated_ppl:.1f}" if row.interpolated_ppl > 0 else "")
+        f"{row.test_ppl:.1f}"
+        + (f", {row.interpolated_ppl:.1f}" if row.interpolated_ppl > 0 else "")
         for row in rows.itertuples()
     )
-    named = [f"{printed[column]:g}" for column in ("ppl", "ppl_interpolated") if printed[column] > 0]
+    named = [
+        f"{printed[column]:g}" for column in ("ppl", "ppl_interpolated") if printed[column] > 0
+    ]
     whose = f"{printed.label}: " if printed.label != printed.name else ""
     return f"{seeds} ({whose}{', '.join(named)})"
 
@@ -63,7 +68,10 @@ def test_gated_memories_and_ngrams_are_those_of_the_files():
     for label in ("RNN 50", "RNN 145", "RNN 500", "CDLM 4", "CDLM 8"):
         assert models[label] == cell(here.loc[[label]], whole.loc[label]), label
     assert models["CDLM 7 + RNN 50"] == "121.3 (with RNNLM 50: 120.2)"
-    for name, label in (("KN2, KN3, KN5", "KN{}"), ("with a cache of the last 500 words", "KN{}+cache")):
+    for name, label in (
+        ("KN2, KN3, KN5", "KN{}"),
+        ("with a cache of the last 500 words", "KN{}+cache"),
+    ):
         labels = [label.format(order) for order in (2, 3, 5)]
         shown = [f"{gated.test_ppl[each]:.1f}" for each in labels]
         values = [f"{printed.ppl[each]:g}" for each in labels]
@@ -73,7 +81,10 @@ def test_gated_memories_and_ngrams_are_those_of_the_files():
     assert models["Skip 4 to 8"] == "{:.1f} to {:.1f} ({:.1f} to {:.1f})".format(*ends[0], *ends[1])
     gain = 100 * (1 - here.test_ppl["Skip 8"] / gated.test_ppl["KN3"])
     theirs = 100 * (1 - whole.ppl["Skip 8"] / whole.ppl["KN3"])
-    assert f"gain {gain:.1f} % over KN3, which stands for UniSt3, the published ones {theirs:.1f} %" in TEXT
+    assert (
+        f"gain {gain:.1f} % over KN3, which stands for UniSt3, the published ones {theirs:.1f} %"
+        in TEXT
+    )
     assert gated.test_ppl["RNN"] > gated.test_ppl["LSRC(100)"] > gated.test_ppl["LSTM"].max()
 
 
@@ -117,9 +128,14 @@ def test_alternatives_are_those_of_the_file():
     rows, seen = pd.read_csv(STORED / "alternatives.csv").query("seed == 1"), 0
     for *_, last in table("setting"):
         what, _, shown = last.replace("\\", "").partition(": ")
-        of_setting = rows[(rows.alternative == what) | (rows.setting + " " + rows.alternative == what)]
+        of_setting = rows[
+            (rows.alternative == what) | (rows.setting + " " + rows.alternative == what)
+        ]
         for network, value in re.findall(r"(W?[A-Z-]+\*?)(?: \(n − 1 = 1\))? (\d+\.\d)", shown):
-            assert of_setting.set_index("network").test_ppl[network] == float(value), (what, network)
+            assert of_setting.set_index("network").test_ppl[network] == float(value), (
+                what,
+                network,
+            )
             seen += 1
     assert seen == 19
     text_order = rows[(rows.network == "RNN") & (rows.alternative == "text")].test_ppl.item()
@@ -152,7 +168,9 @@ def test_published_values_in_the_prose_of_measures():
     chapter_11 = pd.read_csv(PUBLISHED / "thesis_chapter11.csv").set_index("quantity").value
     length = pd.read_csv(PUBLISHED / "thesis_table8_1.csv").set_index("lm")
     for value in (chapter_11.iloc[0], length.rho["perplexity"]):
-        assert f"(published −{abs(value):.2f})".replace("0.", ".") in MEASURES.replace("published:", "published")
+        assert f"(published −{abs(value):.2f})".replace("0.", ".") in MEASURES.replace(
+            "published:", "published"
+        )
     assert f"−{abs(length.t['LSTM']):.2f} for the LSTM" in MEASURES
     fits = pd.read_csv(PUBLISHED / "thesis_figure7_1.csv").adjusted_r2
     assert f"R² ({', '.join(f'{value:.3f}'.lstrip('0') for value in fits)})" in MEASURES
@@ -160,7 +178,10 @@ def test_published_values_in_the_prose_of_measures():
     without, with_tags = (gaps.filter(like=like).to_numpy().ravel() for like in ("_no_pos", "_pos"))
     with_tags = gaps[[name for name in gaps if "_no_" not in name]].to_numpy().ravel()
     test = stats.ttest_rel(with_tags, without)
-    assert f"t({len(without) - 1}) = {test.statistic:.1f}, p = {test.pvalue:.3f}".replace("0.", ".") in MEASURES
+    assert (
+        f"t({len(without) - 1}) = {test.statistic:.1f}, p = {test.pvalue:.3f}".replace("0.", ".")
+        in MEASURES
+    )
     foils = pd.read_csv(DOCS / "open-study" / "maze.csv").query("level == 'overall'")
     (words,) = foils.iloc[:, 4].unique()  # of every LM
     assert f"{words:,.0f} words have a foil, {words - 144:,.0f} without last words" in MEASURES

@@ -91,7 +91,7 @@ def language_model(config: dict, name: str) -> dict:
     scale = {key: of_scale.get(key) for key in SCALE_KEYS}
     scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
     carried = {**inherited(config, lm), **lm}.get("memory")
-    memory = {"memory": with_defaults(config["memories"][carried])} if carried else {}
+    memory = {"memory": stated_memory(config["memories"][carried])} if carried else {}
     merged = {**scale, **inherited(config, lm), **lm}
     if "scoring" in of_scale and kind_of(merged) == "network":
         merged["scoring"] = of_scale["scoring"] | merged.get("scoring", {})
@@ -104,7 +104,7 @@ def language_model(config: dict, name: str) -> dict:
     }
 
 
-def with_defaults(memory: dict) -> dict:
+def stated_memory(memory: dict) -> dict:
     """Return a memory with those defaults that networks state, since they were others once.
 
     A network is then trained again, and not taken for one that was trained with another default.

@@ -103,9 +103,7 @@ def test_pairs_of_a_word_without_a_match_are_left_out(made):
     found = score.evaluate([*unmatched, *pairs], words, matrix, 4)
     plain = score.evaluate(pairs, words, matrix, 4)
     assert (found.left_out == 2).all() and (plain.left_out == 0).all()
-    pd.testing.assert_frame_equal(
-        found.drop(columns="left_out"), plain.drop(columns="left_out")
-    )
+    pd.testing.assert_frame_equal(found.drop(columns="left_out"), plain.drop(columns="left_out"))
     with pytest.raises(InputError, match="none of 2 pairs has two words"):
         score.evaluate(unmatched, words, matrix, 4)
 

@@ -89,7 +89,13 @@ def test_file_and_figure_of_a_network(tmp_path):
 def test_a_large_dataset_is_drawn_as_far_as_there_are_a_thousand_pairs():
     pairs = np.array([9000, 4000, 1000, 999])
     rows = pd.DataFrame(
-        {"state": "output", "distance": [1, 2, 3, 4], "correlation": 0.5, "shuffled": 0.1, "pairs": pairs}
+        {
+            "state": "output",
+            "distance": [1, 2, 3, 4],
+            "correlation": 0.5,
+            "shuffled": 0.1,
+            "pairs": pairs,
+        }
     )
     assert list(figure.points(rows).distance) == pytest.approx([1, 2, 3])
 
@@ -108,9 +114,17 @@ def test_texts_of_one_word_have_no_distances(tmp_path):
 
 
 @pytest.mark.parametrize("reset", ["never", "document"])
-def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(tmp_path, reset, monkeypatch):
+def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(
+    tmp_path, reset, monkeypatch
+):
     monkeypatch.setattr(corpus, "PIECE", 7)
-    shape = {"family": "recurrent", "layers": 1, "width": 6, "embedding": 4, "memory": {"form": "lsrc"}}
+    shape = {
+        "family": "recurrent",
+        "layers": 1,
+        "width": 6,
+        "embedding": 4,
+        "memory": {"form": "lsrc"},
+    }
     network = architectures.new(shape, NONE, 9, 1)
     with torch.no_grad():
         network.model.embedding.weight *= 3
@@ -125,7 +139,10 @@ def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(tmp_path,
     corpus.main(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1, reset)
     rows = pd.read_csv(out)
     weights = {name: w.numpy() for name, w in network.state_dict().items()}
-    local, states = np.zeros(4), []  # H^l_t = tanh(X + U H^l_{t-1}), after the word that ends a text
+    local, states = (
+        np.zeros(4),
+        [],
+    )  # H^l_t = tanh(X + U H^l_{t-1}), after the word that ends a text
     for word in [0, *ids]:
         kept = weights["model.layers.0.local.weight"] @ (local * (reset == "never" or word != 0))
         states.append(local := np.tanh(weights["model.embedding.weight"][word] + kept))

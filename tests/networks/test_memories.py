@@ -293,8 +293,18 @@ def test_without_a_past_and_without_a_tanh_it_is_the_feed_forward_lm(spec):
         ({"form": "srnn", "context": "vector"}, "context", 0, 1),
         ({"form": "srnn", "context": "word", "start": "separate"}, "context", 0, 1),
         ({"form": "lstm"}, "cell.weight_hh_l0", -1 / 8, 1 / 8),
-        ({"form": "lstm", "weights": "glorot"}, "cell.weight_hh_l0", -((3 / 64) ** 0.5), (3 / 64) ** 0.5),
-        ({"form": "lstm", "weights": "glorot"}, "cell.weight_ih_l0", -((6 / 2064) ** 0.5), (6 / 2064) ** 0.5),
+        (
+            {"form": "lstm", "weights": "glorot"},
+            "cell.weight_hh_l0",
+            -((3 / 64) ** 0.5),
+            (3 / 64) ** 0.5,
+        ),
+        (
+            {"form": "lstm", "weights": "glorot"},
+            "cell.weight_ih_l0",
+            -((6 / 2064) ** 0.5),
+            (6 / 2064) ** 0.5,
+        ),
         ({"form": "lsrc", "recurrence": "vector"}, "local", 0, 1),
     ],
     ids=["WI-SRNN", "WD-SRNN", "LSTM", "Glorot's V", "Glorot's U", "LSRC's vector"],
@@ -316,10 +326,10 @@ def test_a_c_for_each_word_starts_from_one_that_all_share():
     assert (values == values[0]).all()
     assert stats.kstest(values[0].numpy(), "uniform").pvalue > 0.01
     separate = {"form": "srnn", "context": "word", "start": "separate"}
-    assert config.with_defaults({"form": "srnn", "context": "word"})["start"] == "shared"
-    assert config.with_defaults(separate) == separate
+    assert config.stated_memory({"form": "srnn", "context": "word"})["start"] == "shared"
+    assert config.stated_memory(separate) == separate
     for other in ({"form": "srnn", "context": "vector"}, {"form": "fofe", "decay": 0.7}):
-        assert config.with_defaults(other) == other
+        assert config.stated_memory(other) == other
 
 
 def test_half_lives_are_the_words_in_which_half_is_left():

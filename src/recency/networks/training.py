@@ -197,22 +197,22 @@ class Training:
         return (total[0] / total[1]).item()
 
     @torch.no_grad()
-    def restore_if_worse(self, validation: dict[int, float]) -> bool:
-        """Restore the last weights that were not worse, if the last validation was; say whether.
+    def restore_if_worse(self, validation: dict[int, float]) -> None:
+        """Restore the last weights that were not worse, if the last validation was.
 
         As in the RNNLM toolkit, with the recipe's `halving: {restore: true}`: a validation is worse
         if its loss is above that of the one before.
         """
         if not self.recipe.get("halving", {}).get("restore"):
-            return False
+            return
         *before, last = (validation[step] for step in sorted(validation))
-        worse = bool(before) and last > before[-1] and self.best is not None
-        if worse:
+        if before and last > before[-1] and self.best is not None:
             self.model.load_state_dict(self.best)
+            if self.rank == 0:
+                print(f"step {max(validation):,}: worse, weights restored", file=sys.stderr)
         else:
             weights = self.model.state_dict()
             self.best = {name: weight.detach().clone() for name, weight in weights.items()}
-        return worse
 
     def _update(self) -> None:
         """Clip the gradients, if the recipe says so, and take the optimiser's step."""

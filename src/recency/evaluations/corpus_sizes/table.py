@@ -69,7 +69,9 @@ def with_published(rows: pd.DataFrame, path: File) -> pd.DataFrame:
 def layout(rows: pd.DataFrame, title: str) -> Table:
     """Return a column per part: tokens, then unknown words by the minimum frequency of known ones."""
     first = rows[rows.minimum == 1].set_index("part")
-    grid = [["tokens", *(_cell(f"{row.tokens:,}", row.published_tokens) for row in first.itertuples())]]
+    grid = [
+        ["tokens", *(_cell(f"{row.tokens:,}", row.published_tokens) for row in first.itertuples())]
+    ]
     grid.append(["types", *(f"{types:,}" for types in first.types)])
     published = first.published_percent
     if published.notna().any():

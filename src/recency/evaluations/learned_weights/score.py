@@ -37,7 +37,9 @@ def histograms(matrices: Sequence[np.ndarray]) -> pd.DataFrame:
     )
 
 
-def sparseness(vectors: np.ndarray, matrices: np.ndarray, thresholds: Sequence[float]) -> pd.DataFrame:
+def sparseness(
+    vectors: np.ndarray, matrices: np.ndarray, thresholds: Sequence[float]
+) -> pd.DataFrame:
     """Return distance beyond the first, threshold, and the share of T_k v_w that is below it in absolute value.
 
     `vectors` v are (words, C), `matrices` T (distances, C, C).

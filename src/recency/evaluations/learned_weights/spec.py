@@ -20,7 +20,9 @@ def _problems(config, name) -> list[str]:
     for lm in asked.get("windows", []):
         memory = config["memories"].get(config["lms"][lm].get("memory"), {})
         if memory.get("form") not in ("fofe", "srnn"):
-            problems.append(f"{where} → windows: {lm!r} reads no window of states; list FOFE and SRNN")
+            problems.append(
+                f"{where} → windows: {lm!r} reads no window of states; list FOFE and SRNN"
+            )
     for lm in asked.get("sparseness", []):
         if "cdlm" not in config["lms"][lm].get("ngram", {}):
             problems.append(f"{where} → sparseness: {lm!r} is no CDLM")
@@ -36,7 +38,9 @@ EVALUATION = Evaluation(
         "sparseness": lambda study, experiment: _files(study, experiment, "sparseness"),
     },
     settings={
-        "thresholds": lambda study, experiment: settings(KEY, study.config, experiment)["thresholds"],
+        "thresholds": lambda study, experiment: settings(KEY, study.config, experiment)[
+            "thresholds"
+        ],
         "window_lms": lambda study, experiment: _labels(study, experiment, "windows"),
         "sparse_lms": lambda study, experiment: _labels(study, experiment, "sparseness"),
     },

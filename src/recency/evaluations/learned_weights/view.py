@@ -43,8 +43,12 @@ def draw_windows(rows: pd.DataFrame) -> Figure:
     for line, label in zip(panels, labels, strict=True):
         for axes, (position, of) in zip(line, rows[rows.label == label].groupby("position")):
             width = of.high - of.low
-            axes.bar((of.low + of.high) / 2, of["count"] / of["count"].sum(), width, color=COLOURS[0])
-            axes.set_title(f"V{position}: mean |V| {of.mean_absolute.iloc[0]:.3f}", size=style.SMALL)
+            axes.bar(
+                (of.low + of.high) / 2, of["count"] / of["count"].sum(), width, color=COLOURS[0]
+            )
+            axes.set_title(
+                f"V{position}: mean |V| {of.mean_absolute.iloc[0]:.3f}", size=style.SMALL
+            )
         line[0].set_ylabel(f"{label}\nshare")
     return figure
 

@@ -39,7 +39,9 @@ def main(
         )
     order, measured = np.random.default_rng(seed).permutation(len(ids)), []
     for number, text in enumerate((ids, ids[order])):
-        shown = progress(len(ids), f"states of {lm.name}{', words shuffled' if number else ''}", "words")
+        shown = progress(
+            len(ids), f"states of {lm.name}{', words shuffled' if number else ''}", "words"
+        )
         states = carried_states(network, text, end, reset == "document", shown.update)
         measured.append({key: correlations(of, [len(ids)], reach) for key, of in states.items()})
     write(out, *measured)

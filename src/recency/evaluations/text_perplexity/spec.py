@@ -107,7 +107,9 @@ EVALUATION = Evaluation(
         "pairs": lambda study, experiment: bool(_pairs(study, experiment)),
     },
     settings={
-        "curves": lambda study, experiment: study.experiment(experiment)["perplexity"].get("curves"),
+        "curves": lambda study, experiment: study.experiment(experiment)["perplexity"].get(
+            "curves"
+        ),
         "every_variant": _variants,
         "pairs": _pairs,
         "interpolated_with": lambda study, experiment: study.experiment(experiment)[

@@ -76,9 +76,7 @@ class Fading(Memory):
     `biases` the sum has a bias, and the last of H is 1, so that words have one, too.
     """
 
-    def __init__(
-        self, inputs: int, width: int, vocabulary: int, window: int, biases: bool = False
-    ):
+    def __init__(self, inputs: int, width: int, vocabulary: int, window: int, biases: bool = False):
         super().__init__(inputs, width, vocabulary)
         self.window, self.constant = window, int(biases)
         self.shapes = ((inputs,), (window - 1, inputs))

@@ -212,7 +212,7 @@ RUN = _costs({
     "remember_lists": _network(amount.reads(LISTS)),
     "measured_memory": _network(amount.reads(amount.replaced_words)),
     "context_information": _network(amount.reads(amount.context_words)),
-    "rare_words_by_lm abusive_vectors nearest_words": _network(amount.reads(LISTS / 10)),
+    "rare_words_by_lm abusive_vectors nearest_words learned_windows": _network(amount.reads(LISTS / 10)),
 })  # fmt: skip
 FITS = _costs({
     "words": Cost("word", amount.dataset_words, 1e-4, start=5.0),
