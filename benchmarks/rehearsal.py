@@ -220,7 +220,7 @@ def measured(project: Path) -> dict[str, dict]:
             continue
         with path.open(newline="") as file:
             last = list(csv.DictReader(file, delimiter="\t"))[-1]
-        seconds, memory = float(last["s"]), _number(last["max_rss"])
+        seconds, memory = undisturbed(last), _number(last["max_rss"])
         known = found.setdefault(
             row["rule"], {"jobs": 0, "memory": 0.0, "seconds": 0.0, "work": 0.0, "asked_memory": 0}
         )
@@ -230,6 +230,15 @@ def measured(project: Path) -> dict[str, dict]:
         if seconds > known["seconds"]:
             known |= {"seconds": seconds, "work": row["work"]}
     return found
+
+
+def undisturbed(row: dict[str, str]) -> float:
+    """Return the seconds of a job had nothing else run: at most its processor time and what was not sampled.
+
+    Snakemake samples each half second at first, then each 30.
+    """
+    wall, cpu = float(row["s"]), _number(row["cpu_time"])
+    return min(wall, cpu + (30.0 if wall > 15 else 0.5)) if cpu else wall
 
 
 def _number(text: str) -> float:

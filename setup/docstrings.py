@@ -1,4 +1,4 @@
-"""Griffe extension that shows examples and aligned lists in docstrings verbatim."""
+"""Griffe extension for docstrings that are not written as Markdown: aligned lists, and angle brackets."""
 
 import re
 
@@ -6,19 +6,19 @@ import griffe
 
 #: A line of a list (a name, two or more spaces, a description), or its indented continuation.
 _LISTED = re.compile(r"\S.*?\S {2,}\S| {4,}\S")
+#: A placeholder outside code, which a browser would take for an element.
+_PLACEHOLDER = re.compile(r"(?<!`)<(\w[\w ]*)>(?!`)")
 
 
 def fenced(text: str) -> str:
-    """Return a docstring as Markdown, with examples and aligned lists as code."""
+    """Return a docstring as Markdown, with aligned lists as code and placeholders such as <name> as text."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         lines = paragraph.splitlines()
-        if lines[0].lstrip().startswith(">>>"):
-            parts.append(f"```pycon\n{paragraph}\n```")
-        elif _LISTED.match(lines[0]) and all(_LISTED.match(line) for line in lines):
+        if _LISTED.match(lines[0]) and all(_LISTED.match(line) for line in lines):
             parts.append(f"```text\n{paragraph}\n```")
         else:
-            parts.append(paragraph)
+            parts.append(_PLACEHOLDER.sub(r"&lt;\1&gt;", paragraph))
     return "\n\n".join(parts)
 
 

@@ -100,7 +100,7 @@ def test_the_package_in_a_notebook(tmp_path, monkeypatch, capsys):
 
 
 def test_the_output_of_the_command(tmp_path, monkeypatch):
-    (command, _), ((title, shown),) = blocks("sh")[1].splitlines(), TITLED.findall(README)
+    (command, _), ((title, shown),) = blocks("sh")[2].splitlines(), TITLED.findall(README)
     (tmp_path / "story.txt").write_text("The old man went down to the river.")
     monkeypatch.chdir(tmp_path)
     assert title == "words.csv (rounded)" and main(shlex.split(command)[1:]) == 0

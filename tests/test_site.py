@@ -64,19 +64,6 @@ def test_links_between_files_lead_somewhere():
                 assert not anchor or anchor in anchors(page), f"{path.name}: {target}"
 
 
-def test_commands_say_how_many_cores():
-    """Without, Snakemake runs nothing; commands of the package need none."""
-    found = 0
-    for path in [*ROOT.glob("*.md"), *DOCS.glob("*.md")]:
-        text = path.read_text(encoding="utf-8")
-        for line in re.findall(r"^(?: {4})?\./run (.+)$|`\./run (\w[^`]+)`", text, re.MULTILINE):
-            line = "".join(line)
-            if not re.match(r"describe|timings|verify|-", line):
-                assert "--cores" in line, f"{path.name}: ./run {line}"
-                found += 1
-    assert found > 15
-
-
 @pytest.mark.parametrize(
     "page", ["attention_heads", "minimal_pairs", "pretrained", "probing", "text"]
 )
@@ -134,7 +121,7 @@ def content(site, page):
 @pytest.mark.long
 def test_pages_of_the_root_are_in_it_with_their_links(site):
     start = content(site, "index.html")
-    assert 'src="demo.png"' in start and (site / "demo.png").exists()
+    assert 'src="memories.png"' in start and (site / "memories.png").exists()
     for page in ("tutorial.html", "open-study/index.html", "contributing.html", "changelog.html"):
         assert f'href="{page}"' in start and (site / page).exists()
     assert (site / "tutorial.ipynb").exists() and not (site / "requirements.txt").exists()
@@ -154,8 +141,8 @@ def test_the_reference_has_what_the_package_offers(site):
 
     page = content(site, "api.html")
     for name in set(recency.__all__) - {"attention"} | {"bias", "attach"}:
-        assert re.search(rf'id="recency\.[\w.]*\b{name}"', page), name
-    assert "the word's number in the text" in page
+        assert re.search(rf'id="(?:recency|crosslmm)\.[\w.]*\b{name}"', page), name
+    assert page.count("Parameters:") > 15 and "the word's number in the text" in page
 
 
 @pytest.mark.long

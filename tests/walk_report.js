@@ -18,6 +18,31 @@
         return new Set(new Uint32Array(page.getImageData(0, 0, 300, 200).data.buffer)).size;
     }
 
+    // Texts that are hard to read on what is behind them, by WCAG's contrast of large and small print.
+    function faint(page, theme) {
+        page.documentElement.dataset.theme = theme;
+        const view = page.defaultView, parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+        const light = (colour) => {
+            const [r, g, b] = parts(colour).map((v) => (v / 255 <= 0.04045 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const behind = (element) => {
+            for (let each = element; each; each = each.parentElement) {
+                const colour = view.getComputedStyle(each).backgroundColor;
+                if (parts(colour)[3] !== 0) return colour;
+            }
+            return "rgb(255, 255, 255)";
+        };
+        const texts = [...page.body.querySelectorAll("*")].filter((each) =>
+            [...each.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim()),
+        );
+        return texts.filter((each) => !each.closest("svg, style")).flatMap((each) => {
+            const [a, b] = [light(view.getComputedStyle(each).color), light(behind(each))];
+            const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            return contrast < 4.5 ? [`${theme}, ${contrast.toFixed(1)}: ${each.textContent.slice(0, 40)}`] : [];
+        });
+    }
+
     async function walk([name, width, height, text]) {
         const frame = document.createElement("iframe");
         [frame.width, frame.height, frame.style.border] = [width, height, "0"];
@@ -55,6 +80,7 @@
             broken: all("a[href^='#']").filter((each) => !page.querySelector(each.getAttribute("href"))).length,
             other: all("script, iframe, object, embed, link, form, svg, base, [onerror], [onload], [onclick]").length,
             sources: images.map((each) => each.getAttribute("src").slice(0, 15)),
+            faint: ["dark", "light"].flatMap((theme) => faint(page, theme)),
             hostile: [window, frame.contentWindow].some((each) => "hostile" in each),
         };
         frame.remove();

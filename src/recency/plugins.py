@@ -8,6 +8,7 @@ recency.workflow.plan.code can determine the code dependencies of a rule.
 
 import ast
 import importlib
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -334,13 +335,23 @@ def load(package: str, name: str, what: str | None = None, marker: str | None = 
         ) from error
 
 
+#: A word with two capitals.
+_ABBREVIATION = re.compile(r"\b\w*[A-Z]\w*[A-Z]\w*\b")
+
+
 def unknown(package: str, name: object, candidates: Iterable[str] | None = None) -> str:
     """Return an unknown name, quoted, with the nearest plugin or all, and how to add one.
 
-    For a plugin that is set aside, return the reason.
+    For a plugin that is set aside, return the reason; for an abbreviation, such as ALiBi, the plugin whose
+    documentation begins with it.
     """
     if problem := unreadable(package).get(str(name)):
         return f"{str(name)!r}: {problem}"
+    if candidates is None:
+        for each in names(package):
+            first = docstring(package, each).partition("\n\n")[0]
+            if str(name).lower() in map(str.lower, _ABBREVIATION.findall(first)):
+                return f"{str(name)!r}; did you mean {each!r}?"
     candidates = names(package) if candidates is None else list(candidates)
     quoted, listed, rest = nearest(name, candidates).partition("; known: ")
     above = "" if package.startswith("recency.") else f"packages/{package.partition('.')[0]}/"

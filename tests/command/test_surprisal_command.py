@@ -185,6 +185,8 @@ def test_how_a_bias_is_written(text, bias):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--bias", "alibi"], "no form of bias is called 'alibi'; did you mean 'linear'?"),
+        (["--bias", "dVM"], "no form of bias is called 'dVM'; did you mean 'exponential'?"),
         (["--bias", "linaer"], "no form of bias is called 'linaer'; did you mean 'linear'?"),
         (["--bias", "linear:slopes"], "'slopes' must be parameter=value"),
         (["--bias", "linear:slopes=1:slopes=2"], "each parameter once"),

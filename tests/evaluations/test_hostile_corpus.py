@@ -5,7 +5,7 @@ import html
 import pytest
 from test_check_dataset import run
 
-from browsing import browser, opened  # noqa: F401, a fixture
+from browsing import browser, opened, walked  # noqa: F401, a fixture
 from made_corpus import WORDS, times
 
 pytestmark = pytest.mark.merge
@@ -32,3 +32,5 @@ def test_the_page_of_a_corpus(browser, tmp_path):  # noqa: F811
     assert html.escape(NAME) in page and NAME not in page and WORD not in page
     seen = opened(browser, out[0], tmp_path)
     assert "<title>" in seen and "<title>hostile" not in seen and "<script" not in seen
+    for name, shown in walked(browser, out[0], tmp_path).items():
+        assert shown["wide"] <= 0 and shown["faint"] == [], (name, shown["wide"], shown["faint"])

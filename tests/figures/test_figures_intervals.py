@@ -1,5 +1,7 @@
 """Intervals in figures of ΔLogLik, lines that coincide, and the notes beneath."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 from test_figures import (
@@ -36,6 +38,23 @@ def test_differences_stand_about_the_baseline_at_zero(tmp_path):
     assert np.allclose(ticks, [single.low, single.high]) and 34 < ticks[0] < ticks[1] < 74
     assert np.allclose(lines_of(differences, "difference")["ALiBi-mix-TI"][0], 54.0)
     assert "of differences simultaneous for all 15 pairs" in said
+
+
+def test_letters_of_groups_are_those_of_the_deciding_intervals(tmp_path):
+    result = read(tmp_path, SIX, TWO)
+    bounds = known(tmp_path, result)
+    letters = figure_delta_loglik.letters(result, bounds)
+    for a, b in combinations(letters, 2):
+        low, high = bounds.pair(a, b).bounds
+        assert bool(set(letters[a]) & set(letters[b])) == (low <= 0 <= high), (a, b)
+    with style.use():
+        figure = figure_delta_loglik.bars(result, bounds, "Pythia")
+        said = words(texts(figure)).replace("\n", " ")
+    shown = [text.get_text() for text in figure.axes[-1].texts]
+    assert all(shown.count(letter) >= 1 for letter in letters.values()) and len(set(shown)) > 1
+    assert "LMs that share a letter are not separated" in said
+    two = read(tmp_path, SIX[:2], TWO)
+    assert figure_delta_loglik.letters(two, known(tmp_path, two)) == {}
 
 
 def test_names_stand_at_their_own_bars_when_groups_change_the_order(tmp_path):

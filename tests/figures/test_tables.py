@@ -83,7 +83,7 @@ def test_a_table_of_19_lms_fits_a_page(tmp_path):
     check_shape(tmp_path)
     text, page = (tmp_path / "t.tex").read_text(), (tmp_path / "t.html").read_text()
     assert r"max width=\linewidth, max totalheight" in text and r"\tabcolsep}{3pt}" in text
-    assert "class='scroll wide'" in page and "size: landscape" in page
+    assert "class='scroll wide'" in page and "size: A4 landscape" in page
     cells = [[tables.Cell(f"{row}"), tables.Cell("x")] for row in range(200)]
     long = tables.latex(tables.Table("", [[tables.Cell("a"), tables.Cell("b")]], cells, ["so"]))
     assert r"\begin{longtable}" in long and r"\endhead" in long and "adjustbox" not in long

@@ -19,12 +19,26 @@ LAYERS = {
 def bias(form: str, **parameters: Any) -> dict[str, Any]:
     """Specify an attention bias: how scores change with distance.
 
-    `form` is one listed by `recency extensions`, such as linear (ALiBi), window, power_law,
-    forgetting or cue_based; its module in recency.attention.biases gives its equation and its
-    `parameters`. `layers` may be "all", "last" or a list of numbers from 0. Returns a dict for
-    `recency.load(checkpoint, bias=...)` and `attach`. Raises InputError for an unknown form or
-    parameter, or an invalid value.
+    Parameters
+    ----------
+    form : str
+        A form such as linear (ALiBi), window, power_law, forgetting or cue_based: `recency biases` and
+        docs/biases.md list all with their equations.
+    **parameters
+        Parameters of the form, and `layers`: "all", "last" or a list of numbers from 0.
 
+    Returns
+    -------
+    dict
+        For `recency.load(checkpoint, bias=...)` and `attach`.
+
+    Raises
+    ------
+    InputError
+        If the form or a parameter is unknown, or a value invalid.
+
+    Examples
+    --------
     >>> import recency
     >>> recency.attention.bias("linear", slopes="mix")
     {'form': 'linear', 'slopes': 'mix'}
@@ -40,14 +54,26 @@ def bias(form: str, **parameters: Any) -> dict[str, Any]:
 def attach(model: Any, bias: Mapping[str, Any]) -> None:
     """Apply a bias to a model in place, replacing any bias that was applied before.
 
-    `model` is returned by `recency.load`, or is a transformers model that uses the registry of
-    attention functions (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most others; docs/surprisal.md
-    has a table). It is run on a short random text; if its outputs are not those of softmax(a·s +
-    b), it is refused and left unchanged. `bias` is returned by `recency.attention.bias`, or is a
-    dict of the same form; the form "none" removes a bias. Bidirectional models take only forms that
-    are defined for later keys (linear_both, two_slopes, one_sided, identity, temperature, none).
-    Raises InputError.
+    The model is run on a short random text; if its outputs are not those of softmax(a·s + b), it is
+    refused and left unchanged.
 
+    Parameters
+    ----------
+    model : Model or PreTrainedModel
+        A model from `recency.load`, or a transformers model that uses the registry of attention functions
+        (GPT-2, GPT-NeoX, OPT, Llama, Gemma, BERT and most others; docs/surprisal.md has a table).
+    bias : mapping
+        From `recency.attention.bias`, or a dict of the same form; the form "none" removes a bias.
+        Bidirectional models take only forms that are defined for later keys (linear_both, two_slopes,
+        one_sided, identity, temperature, none).
+
+    Raises
+    ------
+    InputError
+        If the form does not apply to the model, or the check fails.
+
+    Examples
+    --------
     >>> import recency
     >>> from transformers import GPT2Config, GPT2LMHeadModel
     >>> config = GPT2Config(vocab_size=100, n_embd=16, n_layer=2, n_head=4, n_positions=32)

@@ -14,24 +14,8 @@ from readingtimes.files import atomic
 from recency.errors import InputError
 from recency.figures.paths import Files
 
-CSS = """
-body { font: 14px/1.35 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; }
-h1 { font-size: 1.25em; } h2 { font-size: 1.1em; margin-top: 1.6em; }
-table { border-collapse: collapse; border-top: 2px solid #222; border-bottom: 2px solid #222;
-  font-variant-numeric: tabular-nums; }
-th, td { padding: .25em .7em; text-align: right; vertical-align: top; white-space: nowrap; }
-th { font-weight: 600; } td:first-child, th:first-child, .text { text-align: left; }
-thead th { border-bottom: 1px solid #999; } thead th[colspan] { text-align: center; }
-tbody tr + tr td { border-top: 1px solid #eee; } tr.rule td { border-top: 1px solid #222; }
-small { display: block; color: #666; font-size: .85em; } .scroll { overflow-x: auto; }
-p.note { color: #555; margin: .4em 0; max-width: 60em; }
-.wide table { font-size: 12px; } .wide th, .wide td { padding: .1em .35em; }
-.wide td:first-child, .wide th:first-child { position: sticky; left: 0; background: #fff; }
-@media print {
-  @page { size: landscape; margin: 10mm; } body { margin: 0; } .scroll { overflow: visible; }
-  tr { break-inside: avoid; } .wide table { font-size: 6pt; line-height: 1.05; }
-}
-"""
+#: Content security policy of pages: images within them, and nothing else.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 WIDE = 10  # columns; tables with more have a small font
 LONG = 90  # lines; a LaTeX table with more spans several pages
 LATEX = {
@@ -140,12 +124,23 @@ def _sentence(text: str) -> str:
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """Return a self-contained HTML page."""
+    """Return a self-contained HTML page of tables."""
+    return document(title, [f"<h1>{html.escape(title)}</h1>", *parts], "numbers")
+
+
+def document(title: str, body: Iterable[str], kind: str = "") -> str:
+    """Return a self-contained HTML page without scripts, in the style of all pages; `kind` is its class."""
+    here = Path(__file__).parent
+    style = "".join(
+        (here / name).read_text(encoding="utf-8") for name in ("colours.css", "page.css")
+    )
     return "\n".join(
         [
             "<!DOCTYPE html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
-            f"<title>{html.escape(title)}</title>", f"<style>{CSS}</style>", "</head>", "<body>",
-            f"<h1>{html.escape(title)}</h1>", *parts, "</body>", "</html>", "",
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{html.escape(title)}</title>", f"<style>{style}</style>", "</head>",
+            f"<body class='{kind}'>" if kind else "<body>", *body, "</body>", "</html>", "",
         ]
     )  # fmt: skip
 

@@ -88,7 +88,13 @@ class MixedModel:
         return f"<MixedModel {self.formula}: {self.nobs} rows, logLik {self.loglik:.2f}>"
 
     def summary(self) -> str:
-        """Return the text of R's printed summary."""
+        """Return the text of R's printed summary.
+
+        Returns
+        -------
+        str
+            Formula, criteria, random effects, fixed effects with t or z, notes.
+        """
         return printed(self)
 
     def predict(
@@ -96,9 +102,24 @@ class MixedModel:
     ) -> pd.Series:
         """Predict the response for `data` (by default the fitted rows), by its index.
 
-        With `random`, conditional modes are added. A level that the fit has not seen adds nothing
-        (`new_levels="zero"`) or raises an InputError (`new_levels="error"`). A missing value in a
-        column that the prediction needs raises an InputError.
+        Parameters
+        ----------
+        data : DataFrame
+            Rows with the predictors' columns and, with `random`, the grouping ones.
+        random : bool
+            Whether conditional modes are added.
+        new_levels : {"zero", "error"}
+            Whether a level that the fit has not seen adds nothing, or is an error.
+
+        Returns
+        -------
+        Series
+            In the response's unit; probabilities for a binomial response.
+
+        Raises
+        ------
+        InputError
+            If a column that the prediction needs is absent or lacks a value, or a level is new.
         """
         if new_levels not in ("zero", "error"):
             raise InputError(f"new_levels is {new_levels!r} and must be 'zero' or 'error'")
@@ -128,6 +149,11 @@ class MixedModel:
         draws, seed
             Number of draws and seed of the bootstrap.
 
+        Returns
+        -------
+        DataFrame
+            A row per parameter: low, high.
+
         Raises
         ------
         InputError
@@ -142,22 +168,56 @@ class MixedModel:
 
         As in emmeans, the means that the fixed effects predict are compared on the scale of the
         link, with numeric columns at their mean and other categorical columns weighted equally.
-        `kind` is `pairwise`, or a coding whose coefficients are estimated: `treatment`, `sum`
-        (every level against the mean of all), `helmert`, `backward_difference`.
+
+        Parameters
+        ----------
+        column : str
+            A categorical column of the formula.
+        kind : str
+            `pairwise`, or a coding whose coefficients are estimated: `treatment`, `sum` (every level
+            against the mean of all), `helmert`, `backward_difference`.
+
+        Returns
+        -------
+        DataFrame
+            A row per contrast.
+
+        Raises
+        ------
+        InputError
+            If the column is not categorical, or the kind unknown.
         """
         return comparisons(self, column, kind)
 
     def simulate(self, n: int = 1, *, seed: int = 0, new_effects: bool = True) -> pd.DataFrame:
         """Simulate `n` responses of the fitted rows from the model, one per column.
 
-        With `new_effects` random effects are drawn, too; otherwise they are at their modes.
+        Parameters
+        ----------
+        n : int
+            Number of responses.
+        seed : int
+            Of the draws.
+        new_effects : bool
+            Whether random effects are drawn, too; otherwise they are at their modes.
+
+        Returns
+        -------
+        DataFrame
+            A row per fitted row, a column per response.
         """
         from crosslmm.confidence import simulate
 
         return simulate(self, n, seed, new_effects)
 
     def plot(self) -> Figure:
-        """Plot residuals against fitted values, and quantiles of residuals and modes."""
+        """Plot residuals against fitted values, and quantiles of residuals and modes.
+
+        Returns
+        -------
+        Figure
+            Of matplotlib.
+        """
         return plot(self)
 
 
@@ -173,34 +233,53 @@ def lmer(
     offset: str | None = None,
     contrasts: Mapping[str, str] | None = None,
 ) -> MixedModel:
-    """Fit a mixed model of the columns of `data` (pandas, Polars, Arrow) by maximum likelihood.
+    """Fit a mixed model by maximum likelihood.
 
-    `formula` is R's: `rt ~ length * cond + (1 + length | subject) + (1 | item)`. Numeric columns
-    are not scaled. Columns of text, categories or booleans have treatment contrasts with the first
-    level (of the categories, else alphabetically) as the reference, or the contrasts that
-    `contrasts` names by column: `treatment`, `sum`, `helmert`, `backward_difference`. Rows that
-    lack a value in a column of the formula are dropped and counted in `note`.
+    Rows that lack a value in a column of the formula are dropped and counted in `note`.
 
-    `weights` and `offset` name columns: a row's residual variance is sigma squared divided by its
-    weight, and the offset is added to the linear predictor.
+    Parameters
+    ----------
+    formula : str
+        R's: `rt ~ length * cond + (1 + length | subject) + (1 | item)`. Numeric columns are not scaled.
+        Columns of text, categories or booleans have treatment contrasts with the first level (of the
+        categories, else alphabetically) as the reference.
+    data : DataFrame
+        Of pandas, Polars or Arrow, with a row per observation and the formula's columns.
+    engine : {"auto", "search", "lme4"}
+        `auto` searches theta on cross-products and has lme4 confirm and report the fit. If the search does
+        not cover the model, lme4's own optimiser is used, as `note` states; without R, `auto` is `search`,
+        and `note` states that lme4 did not confirm the fit. `search` needs no R; it covers any grouping
+        variables, nested or crossed (docs/mixed_models.md).
+    reml : bool
+        Fit by restricted maximum likelihood, which only lme4's optimiser supports.
+    family : str
+        gaussian; binomial (0 and 1, booleans, or text whose second level is the event) or poisson (counts),
+        by lme4's glmer() with its defaults: logit or log link, Laplace's approximation; lognormal or
+        shifted_lognormal, linear models of log(y - shift), with the shift estimated by profile likelihood;
+        gamma, inverse_gaussian or exgaussian, by Laplace's approximation here. The log-likelihood is in units
+        of the response, so that families of one response can be compared by AIC.
+    link : {"log", "identity"}
+        Of gamma and inverse_gaussian.
+    weights : str
+        Column of weights: a row's residual variance is sigma squared divided by its weight.
+    offset : str
+        Column that is added to the linear predictor.
+    contrasts : mapping
+        Column → its contrasts: `treatment`, `sum`, `helmert`, `backward_difference`.
 
-    Engines: `auto` searches theta on cross-products and has lme4 confirm and report the fit. If the
-    search does not cover the model, lme4's own optimiser is used, as `note` states. Without R,
-    `auto` is `search`, and `note` states that lme4 did not confirm the fit. `lme4` always uses that
-    optimiser. `search` needs no R; it covers any grouping variables, nested or crossed
-    (docs/mixed_models.md). `reml=True` fits by restricted maximum likelihood, which only lme4's
-    optimiser supports.
+    Returns
+    -------
+    MixedModel
+        The fit; `print(fit.summary())` shows it as lme4 does.
 
-    A `family` binomial (0 and 1, booleans, or text whose second level is the event) or poisson
-    (counts) is fitted by lme4's glmer() with its defaults: logit or log link, Laplace's
-    approximation. Families lognormal and shifted_lognormal are linear models of log(y - shift),
-    with the shift estimated by profile likelihood; gamma, inverse_gaussian (`link` log or identity)
-    and exgaussian are fitted by Laplace's approximation here. The log-likelihood is in units of the
-    response, so that families of one response can be compared by AIC.
+    Raises
+    ------
+    InputError
+        If a column is unknown, the formula cannot be read or is not covered by the engine, or no model fits
+        the data.
 
-    Raises InputError for an unknown column, a formula that cannot be read or that the engine does
-    not cover, and data that no model fits.
-
+    Examples
+    --------
     >>> import numpy as np, pandas as pd
     >>> random = np.random.default_rng(1)
     >>> data = pd.DataFrame({"subject": np.repeat(list("abcdefgh"), 10), "day": [*range(10)] * 8})

@@ -23,12 +23,28 @@ CACHE = Path("~/.cache/readingtimes")
 
 
 def corpora() -> list[str]:
-    """Return the names of the corpora, sorted."""
+    """Return the names of the corpora.
+
+    Returns
+    -------
+    list of str
+        Sorted; `definition` tells what each has.
+    """
     return sorted(_definitions())
 
 
 def definition(name: str) -> dict[str, Any]:
     """Return the definition of a corpus: parser, files, measures, filters, licence, citation.
+
+    Parameters
+    ----------
+    name : str
+        One of `corpora()`.
+
+    Returns
+    -------
+    dict
+        As a dataset's entry in a config.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Exponential recency bias: a = 1 - α, b = α e^(-λ(i - j)).
+"""Exponential recency bias, dVM: a = 1 - α, b = α e^(-λ(i - j)).
 
-de Varda & Marelli (2024); Clark et al. (2025), Equation 2 ("dVM").
+de Varda & Marelli (2024); Clark et al. (2025), Equation 2.
 """
 
 import torch

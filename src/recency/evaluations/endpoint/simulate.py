@@ -272,7 +272,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-DATA = {"crossed": "crossed", "in_sample": "in-sample", "held_out": "held-out"}
+DATA = {"crossed": "crossed", "in_sample": "in-sample", "held_out": "exploratory"}
 LIKELIHOODS = {name: endpoint.short for name, endpoint in ENDPOINTS.items() if endpoint.short}
 BASELINES = ("all", "fixed")
 PRIMARY = ("all", "marginal", "crossed")
@@ -287,8 +287,8 @@ FACTORS = {
 }
 NOTES = [
     (
-        "crossed: the crossed bootstrap; in-sample: the fitted observations; held-out: the "
-        "exploratory partition"
+        "crossed: the crossed bootstrap; in-sample: the fitted observations; exploratory: that partition, by "
+        "the fit to another"
     ),
     "size: either of two equally close LMs is claimed to be better (nominal 5 %)",
     "power: the closer one of two LMs is claimed to be better",

@@ -40,7 +40,18 @@ class Page:
         self.html = self_contained.page(contents)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file and return its path."""
+        """Write the page to a file.
+
+        Parameters
+        ----------
+        path : path
+            The HTML file.
+
+        Returns
+        -------
+        Path
+            The same path.
+        """
         self_contained.write(path, self._contents)
         return Path(path)
 

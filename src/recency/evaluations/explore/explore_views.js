@@ -38,7 +38,9 @@
     const paragraph = (text, kind = "") => make("p", { class: kind }, text);
     const unitOf = ({ label, unit }) => (unit ? `${label} (${unit})` : label);
     const theme = () => state.theme || (dark.matches ? "dark" : "light");
-    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    // A property's own value is a function of the theme, the colour of an element is not.
+    const probe = document.body.appendChild(make("i", { hidden: true }));
+    const colour = (name) => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
 
     // State: the selection, in the address's fragment
     const KEYS = ["view", "data", "response", "a", "b", "colour", "page", "word", "search", "x", "y", "range", "has", "pos", ...RANGES, "selected", "likelihood", "unit", "top", "theme"];

@@ -154,7 +154,7 @@ def specifications() -> dict[str, dict[str, Any]]:
     return specs
 
 
-TEMPLATE, STYLE = "explore.html", "explore.css"
+TEMPLATE = "explore.html"
 SCRIPTS = ("explore_data.js", "explore_views.js")
 NEEDED = "pip install 'recency[explore]'"
 EMBED = "window.vegaEmbed = vegaEmbed;"
@@ -178,6 +178,7 @@ def page(contents: Contents, name: str = "") -> str:
             f"the explorer needs {error.name}, which is not installed: {NEEDED}"
         ) from None
     here, tables = files(__package__), files(itables) / "html"
+    colours = read(files("recency.figures"), "colours.css")
     data = asdict(contents) | {
         "charts": specifications(),
         "page": shlex.quote(name) if name else "",
@@ -190,7 +191,7 @@ def page(contents: Contents, name: str = "") -> str:
             "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
         ),
         "title": html.escape(contents.title),
-        "style": read(tables, "dt_bundle.css") + read(here, STYLE),
+        "style": read(tables, "dt_bundle.css") + colours + read(here, "explore.css"),
         "data": as_json(data),
         "datatables": base64.b64encode((tables / "dt_bundle.js").read_bytes()).decode("ascii"),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),

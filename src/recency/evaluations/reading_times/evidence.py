@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
-from crosslmm.stats import claims, detection
+from crosslmm.stats import claims, detection, groups
 from recency.evaluations.reading_times import table_significance
 from recency.figures.comparison import Comparison
 from recency.figures.intervals import CROSSED, TOTAL, Interval, Intervals
@@ -48,8 +48,8 @@ class Evidence:
 
     result: Comparison
     intervals: Intervals
-    tests: Mapping[tuple[str, str], Test]
-    baselines: Mapping[str, str]
+    tests: Mapping[tuple[str, str], Test] = field(default_factory=dict)
+    baselines: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     stated: Mapping[str, float | None] | None = None
 
@@ -126,6 +126,20 @@ class Evidence:
         """Return whether either of two LMs predicts better than the other."""
         low, high = self.bounds(lm, other)
         return low > 0 or high < 0
+
+    @cached_property
+    def groups(self) -> list[list[str]]:
+        """Groups of LMs of which no two are separated, the best first."""
+        members = groups.groups(len(self.order), self._same)
+        return [[self.order[index] for index in group] for group in members]
+
+    @cached_property
+    def letters(self) -> dict[str, str]:
+        """LM → the letters of its groups: LMs that share one are not separated."""
+        return dict(zip(self.order, groups.letters(len(self.order), self._same), strict=True))
+
+    def _same(self, a: int, b: int) -> bool:
+        return not self.separated(self.order[a], self.order[b])
 
 
 def tests(permutation: File | None) -> dict[tuple[str, str], Test]:

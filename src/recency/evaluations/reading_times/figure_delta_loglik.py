@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MaxNLocator
 
+from recency.evaluations.reading_times.evidence import Evidence
 from recency.figures import comparison, hover, papers, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Described, Response
@@ -151,7 +152,8 @@ def bars(
         for lm in result.lms if seeds is not None else []:
             differences = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
             _marks(grid[1], differences, rows[lm.lm], looks[lm.lm].colour, lm.lm)
-    _values(grid[-1], result, bounds, rows, compared)
+    groups = letters(result, bounds) if compared else {}
+    _values(grid[-1], result, bounds, rows, compared, groups)
     labels = {lm.lm: lm.label for lm in result.lms}
     axes.set_yticks(list(rows.values()), [labels[lm] for lm in rows])  # grouping changes the order
     axes.set_ylim(y - 0.75, -0.6)
@@ -169,11 +171,21 @@ def bars(
     how = f"lines: 95 % intervals, {together and f'of differences {together}'}{made_by(bounds)}"
     if together:
         how += "; thick lines decide, ticks on them end the interval of a single difference"
+    if groups:
+        how += "; LMs that share a letter are not separated"
     if seeds is not None and len(seeds):
         how += f"; LMs are means of {result.seeds} seeds, small marks are seeds"
     explanation = f"{result.summed_over} ({size:,} observations); {result.note(how)}"
     style.notes(figure, [explanation, *sentences(result, lost)])
     return figure
+
+
+def letters(result: Comparison, bounds: Intervals) -> dict[str, str]:
+    """Return LM → letters of its groups, where all pairs of three LMs or more have intervals."""
+    evidence = Evidence(result, bounds)
+    if len(evidence.order) < 3 or any(bounds.pair(*pair) is None for pair in evidence.pairs):
+        return {}
+    return evidence.letters
 
 
 def _marks(axes: Axes, values: Iterable[float], y: float, colour: str, lm: str) -> None:
@@ -221,9 +233,14 @@ def _differences(
 
 
 def _values(
-    axes: Axes, result: Comparison, bounds: Intervals, rows: Mapping[str, float], compared: bool
+    axes: Axes,
+    result: Comparison,
+    bounds: Intervals,
+    rows: Mapping[str, float],
+    compared: bool,
+    groups: Mapping[str, str],
 ) -> None:
-    """Write the values in columns at the right, outside the plot.
+    """Write the values and letters of groups in columns at the right, outside the plot.
 
     A difference is bold if its interval excludes zero.
     """
@@ -236,9 +253,12 @@ def _values(
     heads = [(42, "ΔLogLik")]
     heads += [(90, "\N{MINUS SIGN} baseline"), (90 + wide, "95 %")] if compared else []
     heads += [(42 + wide, "95 %")] if not compared else []
+    after = 90 + wide + 10 + 5 * max(map(len, groups.values()), default=0)
     for points, text in heads:
         style.write_right(axes, points, -0.95, text, color=style.GREY)
     for lm in result.lms:
+        if groups:
+            style.write_right(axes, after, rows[lm.lm], groups[lm.lm])
         style.write_right(axes, 42, rows[lm.lm], style.number(result.totals[lm.lm], decimals))
         if not compared:
             style.write_right(axes, 42 + wide, rows[lm.lm], ends(bounds.own.get((lm.lm, TOTAL))))

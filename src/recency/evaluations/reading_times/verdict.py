@@ -11,7 +11,6 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from crosslmm.stats.groups import groups, letters
 from readingtimes.files import atomic
 from recency.evaluations.reading_times.evidence import Evidence, tests
 from recency.evaluations.reading_times.verdict_sentences import brief, rule, sentences, stated
@@ -44,9 +43,6 @@ def answer(
     """
     result, order, names = evidence.result, evidence.order, evidence.labels
 
-    def same(a: int, b: int) -> bool:
-        return not evidence.separated(order[a], order[b])
-
     def described(interval: Interval | None, lm: str, other: str) -> dict | None:
         if interval is None:
             return None
@@ -61,11 +57,11 @@ def answer(
         }
 
     ranking = []
-    for rank, (lm, group) in enumerate(zip(order, letters(len(order), same), strict=True), 1):
+    for rank, lm in enumerate(order, 1):
         reference = evidence.reference(lm)
         pair = evidence.intervals.pair(lm, reference) if reference not in (None, lm) else None
         ranking.append(
-            {"rank": rank, "lm": lm, "label": names[lm], "group": group}
+            {"rank": rank, "lm": lm, "label": names[lm], "group": evidence.letters[lm]}
             | {"delta_loglik": described(evidence.intervals.own.get((lm, TOTAL)), lm, "")}
             | {"over_baseline": described(pair, lm, reference)}
         )
@@ -95,7 +91,7 @@ def answer(
         "baseline": names.get(evidence.baseline),
         "smallest_effect": {"stated": stated(evidence) or None, "nats": evidence.smallest_effect},
         "ranking": ranking,
-        "groups": [[names[order[index]] for index in group] for group in groups(len(order), same)],
+        "groups": [[names[lm] for lm in group] for group in evidence.groups],
         "rule": rule(evidence) if len(order) > 1 else None,
         "pairs": [described(evidence.intervals.pair(a, b), a, b) for a, b in evidence.pairs],
         "simulated": [r.label for r in result.responses if r.dataset in set(simulated)],

@@ -16,10 +16,28 @@ def interval(
     seed: int = 0,
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return the percentile interval of the sum of `contributions` (n,) over `clusters` (n,).
+    """Return the percentile interval of a sum over clusters.
 
     A resample has as many clusters as there are, drawn with replacement, each with all of its
-    observations. NaN if there are fewer than two clusters.
+    observations.
+
+    Parameters
+    ----------
+    contributions : array, shape (n,)
+        What each observation adds to the sum.
+    clusters : array, shape (n,)
+        The cluster of each observation.
+    replicates : int
+        Number of resamples.
+    seed : int
+        Of the resamples.
+    level : float
+        Coverage.
+
+    Returns
+    -------
+    tuple of float
+        The ends; NaN if there are fewer than two clusters.
     """
     drawn = draws(cluster_sums(contributions, clusters)[:, None], replicates, seed)
     return percentiles(drawn[:, 0], level)
