@@ -124,6 +124,17 @@ def test_claims_on_fading_memories():
     assert f"by {second.percent} % ({second.low} to {second.high}; one layer, two seeds)" in TEXT
 
 
+def test_the_first_c_of_a_wd_srnn():
+    rows = pd.read_csv(STORED / "first_c.csv")
+    shown = [[name.replace("`", ""), value] for name, value in table("small network")]
+    names = rows.network + rows.start.map(", start: {}".format).where(rows.start.notna(), "")
+    assert shown == [[name, f"{value:.1f}"] for name, value in zip(names, rows.test_ppl)]
+    vector, shared, separate = rows.test_ppl
+    assert vector < shared < separate
+    said = f"makes {separate - shared:.1f} of the {separate - vector:.1f} by which WD-SRNN exceeds"
+    assert said in TEXT
+
+
 def test_alternatives_are_those_of_the_file():
     rows, seen = pd.read_csv(STORED / "alternatives.csv").query("seed == 1"), 0
     for *_, last in table("setting"):
