@@ -169,6 +169,23 @@ def weight_precision(device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, enabled=False)
 
 
+def tanh_states(
+    inputs: torch.Tensor, start: torch.Tensor, matrix: torch.Tensor, training: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return H_t = tanh(u_t + V H_{t-1}) for all t, and the last.
+
+    `inputs` u is (batch, time, units), `start` H_0 is (batch, units), `matrix` V (units, units);
+    `training` says whether a GPU's kernel keeps what gradients need.
+    """
+    with weight_precision(inputs.device):
+        inputs = inputs.to(start.dtype)
+        # PyTorch's recurrence, with the identity as input matrix.
+        enter = torch.eye(len(matrix), dtype=inputs.dtype, device=inputs.device)
+        settings = (False, 1, 0.0, training, False, True)  # no biases, one layer, batch first
+        states, last = torch.rnn_tanh(inputs, start[None].contiguous(), [enter, matrix], *settings)
+    return states, last[0]
+
+
 def build(spec: dict, inputs: int, width: int, vocabulary: int) -> Memory:
     """Build the memory of a config's `memories:` entry."""
     parameters = {key: value for key, value in spec.items() if key != "form"}

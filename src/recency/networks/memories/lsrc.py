@@ -7,9 +7,8 @@ input. The toolkit of the paper's first author (TF-NNLM-TK) has a vector U, mult
 import torch
 from torch import nn
 
-from recency.networks.memories import Memory
+from recency.networks.memories import Memory, tanh_states
 from recency.networks.memories.lstm import Form as LSTM
-from recency.networks.memories.rnn import tanh_states
 from recency.networks.recurrences import tanh_recurrence
 
 PARAMETERS = {

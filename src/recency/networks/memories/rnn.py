@@ -4,11 +4,10 @@ Oualil et al. (2016b, their equation 4) print it without W and b: the word's vec
 as the state, and is added to V H_{t-1}.
 """
 
-import torch
 from torch import nn
 
 from recency.errors import InputError
-from recency.networks.memories import Cell, weight_precision
+from recency.networks.memories import Cell, tanh_states
 
 PARAMETERS = {
     "input_matrix": {
@@ -57,20 +56,3 @@ class Form(Cell):
             inputs = inputs + self.cell.bias
         states, last = tanh_states(inputs, state[0], self.cell.weight, self.training)
         return states, (last,)
-
-
-def tanh_states(
-    inputs: torch.Tensor, start: torch.Tensor, matrix: torch.Tensor, training: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return H_t = tanh(u_t + V H_{t-1}) for all t, and the last.
-
-    `inputs` u is (batch, time, units), `start` H_0 is (batch, units), `matrix` V (units, units);
-    `training` says whether a GPU's kernel keeps what gradients need.
-    """
-    with weight_precision(inputs.device):
-        inputs = inputs.to(start.dtype)
-        # PyTorch's recurrence, with the identity as input matrix.
-        enter = torch.eye(len(matrix), dtype=inputs.dtype, device=inputs.device)
-        settings = (False, 1, 0.0, training, False, True)  # no biases, one layer, batch first
-        states, last = torch.rnn_tanh(inputs, start[None].contiguous(), [enter, matrix], *settings)
-    return states, last[0]
