@@ -11,7 +11,7 @@ rule learned_windows:
     conda:
         "../envs/lm.yaml"
     params:
-        main="evaluations.learned_weights.score",
+        main="evaluations.learned_weights.windows",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/run.py"
@@ -27,7 +27,7 @@ rule learned_sparseness:
     conda:
         "../envs/lm.yaml"
     params:
-        main="evaluations.learned_weights.score",
+        main="evaluations.learned_weights.sparseness",
         thresholds=lambda wildcards: products.setting_of(
             study, "learned_weights", "thresholds", wildcards
         ),

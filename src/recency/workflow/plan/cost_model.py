@@ -154,7 +154,7 @@ TEXT = _costs({
     "pretokenized": Cost("word", amount.corpus_words, 2e-8),
     "corpus_words": Cost("word", amount.corpus_words, 2e-6),
     "simulate_text": Cost("word", amount.corpus_words, 2e-5),
-    "treebank": _job(20.0),
+    "treebank learned_sparseness": _job(20.0),
     "train_tagger minimal_pairs dependencies": _job(120.0),
     "estimate_ngrams estimate_ngram_lm": Cost(
         "word × order", amount.ngram_words, NGRAMS, measured=True, memory=amount.memory_of_ngrams,

@@ -1,4 +1,4 @@
-"""Rules learned_windows and learned_sparseness: weights of a network's window, and of a CDLM."""
+"""Rule learned_windows: histograms of the weights with which a network reads a window of states."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,35 +37,8 @@ def histograms(matrices: Sequence[np.ndarray]) -> pd.DataFrame:
     )
 
 
-def sparseness(
-    vectors: np.ndarray, matrices: np.ndarray, thresholds: Sequence[float]
-) -> pd.DataFrame:
-    """Return distance beyond the first, threshold, and the share of T_k v_w that is below it in absolute value.
-
-    `vectors` v are (words, C), `matrices` T (distances, C, C).
-    """
-    rows = []
-    for distance, matrix in enumerate(matrices, 1):
-        moved = np.abs(vectors @ matrix.T)
-        rows += [(distance, at, float((moved < at).mean())) for at in thresholds]
-    return pd.DataFrame(rows, columns=["distance", "threshold", "share"])
-
-
-def main(
-    out: str | Path,
-    lm: LMSpec | None = None,
-    model: str | Path | None = None,
-    cdlm: str | Path | None = None,
-    thresholds: Sequence[float] = (),
-) -> None:
-    """Write `histograms` of a network (`lm`), or `sparseness` of a CDLM's file, to a CSV."""
-    if cdlm is not None:
-        from recency.scoring import ngram
-
-        loaded = ngram.load(cdlm)
-        rows = sparseness(loaded.v, loaded.T, thresholds)
-        rows["distance"] += loaded.base.order
-    else:
-        rows = histograms(window_matrices(lm.open(biased=False).network))
+def main(lm: LMSpec, out: str | Path) -> None:
+    """Write `histograms` of a network to a CSV."""
+    rows = histograms(window_matrices(lm.open(biased=False).network))
     with atomic(out) as part:
         rows.to_csv(part, index=False, lineterminator="\n")
