@@ -142,7 +142,7 @@ def _seconds(t, draw):
 
 def _some_seconds(t, draw):
     mask = pd.Series(draw.random(len(t.cells)) < 0.05, t.cells.index)
-    return _scaled(mask, 0.001, t, "are they seconds")
+    return _scaled(mask, 0.001, t, "are they seconds|another unit")
 
 
 def _text_seconds(t, draw):
@@ -198,7 +198,9 @@ def _copied(t, draw):
         return None
     reader = t.cells.subject.unique()[2]
     again = t.cells[t.cells.subject == reader].assign(subject="s77")
-    named = rf"'({re.escape(reader)}|s77)' and '({re.escape(reader)}|s77)' have the same responses"
+    named = (
+        rf"'({re.escape(reader)}|s0*77)' and '({re.escape(reader)}|s0*77)' have the same responses"
+    )
     return replace(t, cells=pd.concat([t.cells, again]), named=named)
 
 
@@ -330,9 +332,9 @@ def _cut_number(t, draw):
 def _header_again(t, draw):
     def change(data):
         lines = data.split(b"\n")
-        return b"\n".join([*lines[:300], lines[0], *lines[300:]])
+        return b"\n".join([*lines[:200], lines[0], *lines[200:]])
 
-    return replace(t, change=change, named="line 301: the header again")
+    return replace(t, change=change, named="line 201: the header again")
 
 
 def _trailing(header):
@@ -512,7 +514,7 @@ DAMAGES = {
     "a text in seconds": _text_seconds,
     "a reader in seconds": _reader_seconds,
     "repeated row": _repeated,
-    "table twice": _rows(lambda t, row, draw: pd.concat([t.cells, t.cells]), "already|second response|times over"),
+    "table twice": _rows(lambda t, row, draw: pd.concat([t.cells, t.cells]), "already|second response|times over|begins again"),
     "word lost": _rows(_word_lost, r"no word before \d"),
     "row lost": _row_lost,
     "reader copied": _copied,
@@ -537,7 +539,7 @@ DAMAGES = {
     "merged": _merged(""),
     "two texts with one id": _two_texts,
     "text missing for a reader": _text_missing,
-    "no sentences": _without("sentence", "before it was"),
+    "no sentences": _without("sentence", "before it was|neither a column .* nor sentence"),
     "no places": _without("place"),
     "no positions": _without("position"),
     "no texts": _without("item", "before it was|no word before|sentences shown alone"),

@@ -11,10 +11,9 @@ import yaml
 from lab_damages import Made
 from readingtimes.contracts import check_responses, check_words
 from readingtimes.errors import InputError
+from readingtimes.own.begin import OF_BOTH
 from readingtimes.parsers import table as parser
 from recency.command.main import main
-
-BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
 
 
 def verdict(made: Made, path: Path) -> tuple[str, str]:
@@ -33,7 +32,7 @@ def verdict(made: Made, path: Path) -> tuple[str, str]:
         wrong = f"not read by its entry: {error}"
     if not wrong:
         return "right", ""
-    notes = "\n".join(line for line in out.getvalue().splitlines() if line.startswith("#"))
+    notes = "\n".join(re.findall("#.*", out.getvalue()))
     hit = made.named and re.search(made.named, notes)
     return ("noted" if hit else "quiet"), wrong
 
@@ -87,7 +86,7 @@ def _read(text: str) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Read words and times of the first measure by an entry."""
     ((_, entry),) = yaml.safe_load(text)["datasets"].items()
     options, measure = entry["options"], next(iter(entry["measures"]))
-    of_words = {k: v for k, v in options.items() if k in (*BOTH, "sentences", "phrases")}
+    of_words = {k: v for k, v in options.items() if k in (*OF_BOTH, "sentences", "phrases")}
     of_times = {k: v for k, v in options.items() if k not in ("sentences", "phrases")}
     files = {"table": entry["words"]["table"]["local"]}
     with contextlib.redirect_stderr(io.StringIO()):

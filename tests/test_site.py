@@ -38,7 +38,8 @@ def test_the_navigation_has_every_page_and_the_readme_names_them():
     assert set(listed) == there | from_root and len(set(listed)) == len(listed)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     unnamed = [name for name in there if f"docs/{name.removesuffix('README.md')}" not in readme]
-    assert unnamed == ["api.md"]  # a part of the site alone
+    # A part of the site alone, and examples that a page shows.
+    assert set(unnamed) == {"api.md", "methods/demo.md", "methods/open.md"}
 
 
 def prose(path):
@@ -65,10 +66,18 @@ def test_links_between_files_lead_somewhere():
 
 
 @pytest.mark.parametrize(
-    "page", ["attention_heads", "minimal_pairs", "pretrained", "probing", "text"]
+    ("page", "overlay"),
+    [
+        *(
+            (name, "open")
+            for name in ("attention_heads", "measured_memory", "minimal_pairs", "pretrained")
+        ),
+        *((name, "open") for name in ("probing", "serial_position", "text")),
+        ("languages", "languages"),
+    ],
 )
-def test_config_examples_of_pages_are_right(page, tmp_path, monkeypatch):
-    config = load("config.open.yaml")
+def test_config_examples_of_pages_are_right(page, overlay, tmp_path, monkeypatch):
+    config = load(f"config.{overlay}.yaml")
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert blocks

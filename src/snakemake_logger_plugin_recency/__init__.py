@@ -31,7 +31,7 @@ ROUTINE = (
     *("Singularity containers: ignored", "Group jobs: inactive", "Job rate limit reached"),
     *("Removing temporary output", "Assuming unrestricted shared", "Building DAG", "host:"),
     *("Touching output file", "Write-protecting output file", "Complete log"),
-    *("Elapsed time",),
+    *("Elapsed time", "Reasons:"),
 )
 
 
@@ -52,6 +52,8 @@ class LogHandler(LogHandlerBase):
         asked = self.common_settings
         stream = sys.stdout if asked.stdout else sys.stderr
         self.quiet = not (asked.dryrun or asked.verbose or asked.printshellcmds)
+        self.plans = asked.dryrun and "rules" in {str(part).lower() for part in asked.quiet or ()}
+        self.tables: set[str] = set()
         self.text = ColorizingTextHandler(nocolor=asked.nocolor, stream=stream)
         self.terminal = Terminal(stream)
         self.status = None
@@ -75,11 +77,22 @@ class LogHandler(LogHandlerBase):
                 self.clock.start()
             if self.status:
                 self.status.take(record)
-            if not self.quiet or not _is_routine(record):
+            if self._is_shown(record):
                 self.terminal.clear()
                 self.text.emit(record)
         except Exception:  # noqa: BLE001, a display that fails may not end the run
             self.handleError(record)
+
+    def _is_shown(self, record: logging.LogRecord) -> bool:
+        """Say whether a record is shown; of a plan, its table the first time."""
+        if not (self.quiet or self.plans) or not _is_routine(record):
+            return True
+        if not self.plans or getattr(record, "event", None) != "run_info":
+            return False
+        text = record.getMessage()
+        is_new = text not in self.tables
+        self.tables.add(text)
+        return is_new
 
     def _tick(self) -> None:
         """Write the terminal's lines, again and again, until the run ends."""

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from readingtimes.contracts import check_responses, check_words
+from readingtimes.own.begin import OF_BOTH
 from readingtimes.parsers import table as parser
 from recency.command.main import main
 
@@ -183,8 +184,7 @@ def parsed(text):
     """Read words and times of the first measure by the entry."""
     ((_, entry),) = yaml.safe_load(text)["datasets"].items()
     options, measure = entry["options"], next(iter(entry["measures"]))
-    both = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
-    of_words = {k: v for k, v in options.items() if k in (*both, "sentences", "phrases")}
+    of_words = {k: v for k, v in options.items() if k in (*OF_BOTH, "sentences", "phrases")}
     of_times = {k: v for k, v in options.items() if k not in ("sentences", "phrases")}
     files = {"table": entry["words"]["table"]["local"]}
     with contextlib.redirect_stderr(io.StringIO()):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from test_describe import described as described_with
 from test_describe_damage import READERS, STORIES, WHOLE, described, parsed
 
 from own_corpus import save
@@ -26,8 +27,58 @@ SENTENCE = WHOLE.word.str.endswith(".").groupby(
 IN_SENTENCE = WHOLE.groupby(["participant", "story", SENTENCE]).cumcount()
 ONCE = WHOLE[WHOLE.story.eq("mill") == WHOLE.participant.isin(READERS[:6])]
 LISTS = ONCE[ONCE.story != "garden"].assign(story=1, list=ONCE.participant.isin(READERS[:6]))
+TRIALS = WHOLE.groupby(["participant", "story"], sort=False)
+TEXTS = TRIALS.word.agg(" ".join).reset_index(name="text")
+NUMBERED = WHOLE.pivot(index=["participant", "story"], columns="word_nr", values=["word", "rt"])
+NUMBERED = NUMBERED.set_axis(
+    [f"{ {'word': 'W', 'rt': 'RT'}[name] }{n}" for name, n in NUMBERED.columns], axis=1
+).reset_index()
+IDS = WHOLE.word_nr + WHOLE.story.map({"mill": 300, "harbour": 0, "garden": 100})
+LEFT = np.random.default_rng(8).random(len(WHOLE)) < 0.5
+OTHER = WHOLE.word.sample(frac=1, random_state=1).to_numpy()
+MAZE = WHOLE.assign(
+    left_word=np.where(LEFT, WHOLE.word, OTHER), right_word=np.where(LEFT, OTHER, WHOLE.word),
+    correct_key=np.where(LEFT, "f", "j"),
+).drop(columns="word")  # fmt: skip
+
+
+def with_rows(kind, name, story, word_nr, word):
+    """Return the table with a row of another kind at the beginning of each trial."""
+    first = WHOLE[WHOLE.word_nr == 1].assign(
+        story=story or WHOLE.story, word_nr=word_nr, word=word, rt=1200
+    )
+    rows = pd.concat([WHOLE.assign(**{name: "main"}), first.assign(**{name: kind})])
+    return rows.sort_index(kind="stable")
+
+
+def screens(markup):
+    """Return a file of jsPsych that has the words in markup only, behind a cross before each text."""
+    cross = WHOLE[WHOLE.word_nr == 1].assign(stimulus="<div>+</div>", word_nr="", story="")
+    shown = [markup(row, STORIES[row.story].split()) for row in WHOLE.itertuples()]
+    rows = pd.concat([cross, WHOLE.assign(stimulus=shown)]).sort_index(kind="stable")
+    rows = rows.assign(trial_type="html-keyboard-response", trial_index=range(len(rows)))
+    return rows.drop(columns="word")
+
 
 RIGHT = {
+    "ids across the file": WHOLE.assign(word_nr=IDS).rename(columns={"word_nr": "word_id"}),
+    "a column a word's time, and the text": NUMBERED.filter(regex="^(?!W)").merge(TEXTS),
+    "a column a word, and its time": NUMBERED,
+    "lists in cells": TEXTS.assign(
+        rts=TRIALS.rt.agg(lambda of: ";".join(map(str, of))).to_numpy(), text=TEXTS.text.str.replace(" ", "|")
+    ),
+    "questions between words": with_rows("question", "type", None, "", "Was it old?"),
+    "practice in a column": with_rows("practice", "phase", "p1", 1, "Practice."),
+    "words in markup": screens(lambda row, text: f'<p class="stim">{row.word}</p>'),
+    "masked words": screens(
+        lambda row, text: " ".join(w if n == row.word_nr else "_" * len(w) for n, w in enumerate(text, 1))
+    ),
+    "both words of a maze": MAZE,
+    "words called stim": WHOLE.rename(columns={"word": "stim"}),
+    "names in Spanish": WHOLE.set_axis(
+        ["participante", "texto", "posición", "palabra", "tiempo_lectura"], axis=1
+    ),
+    "names in Chinese": WHOLE.set_axis(["被试", "文章", "词序", "词", "反应时"], axis=1),
     "residuals and logarithms of the times": WHOLE.assign(resid_rt=WHOLE.rt - 150, log_rt=LOGS),
     "times of the words before and after": WHOLE.assign(
         rt_prev=WHOLE.rt.shift(1), rt_next=WHOLE.rt.shift(-1)
@@ -43,8 +94,14 @@ RIGHT = {
     "items used again in the other list": LISTS.assign(list=LISTS.list.map({True: "A", False: "B"})),
 }  # fmt: skip
 WRONG = {
+    "speeds called rt": (WHOLE.assign(rt=(1000 / WHOLE.rt).round(4)), "are they speeds"),
+    "residuals above 0": (WHOLE.assign(rt=(WHOLE.rt - WHOLE.rt.mean()).abs().round(1)), "residuals|no reading time"),
+    "last words lost": (WHOLE[WHOLE.word_nr < TRIALS.word_nr.transform("max")], "were last words lost"),
+    "a time lost in a list": (NUMBERED.filter(regex="^(?!W)").merge(TEXTS.assign(text=TEXTS.text.mask(TEXTS.index == 5, TEXTS.text.str[:-14]))), r"line 5: RT has \d+ times, and text"),
+    "both words, and no side": (MAZE.drop(columns="correct_key"), "which is correct is not clear"),
     "logarithms alone": (WHOLE.assign(rt=LOGS).rename(columns={"rt": "log_rt"}), "log_rt is named like a time"),
     "logarithms called rt": (WHOLE.assign(rt=np.log10(WHOLE.rt)), "are they logarithms"),
+    "microseconds": (WHOLE.assign(rt=1000 * WHOLE.rt), "no microseconds"),
     "units in cells": (WHOLE.assign(rt=WHOLE.rt.astype(str) + " ms"), r"rt is named like a time.* ms, are no"),
     "words lost, n": (WHOLE[WHOLE.word_nr != 5].rename(columns={"word_nr": "n"}), "no word before 6"),
     "first words lost, n": (WHOLE[WHOLE.word_nr > 1].rename(columns={"word_nr": "n"}), "no word before 2"),
@@ -65,7 +122,7 @@ def test_words_and_times_are_the_true_ones(tmp_path, name):
     story = {i: text[tuple(of)] for i, of in words.groupby("item").word.agg(list).items()}
     place = words.groupby("item").cumcount() + 1
     lookup = WHOLE.set_index(["participant", "story", "word_nr"]).rt
-    assert len(times) == len(frame)
+    assert len(times) == (len(frame) if "items" in name else len(WHOLE))
     at = [
         (subject, story[words["item"].iloc[word]], place.iloc[word])
         for subject, word in zip(times.subject, times.word_id, strict=True)
@@ -137,3 +194,39 @@ def test_what_speaks_against_another_measure_is_named(tmp_path):
     seconds = eyes.go_past.where(eyes.participant != "p03", eyes.go_past * 40)
     status, _, err = described(save(eyes.assign(go_past=seconds), tmp_path / "a.csv"))
     assert status == 2 and "GP: " in err and "p03" in err
+
+
+def test_ids_that_times_and_words_share_are_keys(tmp_path):
+    ids = WHOLE.word_nr + WHOLE.story.map({"mill": 700, "harbour": 200, "garden": 900})
+    words = WHOLE.assign(number=ids)[WHOLE.participant == "p01"]
+    save(words[["number", "story", "word_nr", "word"]], tmp_path / "words.csv")
+    times = WHOLE.assign(item=ids)[["participant", "item", "rt"]].sample(frac=1, random_state=2)
+    asked = save(times, tmp_path / "times.csv"), "--words", tmp_path / "words.csv"
+    status, out, err = described_with(*asked)
+    assert status == 0, err
+    (entry,) = yaml.safe_load(out)["datasets"].values()
+    mapped = {"columns": entry["options"]["columns"]}
+    files = {"table": tmp_path / "words.csv"}
+    read = check_words(parser.words(files, sentences="punctuation", **mapped), "words")
+    (measure,) = entry["measures"]
+    given = parser.responses({"table": tmp_path / "times.csv"}, read, measure, **mapped)
+    found = zip(given.subject, read.word.iloc[given.word_id], given.time_ms, strict=True)
+    assert sorted(found) == sorted(zip(WHOLE.participant, WHOLE.word, WHOLE.rt, strict=True))
+
+
+def test_surprisals_with_decimal_commas_are_read(tmp_path):
+    words = WHOLE[WHOLE.participant == READERS[0]][["story", "word_nr", "word"]]
+    bits = np.random.default_rng(2).gamma(4, 2, len(words)).round(4)
+    save(words, tmp_path / "words.csv")
+    words.assign(bits=bits).to_csv(tmp_path / "lm.csv", index=False, sep=";", decimal=",")
+    asked = tmp_path / "lm.csv", "--words", tmp_path / "words.csv"
+    status, out, err = described_with(*asked)
+    assert status == 0, err
+    (entry,) = yaml.safe_load(out)["lms"].values()
+    mapped = {"item": "story", "position": "word_nr"}
+    texts = parser.words({"table": tmp_path / "words.csv"}, columns=mapped, sentences="punctuation")
+    columns = entry["surprisals"]["columns"]
+    scored = surprisal_table.score(
+        check_words(texts, "words"), tmp_path / "lm.csv", columns=columns
+    )
+    np.testing.assert_array_equal(np.sort(scored.table.surprisal_bits), np.sort(bits))

@@ -282,3 +282,14 @@ def test_a_terminal_has_a_progress_bar_and_a_pipe_none(story, model):
             break
     assert done.stdout.read() == piped.stdout.replace(b"stdin", b"story.txt")
     assert done.wait() == 0 and b" windows" in shown
+
+
+def test_a_terminal_gets_aligned_columns(story, model, capsys, monkeypatch):
+    """A pipe and a file have full precision."""
+    table = printed(capsys, story, "--model", model)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["surprisal", story, "--model", model]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == list(table) and len({len(line) for line in lines}) == 1
+    shown = [line.split()[-4] for line in lines]
+    assert shown == [f"{bits:.3f}" for bits in table.surprisal_bits]

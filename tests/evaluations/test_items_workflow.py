@@ -79,7 +79,7 @@ def results(tmp_path_factory):
     }
     lms = {
         "kn": {"ngram": {"file": {"local": "kn.arpa"}}},
-        "given": {"surprisals": given | {"unit": "bits"}},
+        "given": {"surprisals": given | {"unit": "bits"}, "accept": ["surprisal"]},  # of no LM
     }
     overlay["experiments"]["by_condition"] |= {"lms": ["kn", "given"], "baseline": "kn"}
     overlay["designs"]["fillers"] = overlay["designs"]["by_condition"] | {

@@ -17,7 +17,7 @@ from recency.evaluations.reading_times import (
     table_significance,
     verdict,
 )
-from recency.evaluations.report import page, prose
+from recency.evaluations.report import answer, page, prose
 from recency.figures import tables
 from table_files import Grid
 
@@ -130,6 +130,30 @@ def test_the_answer_comes_first_and_what_was_not_run_last(tmp_path):
     first = made.read_bytes()
     (tmp_path / "again").mkdir()
     assert report(tmp_path / "again", names[:7], measures, experiments=2).read_bytes() == first
+
+
+def test_the_effect_of_the_best_lm_is_told_in_the_readers_unit(tmp_path):
+    path = tmp_path / "table_effects.csv"
+    rows = [("b", f"R{n}", "surprisal", "ms per bit", 3.264 + n, 2.73, 3.8) for n in range(6)]
+    rows += [
+        ("b", "R0", "previous_surprisal", "ms per bit", 99, 98, 100),
+        ("a", "R0", "surprisal", "ms per bit", 88, 87, 89),
+    ]
+    names = ["lm", "response", "term", "unit", "estimate", "low", "high"]
+    pd.DataFrame(rows, columns=names).to_csv(path, index=False)
+    told = answer.effects(
+        {"ranking": [{"lm": "b", "label": "B<1>"}, {"lm": "a", "label": "A"}]}, path
+    )
+    assert (
+        "Effect of B&lt;1&gt;'s surprisal (95 %): R0 +3.26 ms per bit (2.73 to 3.80); R1 +4.26"
+        in told
+    )
+    assert "; 2 more in table_effects" in told and "99" not in told and "88" not in told
+    assert (
+        answer.effects({"ranking": []}, path)
+        == answer.effects({"ranking": [{"lm": "c", "label": "C"}]}, path)
+        == ""
+    )
 
 
 class Tags(HTMLParser):

@@ -87,6 +87,12 @@ def test_another_unit_than_the_declared_is_refused_with_the_right_one(declared, 
     assert implausible(WORDS, table(bits)) is None  # computed here: no unit was declared
 
 
+def test_surprisal_of_another_size_than_in_any_unit_is_refused():
+    for factor, unit in ((1000, "bits"), (0.01, "log10")):
+        _, way_out = implausible(WORDS, table(TRUE * factor), unit)
+        assert "in any unit" in way_out
+
+
 def test_the_unit_is_not_judged_by_few_words():
     few = WORDS[:399]
     assert implausible(few, table(TRUE[:399] * np.log(2), words=few), "bits") is None

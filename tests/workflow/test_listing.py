@@ -42,7 +42,7 @@ def listed(folder, *arguments, configs=TINY):
 
 @pytest.fixture(scope="module")
 def tiny(project):
-    return listed(project, "--cores", "2")
+    return listed(project, "--cores", "2", "--all")
 
 
 def counted(line):
@@ -68,9 +68,7 @@ def test_every_target_has_its_line_and_cost(tiny):
     assert head == "study tiny, scale cores; remaining jobs, on 2 cores"
     config = load(*TINY)
     for target in costs.targets(config):
-        if target.kind:
-            assert costs.KINDS[target.kind] in of[target.kind]
-        else:
+        if not target.kind:
             assert re.search(r"\d jobs?[:;]", of[target.name]), of[target.name]
             assert target.line in of[target.name]
     assert "no plan" not in "\n".join(of.values())
@@ -78,6 +76,26 @@ def test_every_target_has_its_line_and_cost(tiny):
     assert re.search(r"[\d.]+ (h|min), of which a GPU computes [\d.]+ (h|min)", of["wm_figure1"])
     assert re.search(r"estimated [\d.]+ h", of["search_dVM"])
     assert of["exp1"].endswith("(without Brown, GECO, Dundee: missing)")
+
+
+@pytest.mark.merge
+def test_the_short_list_has_the_costs_of_the_run_and_names_all_others(project):
+    """It plans what `run` selects alone, which is what makes it quick."""
+    head, of = listed(project, "--cores", "2")
+    lines = [line for line in of.values() if line]
+    assert head == "study tiny, scale cores; remaining jobs, on 2 cores"
+    config = load(*TINY)
+    for target in costs.targets(config):
+        assert target.line[:60] in of[target.name] if not target.kind else target.kind in of
+    run = subprocess.run(
+        [sys.executable, "-m", "recency", "targets", "--configfile", *TINY],
+        check=True, cwd=project, env=environment() | {"PYTHONPATH": sources(project)}, text=True,
+        capture_output=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert max(map(len, run)) <= 100 and len(lines) <= len(run)
+    costed = [line for line in run if re.search(r"\d jobs?[:;]", line)]
+    assert len(costed) == len({"all", *config["run"]})
+    assert run.index(costed[0]) < 4  # what it selects comes first
 
 
 @pytest.mark.merge

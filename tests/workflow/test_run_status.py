@@ -227,4 +227,7 @@ def test_a_run_is_quiet_and_its_failures_are_not(tmp_path):
     assert len(run.stdout.splitlines()) <= 6, run.stdout
     assert "Nothing to be done" in snakemake(tmp_path, *arguments).stdout
     assert "rule after:" in snakemake(tmp_path, *arguments, "-n", "--forceall").stdout
+    plan = snakemake(tmp_path, *arguments, "-n", "--forceall", "--quiet=rules").stdout
+    assert plan.count("Job stats:") == 1 and re.search(r"(?m)^after +1$", plan)
+    assert "rule after:" not in plan and "Host:" not in plan and "Reasons:" not in plan
     assert "rule after:" in snakemake(tmp_path, *arguments, "-p", "--forceall").stdout

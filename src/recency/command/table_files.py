@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +61,7 @@ def read(name: str) -> pd.DataFrame:
     if name != STANDARD:
         check_ending(name)
     data = content(name)
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(f"{shown(name)} is empty")
     if name == STANDARD:
         first = data.partition(b"\n")[0]
@@ -96,13 +98,12 @@ def _plain_table(data: bytes, separator: str) -> pd.DataFrame | None:
     try:
         header = data[: data.find(b"\n")].decode().rstrip("\r")
         names = next(csv.reader([header], delimiter=separator))
-        frame = pd.read_csv(
-            io.BytesIO(data),
-            sep=separator,
-            keep_default_na=False,
-            na_values=MISSING,
-            low_memory=False,
-        )
+        parse = partial(pd.read_csv, sep=separator, keep_default_na=False, na_values=MISSING)
+        try:  # in parts is faster, but each part has its own types
+            with warnings.catch_warnings(action="error", category=pd.errors.DtypeWarning):
+                frame = parse(io.BytesIO(data))
+        except pd.errors.DtypeWarning:
+            frame = parse(io.BytesIO(data), low_memory=False)
     except (ValueError, OSError, MemoryError, StopIteration, csv.Error):
         return None
     if list(frame.columns) != names or not isinstance(frame.index, pd.RangeIndex) or frame.empty:
@@ -168,11 +169,17 @@ def check_ending(name: str) -> None:
 
 
 def write(table: pd.DataFrame, name: str) -> None:
-    """Write a table without its index in the format of its extension; to standard output as CSV."""
+    """Write a table without its index in the format of its extension; to standard output as CSV.
+
+    A terminal gets aligned columns with three decimals.
+    """
     from readingtimes.files import atomic
 
     if name == STANDARD:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        if sys.stdout.isatty():
+            print(aligned(table))
+        else:
+            table.to_csv(sys.stdout, index=False, lineterminator="\n")
         return
     ending = Path(name).suffix.lower()
     with atomic(name) as part:
@@ -180,3 +187,28 @@ def write(table: pd.DataFrame, name: str) -> None:
             table.to_parquet(part, index=False)
         else:
             table.to_csv(part, sep=SEPARATORS[ending], index=False, lineterminator="\n")
+
+
+def aligned(table: pd.DataFrame) -> str:
+    """Return a table for a terminal: text at the left, numbers at the right, with three decimals.
+
+    >>> import pandas as pd
+    >>> print(aligned(pd.DataFrame({"word": ["a", "letter"], "bits": [1.25, float("nan")]})))
+    word     bits
+    a       1.250
+    letter
+    """
+    import pandas as pd
+
+    columns = []
+    for name, column in table.items():
+        if pd.api.types.is_float_dtype(column):
+            cells = ["" if pd.isna(value) else f"{value:.3f}" for value in column]
+        else:
+            cells = ["" if pd.isna(value) else str(value) for value in column]
+        is_number = pd.api.types.is_numeric_dtype(column)
+        width = max(map(len, [str(name), *cells]))
+        columns.append(
+            [cell.rjust(width) if is_number else cell.ljust(width) for cell in [str(name), *cells]]
+        )
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))

@@ -375,11 +375,13 @@ def _other_unit(fit: Prediction, unit: str) -> tuple[str, str] | None:
     """Return the contradiction of a unit that fits less well than another, and a way out."""
     apart = _apart(fit, unit)
     best = min(apart, key=apart.__getitem__)
-    allowed = apart[best] if fit.is_english else ANY_LANGUAGE
+    allowed = min(apart[best], ANY_LANGUAGE) if fit.is_english else ANY_LANGUAGE
     if abs(fit.deviation) <= allowed:
         return None
     if unit == "probability":
         return _compared(fit), "Check that the column has probabilities of whole words"
+    if apart[best] > ANY_LANGUAGE:
+        return _compared(fit), "Check the column: surprisal in any unit is of another size"
     return _compared(fit), f"Declare `unit: {best}`, which fits better, instead of {unit}"
 
 

@@ -13,7 +13,7 @@ from readingtimes.formats.anything import Style
 from readingtimes.joins import engine
 from readingtimes.joins.index import ORDER, renamed
 from readingtimes.names import hint
-from readingtimes.own.columns import TOGETHER
+from readingtimes.own.columns import TOGETHER, numerals, style_of
 from recency.errors import InputError
 from recency.scoring import results
 from recency.scoring.plausible import require_plausible
@@ -125,6 +125,8 @@ def score(
     value = value_column(columns, unit)
     columns, parts = _join_columns(columns)
     rows = _read(Path(path), [*columns.values(), *measures.values()], parts, rows or {})
+    of_numbers = [columns[name] for name in (*VALUES, "corrected") if name in columns]
+    rows = _with_points(rows, [*of_numbers, *measures.values()])
     rows = _select_seed(_select_dataset(rows, columns, dataset, called), columns, seed)
     bits = _bits(rows, columns[value], value, unit)
     if not columns.keys().isdisjoint(_OF_ONE_WORD):
@@ -205,6 +207,21 @@ def _read(
     for name, several in parts.items():
         joined = table.frame[list(several)].agg(" ".join, axis=1)
         table = replace(table, frame=table.frame.assign(**{name: joined}))
+    return table
+
+
+def _with_points(table: strict_tables.Table, names: list[str]) -> strict_tables.Table:
+    """Return a table with decimal points in columns of numbers that have commas, and say so."""
+    for name in names:
+        of_column = replace(table, frame=table.frame[[name]])
+        if (style := style_of(of_column, Style())).decimal == ",":
+            plain = numerals(table[name], style)
+            line = plain.index[(plain != table[name]).to_numpy()][0]
+            strict_tables.warn(
+                table.path,
+                f"{name} has decimal commas: {table[name][line]} is read as {plain[line]}",
+            )
+            table = replace(table, frame=table.frame.assign(**{name: plain}))
     return table
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from readingtimes.own import roles
+from readingtimes.own.usual_names import is_named
 from recency.errors import InputError
 
 Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
@@ -186,9 +186,7 @@ def _check_table(frame: pd.DataFrame) -> pd.DataFrame:
 def _require_one_reader(frame: pd.DataFrame) -> None:
     """Raise InputError for a table with a row for each reader of a word."""
     for name in frame.columns:
-        if name in ("item", "word", "position", "word_id") or not roles.is_named(
-            "subject", str(name)
-        ):
+        if name in ("item", "word", "position", "word_id") or not is_named("subject", str(name)):
             continue
         read = frame.groupby(["item", name], sort=False)["word"].agg(tuple)
         again = read.groupby(level="item", sort=False).apply(lambda each: each.duplicated().any())

@@ -78,7 +78,16 @@ MEASURES = {
         (),
         (
             *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"latency"),
-            *(r"lese ?zeit", r"reaktions ?zeit"),
+            *(
+                r"lese ?zeit",
+                r"reaktions ?zeit",
+                r"leestijd",
+                r"reactietijd",
+                r"反应时",
+                r"阅读时间",
+            ),
+            *(r"\btemps( de)? lecture", r"\bt(ie|e)mpo( de)? (lect|leit|lett)ura", r"読み時間"),
+            *(r"\b(tiempo|tempo|temps|czas|время|süresi)\b",),
             *(r"\btime ms", r"\btimes?\b", r"\bms\b", r"\bduration"),
         ),
         of_eyes=False,

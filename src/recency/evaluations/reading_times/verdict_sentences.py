@@ -233,9 +233,8 @@ def _ruled_out(evidence: Evidence) -> str:
 def _threshold(evidence: Evidence) -> str:
     """Write the smallest effect of interest in the unit in which claims are judged."""
     if evidence.relative and evidence.threshold:
-        return (
-            f"{percent(evidence.relative)} % of the ΔLogLik of {evidence.labels[evidence.baseline]}"
-        )
+        share = f"{100 * evidence.relative:g} %"  # as stated, not rounded
+        return f"{share} of the ΔLogLik of {evidence.labels[evidence.baseline]}"
     return f"{nats(evidence.threshold)} nats"
 
 

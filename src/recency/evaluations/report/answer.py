@@ -2,10 +2,16 @@
 
 import html
 from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
 
 from recency.figures import style
 from recency.figures.intervals import clusters, nats
 from recency.figures.tables import Cell, Table
+
+RESPONSES = 4
+"""Number of responses whose effects are on the first screen."""
 
 
 def sentences(verdict: Mapping) -> str:
@@ -14,6 +20,34 @@ def sentences(verdict: Mapping) -> str:
     return (
         f"<p class='verdict'><b>{html.escape(first)}</b> {html.escape(' '.join(rest))}</p>"
         f"<details><summary>The full statement</summary><p>{html.escape(verdict['verdict'])}</p></details>"
+    )
+
+
+def effects(verdict: Mapping, path: Path) -> str:
+    """Return the effect of the best LM's surprisal on the first responses, in the readers' unit.
+
+    Parameters
+    ----------
+    verdict : mapping
+        The content of verdict.json.
+    path : path
+        table_effects.csv.
+    """
+    if not verdict["ranking"] or not path.exists():
+        return ""
+    best = verdict["ranking"][0]
+    table = pd.read_csv(path)
+    rows = table[(table.lm == best["lm"]) & (table.term == "surprisal") & table.estimate.notna()]
+    if rows.empty:
+        return ""
+    texts = [
+        f"{row.response} {style.signed(row.estimate, 2)} {row.unit} ({style.number(row.low, 2)} to {style.number(row.high, 2)})"
+        for row in rows.head(RESPONSES).itertuples()
+    ]
+    more = f"; {len(rows) - RESPONSES} more in table_effects" if len(rows) > RESPONSES else ""
+    return (
+        f"<p class='note'>Effect of {html.escape(best['label'])}'s surprisal (95 %): "
+        f"{html.escape('; '.join(texts) + more)}</p>"
     )
 
 

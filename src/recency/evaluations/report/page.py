@@ -118,6 +118,9 @@ def _answer(
     yield f"<p class='note'>Study {html.escape(study)}</p>"
     if lead is not None:
         yield answer.sentences(lead["verdict"]) if lead["verdict"] else ""
+        for _, file in lead["files"] if lead["verdict"] else ():
+            if file.stem == "table_effects":
+                yield answer.effects(lead["verdict"], file.with_suffix(".csv"))
         figure = next((f for about, f in lead["files"] if f.suffix == ".svg"), None)
         image = _image(figure, lead["title"]) if figure else ""
         table = _ranking(lead["verdict"]) if lead["verdict"] else "".join(lead["tables"])

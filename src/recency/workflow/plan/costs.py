@@ -14,6 +14,7 @@ import contextlib
 import csv
 import os
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -263,26 +264,23 @@ class Timing:
 def costs(workflow, study, names: Iterable[str]) -> dict[str, Cost]:
     """Plan the targets `names`; return name → cost.
 
-    `workflow` is Snakemake's after reading the Snakefile. If the targets cannot be planned together
-    they are planned one by one, and failures are stored in `unplanned`.
+    `workflow` is Snakemake's after reading the Snakefile. Targets that cannot be planned together are
+    halved until those that cannot be planned at all stand alone, with the reason in `unplanned`.
     """
     from snakemake.exceptions import RuleException, WorkflowError
 
-    names = list(names)
     timing = _timing(study)
-    errors = (WorkflowError, RuleException, OSError)
-    try:
-        return _plan_together(workflow, study, timing, names)
-    except errors as error:
-        if len(names) == 1:
-            return {names[0]: Cost(unplanned=_short(error))}
-    by_target = {}
-    for name in names:
+
+    def planned(names: list[str]) -> dict[str, Cost]:
         try:
-            by_target |= _plan_together(workflow, study, timing, [name])
-        except errors as error:
-            by_target[name] = Cost(unplanned=_short(error))
-    return by_target
+            return _plan_together(workflow, study, timing, names)
+        except (WorkflowError, RuleException, OSError) as error:
+            if len(names) == 1:
+                return {names[0]: Cost(unplanned=_short(error))}
+        half = len(names) // 2
+        return planned(names[:half]) | planned(names[half:])
+
+    return planned(list(names))
 
 
 def _short(error: BaseException) -> str:
@@ -385,19 +383,22 @@ def duration(seconds: float) -> str:
 
 
 def listed(config: Mapping, all_of_them: bool) -> list[str]:
-    """Return the names of the targets whose cost is shown, including kinds if `all_of_them`.
+    """Return the names of the targets whose cost is shown: all of them, or what `run` selects.
 
     Uploads to the Hub are never planned.
     """
+    run = {"all", *config.get("run", ())}
     return [
         target.name
         for target in targets(config)
-        if target.kind != "push_<lm>" and (all_of_them or not target.kind)
+        if target.kind != "push_<lm>" and (all_of_them or target.name in run)
     ]
 
 
 WIDTH = 60
 """Maximum width of a padded column, characters."""
+LINE = 100
+"""Width of the short listing, characters."""
 
 
 def lines(
@@ -405,8 +406,9 @@ def lines(
 ) -> list[str]:
     """Return the listing of the study defined by config files and `--config` entries.
 
-    Paths of config files are relative to `root`. Times are for `cores` cores. `everything` lists
-    every check, export and internal rule.
+    Paths of config files are relative to `root`. Times are for `cores` cores. Without `everything` only
+    what `run` selects is planned, and lines have 100 characters; with it, each target, check, export
+    and internal rule.
     """
     with opened(root, configfiles, entries) as workflow:
         study = workflow.globals["study"]
@@ -415,38 +417,61 @@ def lines(
         by_target = costs(workflow, study, listed(config, everything))
         absent = {name: _absent(study, name) for name in config["experiments"]}
         internal = _internal(workflow.rules, shown) if everything else []
-    rows = _rows(shown, by_target, absent, cores, everything)
     head = f"study {config['study']}, scale {config['scale']}; remaining jobs, on {cores} cores"
-    return [head, *_table(rows), *internal, *_notes(by_target.values(), everything)]
+    notes = _notes(by_target.values(), everything)
+    if everything:
+        return [head, *_table(_rows(shown, by_target, absent, cores)), *internal, *notes]
+    notes = [line for note in notes for line in textwrap.wrap(note, LINE)]
+    return [head, *_short_table(shown, by_target, absent, cores), *notes]
 
 
 def plain_lines(config: Mapping) -> list[str]:
     """Return one line per target of a config, without costs, which require Snakemake."""
-    listed = targets(config)
+    return _table(_plain_rows(targets(config)))
+
+
+def _plain_rows(listed: Sequence[Target]) -> list[tuple[str, str]]:
+    """Return name and description of each target, with one row per kind."""
     kinds = {target.kind for target in listed}
     rows = [(target.name, target.line) for target in listed if not target.kind]
-    return _table([*rows, *((kind, line) for kind, line in KINDS.items() if kind in kinds)])
+    return [*rows, *((kind, line) for kind, line in KINDS.items() if kind in kinds)]
 
 
 def _rows(
-    listed: Sequence[Target],
-    estimates: Mapping[str, Cost],
-    absent: Mapping[str, str],
-    cores: int,
-    everything: bool,
+    listed: Sequence[Target], estimates: Mapping[str, Cost], absent: Mapping[str, str], cores: int
 ) -> list[tuple[str, str, str]]:
-    """Return name, description and cost of each target, with one row per kind unless all are requested."""
-    rows = []
-    for target in listed:
-        if target.name in estimates:
-            cost = estimates[target.name].line(cores) + absent.get(target.name, "")
-            rows.append((target.name, target.line, cost))
-        elif everything:
-            rows.append((target.name, target.line, ""))
-    kinds = {target.kind for target in listed}
-    if not everything:
-        rows += [(kind, line, "") for kind, line in KINDS.items() if kind in kinds]
-    return rows
+    """Return name, description and cost of each target."""
+    return [
+        (
+            target.name,
+            target.line,
+            estimates[target.name].line(cores) + absent.get(target.name, "")
+            if target.name in estimates
+            else "",
+        )
+        for target in listed
+    ]
+
+
+def _short_table(
+    listed: Sequence[Target], estimates: Mapping[str, Cost], absent: Mapping[str, str], cores: int
+) -> list[str]:
+    """Return lines of at most 100 characters: targets with costs, the longer cost below; then all others."""
+    first = [target for target in listed if target.name in estimates]
+    rest = _plain_rows([target for target in listed if target.name not in estimates])
+    width = max(len(name) for name, _ in [*((t.name, "") for t in first), *rest]) + 2
+    texts = []
+    for target in first:
+        texts.append((target.name, target.line))
+        texts.append(("", estimates[target.name].line(cores) + absent.get(target.name, "")))
+    lines = []
+    for name, text in [*texts, *rest]:
+        parts = textwrap.wrap(text, LINE - width) or [""]
+        lines += [
+            f"{head:{width}}{part}".rstrip()
+            for head, part in zip([name, *[""] * len(parts)], parts)
+        ]
+    return lines
 
 
 def _notes(estimates: Iterable[Cost], everything: bool) -> list[str]:
@@ -459,7 +484,9 @@ def _notes(estimates: Iterable[Cost], everything: bool) -> list[str]:
             f"{on_gpu}; after the first finished jobs, from their times"
         )
     if not everything:
-        notes.append("each check, export and internal rule: ./run --list all")
+        notes.append(
+            "costs of all targets, checks, exports and rules: ./run --list all; of one: ./run TARGET -n"
+        )
     return notes
 
 

@@ -33,11 +33,9 @@ def _about(study: Study, experiment: str) -> dict:
     all_responses = study.all_responses(experiment)
     kinds = {configuration.kind_of(config["lms"][lm]) for lm in entry["lms"]}
     asked = {r["design"]: config["designs"][r["design"]] for r in all_responses}
-    lms = [
-        lm
-        for lm in entry["lms"]
-        if study.but_for_seed(lm) == lm or not grids.seeds_of(entry, config["scale"])
-    ]
+    lms = list(entry["lms"])
+    if grids.seeds_of(entry, config["scale"]):
+        lms = list(dict.fromkeys(map(study.but_for_seed, lms)))
     return {
         "title": entry["title"],
         "responses": [_about_response(study, r) for r in all_responses],
@@ -110,7 +108,9 @@ def _equations(study: Study, lms: Iterable[str]) -> list[str]:
     forms = {study.lms[lm]["bias"]["form"] for lm in lms if study.lms[lm].get("bias")}
     lines = []
     for form in sorted(forms - {"none"}):
-        document = plugins.load("recency.attention.biases", form).__doc__ or ""
+        document = plugins.docstring(
+            "recency.attention.biases", form
+        )  # PyTorch is not loaded for it
         line = document.partition("\n\n")
         stated = (
             line[0]

@@ -19,7 +19,7 @@ import pandas as pd
 
 from readingtimes import parquet_bounds, strict_tables
 from readingtimes.errors import InputError
-from readingtimes.formats import instruments, labelled, rda, streamed, xlsx
+from readingtimes.formats import instruments, labelled, rda, streamed, trials, xlsx
 from readingtimes.joins.index import plain_label
 from readingtimes.names import hint
 from readingtimes.strict_tables import Table, all_visible, visible
@@ -35,7 +35,7 @@ class Style:
     `separator` None: the one that gives all lines the same number of fields; `sheet` of a workbook
     None: the first; `frame` of R's data None: the largest; `decimal` is the decimal mark,
     `thousands` that between thousands; `percent_encoded`: a comma may be written %2C, as PCIbex
-    does. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep:
+    does. `trials`: a row is a trial, with lists of words and times. `members` names the tables of a zip archive (`formats.archives`); `rows` the rows to keep:
     column → its value, or a list of them; `parts` columns that are parts of another's labels:
     column → a pattern of the labels (`{story}.page{page}`).
     """
@@ -50,6 +50,7 @@ class Style:
     parts: Mapping[str, str] | None = None
     thousands: str = ""
     percent_encoded: bool = False
+    trials: bool = False
 
     def __post_init__(self):
         for name, value in (("separator", self.separator), ("decimal", self.decimal)):
@@ -71,6 +72,14 @@ def read(path: Path, style: Style, choose: Callable[[list[str]], Iterable[str]] 
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file")
+    if style.trials:
+        whole = read(path, replace(style, trials=False))
+        if (table := trials.rows_of_words(whole)) is None:
+            raise InputError(
+                f"{path}: options → trials: no row has lists of as many times as words"
+            )
+        frame = table.frame
+        return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
     if not style.rows and not style.members and not style.parts:
         return _read(path, style, choose, {})
     choice = _Choice(path, choose, style.rows, style.parts or {})

@@ -5,6 +5,7 @@ a trial's words and times as lists in one row.
 """
 
 import ast
+import html
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -35,6 +36,11 @@ _TIME = re.compile(r"(?:^|[._ ])(?:rts?|times?|latenc(?:y|ies)|durations?)(?![a-
 _MARKUP = re.compile(r"<[^>]*>")
 _LABEL, _LABELS = 40, 200
 """Most characters of a label, and most labels of a column of them."""
+_COLUMNS, _MARKS = 3, (";", "|", ",", " ")
+"""Numbered columns that are a list, at least, and marks between the elements of a list in a cell."""
+_LETTER, _LABELS_OF_KINDS = re.compile(r"[^\W_]"), 5
+"""What a word has, and words on masked screens at least."""
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", ".")
 _RISING = 4
 """Numbers of a list that can show whether they rise."""
 
@@ -70,17 +76,136 @@ def of_words(
     lists = {name: cells for name, cells in lists.items() if cells}
     times = {name: c for name, c in lists.items() if _is_time(name) and _are_times(c)}
     if times:
-        name, words, times = _words_of_lists(table, lists, times)
+        if (found := _words_of_lists(table, lists, times)) is None:
+            lines = [line for line in table.frame.index if any(line in c for c in times.values())]
+            table.fail(lines[0], f"{next(iter(times))} is a list, and no column has its words")
+        name, words, times = found
         lines = {line for cells in times.values() for line in cells}
         table = _without_kinds(table, ~table.frame.index.isin(lines), kind, "a list of times")
         table = _without_practice(table, {*lists, name}, chosen)
         return _unrolled(table, lists, times, name, words)
+    if _column_of_words(table) is None:
+        table = _with_shown_words(table)
     if (word := _column_of_words(table)) is not None:
         spelled = next((m for m in missing if (table[word] == m).any()), "")
         table = _without_kinds(table, table[word].isin(["", spelled]), kind, "a word")
         if kind in table and kind not in chosen:
             table = _of_timed_kinds(table, kind)
     return _without_practice(table, {word}, chosen)
+
+
+def rows_of_words(table: Table) -> Table | None:
+    """Return a row per word of a table with a row per trial, None if it is none.
+
+    A trial's times are a list in a cell (`312;298`, `[312, 298]`), or columns that are numbered from 1
+    (`RT1`, `RT2` …); its words are, too, or a text. Most trials have as many times as words.
+
+    Raises
+    ------
+    InputError
+        If a trial has more or fewer times than words.
+    """
+    groups = _numbered(table)
+    lists = {name: _numbered_cells(table, columns) for name, columns in groups.items()}
+    of_cells = [name for name in table.frame.columns if _is_time(name)]
+    lists |= {n: of for n in of_cells if (of := _lists(table[n]) or _delimited(table, n))}
+    times = {name: c for name, c in lists.items() if _is_time(name) and _are_times(c)}
+    if not times:
+        return None
+    of_cells = [name for name in table.frame.columns if not _is_time(name)]
+    lists |= {n: of for n in of_cells if (of := _lists(table[n]) or _delimited(table, n))}
+    frame = table.frame.assign(**{n: "" for n in groups if n not in table})
+    whole = replace(table, frame=frame.drop(columns=[c for of in groups.values() for c in of]))
+    if (found := _words_of_lists(whole, lists, times, fitting=True)) is None:
+        return None
+    name, words, times = found
+    for column in times.keys() & groups.keys():  # whose last times may be missing
+        for line, cells in times[column].items():
+            cells += [None] * (min(len(words[line]), len(groups[column])) - len(cells))
+    lines = {line for cells in times.values() for line in cells}
+    whole = whole.without(
+        ~pd.Series(whole.frame.index.isin(lines), whole.frame.index), "without times"
+    )
+    return _unrolled(whole, lists, times, name, words)
+
+
+def _numbered(table: Table) -> dict[str, list[str]]:
+    """Return name → columns of times or words that it names with each of the numbers from 0 or 1."""
+    groups: dict[str, dict[int, str]] = {}
+    for column in table.frame.columns:
+        if (match := re.fullmatch(r"(\D*?)[._ ]?(\d{1,3})", column)) is not None:
+            groups.setdefault(match[1], {})[int(match[2])] = column
+    return {
+        name: [of[number] for number in sorted(of)]
+        for name, of in groups.items()
+        if len(of) >= _COLUMNS
+        and sorted(of) in ([*range(len(of))], [*range(1, len(of) + 1)])
+        and (_is_time(name) or _WORD.fullmatch(name) or name.lower() == "w")
+    }
+
+
+def _numbered_cells(table: Table, columns: list[str]) -> dict:
+    """Return line → the cells of numbered columns, without the empty ones behind a trial's last."""
+    found = {}
+    for line, *cells in table.frame[columns].itertuples(name=None):
+        while cells and cells[-1] in MISSING:
+            cells.pop()
+        if cells:
+            found[line] = [_number(cell) for cell in cells]
+    return found
+
+
+def _delimited(table: Table, name: str) -> dict:
+    """Return line → list of a column's cells that are lists with a mark; {} if they are none.
+
+    InputError for a cell that is none among those of times.
+    """
+    cells = table[name][~table[name].isin(MISSING)]
+    for mark in _MARKS:
+        if cells.empty or not cells.str.contains(mark, regex=False).mean() > 0.9:
+            continue
+        lists = {line: [part.strip() for part in cell.split(mark)] for line, cell in cells.items()}
+        if not _is_time(name):
+            if mark == " " or any(" " in part for of in lists.values() for part in of):
+                return {}  # a text
+            return lists
+        numbers = {line: [*map(_number, of)] for line, of in lists.items()}
+        wrong = [line for line, of in numbers.items() if any(isinstance(v, str) for v in of)]
+        if len(wrong) > 0.1 * len(cells):
+            continue
+        if wrong:
+            table.fail(wrong[0], f"{name} is {cells[wrong[0]][:60]!r}, no list of numbers")
+        return numbers
+    return {}
+
+
+def _number(cell: str) -> float | str | None:
+    """Return a cell as a number, with a decimal point or comma, None if it is missing."""
+    try:
+        return None if cell in MISSING else float(cell.replace(",", "."))
+    except ValueError:
+        return cell
+
+
+def _with_shown_words(table: Table) -> Table:
+    """Return a table with the one word that each screen of markup shows, in a column `word`.
+
+    Other words of a screen may be masked, as by `___`.
+    """
+    for name in table.frame.columns:
+        texts = table[name].drop_duplicates()
+        if not (_TEXT.search(name) and texts.str.contains(_MARKUP).any()):
+            continue
+        shown = {t: [*filter(_LETTER.search, _plain_text(t).split())] for t in texts}
+        words = table[name].map({t: w[0] if len(w) == 1 else "" for t, w in shown.items()})
+        given = words[words != ""]
+        if len(given) > len(words) / 3 and given.nunique() > _LABELS_OF_KINDS:
+            return replace(table, frame=table.frame.assign(word=words.astype("str")))
+    return table
+
+
+def _plain_text(markup: str) -> str:
+    return html.unescape(_MARKUP.sub(" ", markup))
 
 
 def _column_of_words(table: Table) -> str | None:
@@ -126,10 +251,42 @@ def _of_timed_kinds(table: Table, kind: str) -> Table:
     return replace(table, frame=table.frame.drop(columns=kind))
 
 
+def are_missing(cells: pd.Series) -> pd.Series:
+    """Return whether cells are empty, or have a usual spelling of a missing value."""
+    return cells.isin(MISSING)
+
+
+def practice(table: Table, others: Collection[str | None]) -> tuple[str, pd.Series] | None:
+    """Return the first column that says which rows are of practice, and whether each is; None without one.
+
+    Parameters
+    ----------
+    table : Table
+        All rows.
+    others : collection of str
+        Columns that do not say it, such as that of the words.
+    """
+    marks = _practice_marks(table, others)
+    return next(((name, marked) for name, (_, marked) in marks.items()), None)
+
+
 def _without_practice(
     table: Table, others: Collection[str | None], chosen: Collection[str]
 ) -> Table:
-    """Leave out the rows that a label, or a cell of a column of that name, says are of practice.
+    """Leave out the rows of practice."""
+    marks = _practice_marks(table, others)
+    if marks.keys() & {*chosen}:
+        return table
+    for name, (why, marked) in marks.items():
+        way = f"{why} (to keep them, list what you want in options → rows → {name})"
+        table = table.without(marked[table.frame.index], way)
+    return table
+
+
+def _practice_marks(
+    table: Table, others: Collection[str | None]
+) -> dict[str, tuple[str, pd.Series]]:
+    """Return column → why, and which rows a label, or a cell of a column of that name, says are of practice.
 
     What all rows of each reader have, such as the name of the experiment, says nothing.
     """
@@ -152,12 +309,7 @@ def _without_practice(
         of_readers = [marked] if readers is None else [m for _, m in marked.groupby(table[readers])]
         if any(of.any() and not of.all() for of in of_readers):
             marks[name] = f"of practice: {name} is {' or '.join(labels[:3])}", marked
-    if marks.keys() & {*chosen}:
-        return table
-    for name, (why, marked) in marks.items():
-        way = f"{why} (to keep them, list what you want in options → rows → {name})"
-        table = table.without(marked[table.frame.index], way)
-    return table
+    return marks
 
 
 def _lists(cells: pd.Series) -> dict:
@@ -209,6 +361,8 @@ def _unrolled(
     place = next(n for n in ("position", "word_position", "position_in_list") if n not in frame)
     new = {place: numbers}
     for column, cells in lists.items():  # such as the keys: one a word, too
+        if column == name and not str(table[name][lines[0]]).startswith("["):
+            continue  # a text, too, which may be the only name of a trial
         if column in frame and all(len(cells.get(li, ())) == len(words[li]) for li in lines):
             new[column] = [_text(v) for li in lines for v in kept.get(column, cells)[li]]
     new["word"] = [w for line in lines for w in words[line]]
@@ -219,11 +373,12 @@ def _unrolled(
 
 
 def _words_of_lists(
-    table: Table, lists: dict[str, dict], times: dict[str, dict]
-) -> tuple[str, dict, dict[str, dict]]:
+    table: Table, lists: dict[str, dict], times: dict[str, dict], fitting: bool = False
+) -> tuple[str, dict, dict[str, dict]] | None:
     """Return the column of words, line → words, and the lists of times that mostly are as long.
 
-    Lists of words and texts are compared with each list of times, on the lines that have one.
+    Lists of words and texts are compared with each list of times, on the lines that have one; only those
+    that fit are taken with `fitting`. None without any.
     """
     lines = [line for line in table.frame.index if any(line in cells for cells in times.values())]
     found = []
@@ -235,7 +390,7 @@ def _words_of_lists(
         words = {
             line: [str(v) for v in cells[line]]
             if line in cells
-            else _MARKUP.sub(" ", texts[line]).split()
+            else _plain_text(texts[line]).split()
             for line in lines
         }
         fits = {
@@ -243,12 +398,12 @@ def _words_of_lists(
         }
         most = [n for n in times if 2 * fits[n] > len(times[n])]
         named = bool(_WORD.fullmatch(name) or _TEXT.search(name))
-        if named or most:
+        if most or (named and not fitting):
             used = most or [max(fits, key=fits.get)]
             rank = (bool(most), bool(cells), named, max(fits.values()))
             found.append((rank, name, words, {n: times[n] for n in used}))
     if not found:
-        table.fail(lines[0], f"{next(iter(times))} is a list, and no column has its words")
+        return None
     return max(found, key=lambda each: each[0])[1:]
 
 

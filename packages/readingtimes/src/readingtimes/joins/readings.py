@@ -217,6 +217,9 @@ def _by_position(
         ({"item": names} if names else {}, unit, words.item_start, " in item")
         for names, unit in items
     ]
+    if position.max() > np.diff(words.item_start).max():
+        whole = np.zeros(len(position), np.int64), np.array([0, len(words.words)])
+        units.append(({}, *whole, " in file"))
     bases = [base for base in BASES if position.min() >= base]
     for (keys, unit, start, suffix), base in product(units, bases):
         row = start[unit] + position - base

@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from readingtimes import languages, text_languages
 from readingtimes.contracts import check_responses, check_words
 from readingtimes.errors import InputError
 from readingtimes.formats.anything import Style
-from readingtimes.own import columns, evidence, roles
+from readingtimes.own import columns, evidence, roles, selection
 from readingtimes.own.columns import MISSING, Column
 from readingtimes.own.roles import EYES, Roles
 from readingtimes.parsers import table as parser
@@ -31,7 +31,16 @@ _COUNTS = 0.8  # least share of texts, and of rows, in which a column counts wor
 _OTHER_WORDS = 0.5  # most words in common, as a share, of texts that have one label in two lists
 _DENSE = 1.5  # largest number of a count that lacks words, per number that it has
 _OF_TEXTS = ("item", "sentence", "position")
-OF_BOTH = ("columns", "encoding", "decimal", "thousands", "percent_encoded", "missing")
+OF_BOTH = (
+    "columns",
+    "encoding",
+    "decimal",
+    "thousands",
+    "percent_encoded",
+    "missing",
+    "trials",
+    "rows",
+)
 """Options of words and responses."""
 _FEW = 20  # maximum number of lists or tasks of a corpus
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -47,6 +56,10 @@ class Described:
     columns: list[Column]
     roles: Roles
     notes: list[str] = field(default_factory=list)
+    rows: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # column → labels of rows that are read
+    picks: dict[str, Mapping[str, str]] = field(default_factory=dict)  # column that is made → how
 
 
 @dataclass
@@ -78,9 +91,21 @@ def described(path: Path) -> Described:
     table, style = columns.read_profile(path)
     table_columns = columns.columns(table, style)
     guessed = roles.guess(table_columns, len(table.frame))
-    notes = roles.refine(guessed, table_columns, table.frame)
+    chosen = selection.rows_of_words(table, table_columns, guessed)
+    notes = []
+    for name, values in chosen.items():
+        out = ~table[name].isin(values)
+        others = ", ".join(repr(value) for value in table[name][out].unique()[:5])
+        notes.append(f"{out.sum():,} rows whose {name} is {others} are left out: no words to read")
+        table = Table(table.path, table.frame[~out])
+    table, picks = selection.with_correct_words(table, table_columns, guessed)
+    if chosen or picks:
+        table_columns = columns.columns(table, style)
+        guessed = roles.guess(table_columns, len(table.frame))
+        guessed.of |= dict.fromkeys(["word"] * len(picks), next(iter(picks), ""))
+    notes += roles.refine(guessed, table_columns, table.frame)
     notes += _count_words(guessed, table_columns, table.frame)
-    return Described(path, table, style, table_columns, guessed, notes)
+    return Described(path, table, style, table_columns, guessed, notes, chosen, picks)
 
 
 def _count_words(guessed: Roles, table_columns: list[Column], frame: pd.DataFrame) -> list[str]:
@@ -146,7 +171,7 @@ def entry(
                 raise InputError(
                     f"{times.path}: {column.name} is named like a time, but its values, such as "
                     f"{column.examples[0]}, are no times: those are numbers of ms or s, without a unit in "
-                    "the cell, and no logarithms, differences or z-scores"
+                    "the cell, and no microseconds, clock times, logarithms, differences or z-scores"
                 )
         raise InputError(
             f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
@@ -269,6 +294,7 @@ _OPTION = {
     "skipped": "  # a missing time is of a word that was not fixated",
     "unit": "  # of the times",
     "percent_encoded": "  # a comma is written %2C",
+    "trials": "  # a row is a trial, with lists of words and times",
     "phrases": "  # a row is of several words, and its time of all of them",
 }
 
@@ -364,6 +390,9 @@ def _has_texts_of_its_own(frame: pd.DataFrame, of: dict[str, str], name: str) ->
 def _options(times, words, dataset, columns: dict, rule: str | None, base: dict) -> dict:
     """Merge options of both files, with separate mappings where names differ."""
     of = times.roles.of
+    columns = {
+        n: (words or times).picks.get(c, c) if isinstance(c, str) else c for n, c in columns.items()
+    }
     if rule is not None:
         columns = {n: c for n, c in columns.items() if n != "sentence"}
         if "sentence" in (column.name for column in (words or times).columns):
@@ -373,7 +402,9 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
         own_columns = {} if "subject" not in [c.name for c in times.columns] else {"subject": None}
     own_columns |= times.roles.measures
     mine = {"position": None} | {
-        n: of[n] for n in ("item", "sentence", "position", "word") if n in of
+        n: times.picks.get(of[n], of[n])
+        for n in ("item", "sentence", "position", "word")
+        if n in of
     }
     if dataset is not None:
         return {"columns": _trim_columns(mine | own_columns) | times.roles.others} | base
@@ -383,6 +414,9 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
         mapped = _trim_columns({**columns, **extra, **own_columns}) | others
         return {"columns": mapped} | _rule(rule) | base
     theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
+    if not {"word", "position"} & of.keys() and (ids := _ids(times, words)) is not None:
+        theirs["unique_id"] = ids[1]
+        mine = dict.fromkeys(("item", "sentence", "position", "word")) | {"unique_id": ids[0]}
     return (
         {
             "columns": {
@@ -393,6 +427,18 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
         | _rule(rule)
         | base
     )
+
+
+def _ids(times: Described, words: Described) -> tuple[str, str] | None:
+    """Return the columns of times and of words that have the same ids, one a word; None without any."""
+    for column in words.columns:
+        ids = words.table[column.name]
+        if column.missing or column.distinct < len(ids):
+            continue
+        for other in (c for c in times.columns if c.distinct > column.distinct / 2):
+            if other.kind == column.kind and times.table[other.name].isin(ids).all():
+                return other.name, column.name
+    return None
 
 
 def _rule(rule: str | None) -> dict:
@@ -450,6 +496,8 @@ def style_options(times: Described, words: Described | None) -> dict:
             styles["thousands"] = described.style.thousands
         if described.style.percent_encoded:
             styles["percent_encoded"] = True
+        if described.style.trials:
+            styles["trials"] = True
         if missing := {*styles.get("missing", ()), *_missing(described)}:
             styles["missing"] = sorted(missing)
     return styles
@@ -473,6 +521,10 @@ def _missing(table: Described) -> set[str]:
 def _style(times: Described, words: Described | None) -> dict:
     """Return the reading options of the files."""
     styles = style_options(times, words)
+    if times.rows or (words and words.rows):
+        styles["rows"] = (
+            times.rows if words is None else {"responses": times.rows, "words": words.rows}
+        )
     texts = words or times
     if (
         "word" in texts.roles.of
@@ -512,14 +564,16 @@ def _try_entry(
                 check_responses(of_measures[measure], texts, measure)
     except InputError as error:
         return [" ".join(str(error).split())], False
-    against = []
+    against: list[str] = []
+    intended: list[str] = []
     if known is None:
         columns = entry.options["columns"]
-        against += evidence.of_words(texts, bool(columns.get("words", columns).get("position")))
-    responses, intended = of_measures[entry.measures[0]], []
-    for measure, each in of_measures.items():
-        found, missing = evidence.of_responses(texts, each, entry.name)
-        intended = intended or missing
+        numbered = bool(columns.get("words", columns).get("position"))
+        against, intended = evidence.of_words(texts, numbered)
+    responses = of_measures[entry.measures[0]]
+    for number, (measure, each) in enumerate(of_measures.items()):
+        found, missing = evidence.of_responses(texts, each, entry.name, measure)
+        intended += [] if number else missing
         against += [f"{measure}: {text}" for text in found] if len(of_measures) > 1 else found
         if found:
             break

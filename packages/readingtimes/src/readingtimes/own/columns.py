@@ -15,7 +15,7 @@ import pandas as pd
 
 from readingtimes import strict_tables
 from readingtimes.errors import InputError
-from readingtimes.formats import anything, rda, xlsx
+from readingtimes.formats import anything, rda, trials, xlsx
 from readingtimes.formats.anything import Style
 from readingtimes.joins.index import plain_label, renamed
 from readingtimes.names import hint
@@ -57,13 +57,15 @@ _EXACT = 2**53  # integers up to here are exact in float64
 class Columns:
     """Columns of a file: `of` maps name → column (None: none); `said` are the names in `columns:`.
 
-    `given` is what `columns:` names for this file alone; `several` has columns that are made of others.
+    `given` is what `columns:` names for this file alone; `several` has columns that are made of others, and
+    `picks` those of them that are one of the others in each row, which the column `by` says.
     `rows` has column → the values whose rows are read, none: all.
     """
 
     of: Mapping[str, str | None]
     given: frozenset[str]
     several: Mapping[str, tuple[str, ...]]
+    picks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def name(self, what: str) -> str | None:
@@ -95,7 +97,8 @@ def columns_of(
 ) -> Columns:
     """Parse the options `columns` and `rows`, common or under `words` and `responses`.
 
-    Several columns in a list are one: their labels together. `more` are columns that are read as
+    Several columns in a list are one: their labels together. Of a mapping, such as
+    `{by: side, left: word1, right: word2}`, the value of the column `by` says which is it. `more` are columns that are read as
     well. Raises InputError where a value is no name of a column (or null: there is none).
     """
     columns = dict(columns or {})
@@ -104,8 +107,18 @@ def columns_of(
         if isinstance(columns.get(table_name), Mapping):
             part_columns = columns.pop(table_name)
             by_table = dict(part_columns) if table_name == part else by_table
-    several = {}
+    several, picks = {}, {}
     for name, column in {**columns, **by_table}.items():
+        if isinstance(column, Mapping):
+            of = {str(value): c for value, c in column.items()}
+            if "by" not in of or len(of) < 3 or not all(isinstance(c, str) for c in of.values()):
+                raise InputError(
+                    f"options → columns → {name}: {column!r} is no choice between columns; write it as "
+                    "`{by: side, left: word_left, right: word_right}`, with the values of the column `by`"
+                )
+            picks[picked_name(of)] = of
+            several[picked_name(of)] = tuple(of.values())
+            (by_table if name in by_table else columns)[name] = column = picked_name(of)
         if isinstance(column, list) and column and all(isinstance(c, str) for c in column):
             several[TOGETHER.join(column)] = tuple(column)
             (by_table if name in by_table else columns)[name] = TOGETHER.join(column)
@@ -119,7 +132,41 @@ def columns_of(
                 f"options → columns → {name}: the project uses this name; take another"
             )
     chosen = dict.fromkeys(more, ()) | _rows_of(rows, part)
-    return Columns({**columns, **by_table}, frozenset(by_table), several, chosen)
+    return Columns({**columns, **by_table}, frozenset(by_table), several, picks, chosen)
+
+
+def picked_name(pick: Mapping[str, str]) -> str:
+    """Return the name of a column that is another one in each row, by the column `by`."""
+    return f"{' or '.join(c for value, c in pick.items() if value != 'by')} by {pick['by']}"
+
+
+def with_picked(table: Table, name: str, pick: Mapping[str, str]) -> Table:
+    """Return a table with a column whose rows are those of other columns, as the column `by` says.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    name : str
+        The new column.
+    pick : mapping
+        Value of the column `by` → column, and `by`.
+
+    Raises
+    ------
+    InputError
+        If `by` has another value.
+    """
+    by = table[pick["by"]]
+    words = pd.Series("", index=by.index, dtype="str")
+    for value, column in pick.items():
+        if value != "by":
+            words = words.mask(by == value, table[column])
+    if (wrong := ~by.isin([value for value in pick if value != "by"])).any():
+        line = by.index[int(np.argmax(wrong))]
+        listed = ", ".join(value for value in pick if value != "by")
+        table.fail(line, f"{pick['by']} is {by[line]!r}, and `columns` names {listed}")
+    return replace(table, frame=table.frame.assign(**{name: words}))
 
 
 def _rows_of(rows: Mapping | None, part: str) -> dict[str, tuple[str, ...]]:
@@ -159,9 +206,12 @@ def read(path: Path, style: Style, columns: Columns, pick: Callable) -> Table:
     table = anything.read(path, replace(style, rows=rows), choose)
     if style.percent_encoded:
         table = Table(table.path, decode_percents(table.frame))
+    for name, of in columns.picks.items():
+        if set(of.values()) <= set(table.frame.columns):
+            table = with_picked(table, name, of)
     frame = table.frame
     for name, parts in columns.several.items():
-        if set(parts) <= set(frame.columns):
+        if name not in columns.picks and set(parts) <= set(frame.columns):
             joined = labels(table, parts[0])
             for part in parts[1:]:
                 joined = joined + " " + labels(table, part)
@@ -318,7 +368,7 @@ class Column:
     `low`, `tenth`, `middle` and `high` are of numbers: the least, the first decile of those above
     0, the median and the largest; `below` is the share of numbers below 0; `zeros` and
     `missing` are rows. `spellings` are those of missing values that `MISSING` lacks; `odd` is of the few cells of a column of numbers that are none: line and
-    value of the first, and their number.
+    value of the first, and their number. `lettered` is the share of different texts that are of letters.
     """
 
     name: str
@@ -334,6 +384,12 @@ class Column:
     spellings: tuple[str, ...] = ()
     odd: tuple[int | str, str, int] | None = None
     below: float = 0.0
+    lettered: float = 0.0
+
+    @property
+    def typical(self) -> float:
+        """Return the median, or the first decile of numbers above 0 if most are 0."""
+        return self.middle or self.tenth
 
     @property
     def numeric(self) -> bool:
@@ -350,6 +406,8 @@ def read_profile(path: Path) -> tuple[Table, Style]:
     if len(signs) and not signs.str.replace(_PERCENT, "", regex=True).str.contains("%").any():
         style = replace(style, percent_encoded=True)
         table = Table(table.path, decode_percents(table.frame))
+    if (of_words := trials.rows_of_words(table)) is not None:
+        table, style = of_words, replace(style, trials=True)
     return table, style_of(table, style)
 
 
@@ -424,7 +482,8 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
     odd, rows = none & ~spelled, given.to_numpy()
     if none.all() or rows[odd].sum() > _ODD * rows[~none].sum():
         missing = int(text.isin(["", "NA"]).sum())  # the rest may be words and names
-        return Column(name, "text", missing, len(given), first)
+        lettered = float(values.str.fullmatch(_LETTERS).mean())
+        return Column(name, "text", missing, len(given), first, lettered=lettered)
     missing += int(rows[spelled].sum())
     one = None
     if odd.any():
@@ -440,6 +499,7 @@ def _column(name: str, text: pd.Series, style: Style) -> Column:
     return Column(name, kind, missing, distinct, first, *ends, zeros, tenth, spellings, one, below)
 
 
+_LETTERS = r"\W*[^\W\d_][^\s\d_]*"
 _ODD = 0.05
 """Most cells of a column of numbers that are none, as a share of those that are."""
 _MARKS = (",", ".", "'", "’", " ", "\xa0", "\u202f")

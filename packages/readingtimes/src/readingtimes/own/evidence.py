@@ -17,8 +17,10 @@ import pandas as pd
 from readingtimes import checks, gate
 from readingtimes.contracts import response_column
 from readingtimes.errors import InputError
+from readingtimes.measures import MEASURES
 from readingtimes.own import roles
 from readingtimes.own.columns import matching
+from readingtimes.sentences import FINAL
 
 if TYPE_CHECKING:
     from readingtimes.own.begin import Described
@@ -37,6 +39,13 @@ _MANY, _EVEN = 100, 0.08
 """Times, and the least coefficient of variation of a reader's; logarithms have .02 to .06."""
 _SHORT = 20
 """Milliseconds that nobody reads a word in."""
+_SKEW = 0.15
+"""Least (P95 + P5 − 2 P50) / (P95 − P5) of logarithms of reciprocal times, below 0; times have .2 to .4 above 0."""
+_LONG = 1_500
+"""Milliseconds that the median time of a fixated word is below."""
+_PUNCTUATED = re.compile(r"[.,;:?!…]\W*$")
+_WHOLE, _MARKS, _PAUSES = 0.5, 0.02, 10
+"""Least share of texts that end as sentences do; share and number of marks within texts with punctuation."""
 _WHAT = {
     "subject": "readers",
     "item": "texts",
@@ -87,8 +96,8 @@ def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str,
     return against
 
 
-def of_words(words: pd.DataFrame, is_numbered: bool) -> list[str]:
-    """Return what speaks against words (contract 1).
+def of_words(words: pd.DataFrame, is_numbered: bool) -> tuple[list[str], list[str]]:
+    """Return what speaks against words (contract 1), and notes.
 
     Parameters
     ----------
@@ -113,11 +122,14 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> list[str]:
             break
     if not is_numbered:
         against += _disorder(texts)
-    return against
+    notes: list[str] = []
+    for problem, is_strong in _cut_texts(texts):
+        (against if is_strong else notes).append(problem)
+    return against, notes
 
 
 def of_responses(
-    words: pd.DataFrame, responses: pd.DataFrame, name: str
+    words: pd.DataFrame, responses: pd.DataFrame, name: str, measure: str
 ) -> tuple[list[str], list[str]]:
     """Return what speaks against responses (contract 2) of these words, the most telling first, and notes.
 
@@ -125,11 +137,15 @@ def of_responses(
     """
     found = checks.responses(words, responses, response_column(responses, "responses"))
     notes = [finding.text for finding in found if finding.check == "missing"]
-    return list(_against(words, responses, name, found)), notes
+    return list(_against(words, responses, name, measure, found)), notes
 
 
 def _against(
-    words: pd.DataFrame, responses: pd.DataFrame, name: str, found: list[checks.Finding]
+    words: pd.DataFrame,
+    responses: pd.DataFrame,
+    name: str,
+    measure: str,
+    found: list[checks.Finding],
 ) -> Iterator[str]:
     """Yield what speaks against responses, with the `found` of their checks."""
     value = response_column(responses, "responses")
@@ -164,6 +180,8 @@ def _against(
             f"{words.word.iloc[int(at.word_id)]!r} of text {words['item'].iloc[int(at.word_id)]}"
         )
     yield from (finding.text for finding in gate.findings(words, responses))
+    if value == "time_ms":
+        yield from _of_shape(responses, measure)
     try:
         gate.require_aligned(words, responses, name)
     except InputError as error:
@@ -174,6 +192,12 @@ def _against(
     if value == "time_ms":
         shifted = checks.shifted(table, checks.are_skipped(responses.time_ms))
         yield from (finding.text for finding in shifted if finding.level == "warning")
+        r, chance = table.set_index("offset").r, 3 / np.sqrt(max(int(table.n.iloc[0]), 1))
+        if min(r[0], r[-1]) < -chance and r[0] < 0 and r[-1] < chance and len(words) >= _MANY:
+            yield (
+                f"mean times fall with the length of words (r = {r[0]:.2f}): are they speeds, such as "
+                "1000/RT, or of other words?"
+            )
 
 
 def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:
@@ -203,6 +227,61 @@ def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:
             f"{len(nines):,} times are {highest:.0f}, and the next is {below:g}: does it stand for a "
             f"missing value? Leave these cells empty"
         )
+
+
+def _of_shape(responses: pd.DataFrame, measure: str) -> Iterator[str]:
+    """Yield times whose distribution is that of reciprocals or of residuals above 0, or far too long."""
+    of_eyes = measure not in MEASURES or MEASURES[measure].of_eyes
+    given = responses[responses.time_ms > 0]
+    if of_eyes:
+        median = given.time_ms.median()
+        if measure in MEASURES and "span" not in responses and median > _LONG:
+            yield f"the median {MEASURES[measure].title} is {median:,.4g} ms: in another unit?"
+        return
+    logs = np.log(given.time_ms)
+    logs -= logs.groupby(given.subject).transform("median")
+    if len(logs) < _MANY:
+        return
+    low, middle, high = logs.quantile([0.05, 0.5, 0.95])
+    skew = (high + low - 2 * middle) / (high - low) if high > low else 0.0
+    are_whole = np.isclose(given.time_ms % 1, 0).mean() > 0.9
+    are_short = (given.time_ms < _SHORT).mean() > 0.01
+    if skew < -_SKEW - 1 / np.sqrt(len(logs)) and (are_short or not are_whole):
+        yield (
+            "short times are spread more widely than long ones, unlike reading times: are they speeds, such "
+            "as 1000/RT, residuals, or z-scores?"
+        )
+
+
+def _cut_texts(texts: Mapping[str, list[str]]) -> Iterator[tuple[str, bool]]:
+    """Yield texts that begin or end within a sentence where others do not, and whether that is strong.
+
+    Texts that go on in the next one, in small letters, are pages, and may be meant.
+    """
+    tokens = [token for of in texts.values() for token in of]
+    marks = sum(bool(_PUNCTUATED.search(token)) for of in texts.values() for token in of[:-1])
+    if marks <= _MARKS / 4 * len(tokens):
+        return
+    open_ = [name for name, of in texts.items() if not FINAL.search(of[-1])]
+    after = [of[0] for (name, _), (_, of) in pairwise(texts.items()) if name in {*open_}]
+    are_pages = sum(word[0].islower() for word in after) > len(after) / 2
+    if open_:
+        what = (
+            f"{len(open_):,} of {len(texts):,} texts end within a sentence, such as {open_[0]} in "
+        )
+        what += f"{texts[open_[0]][-1]!r}: "
+        what += "are they pages of one text?" if are_pages else "were last words lost?"
+        many = marks >= max(_PAUSES, _MARKS * len(tokens)) and len(open_) > max(
+            2, _WHOLE * len(texts)
+        )
+        yield what, many and not are_pages
+    inside = [b for of in texts.values() for a, b in pairwise(of) if FINAL.search(a)]
+    capitals = [word for word in inside if word[0].isupper()]
+    small = [name for name, of in texts.items() if of[0][0].islower()]
+    if small and not are_pages and len(inside) >= _ENDS and len(capitals) > 0.9 * len(inside):
+        what = f"{len(small):,} of {len(texts):,} texts begin with a small letter, such as {small[0]} with "
+        what += f"{texts[small[0]][0]!r}: were first words lost?"
+        yield what, len(small) > max(2, _WHOLE * len(texts))
 
 
 def _repetitions(tokens: list[str]) -> int:

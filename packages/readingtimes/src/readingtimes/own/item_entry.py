@@ -29,7 +29,8 @@ from readingtimes.own.item_texts import (
     occurrences,
     split_marked,
 )
-from readingtimes.own.roles import is_time, measure_of_name, snake
+from readingtimes.own.roles import is_time, measure_of_name
+from readingtimes.own.usual_names import snake
 from readingtimes.parsers import table as parser
 from readingtimes.response_names import TIME
 

@@ -15,21 +15,9 @@ import pandas as pd
 
 from readingtimes.measures import MEASURES
 from readingtimes.own.columns import RESPONSES, TAKEN, WORDS, Column, matching
+from readingtimes.own.usual_names import is_named, snake
+from readingtimes.response_names import RESPONSES as VALUES
 
-_NUMBER = r"(_?(id|nr|num|no|number|index|idx|code|name|label|key))?"
-_NAMES = {
-    "subject": rf"(subj|subject|sub|participant|part|pp|ppt|reader|worker|uid){_NUMBER}"
-    r"|recording_session_label|session_label|uniform_id|prolific(_p?id)?|run_id"
-    r"|participant_(private|public)_id|vpn?(_?nr)?|versuchsperson(en)?(_?nr)?|proband(in)?(en)?(_?nr)?",
-    "sentence": rf"(spr_)?(sent|sentence|sentid){_NUMBER}",
-    "item": rf"(item|story|text|passage|article|doc|document|para|paragraph|chapter|stim|stimulus){_NUMBER}"
-    rf"|trial{_NUMBER}|sentence_or_sentence_md5",
-    "position": r"((word|token|w|ia|zone|region|tok)_?(id|nr|num|no|number|index|idx|pos|position|n)"
-    r"|(word|token)_in_\w+|position|pos|place|zone|word_position|sentpos|sent_pos|text_pos|context_length)"
-    rf"|position_in_\w+|\w+_position|(word|token){_NUMBER}_(in|within)_\w+",
-    "word": r"(word|token|ia|ia_label|form|string|w|tok|region_text|word_text|text|wordform)",
-    "space_after": r"space_after",
-}
 EYES = tuple(name for name, measure in MEASURES.items() if measure.columns and measure.of_eyes)
 _NEIGHBOUR = r"(^|_)(prev(ious)?|next|lag(ged)?)\d?($|_)"
 _NO_TIME = re.compile(
@@ -48,6 +36,7 @@ _BELOW = 0.05
 _LONGEST = 1e6  # maximum time, ms
 _LONGEST_MEDIAN = 3  # median of times per word, s
 _PREDICTORS = ("surprisal", "unigram", "length", "log_trigram", "words", "responses")
+_LETTERED = 0.8  # minimum share of words among the different texts of a column of words
 _LOST = 0.05  # maximum share of missing labels
 _MOST = 24  # maximum number of further columns to keep
 
@@ -85,17 +74,15 @@ def guess(columns: Sequence[Column], rows: int) -> Roles:
     return roles
 
 
-def snake(name: str) -> str:
-    """Return a name in lower case with parts joined by `_`."""
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return re.sub(r"\W+|_+", "_", name).strip("_").lower()
-
-
 def _role(roles: Roles, role: str, columns: Sequence[Column], rows: int) -> None:
     """Return the column of a role: the first with a matching name and valid values."""
     taken = set(roles.of.values())
     fits = [c for c in columns if c.name not in taken and _can_be(role, c, rows)]
-    named = [c for c in fits if re.fullmatch(_NAMES[role], snake(c.name))]
+    named = [c for c in fits if is_named(role, c.name)]
+    if role == "item" and not any(
+        is_named("word", c.name) and _looks_like_words(c) for c in columns
+    ):
+        named = [c for c in named if not (snake(c.name)[:4] == "stim" and _looks_like_words(c))]
     if role == "item" and len(named) > 1:  # trials are items only if nothing else is
         named = [c for c in named if not snake(c.name).startswith("trial")]
         named = sorted(named, key=lambda c: snake(c.name).startswith("stim"))  # what is on screen
@@ -121,11 +108,6 @@ def _can_be(role: str, column: Column, rows: int) -> bool:
         return column.kind == "true or false"
     few = column.missing <= _LOST * rows  # which the parser names by their lines
     return column.kind in ("text", "whole number") and few and column.distinct < rows
-
-
-def is_named(role: str, name: str) -> bool:
-    """Return whether a column has a usual name of a role."""
-    return re.fullmatch(_NAMES[role], snake(name)) is not None
 
 
 def named_like(role: str, columns: Sequence[Column]) -> list[str]:
@@ -160,8 +142,7 @@ def positions_by_value(columns: Sequence[Column], guessed: Roles) -> list[str]:
 
 
 def _looks_like_words(column: Column) -> bool:
-    letters = [re.fullmatch(r"\W?[^\W\d_][^\s\d_]*", example) for example in column.examples]
-    return all(letters) and column.distinct > 10
+    return column.lettered > _LETTERED and column.distinct > 10
 
 
 def _times(roles: Roles, columns: Sequence[Column]) -> None:
@@ -203,15 +184,16 @@ def measure_of_name(name: str) -> str | None:
 
 def is_changed_time(column: Column) -> bool:
     """Return whether a column named as a measure has logarithms, differences or units."""
-    if measure_of_name(column.name) is None or column.kind not in ("number", "text"):
+    if measure_of_name(column.name) is None or not (column.numeric or column.kind == "text"):
         return False
     with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
-    return with_unit or column.below > _BELOW or "log" in snake(column.name)
+    changed = column.below > _BELOW or column.middle > _MILLISECONDS[1]
+    return with_unit or changed or "log" in snake(column.name)
 
 
 def _are_seconds(column: Column) -> bool:
     """Return whether times are in seconds, of which the longest may be a pause of minutes."""
-    if column.kind == "number" and _SECONDS[0] <= column.middle <= _LONGEST_MEDIAN:
+    if column.kind == "number" and _SECONDS[0] <= column.typical <= _LONGEST_MEDIAN:
         return True
     return column.middle < _MILLISECONDS[0] and column.high <= _SECONDS[1]
 
@@ -229,7 +211,7 @@ def is_time(column: Column) -> bool:
         return False
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
-        column.kind == "number" and _SECONDS[0] <= column.middle <= column.high <= _SECONDS[1]
+        column.kind == "number" and _SECONDS[0] <= column.typical <= column.high <= _SECONDS[1]
     )
 
 
@@ -257,7 +239,7 @@ def _own_name(name: str, roles: Roles) -> str:
     """Return a name for a kept column that has no other meaning here."""
     plain = snake(name) or "column"
     plain = f"column_{plain}" if plain[0].isdigit() else plain
-    reserved = {*WORDS, *RESPONSES, *TAKEN, *_PREDICTORS, *(m.lower() for m in MEASURES)}
+    reserved = {*WORDS, *RESPONSES, *VALUES, *TAKEN, *_PREDICTORS, *(m.lower() for m in MEASURES)}
     plain = f"own_{plain}" if plain in reserved and plain != "pos" else plain
     number, free = 2, plain
     while free in roles.others:
@@ -433,9 +415,10 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     `is_stated` is False.
     """
     used = {*roles.of.values()}
-    free = [c for c in columns if c.kind == "number" and c.name not in used]
+    free = [c for c in columns if c.numeric and c.name not in used]
     free = [c for c in free if not _OTHER.search(snake(c.name))]
-    named = [c for c in free if _NAMED.search(snake(c.name))]
+    named = [c for c in free if _NAMED.search(snake(c.name)) and c.distinct > 2]
+    free = [c for c in free if c.kind == "number"]
     named = named or [c for c in free if _LM.search(snake(c.name)) and _may_be_surprisal(c)]
     of_words = "word" in roles.of and "subject" not in roles.of  # no reader changes a surprisal
     chosen = named or [c for c in free if of_words and _may_be_surprisal(c)]

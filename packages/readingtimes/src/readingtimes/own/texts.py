@@ -112,9 +112,12 @@ def _order_words(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
     """Sort words in reading order, and check that none is missing between two others."""
     unit = _unit(rows, first)
     first = first.copy()
-    first["_item"] = _order(rows, first, "item", ["item"])
+    if unit == "file":
+        first["_item"] = first.groupby("item", sort=False).position.transform("min")
+    else:
+        first["_item"] = _order(rows, first, "item", ["item"])
     if "sentence" in first:
-        if unit == "item":
+        if unit != "sentence":
             runs = first.sort_values(["_item", "position"], kind="stable")
             new = (runs.sentence != runs.sentence.shift()) | (runs["item"] != runs["item"].shift())
             split = runs[new].duplicated(["item", "sentence"])
@@ -146,18 +149,25 @@ def _order_words(rows: Rows, first: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unit(rows: Rows, first: pd.DataFrame) -> str:
-    """Return whether positions count within sentences or items; InputError if words are missing."""
+    """Return whether positions count within sentences, items or the file; InputError if words are missing.
+
+    Across the file, no number is of two texts, and the words of each have all numbers from its first.
+    """
     units = (["sentence"] if "sentence" in first else []) + ["item"]
-    base = min(int(first.position.min()), 1)
+    if first["item"].nunique() > 1 and not first.position.duplicated().any():
+        units.append("file")
     problems = []
     for unit in units:
-        keys = ["item", "sentence"] if unit == "sentence" else ["item"]
         ordered = first.sort_values("position", kind="stable")
-        wrong = ordered.position != ordered.groupby(keys, sort=False).cumcount() + base
+        of = ordered.groupby(["item", "sentence"] if unit == "sentence" else ["item"], sort=False)
+        base = min(int(first.position.min()), 1)
+        if unit == "file":
+            base = of.position.transform("min")
+        wrong = ordered.position != of.cumcount() + base
         if not wrong.any():
             return unit
         line = min(ordered.index[wrong], key=lambda at: (int(first.position[at]), at))
-        problems.append((int(wrong.sum()), unit, line))
+        problems.append((int(wrong.sum()), "item" if unit == "file" else unit, line))
     _, unit, line = min(problems, key=lambda problem: problem[0])
     name = first.sentence[line] if unit == "sentence" else first["item"][line]
     rows.table.fail(

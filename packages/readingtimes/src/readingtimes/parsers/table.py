@@ -6,7 +6,7 @@ of the same name, null means that there is none. Words and responses may be in o
 `columns: {words: {…}, responses: {…}}` maps columns with different names.
 
 - words: `item` (null: one text), `sentence` (any label; none: see `sentences`), `position` (in the
-  sentence or the text, from 0 or 1; null: the order of the rows), `word`.
+  sentence or the text, from 0 or 1, or in the whole file; null: the order of the rows), `word`.
 - words: `space_after` (optional): true or false, whether a space follows the word in the text.
 - responses: `subject` (none: means over readers); `word_id` (from 0, in reading order), or `position`
   with `item` or `sentence`; and each measure (`SPR: my_rt`; default `time_ms`). A measure is a time, 0
@@ -27,7 +27,7 @@ spellings of missing values; `skipped: true`: a missing time means that the word
 `unmatched: dropped`: drop rows of unknown words, such as practice; `rows`: column → values of the rows
 to read; `average`: columns, such as electrodes, over which responses are averaged; `unit`: ms or s;
 `amplitudes`: measures in microvolts; `scores`: measures without a unit; `separator`, `encoding`,
-`decimal`, `thousands`, `percent_encoded`, `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
+`decimal`, `thousands`, `percent_encoded`, `trials: true` (a row is a trial, with lists of words and times), `sheet` (of a workbook), `frame` (of R's data), `members` (of a zip archive:
 `P{subject}.csv`, concatenated); `parts`: columns within a label, such as
 `{stimulus: "{story}.page{page}"}`; `variants: separate`: versions of a text with different words are
 separate items; a column mapped to `language` must have one value; `not_first_pass:
@@ -102,6 +102,7 @@ def words(
     decimal: str = ".",
     thousands: str = "",
     percent_encoded: bool = False,
+    trials: bool = False,
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
@@ -128,7 +129,7 @@ def words(
     others = {n: c for n, c in mapped.others().items() if n not in measures}
     style = Style(
         separator, encoding, sheet, frame, decimal, members,
-        parts=parts, thousands=thousands, percent_encoded=percent_encoded,
+        parts=parts, thousands=thousands, percent_encoded=percent_encoded, trials=trials,
     )  # fmt: skip
     if shape == "items":
         item_rows.refuse(phrases=phrases)
@@ -178,6 +179,7 @@ def responses(
     decimal: str = ".",
     thousands: str = "",
     percent_encoded: bool = False,
+    trials: bool = False,
     sheet: str | None = None,
     frame: str | None = None,
     missing: Sequence[str] | None = None,
@@ -212,7 +214,7 @@ def responses(
     one_of("shape", shape, CHOICES["shape"])
     style = Style(
         separator, encoding, sheet, frame, decimal, members,
-        parts=parts, thousands=thousands, percent_encoded=percent_encoded,
+        parts=parts, thousands=thousands, percent_encoded=percent_encoded, trials=trials,
     )  # fmt: skip
     more = [*(not_first_pass or ())]
     table, time, others = _read(path, style, mapped, measure, words, shape, more)
