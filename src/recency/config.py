@@ -91,7 +91,7 @@ def language_model(config: dict, name: str) -> dict:
     scale = {key: of_scale.get(key) for key in SCALE_KEYS}
     scale |= {key: of_scale[key] for key in MEASURE_KEYS if key in of_scale}
     carried = {**inherited(config, lm), **lm}.get("memory")
-    memory = {"memory": config["memories"][carried]} if carried else {}
+    memory = {"memory": stated_memory(config["memories"][carried])} if carried else {}
     merged = {**scale, **inherited(config, lm), **lm}
     if "scoring" in of_scale and kind_of(merged) == "network":
         merged["scoring"] = of_scale["scoring"] | merged.get("scoring", {})
@@ -102,6 +102,20 @@ def language_model(config: dict, name: str) -> dict:
         "applied": "none" if bias["form"] == "none" else lm.get("applied", "training"),
         "bias": bias,
     }
+
+
+def stated_memory(memory: dict) -> dict:
+    """Return a memory with those defaults that networks state, since they were others once.
+
+    A network is then trained again, and not taken for one that was trained with another default.
+    """
+    parameters = plugins.literal(MEMORIES, memory["form"], "PARAMETERS") or {}
+    stated = {}
+    for name, schema in parameters.items():
+        condition = schema.get("x-stated-with")
+        if condition is not None and condition.items() <= memory.items():
+            stated[name] = schema["default"]
+    return stated | memory
 
 
 def first_member(lm: dict) -> str:

@@ -34,7 +34,7 @@ _PACKAGES = {
     "docs/memories.md": "networks.memories evaluations.nearest_words",
     "docs/minimal_pairs.md": "evaluations.minimal_pairs",
     "docs/mixed_models.md": "export",
-    "docs/penn_treebank.md": "evaluations.text_perplexity",
+    "docs/penn_treebank.md": "evaluations.text_perplexity evaluations.corpus_sizes evaluations.learned_weights",
     "docs/probing.md": "evaluations.probe",
     "docs/rare_words.md": "evaluations.rare_words",
     "docs/regression.md": "regression evaluations.linearity evaluations.sensitivity",

@@ -6,6 +6,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from project import ROOT
 from recency.errors import InputError
 from recency.evaluations.nearest_words import score, table
 from recency.networks import architectures
@@ -20,7 +21,7 @@ def model(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(WORDS)}, unk_token="[unk]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens(["</s>"])
-    memory = {"form": "srnn", "context": "word"}
+    memory = {"form": "srnn", "context": "word", "start": "separate"}
     shape = {"family": "recurrent", "layers": 1, "width": 6, "memory": memory}
     network = architectures.new(shape, {"form": "none"}, len(WORDS), 1)
     with torch.no_grad():
@@ -51,5 +52,9 @@ def test_those_that_are_near(model, tmp_path):
     out = [tmp_path / f"t.{end}" for end in ("csv", "html", "tex")]
     table.main(neighbours=[tmp_path / "wd.csv"], out=out, lms=lms, title="T")
     assert "dog, " in out[1].read_text() and "By C: Euclidean" in out[1].read_text()
+    published = ROOT / "data" / "published" / "thesis_table3_2.csv"
+    table.main(neighbours=[tmp_path / "wd.csv"], out=out, lms=lms, title="T", published=published)
+    rows = pd.read_csv(out[0]).query("label == 'published'")
+    assert len(rows) == 30 and "switzerland, england" in out[1].read_text()
     with pytest.raises(InputError, match="the vocabulary of WD has no 'catt'; did you mean 'cat'"):
         score.main(*told, words=["catt"], neighbours=3)

@@ -52,7 +52,8 @@ def test_subsequences_are_all_pairs_of_letters_with_their_spans():
 def test_the_others_by_hand():
     assert similarity.jaccard("abc", "bcd") == 2 / 4
     assert similarity.most_frequent("aabbc", "aabd") == (2 + 2 + 2 + 1) / 9
-    assert similarity.trigrams("at") == {"^at", "at$"}
+    assert similarity.trigrams("at", marks=True) == {"^at", "at$"} and not similarity.trigrams("at")
+    assert similarity.trigrams("language") == {"lan", "ang", "ngu", "gua", "uag", "age"}
     assert similarity.tversky("at", "bat") == 1 / (1 + 0.5 + 1)  # of ^ba, bat, at$
     for name, value in similarity.SIMILARITIES.items():
         assert value("rare", "rare") == pytest.approx(0.75 if name == "mfk" else 1), name
@@ -65,6 +66,8 @@ def test_a_made_vector_is_of_the_words_that_share_trigrams():
     index = swordss.Index(words)
     near = index.nearest("unhappily", 3)
     assert set(near) == {0, 1, 3} and near[0] in (1, 3)
+    assert index.nearest("cap", 3) == []
+    assert swordss.Index(words, marks=True).nearest("cap", 3) == [2]  # ^ca
     found = swordss.compose_vector("unhappily", index, matrix, "ji", 3)
     weights = [similarity.jaccard("unhappily", words[n]) for n in (0, 1, 3)]
     np.testing.assert_allclose(found, np.average(matrix[[0, 1, 3]], axis=0, weights=weights))
@@ -91,6 +94,18 @@ def made(tmp_path):
         pairs.append((f"{letter}olk{letter}er", f"{other}olk{other}s", 1 + n / 10))
     (tmp_path / "p.txt").write_text("#a:b:c\n" + "\n".join(":".join(map(str, p)) for p in pairs))
     return tmp_path
+
+
+def test_pairs_of_a_word_without_a_match_are_left_out(made):
+    pairs = score.read_pairs(made / "p.txt")
+    words, matrix = score.read_vectors(made / "v.vec")
+    unmatched = [("qqqq", words[0], 5.0), (words[1], "zzz", 1.0)]
+    found = score.evaluate([*unmatched, *pairs], words, matrix, 4)
+    plain = score.evaluate(pairs, words, matrix, 4)
+    assert (found.left_out == 2).all() and (plain.left_out == 0).all()
+    pd.testing.assert_frame_equal(found.drop(columns="left_out"), plain.drop(columns="left_out"))
+    with pytest.raises(InputError, match="none of 2 pairs has two words"):
+        score.evaluate(unmatched, words, matrix, 4)
 
 
 def test_made_vectors_agree_with_people_where_without_there_is_none(made):
@@ -120,9 +135,18 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(made):
     told = {"lms": lms, "sets": sets, "title": "Rare", "published": published}
     table.main(scores=[made / "s.csv"] * 3, out=out, **told)
     page = out[1].read_text()
-    assert "published 37.6" in page and "ot run: x.vec: Polyglot" in page
+    assert "published 37.6" in page and "SO2015" not in page  # whose pairs are not of these sets
+    assert "ot run: x.vec: Polyglot" in page
     assert "absent is not here: y" in page
     rows = pd.read_csv(out[0]).dropna(subset="spearman").groupby(["set", "label"], sort=False)
+    best = pd.read_csv(out[0]).query("set == 'Gur65' and label == 'LM a'").set_index("similarity")
+    assert best.spearman["best"] == best.spearman[["ji", "jaro", "jw", "mfk", "ssk", "tc"]].max()
+    rw = table.with_published(best.reset_index().assign(set="RW (2,034 pairs)"), published)
+    notes = table.layout(rw, "Rare").notes
+    assert [n for n in notes if "SO2015" in n] == [
+        "RW (2,034 pairs), published, SO2015 without morphology: 44.7",
+        "RW (2,034 pairs), published, SO2015 with morphology: 52",
+    ]
     assert list(rows.size().index) == [("Gur65", "LM a"), ("again", "LM a"), ("again", "Polyglot")]
 
 

@@ -1,11 +1,15 @@
 """The temporal correlation of states, against a plain loop and of made states whose answer is known."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
-from recency.evaluations.temporal_correlation import figure, score
+from recency.evaluations.temporal_correlation import corpus, figure, score
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
 from small_networks import NONE, TINY, byte_tokenizer
@@ -85,7 +89,13 @@ def test_file_and_figure_of_a_network(tmp_path):
 def test_a_large_dataset_is_drawn_as_far_as_there_are_a_thousand_pairs():
     pairs = np.array([9000, 4000, 1000, 999])
     rows = pd.DataFrame(
-        {"distance": [1, 2, 3, 4], "correlation": 0.5, "shuffled": 0.1, "pairs": pairs}
+        {
+            "state": "output",
+            "distance": [1, 2, 3, 4],
+            "correlation": 0.5,
+            "shuffled": 0.1,
+            "pairs": pairs,
+        }
     )
     assert list(figure.points(rows).distance) == pytest.approx([1, 2, 3])
 
@@ -101,3 +111,59 @@ def test_texts_of_one_word_have_no_distances(tmp_path):
     with pytest.raises(InputError, match=r"words.parquet: no text has two words"):
         lm = LMSpec("lm", tmp_path / "lm", tmp_path / "tokenizer.json", bos=False)
         score.main(tmp_path / "words.parquet", lm, tmp_path / "out.csv", 30, 1)
+
+
+@pytest.mark.parametrize("reset", ["never", "document"])
+def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(
+    tmp_path, reset, monkeypatch
+):
+    monkeypatch.setattr(corpus, "PIECE", 7)
+    shape = {
+        "family": "recurrent",
+        "layers": 1,
+        "width": 6,
+        "embedding": 4,
+        "memory": {"form": "lsrc"},
+    }
+    network = architectures.new(shape, NONE, 9, 1)
+    with torch.no_grad():
+        network.model.embedding.weight *= 3
+    network.save_pretrained(tmp_path / "lm")
+    words = Tokenizer(models.WordLevel({f"w{n}": n for n in range(9)}, unk_token="w1"))
+    words.save(str(tmp_path / "lm" / "tokenizer.json"))
+    ids = np.random.default_rng(0).integers(0, 9, 40)
+    ids.astype("<u2").tofile(tmp_path / "t.bin")
+    (tmp_path / "t.json").write_text(json.dumps({"dtype": "uint16", "end_of_document": 0}))
+    lm = LMSpec("lm", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json")
+    out = tmp_path / "o.csv"
+    corpus.main(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1, reset)
+    rows = pd.read_csv(out)
+    weights = {name: w.numpy() for name, w in network.state_dict().items()}
+    local, states = (
+        np.zeros(4),
+        [],
+    )  # H^l_t = tanh(X + U H^l_{t-1}), after the word that ends a text
+    for word in [0, *ids]:
+        kept = weights["model.layers.0.local.weight"] @ (local * (reset == "never" or word != 0))
+        states.append(local := np.tanh(weights["model.embedding.weight"][word] + kept))
+    if reset == "never":
+        found = rows[rows.state == "local"].set_index("distance")
+        assert len(found) == 12 and (found.pairs == 40 - found.index).all()
+        for distance in (1, 5, 12):
+            expected, _ = by_hand(np.array(states[1:]), [40], distance)
+            assert found.correlation[distance] == pytest.approx(expected, abs=1e-5)
+        drawn = [tmp_path / f"f.{end}" for end in ("svg", "csv")]
+        lms = [{"lm": "lm", "label": "LSRC", "bias": NONE, "applied": "none"}]
+        figure.main(correlations=[out], out=drawn, lms=lms)
+        assert "LSRC, local" in drawn[0].read_text()
+        assert set(pd.read_csv(drawn[1]).state) == {"output", "local"}
+    output = rows[rows.state == "output"].set_index("distance").correlation
+    with torch.no_grad():
+        read = torch.tensor([[0, *ids]])
+        whole = network.model(read, resets=read == 0 if reset == "document" else None)
+    expected, _ = by_hand(whole.last_hidden_state[0, 1:].numpy(), [40], 3)
+    assert output[3] == pytest.approx(expected, abs=1e-5)
+    attention = architectures.new(TINY, NONE, 9, seed=0)
+    attention.save_pretrained(tmp_path / "lm")
+    with pytest.raises(InputError, match="has no state that is carried through a corpus"):
+        corpus.main(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1)

@@ -88,7 +88,7 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     halves = [(each[:2000], each[2000:]) for each in (*nats, nats[0] + 1)]
     files = [scores(tmp_path, each["lm"], half, 6_320_000) for each, half in zip(lms, halves)]
     out = [tmp_path / f"table_perplexity.{ending}" for ending in ("csv", "html", "tex")]
-    published = ROOT / "data" / "published" / "thesis_ptb_perplexity.csv"
+    published = ROOT / "data" / "published" / "thesis_table4_2.csv"
     settings = {
         "variants": lms,
         "interpolated_with": "PTB-KN5",
@@ -106,6 +106,8 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
     assert rows.loc["PTB-KN5"].published_ppl == 141 and np.isnan(rows.loc["mine"].published_ppl)
     assert np.isnan(rows.loc["PTB-KN5"].interpolated_ppl)
     page = out[1].read_text()
+    # Labels that no LM here has are rows of published values alone.
+    assert rows.loc[np.nan].label.tolist()[-1] == "D-LSRC(200)" and "not run here" in page
     assert "published 112" in page and "6.3 M" in page and "with KN5" in page
     assert "FOFE" in plain(view.summary_of_perplexity(out[0]))[1]
 
@@ -306,7 +308,11 @@ def test_rare_words_of_several_seeds_are_their_mean(rare):
 
 def test_published_values_are_those_of_the_thesis_s_tables():
     old = pd.read_csv(ROOT / "data" / "published" / "thesis_tables3_3_and_4_2_ptb.csv")
-    new = pd.read_csv(ROOT / "data" / "published" / "thesis_ptb_perplexity.csv").set_index("label")
+    new = [
+        pd.read_csv(ROOT / "data" / "published" / f"thesis_table{table}.csv").set_index("label")
+        for table in ("4_2", "3_3")
+    ]
+    new = pd.concat([new[0], new[1].drop(new[0].index.intersection(new[1].index))])
     for row in old.itertuples():
         for n in (1, 2, 4):
             value, with_kn5 = getattr(row, f"n{n}_ppl"), getattr(row, f"n{n}_ppl_kn5")
@@ -317,6 +323,23 @@ def test_published_values_are_those_of_the_thesis_s_tables():
                 found = new.loc[next(name for name in reversed(names) if name in new.index)]
                 assert found.ppl == value
                 np.testing.assert_equal(found.ppl_interpolated, with_kn5)
+
+
+def test_an_lm_that_stands_for_a_published_one_names_it(tmp_path, nats):
+    lms = [lm("PTB-KN3", "KN3"), lm("PTB-Skip-8", "Skip 8")]
+    files = [scores(tmp_path, each["lm"], (half, half), 10) for each, half in zip(lms, nats)]
+    told = {"variants": lms, "interpolated_with": None, "title": "T"}
+    told |= {"published": ROOT / "data" / "published" / "thesis_table2_1.csv"}
+    told |= {"scores": [path for pair in files for path in pair]}
+    out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
+    view.table_perplexity(out=out, **told)
+    rows = pd.read_csv(out[0]).set_index("label")
+    assert rows.published_label["KN3"] == "UniSt3" and rows.published_ppl["KN3"] == 162.1
+    assert np.isnan(rows.test_ppl["RNNLM 50"]) and "UniSt3" not in rows.index
+    assert "published 162.1 (UniSt3)" in out[1].read_text()
+    view.table_perplexity_pairs(out=out, pairs=[("PTB-Skip-8", "PTB-KN3")], **told)
+    ratio = pd.read_csv(out[0]).published_ratio.iloc[0]
+    assert ratio == pytest.approx(153.2 / 162.1)
 
 
 @pytest.mark.merge

@@ -10,6 +10,7 @@ import torch
 from scipy import stats
 from torch.nn import functional
 
+from recency import config
 from recency.attention import biases
 from recency.errors import InputError
 from recency.networks import memories, recurrences
@@ -22,11 +23,15 @@ FORMS = [
     {"form": "srnn", "context": 0.7, "window": 2},
     {"form": "srnn", "context": "vector"},
     {"form": "srnn", "context": "word", "window": 4},
+    {"form": "srnn", "window": 2, "biases": True},
     {"form": "log_bilinear", "window": 3},
     {"form": "rnn"},
     {"form": "gru"},
     {"form": "lstm"},
+    {"form": "lstm", "biases": False, "weights": "glorot"},
     {"form": "lsrc"},
+    {"form": "lsrc", "biases": False, "weights": "glorot"},
+    {"form": "lsrc", "recurrence": "vector"},
     {"form": "state_space", "states": 3},
     {"form": "state_space", "states": 3, "selective": True},
     {"form": "cue_based_rnn", "window": 4},
@@ -72,13 +77,17 @@ def _fading(spec, memory, u, words):
             p = u_t * ((1 - a) if spec.get("normalised") else 1) + a * p
         else:
             c = {
+                None: lambda: memory.context[0],
                 "vector": lambda: memory.context[0],
                 "word": lambda word=word: memory.context[word],
             }
-            p = torch.tanh(u_t + c.get(spec["context"], lambda: 0.7)() * p)
+            p = torch.tanh(u_t + c.get(spec.get("context"), lambda: 0.7)() * p)
         seen.append(p)
         latest = seen[-n1:]
-        given.append(sum(v[n1 - i] @ latest[-i] for i in range(1, len(latest) + 1)).relu())
+        h = sum(v[n1 - i] @ latest[-i] for i in range(1, len(latest) + 1))
+        if spec.get("biases"):
+            h = torch.cat([h + memory.read.bias, torch.ones(1)])
+        given.append(h.relu())
     return given
 
 
@@ -113,8 +122,9 @@ def _gru(spec, memory, u, words):
 
 def _lstm(spec, memory, u, words):
     cell, h, c, given = memory.cell, torch.zeros(WIDTH), torch.zeros(WIDTH), []
+    bias = cell.bias_ih_l0 + cell.bias_hh_l0 if spec.get("biases", True) else 0
     for u_t in u:
-        gates = cell.weight_ih_l0 @ u_t + cell.bias_ih_l0 + cell.weight_hh_l0 @ h + cell.bias_hh_l0
+        gates = cell.weight_ih_l0 @ u_t + cell.weight_hh_l0 @ h + bias
         i, f, new, o = gates.chunk(4)
         c = f.sigmoid() * c + i.sigmoid() * new.tanh()
         given.append(h := o.sigmoid() * c.tanh())
@@ -124,7 +134,9 @@ def _lstm(spec, memory, u, words):
 def _lsrc(spec, memory, u, words):
     local, states = torch.zeros(INPUTS), []
     for u_t in u:
-        states.append(local := torch.tanh(u_t + memory.local.weight @ local))
+        vector = spec.get("recurrence") == "vector"
+        kept = memory.local[0] * local if vector else memory.local.weight @ local
+        states.append(local := torch.tanh(u_t + kept))
     return _lstm(spec, memory.long, torch.stack(states), words)
 
 
@@ -279,10 +291,23 @@ def test_without_a_past_and_without_a_tanh_it_is_the_feed_forward_lm(spec):
     ("spec", "name", "low", "high"),
     [
         ({"form": "srnn", "context": "vector"}, "context", 0, 1),
-        ({"form": "srnn", "context": "word"}, "context", 0, 1),
+        ({"form": "srnn", "context": "word", "start": "separate"}, "context", 0, 1),
         ({"form": "lstm"}, "cell.weight_hh_l0", -1 / 8, 1 / 8),
+        (
+            {"form": "lstm", "weights": "glorot"},
+            "cell.weight_hh_l0",
+            -((3 / 64) ** 0.5),
+            (3 / 64) ** 0.5,
+        ),
+        (
+            {"form": "lstm", "weights": "glorot"},
+            "cell.weight_ih_l0",
+            -((6 / 2064) ** 0.5),
+            (6 / 2064) ** 0.5,
+        ),
+        ({"form": "lsrc", "recurrence": "vector"}, "local", 0, 1),
     ],
-    ids=["WI-SRNN", "WD-SRNN", "LSTM"],
+    ids=["WI-SRNN", "WD-SRNN", "LSTM", "Glorot's V", "Glorot's U", "LSRC's vector"],
 )
 def test_initial_weights_are_uniform(spec, name, low, high):
     """By a Kolmogorov-Smirnov test against the published distribution."""
@@ -291,6 +316,20 @@ def test_initial_weights_are_uniform(spec, name, low, high):
     values = memory.get_parameter(name).detach().flatten().numpy()
     assert low <= values.min() and values.max() <= high
     assert stats.kstest(values, "uniform", args=(low, high - low)).pvalue > 0.01
+
+
+def test_a_c_for_each_word_starts_from_one_that_all_share():
+    """As in the toolkit of the paper's first author; an LM says which start it had."""
+    memory = memories.build({"form": "srnn", "context": "word"}, 2000, 64, 20)
+    memory.draw(torch.Generator().manual_seed(1))
+    values = memory.context.detach()
+    assert (values == values[0]).all()
+    assert stats.kstest(values[0].numpy(), "uniform").pvalue > 0.01
+    separate = {"form": "srnn", "context": "word", "start": "separate"}
+    assert config.stated_memory({"form": "srnn", "context": "word"})["start"] == "shared"
+    assert config.stated_memory(separate) == separate
+    for other in ({"form": "srnn", "context": "vector"}, {"form": "fofe", "decay": 0.7}):
+        assert config.stated_memory(other) == other
 
 
 def test_half_lives_are_the_words_in_which_half_is_left():

@@ -172,8 +172,9 @@ def test_a_state_ends_with_its_document_where_that_is_asked_for(tmp_path):
         {},
         {"shuffle": "document"},
         {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 1.0, "weight_decay": 4e-5},
+        {"bptt": 15},
     ],
-    ids=["adamw", "documents shuffled", "sgd"],
+    ids=["adamw", "documents shuffled", "sgd", "further back"],
 )
 def test_a_killed_job_ends_with_the_same_bits(stream_job, tmp_path, monkeypatch, memory, more):
     job = stream_job
@@ -219,6 +220,67 @@ def test_gradients_are_of_the_mean_or_of_the_sum(tmp_path):
     mean = gradient("mean")
     torch.testing.assert_close(gradient("sum"), 40 * mean, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(gradient("stream_sum"), 5 * mean, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("length", "bptt"), [(1, 5), (2, 6), (4, 4), (6, 2), (6, 3)])
+@pytest.mark.parametrize("memory", [LSTM, {"form": "srnn", "context": "word", "window": 3}])
+def test_gradients_flow_as_many_words_back_as_the_recipe_says(tmp_path, length, bptt, memory):
+    """Against autograd on plain steps: weights that changed since are those of each state."""
+    tokens = np.random.default_rng(0).integers(1, 32, 300)
+    text = text_of(tmp_path, tokens, streams=3, length=length)
+    recipe = STREAMS | {"optimizer": "sgd", "momentum": 0.0, "weight_decay": 0.0, "clip": None}
+    recipe |= {
+        "learning_rate": 0.5,
+        "warmup_steps": 0,
+        "loss": "sum",
+        "steps": 2**40,
+        "micro_batch": 2,
+    }
+    recipe |= {"sequence_length": length, "bptt": bptt, "batch_sequences": 3}
+    model, plain = network(memory).double(), network(memory).double()
+    run = carried.CarriedTraining(model, text, recipe)
+    streams = torch.from_numpy(np.stack([tokens[s * text.training.size :][:40] for s in range(3)]))
+    states = [plain.model.start(3)]  # before each word, by the weights of its time
+    back = max(bptt - length, 0)
+    for number in range(1, 5):
+        run.step(number)
+        begin, end = (number - 1) * length, number * length
+        at = max(begin - back, 0)
+        loss, cut = 0.0, at
+        state = states[at]
+        for word in range(at, end):
+            if word - cut == bptt:
+                state, cut = tuple(tuple(t.detach() for t in each) for each in state), word
+            output = plain(streams[:, word : word + 1], state=state)
+            state = output.state
+            if word >= begin:
+                states.append(tuple(tuple(t.detach() for t in each) for each in state))
+                of_word = torch.nn.functional.cross_entropy(
+                    output.logits[:, 0], streams[:, word + 1], reduction="sum"
+                )
+                loss = loss + of_word
+        gradients = torch.autograd.grad(loss, list(plain.parameters()))
+        with torch.no_grad():
+            for weights, gradient in zip(plain.parameters(), gradients):
+                weights -= 0.5 * gradient
+        for one, other in zip(model.parameters(), plain.parameters(), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+
+
+def test_weights_are_restored_after_a_worse_validation(tmp_path):
+    text = text_of(tmp_path, np.arange(1, 200) % 32)
+    recipe = STREAMS | {"schedule": "halving", "halving": {"restore": True}}
+    run = carried.CarriedTraining(network(), text, recipe)
+    weight, seen = run.model.lm_head.weight, []
+    for nats in ([5.0], [5.0, 4.0], [5.0, 4.0, 4.5], [5.0, 4.0, 4.5, 4.4]):
+        with torch.no_grad():
+            weight.fill_(len(nats))
+        run.restore_if_worse(dict(enumerate(nats)))
+        seen.append(weight[0, 0].item())
+    assert seen == [1, 2, 2, 4]
+    plain = carried.CarriedTraining(network(), text, STREAMS)
+    plain.restore_if_worse({1: 1.0, 2: 2.0})
+    assert plain.best is None
 
 
 def test_the_rate_is_halved_once_validation_stalls_and_then_each_time():

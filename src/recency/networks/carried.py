@@ -2,8 +2,10 @@
 
 The text, or its documents in an order that is shuffled for each epoch, is cut into as many streams
 as a step has sequences. Each stream is read from beginning to end, `sequence_length` words a step.
-Each step starts from the state of the step before, and gradients do not flow between steps
-(truncated backpropagation through time). The state is saved with an unfinished training.
+Each step starts from the state of the step before. Gradients flow `bptt` words back (truncated
+backpropagation through time), by default to the step's first word: with less, a step's words are
+read in pieces; with more, a step reads words of those before it again, from the state that it had
+before them. The states are saved with an unfinished training.
 """
 
 import itertools
@@ -59,14 +61,17 @@ class Streams:
         self.ends = np.cumsum(self.laid_out[:, 1] - self.laid_out[:, 0])
 
     def step(
-        self, number: int, first: int, count: int, epoch: int = 0
+        self, number: int, first: int, count: int, epoch: int = 0, steps_back: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return inputs and targets (count, length) of `count` streams at step `number`."""
+        """Return inputs and targets (count, length) of `count` streams at step `number`.
+
+        With `steps_back` they begin so many steps earlier.
+        """
         self._lay_out(epoch)
         rows = []
         for stream in range(first, min(first + count, self.streams)):
-            begin = stream * self.size + number * self.length
-            end = min(begin + self.length, (stream + 1) * self.size)
+            begin = stream * self.size + (number - steps_back) * self.length
+            end = min(begin + (steps_back + 1) * self.length, (stream + 1) * self.size)
             rows.append(self._read(begin, end + 1))
         rows = torch.from_numpy(np.stack(rows).astype(np.int64))
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
@@ -182,6 +187,9 @@ class CarriedTraining(Training):
                 "`order: streams` trains on one GPU, where its states are; set `gpus: 1`"
             )
         super().__init__(model, stream, recipe, device, rank, world, compiled=False)
+        length = recipe["sequence_length"]
+        self.bptt = recipe.get("bptt", length)
+        self.steps_back = max(self.bptt // length - 1, 0)
 
     @in_fixed_order
     def step(self, number: int, report: Callable[[int], None] = lambda done: None) -> torch.Tensor:
@@ -199,19 +207,31 @@ class CarriedTraining(Training):
         words = text.streams * text.length
         divisor = {"sum": 1, "stream_sum": text.streams}.get(self.recipe.get("loss"), words)
         if position == 0 or self.carried is None:  # a new epoch: each stream at its first word
-            self.carried = self.model.model.start(text.streams)
+            self.carried, self.earlier = self.model.model.start(text.streams), []
+        back = min(self.steps_back, position)
+        before = self.earlier[-back] if back else self.carried
         total, after = torch.zeros((), device=self.device), []
         for first in range(0, text.streams, at_once):
             report(first)
-            inputs, targets = map(self._send_tokens, text.step(position, first, at_once, epoch))
-            state = _map(lambda part, at=first: part[at : at + at_once], self.carried)
-            loss, state = self._loss(inputs, targets, state)
-            (loss / divisor).backward()
-            after.append(_map(torch.Tensor.detach, state))
-            total += loss.detach()
+            tokens = text.step(position, first, at_once, epoch, back)
+            inputs, targets = map(self._send_tokens, tokens)
+            state = _map(lambda part, at=first: part[at : at + at_once], before)
+            for begin, end in self._pieces(inputs.shape[1]):
+                predicted = targets[:, max(begin, back * text.length) : end]
+                loss, state = self._loss(inputs[:, begin:end], predicted, state)
+                (loss / divisor).backward()
+                state = _map(torch.Tensor.detach, state)
+                total += loss.detach()
+            after.append(state)
+        self.earlier = [*self.earlier, self.carried][-self.steps_back :] if self.steps_back else []
         self.carried = _join_states(after)
         self._update()
         return total / words
+
+    def _pieces(self, words: int) -> list[tuple[int, int]]:
+        """Return first and last (exclusive) words of the pieces between which gradients are cut."""
+        size = words if self.steps_back else self.bptt
+        return [(begin, begin + size) for begin in range(0, words, size)]
 
     @in_fixed_order
     @torch.no_grad()
@@ -228,10 +248,13 @@ class CarriedTraining(Training):
         return total.item() / (text.size * text.streams)
 
     def _loss(self, inputs: torch.Tensor, targets: torch.Tensor, state) -> tuple:
-        """Return the summed cross-entropy in nats of targets (streams, length), and the state."""
+        """Return the summed cross-entropy in nats of targets (streams, length), and the state.
+
+        Targets are those of the last inputs, if there are fewer.
+        """
         with self._autocast():
             output = self.network(inputs, state=state, resets=self.stream.begins(inputs))
-            hidden = output.last_hidden_state
+            hidden = output.last_hidden_state[:, -targets.shape[1] :]
             hidden = hidden.to(torch.bfloat16) if self.recipe["precision"] == "bf16" else hidden
             weight = self.model.get_output_embeddings().weight
             return cross_entropy_sum(hidden, weight, targets), output.state

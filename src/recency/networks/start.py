@@ -18,7 +18,8 @@ from recency.networks.swordss import Index, compose_vector
 #: Tokens that are counted at once.
 AT_ONCE = 1 << 24
 #: Default values of a recipe's `vectors`.
-DEFAULTS = {"min_count": 5, "similarity": "jw", "neighbours": 10, "compose": True, "output": True}
+DEFAULTS = {"min_count": 5, "similarity": "jw", "neighbours": 10}
+DEFAULTS |= {"marks": False, "compose": True, "output": True}
 
 
 @torch.no_grad()
@@ -33,8 +34,8 @@ def initialise_vectors(
 
     `source` is the model.safetensors of an LM with the same tokenizer. Words that occur at least
     `min_count` times in `tokens` (n,), the training text, get its input and output vectors. With
-    `compose`, the others get the mean over their `neighbours` nearest words by `similarity`; without
-    it, or without near words, they keep their drawn vectors. Without `output`, output vectors stay
+    `compose`, the others get the mean over their `neighbours` nearest words by `similarity`
+    (`marks`: by trigrams with boundary marks); without it, or without near words, they keep their drawn vectors. Without `output`, output vectors stay
     as drawn.
 
     Raises InputError for an unknown setting, or if the source's vectors have another width.
@@ -54,7 +55,7 @@ def initialise_vectors(
     places = [words[word] for word in frequent]
     weights = [matrix[places] for matrix in matrices]
     rare = words.keys() - set(frequent) if settings["compose"] else ()
-    index, side_by_side = Index(frequent), np.concatenate(weights, 1)
+    index, side_by_side = Index(frequent, settings["marks"]), np.concatenate(weights, 1)
     composed = {
         words[word]: vector
         for word in sorted(rare)

@@ -71,15 +71,15 @@ def _kernel(a: str, b: str) -> float:
     return sum(DECAY**2 * before[i][j] for i, x in enumerate(a) for j, y in enumerate(b) if x == y)
 
 
-def trigrams(word: str) -> set[str]:
-    """Return a word's trigrams, with boundary marks."""
-    marked = f"^{word}$"
-    return {marked[first : first + 3] for first in range(max(1, len(marked) - 2))}
+def trigrams(word: str, marks: bool = False) -> set[str]:
+    """Return a word's trigrams, with `marks` those of `^word$`; a shorter word has none."""
+    letters = f"^{word}$" if marks else word
+    return {letters[first : first + 3] for first in range(len(letters) - 2)}
 
 
 def tversky(a: str, b: str) -> float:
-    """Return Tversky's (1977) index of the words' trigrams, with both weights 1/2."""
-    of_a, other = trigrams(a), trigrams(b)
+    """Return Tversky's (1977) index of the trigrams of `^a$` and `^b$`, with both weights 1/2."""
+    of_a, other = trigrams(a, marks=True), trigrams(b, marks=True)
     both = len(of_a & other)
     return both / (both + len(of_a - other) / 2 + len(other - of_a) / 2)
 

@@ -13,15 +13,16 @@ class Index:
     """An index of words by trigrams: finds words that share most, weighting rare trigrams more.
 
     The thesis used Lucene's ranking, which depends on its version. Here it is tf-idf, with the
-    square root of a word's number of trigrams as its length, and ties in vocabulary order.
+    square root of a word's number of trigrams as its length, and ties in vocabulary order. Trigrams
+    are those of the word, as in the thesis's example, or with `marks` of its boundaries.
     """
 
-    def __init__(self, words: Sequence[str]):
-        self.words = list(words)
+    def __init__(self, words: Sequence[str], marks: bool = False):
+        self.words, self.marks = list(words), marks
         self.having: dict[str, list[int]] = defaultdict(list)
         self.lengths = []
         for number, word in enumerate(self.words):
-            of_word = trigrams(word)
+            of_word = trigrams(word, marks)
             self.lengths.append(math.sqrt(len(of_word)))
             for trigram in of_word:
                 self.having[trigram].append(number)
@@ -29,7 +30,7 @@ class Index:
     def nearest(self, word: str, count: int) -> list[int]:
         """Return the indices of at most `count` words, the best first."""
         scores: Counter[int] = Counter()
-        for trigram in trigrams(word):
+        for trigram in trigrams(word, self.marks):
             having = self.having.get(trigram, ())
             weight = (1 + math.log(len(self.words) / (1 + len(having)))) ** 2
             for number in having:

@@ -181,6 +181,7 @@ def _train(rank: int, world: int, job: Job) -> None:
             keeps = step in recipe["checkpoints"]
             if held_out and (keeps or step % held_out["every"] == 0 or step == steps):
                 curve.validation[step] = run.validation_loss()
+                run.restore_if_worse(curve.validation)
                 _expect(shown, recipe, curve, tokens_per_step)
             if keeps and rank == 0:  # before the state that lists it
                 save = partial(_save_model, model, job, named)

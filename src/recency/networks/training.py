@@ -127,6 +127,8 @@ class Training:
         self.optimizer = optimizer(model, recipe)
         self.validation: dict[int, float] = {}  # step → nats, on which a schedule may depend
         self.carried = None  # a recurrent network's state between steps
+        self.earlier: list = []  # its states before earlier steps, where gradients go back to them
+        self.best: dict | None = None  # the last weights that were not worse than those before
         self.network = model.base_model
         self.unchecked = compiled = device != "cpu" if compiled is None else compiled
         modules = [module for module in biased.attention_modules(model) if module.is_causal]
@@ -193,6 +195,24 @@ class Training:
             distributed.all_reduce(total)
         self.model.train()
         return (total[0] / total[1]).item()
+
+    @torch.no_grad()
+    def restore_if_worse(self, validation: dict[int, float]) -> None:
+        """Restore the last weights that were not worse, if the last validation was.
+
+        As in the RNNLM toolkit, with the recipe's `halving: {restore: true}`: a validation is worse
+        if its loss is above that of the one before.
+        """
+        if not self.recipe.get("halving", {}).get("restore"):
+            return
+        *before, last = (validation[step] for step in sorted(validation))
+        if before and last > before[-1] and self.best is not None:
+            self.model.load_state_dict(self.best)
+            if self.rank == 0:
+                print(f"step {max(validation):,}: worse, weights restored", file=sys.stderr)
+        else:
+            weights = self.model.state_dict()
+            self.best = {name: weight.detach().clone() for name, weight in weights.items()}
 
     def _update(self) -> None:
         """Clip the gradients, if the recipe says so, and take the optimiser's step."""
@@ -310,6 +330,8 @@ def save(
                 "model": run.model.state_dict(),
                 "optimizer": None if ended else run.optimizer.state_dict(),
                 "carried": run.carried,
+                "earlier": run.earlier,
+                "best": None if ended else run.best,
                 "done": done,
                 "losses": curve.losses,
                 "validation": curve.validation,
@@ -348,7 +370,8 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
         run.model.load_state_dict(state["model"])
         if state["optimizer"] is not None:
             run.optimizer.load_state_dict(state["optimizer"])
-        run.carried = state.get("carried")
+        run.carried, run.earlier = state.get("carried"), state.get("earlier", [])
+        run.best = state.get("best")
         return state["done"], Curve(state["losses"], state["validation"], state["kept"])
     except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
         raise _damaged(path, error) from error

@@ -20,7 +20,7 @@ def look_up_vectors(
     is zero where no word with a vector shares a trigram.
     """
     number = {word: row for row, word in reversed(list(enumerate(words)))}
-    index, zero, rows = Index(words), np.zeros(matrix.shape[1]), {}
+    index, zero, rows = Index(words, marks=True), np.zeros(matrix.shape[1]), {}
     for word in {lexicon.split(entry)[0] for entry in entries}:
         at = number.get(word, number.get(word.lower()))
         if at is not None:

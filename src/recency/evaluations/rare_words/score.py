@@ -96,25 +96,40 @@ def read_vectors(path: File) -> tuple[list[str], np.ndarray]:
 
 
 COLUMNS = ["similarity", "spearman", "pairs", "known_pairs", "spearman_known", "made_words"]
+COLUMNS += ["left_out"]
 WITHOUT = "without"
 
 
 def evaluate(
-    pairs: list[tuple[str, str, float]], words: list[str], matrix: np.ndarray, neighbours: int
+    pairs: list[tuple[str, str, float]],
+    words: list[str],
+    matrix: np.ndarray,
+    neighbours: int,
+    marks: bool = False,
 ) -> pd.DataFrame:
     """Return COLUMNS: Spearman's ρ of cosines with ratings, without SWordSS and by similarity.
 
-    A word is looked up as written, then in lower case. A pair with a missing vector has cosine 0;
-    `known_pairs` counts pairs with both vectors.
+    A word is looked up as written, then in lower case. Pairs of a word that has no vector and shares
+    no trigram with one that has are left out of all rows, as in the thesis. Of the others, a pair
+    with a missing vector has cosine 0; `known_pairs` counts pairs with both vectors.
     """
     number = {word: row_of for row_of, word in reversed(list(enumerate(words)))}
     row_of = {
         word: number.get(word, number.get(word.lower())) for pair in pairs for word in pair[:2]
     }
+    index = Index(words, marks)
     lacking = [word for word, row in row_of.items() if row is None]
+    unmatched = {word for word in lacking if not index.nearest(word.lower(), 1)}
+    every = len(pairs)
+    pairs = [pair for pair in pairs if not unmatched & set(pair[:2])]
+    if not pairs:
+        raise InputError(
+            f"none of {every:,} pairs has two words with a vector or a word that is spelled similarly; "
+            "give vectors of the pairs' language"
+        )
     ratings = pd.Series([rating for *_, rating in pairs])
     both = np.array([row_of[a] is not None and row_of[b] is not None for a, b, _ in pairs])
-    index, rows = Index(words), []
+    rows = []
     for name in (WITHOUT, *SIMILARITIES):
         vectors = {word: matrix[row] for word, row in row_of.items() if row is not None}
         if name != WITHOUT:
@@ -126,7 +141,8 @@ def evaluate(
         cosines = pd.Series([_cosine(vectors.get(a), vectors.get(b)) for a, b, _ in pairs])
         rho = _spearman(cosines[both], ratings[both])
         made_words = len(vectors) - (len(row_of) - len(lacking))
-        rows.append((name, _spearman(cosines, ratings), len(pairs), both.sum(), rho, made_words))
+        counts = len(pairs), both.sum(), rho, made_words, every - len(pairs)
+        rows.append((name, _spearman(cosines, ratings), *counts))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -148,6 +164,7 @@ def score_network(
     lm: LMSpec,
     out: str | Path,
     neighbours: int,
+    marks: bool = False,
 ) -> None:
     """Write COLUMNS for the words that are single entries of an LM's embedding table."""
     from recency.evaluations.nearest_words.score import entries
@@ -155,13 +172,16 @@ def score_network(
     opened = lm.open(biased=False)
     vocab = entries(opened.tokenizer)
     matrix = opened.network.get_input_embeddings().weight.detach().double().numpy()
-    _write(out, evaluate(read_pairs(pairs), list(vocab), matrix[list(vocab.values())], neighbours))
+    vectors = list(vocab), matrix[list(vocab.values())]
+    _write(out, evaluate(read_pairs(pairs), *vectors, neighbours, marks))
 
 
-def score_vectors(pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int) -> None:
+def score_vectors(
+    pairs: str | Path, vectors: str | Path, out: str | Path, neighbours: int, marks: bool = False
+) -> None:
     """Write COLUMNS for the vectors of a .vec file."""
     words, matrix = read_vectors(vectors)
-    _write(out, evaluate(read_pairs(pairs), words, matrix, neighbours))
+    _write(out, evaluate(read_pairs(pairs), words, matrix, neighbours, marks))
 
 
 def _write(out: str | Path, table: pd.DataFrame) -> None:

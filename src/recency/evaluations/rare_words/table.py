@@ -19,9 +19,10 @@ PRODUCTS = {
         "published": "rare_words",
     }
 }
-NAMES = ["without", *SIMILARITIES]
+BEST = "best"
+NAMES = ["without", *SIMILARITIES, BEST]
 COLUMNS = ["set", "label", "similarity", "spearman", "published", "pairs", "known_pairs"]
-COLUMNS += ["spearman_known", "made_words", "not_run"]
+COLUMNS += ["spearman_known", "made_words", "left_out", "not_run"]
 NOTES = [
     (
         "Spearman's ρ × 100 of the cosine of two words' vectors with the human rating; a pair with a word "
@@ -29,7 +30,7 @@ NOTES = [
     ),
     (
         "without: no SWordSS; ji Jaccard of characters, jaro, jw Jaro-Winkler, mfk most frequent characters, "
-        "ssk subsequence kernel, tc Tversky of trigrams, 1 equal weights"
+        "ssk subsequence kernel, tc Tversky of trigrams, 1 equal weights; best: the highest of the others"
     ),
 ]
 
@@ -46,7 +47,7 @@ def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataF
             continue
         here = [v["label"] for v in word_set["vectors"] if v["here"]]
         for label in [*labels, *here]:
-            set_scores = pd.read_csv(next(paths), dtype={"similarity": str})
+            set_scores = _with_best(pd.read_csv(next(paths), dtype={"similarity": str}))
             parts.append(set_scores.assign(set=word_set["label"], label=label))
         for v in (v for v in word_set["vectors"] if not v["here"]):
             absent = {"set": word_set["label"], "label": v["label"], "not_run": v["supplied"]}
@@ -54,19 +55,41 @@ def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataF
     return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
 
 
+def _with_best(scores: pd.DataFrame) -> pd.DataFrame:
+    """Add a row with the highest ρ of the string similarities, as the thesis's Table 5.4 has it."""
+    similar = scores[~scores.similarity.isin(["without", "1"])]
+    highest = similar.nlargest(1, "spearman").assign(similarity=BEST)
+    return pd.concat([scores, highest], ignore_index=True)
+
+
 def with_published(data: pd.DataFrame, path: File) -> pd.DataFrame:
     """Add published values for vectors with these labels and sets of pairs."""
     values = pd.read_csv(path, dtype={"similarity": str})
     values = values.set_index(["pairs", "label", "similarity"]).spearman
     keys = pd.MultiIndex.from_frame(data[["set", "label", "similarity"]])
-    return data.assign(published=values.reindex(keys).to_numpy())
+    data = data.assign(published=values.reindex(keys).to_numpy())
+    elsewhere = values[~values.index.isin(keys)].rename("published").reset_index()
+    elsewhere = elsewhere[elsewhere.pairs.isin(data["set"])].rename(columns={"pairs": "set"})
+    return pd.concat([data, elsewhere], ignore_index=True).reindex(columns=COLUMNS)
 
 
 def layout(data: pd.DataFrame, title: str) -> Table:
     """Return a row per LM or vector file and a column per similarity, set by set."""
     header = ["Vectors", "Words made", *NAMES]
     grid, rules, notes = [], [], list(NOTES)
+    elsewhere = data[~data.similarity.isin(NAMES) & data.published.notna()]
+    notes += [
+        f"{row.set}, published, {row.label} {row.similarity}: {row.published:g}"
+        for row in elsewhere.itertuples()
+    ]
+    data = data.drop(elsewhere.index)
     for name, rows in data.groupby("set", sort=False):
+        for label, (left_out,) in rows.groupby("label", sort=False)[["left_out"]].max().iterrows():
+            if left_out > 0:
+                notes.append(
+                    f"{name}, {label}: {left_out:,.0f} pairs of a word without similarly spelled words "
+                    "are left out"
+                )
         rules.append(len(grid))
         grid.append([Cell(name, left=True, bold=True, span=len(header))])
         for label, lm_rows in rows.dropna(subset="label").groupby("label", sort=False):

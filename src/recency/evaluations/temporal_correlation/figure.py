@@ -16,7 +16,7 @@ PRODUCTS = {
     }
 }
 
-COLUMNS = ["layer", "distance", "correlation", "shuffled", "pairs"]
+COLUMNS = ["layer", "state", "distance", "correlation", "shuffled", "pairs"]
 STEP = 1.15  # ratio of the ends of a point's distances
 #: Minimum number of pairs at a drawn distance; in small datasets, half of the maximum.
 LEAST = 1000
@@ -33,22 +33,32 @@ def points(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(tables: list[pd.DataFrame], lms: list[LM]) -> Figure:
-    """Draw the last layer of each LM, and dotted the same for words in random order."""
+    """Draw the last layer of each LM, and dotted the same for words in random order.
+
+    An LSRC's short memory of its first layer is drawn dashed.
+    """
     looks = style.looks(lms)
     figure = style.figure(max(3.2, 0.17 * len(lms) + 1.2))
     axes = figure.add_subplot()
     axes.set_xscale("log")
-    last = []
+    last, names, colours = [], [], []
     for lm, rows in zip(lms, tables, strict=True):
-        line, colour = points(rows[rows.layer == rows.layer.max()]), looks[lm.lm].colour
-        axes.plot(line.distance, line.correlation, color=colour, lw=1.1)
-        axes.plot(line.distance, line.shuffled, color=colour, lw=0.9, ls=(0, (1, 2)))
-        last.append((line.distance.iloc[-1], line.correlation.iloc[-1]))
+        output, local = rows[rows.state == "output"], rows[rows.state == "local"]
+        drawn = [(lm.label, output[output.layer == output.layer.max()], "-")]
+        if len(local):
+            drawn.append((f"{lm.label}, local", local[local.layer == local.layer.min()], "--"))
+        for name, of_state, dashes in drawn:
+            line, colour = points(of_state), looks[lm.lm].colour
+            axes.plot(line.distance, line.correlation, color=colour, lw=1.1, ls=dashes)
+            axes.plot(line.distance, line.shuffled, color=colour, lw=0.9, ls=(0, (1, 2)))
+            last.append((line.distance.iloc[-1], line.correlation.iloc[-1]))
+            names.append(name)
+            colours.append(colour)
     axes.xaxis.set_major_formatter(style.tick)
     axes.set_xlabel("Distance (words)")
     axes.set_ylabel("Mean cosine of states")
     axes.grid()
-    ends.name(axes, [lm.label for lm in lms], last, [looks[lm.lm].colour for lm in lms])
+    ends.name(axes, names, last, colours)
     handles = [
         style.handle(color=style.GREY, lw=1.1, label="text"),
         style.handle(color=style.GREY, lw=0.9, ls=(0, (1, 2)), label="words in random order"),
@@ -65,14 +75,14 @@ def main(*, correlations: Files, out: Files, lms: Described) -> None:
     models, files = comparison.of_seeds(correlations, lms)
     tables = [
         pd.concat(comparison.table(path, COLUMNS)[COLUMNS] for path in files[lm.lm])
-        .groupby(["layer", "distance"], as_index=False)
+        .groupby(["layer", "state", "distance"], as_index=False)
         .mean()
         for lm in models
     ]
     data = pd.concat(
-        points(rows).assign(lm=lm.lm, label=lm.label, layer=layer)
+        points(rows).assign(lm=lm.lm, label=lm.label, layer=layer, state=state)
         for lm, table in zip(models, tables, strict=True)
-        for layer, rows in table.groupby("layer")
+        for (layer, state), rows in table.groupby(["layer", "state"])
     )
-    columns = ["lm", "label", "layer", "distance", "correlation", "shuffled"]
+    columns = ["lm", "label", "layer", "state", "distance", "correlation", "shuffled"]
     style.write(out, data[columns], draw, tables, models)

@@ -16,6 +16,10 @@ from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.scoring.lm_spec import LMSpec
 
+COLUMNS = ["layer", "state", "distance", "correlation", "shuffled", "pairs"]
+#: A layer's own state and, of an LSRC, the state of its short memory.
+OUTPUT, LOCAL = "output", "local"
+
 
 def correlations(
     states: np.ndarray, lengths: Sequence[int], reach: int
@@ -51,7 +55,7 @@ def main(
     reach: int,
     seed: int,
 ) -> None:
-    """Write layer, distance (words), correlation, shuffled and pairs to a CSV.
+    """Write COLUMNS to a CSV; distances are in words.
 
     Layer l is the output of layer l, averaged over a word's tokens; `shuffled` is the same for the
     words in random order.
@@ -78,18 +82,29 @@ def main(
         lengths = [text.words for text in texts]
         if max(lengths) < 2:
             raise InputError(f"{words}: no text has two words, so that there are no distances")
-        measured.append([correlations(state, lengths, reach) for state in states])
+        measured.append(
+            {
+                (layer, OUTPUT): correlations(state, lengths, reach)
+                for layer, state in zip(layers, states, strict=True)
+            }
+        )
+    write(out, *measured)
+
+
+def write(out: str | Path, text: dict, random: dict) -> None:
+    """Write the correlations of a text and of its words in random order: (layer, state) → values."""
     rows = pd.concat(
         pd.DataFrame(
             {
                 "layer": layer,
+                "state": state,
                 "distance": np.arange(1, len(plain) + 1),
                 "correlation": plain,
-                "shuffled": floor,
+                "shuffled": random[layer, state][0],
                 "pairs": pairs.astype(int),
             }
         )
-        for layer, (plain, pairs), (floor, _) in zip(layers, *measured, strict=True)
+        for (layer, state), (plain, pairs) in text.items()
     )
     with atomic(out) as part:
-        rows.to_csv(part, index=False, lineterminator="\n")
+        rows[COLUMNS].to_csv(part, index=False, lineterminator="\n")

@@ -8,20 +8,24 @@ settings_of = partial(settings, "temporal_correlation")
 
 
 def _files(study, experiment: str) -> list[str]:
-    name = "{dataset}.reach-{reach}-seed-{seed}".format(**settings_of(study.config, experiment))
+    of = settings_of(study.config, experiment)
+    text = f"corpus/{of['corpus']}" if of.get("corpus") else of["dataset"]
+    name = f"{text}.reach-{of['reach']}-seed-{of['seed']}"
     return [
         f"<results>/temporal_correlation/{lm['variant']}/{name}.csv"
         for lm in study.variants(experiment)
     ]
 
 
+def _applies(study, experiment: str) -> bool:
+    of = study.experiment(experiment).get("temporal_correlation", {})
+    return "corpus" in of or of.get("dataset") not in (None, *study.not_run)
+
+
 EVALUATION = Evaluation(
     key="temporal_correlation",
     network=True,
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("temporal_correlation", {}).get("dataset")
-        not in (None, *study.not_run)
-    ),
+    applies=_applies,
     inputs={"correlations": _files},
     settings={"variants": lambda study, experiment: study.variants(experiment)},
 )

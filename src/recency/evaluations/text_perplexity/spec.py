@@ -61,6 +61,13 @@ def _problems(config, name) -> list[str]:
         for lm in lms
         if configuration.is_masked(config, lm)
     ]
+    drawn = asked.get("curves", {"of": {}})["of"]
+    problems += [
+        f"{where} → perplexity → curves: {lm!r} is not among the experiment's `lms`; list it there"
+        for points in drawn.values()
+        for _, lm in points
+        if lm not in lms
+    ]
     rules = {lm: config["lms"][lm].get("ngram", {}).get("text_rule", "displayed") for lm in lms}
     problems += [
         f"{where} → lms: {lm!r} reads words by `text_rule: {rule}`, and `perplexity` scores the text's words "
@@ -95,10 +102,14 @@ EVALUATION = Evaluation(
     applies=lambda study, experiment: "perplexity" in study.experiment(experiment),
     inputs={"scores": _scores, "texts": _texts},
     conditions={
+        "curves": lambda study, experiment: "curves" in study.experiment(experiment)["perplexity"],
         "rare": lambda study, experiment: "rare" in study.experiment(experiment)["perplexity"],
         "pairs": lambda study, experiment: bool(_pairs(study, experiment)),
     },
     settings={
+        "curves": lambda study, experiment: study.experiment(experiment)["perplexity"].get(
+            "curves"
+        ),
         "every_variant": _variants,
         "pairs": _pairs,
         "interpolated_with": lambda study, experiment: study.experiment(experiment)[

@@ -338,7 +338,8 @@ TABLE_COLUMNS = [
     "test_sd",
 ]
 TABLE_COLUMNS += ["words_per_second", "weight", "interpolated_ppl", "interpolated_sd"]
-TABLE_COLUMNS += ["published_ppl", "published_interpolated_ppl"]
+TABLE_COLUMNS += ["published_ppl", "published_interpolated_ppl", "published_label"]
+PUBLISHED_COLUMNS = TABLE_COLUMNS[-3:]
 TABLE_NOTES = [
     "Perplexity counts every word and the end of every sentence",
     "Parameters: for an n-gram model, the number of n-grams",
@@ -364,12 +365,27 @@ def table_computed(lms: Iterable[Scored]) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=TABLE_COLUMNS)
 
 
+def published_values(path: File) -> pd.DataFrame:
+    """Return published rows by the label of the LM here, and `published_label` of those of others.
+
+    An LM that is not the published one, but stands for it, is named in the column `here`.
+    """
+    values = pd.read_csv(path)
+    here = values.here.fillna(values.label) if "here" in values else values.label
+    values["published_label"] = values.label.where(here != values.label)
+    return values.set_index(here.rename(None))
+
+
 def table_with_published(rows: pd.DataFrame, path: File) -> pd.DataFrame:
-    """Add published values for LMs with the same labels."""
-    values = pd.read_csv(path).drop_duplicates("label").set_index("label")
-    rows["published_ppl"] = rows.label.map(values.ppl)
-    rows["published_interpolated_ppl"] = rows.label.map(values.ppl_interpolated)
-    return rows
+    """Add published values to LMs with these labels, and rows of those that no LM here has."""
+    values = published_values(path)
+    values = values.rename(
+        columns={"ppl": "published_ppl", "ppl_interpolated": "published_interpolated_ppl"}
+    )[["label", *PUBLISHED_COLUMNS]]
+    for column in PUBLISHED_COLUMNS:
+        rows[column] = rows.label.map(values[column])
+    absent = values[~values.index.isin(rows.label)].assign(published_label=None)
+    return pd.concat([rows, absent], ignore_index=True) if len(absent) else rows
 
 
 def table_layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
@@ -379,16 +395,18 @@ def table_layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     header += [f"with {names[other]}", "Weight"] if other else []
     grid = []
     for row in rows.itertuples():
+        named = row.published_label if isinstance(row.published_label, str) else ""
         cells = [
             row.label,
-            f"{row.parameters / 1e6:.1f} M",
+            "–" if np.isnan(row.parameters) else f"{row.parameters / 1e6:.1f} M",
             "–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}",
-            f"{row.validation_ppl:.1f}",
-            _table_cell(row.test_ppl, row.test_sd, row.seeds, row.published_ppl),
+            "–" if np.isnan(row.validation_ppl) else f"{row.validation_ppl:.1f}",
+            _table_cell(row.test_ppl, row.test_sd, row.seeds, row.published_ppl, named),
         ]
         if other:
             spread = (row.interpolated_sd, row.seeds)
-            cells.append(_table_cell(row.interpolated_ppl, *spread, row.published_interpolated_ppl))
+            published = row.published_interpolated_ppl
+            cells.append(_table_cell(row.interpolated_ppl, *spread, published, named))
             cells.append("–" if np.isnan(row.weight) else f"{row.weight:.2f}")
         grid.append(cells)
     notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *TABLE_NOTES]
@@ -396,19 +414,24 @@ def table_layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
         notes.append("Weight: the LM's interpolation weight, by EM on the validation text")
     if rows.seeds.max() > 1:
         notes.append(SEEDS)
+    if rows.published_label.notna().any():
+        notes.append("in brackets: the published LM, where the one here stands for another")
+    if rows.lm.isna().any():
+        notes.append("without values of its own: published, not run here")
     return Table(f"{title}: perplexity", header, grid, notes)
 
 
-def _table_cell(value: float, sd: float, seeds: int, published: float) -> Cell:
-    """Return a value, with the spread of its seeds and the published value beneath."""
-    below = () if np.isnan(sd) else (f"± {sd:.1f}, {seeds} seeds",)
-    below += () if np.isnan(published) else (f"published {published:g}",)
+def _table_cell(value: float, sd: float, seeds: float, published: float, named: str) -> Cell:
+    """Return a value, with the spread of its seeds and the published value, `named`, beneath."""
+    below = () if np.isnan(sd) else (f"± {sd:.1f}, {seeds:.0f} seeds",)
+    whose = f" ({named})" if named else ""
+    below += () if np.isnan(published) else (f"published {published:g}{whose}",)
     return Cell("–" if np.isnan(value) else f"{value:.1f}", below)
 
 
 def summary_of_perplexity(path: File) -> Table:
     """Return perplexity on the test text by LM, from this table's CSV, for the summary."""
-    rows = pd.read_csv(path)
+    rows = pd.read_csv(path).dropna(subset="lm")
     grid = [
         [
             row.label,
@@ -517,8 +540,8 @@ def _nats_by_seed(lm: Scored, text: str) -> dict[str, float]:
 
 
 def with_published(rows: pd.DataFrame, lms: Iterable[Scored], path: File) -> pd.DataFrame:
-    """Add the ratios of published values for LMs with the same labels."""
-    values = table_with_published(table_computed(lms), path).set_index("lm")
+    """Add the ratios of published values for LMs with the same labels, or that stand for these."""
+    values = table_with_published(table_computed(lms), path).dropna(subset="lm").set_index("lm")
     for text, column in PUBLISHED.items():
         ppl, here = values[column], rows.text == text
         rows.loc[here, "published_ratio"] = rows.lm.map(ppl)[here] / rows.other.map(ppl)[here]

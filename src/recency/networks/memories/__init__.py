@@ -72,14 +72,16 @@ class Memory(nn.Module):
 class Fading(Memory):
     """States P_t that decay unit by unit, read through H_t = relu(Σ_{i=1…n-1} V_i P_{t-i}).
 
-    Oualil et al. (2016a): `window` is n - 1, the number of states read. A form defines P.
+    Oualil et al. (2016a): `window` is n - 1, the number of states read. A form defines P. With
+    `biases` the sum has a bias, and the last of H is 1, so that words have one, too.
     """
 
-    def __init__(self, inputs: int, width: int, vocabulary: int, window: int):
+    def __init__(self, inputs: int, width: int, vocabulary: int, window: int, biases: bool = False):
         super().__init__(inputs, width, vocabulary)
-        self.window = window
+        self.window, self.constant = window, int(biases)
         self.shapes = ((inputs,), (window - 1, inputs))
-        self.read = nn.Linear(window * inputs, width, bias=False)  # V_i concatenated, latest last
+        # V_i concatenated, latest last
+        self.read = nn.Linear(window * inputs, width - self.constant, bias=biases)
 
     def states(
         self, inputs: torch.Tensor, before: torch.Tensor, words: torch.Tensor
@@ -93,20 +95,32 @@ class Fading(Memory):
         states = self.states(inputs, before, words)
         every = torch.cat([seen, states], 1)
         windows = every.unfold(1, self.window, 1).transpose(2, 3).flatten(2)
-        return self.read(windows).relu(), (
-            states[:, -1],
-            every[:, every.shape[1] - self.window + 1 :],
-        )
+        hidden = self.read(windows).relu()
+        if self.constant:
+            hidden = torch.cat([hidden, torch.ones_like(hidden[..., :1])], -1)
+        return hidden, (states[:, -1], every[:, every.shape[1] - self.window + 1 :])
 
 
 class Cell(Memory):
-    """A memory of PyTorch: one layer of nn.RNN, nn.GRU or nn.LSTM."""
+    """A memory of PyTorch: one layer of nn.RNN, nn.GRU or nn.LSTM.
+
+    `weights` are first drawn as PyTorch does (`uniform`), or each gate's matrices as in Glorot &
+    Bengio (2010) and biases 0 (`glorot`).
+    """
 
     kind: type[nn.RNNBase]
 
-    def __init__(self, inputs: int, width: int, vocabulary: int):
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        vocabulary: int,
+        biases: bool = True,
+        weights: str = "uniform",
+    ):
         super().__init__(inputs, width, vocabulary)
-        self.cell = self.kind(inputs, width, batch_first=True)
+        self.cell = self.kind(inputs, width, bias=biases, batch_first=True)
+        self.weights = weights
         self.shapes = ((width,),) * (2 if self.kind is nn.LSTM else 1)
 
     def forward(self, inputs, state, words):
@@ -126,17 +140,24 @@ class Cell(Memory):
             inputs, before = (
                 tensor.to(self.cell.weight_ih_l0.dtype) for tensor in (inputs, before)
             )
-            of_inputs = functional.linear(inputs, self.cell.weight_ih_l0, self.cell.bias_ih_l0)
-            of_state = functional.linear(before, self.cell.weight_hh_l0, self.cell.bias_hh_l0)
+            biases = [getattr(self.cell, f"bias_{name}_l0", None) for name in ("ih", "hh")]
+            of_inputs = functional.linear(inputs, self.cell.weight_ih_l0, biases[0])
+            of_state = functional.linear(before, self.cell.weight_hh_l0, biases[1])
             parts = (of_inputs + of_state).sigmoid().split(self.width, -1)
         return {name: gate for name, gate in zip(names.get(self.kind, ()), parts) if name}
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw weights and biases from U(-1/√width, 1/√width), as PyTorch does."""
+        """Draw weights and biases from U(-1/√width, 1/√width), or as in Glorot & Bengio (2010)."""
         bound = 1 / math.sqrt(self.width)
         for parameter in self.parameters():
-            nn.init.uniform_(parameter, -bound, bound, generator=generator)
+            if self.weights == "uniform":
+                nn.init.uniform_(parameter, -bound, bound, generator=generator)
+            elif parameter.dim() < 2:
+                nn.init.zeros_(parameter)
+            else:
+                for gate in parameter.split(self.width):
+                    nn.init.xavier_uniform_(gate, generator=generator)
 
 
 def weight_precision(device: torch.device) -> torch.autocast:
@@ -146,6 +167,23 @@ def weight_precision(device: torch.device) -> torch.autocast:
     ended at a perplexity of 283, against 265 in float32.
     """
     return torch.autocast(device.type, enabled=False)
+
+
+def tanh_states(
+    inputs: torch.Tensor, start: torch.Tensor, matrix: torch.Tensor, training: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return H_t = tanh(u_t + V H_{t-1}) for all t, and the last.
+
+    `inputs` u is (batch, time, units), `start` H_0 is (batch, units), `matrix` V (units, units);
+    `training` says whether a GPU's kernel keeps what gradients need.
+    """
+    with weight_precision(inputs.device):
+        inputs = inputs.to(start.dtype)
+        # PyTorch's recurrence, with the identity as input matrix.
+        enter = torch.eye(len(matrix), dtype=inputs.dtype, device=inputs.device)
+        settings = (False, 1, 0.0, training, False, True)  # no biases, one layer, batch first
+        states, last = torch.rnn_tanh(inputs, start[None].contiguous(), [enter, matrix], *settings)
+    return states, last[0]
 
 
 def build(spec: dict, inputs: int, width: int, vocabulary: int) -> Memory:

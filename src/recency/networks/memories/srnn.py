@@ -20,6 +20,19 @@ PARAMETERS = {
         ],
         "default": "vector",
     },
+    "start": {
+        "description": "first C of `context: word`: one random vector, `shared` by all words, or "
+        "`separate` ones",
+        "enum": ["shared", "separate"],
+        "default": "shared",
+        "x-stated-with": {"context": "word"},
+    },
+    "biases": {
+        "description": "whether H has a bias, and words have one (the last of H is 1, so that "
+        "`width` is one more)",
+        "type": "boolean",
+        "default": False,
+    },
     "window": {
         "description": "n - 1: number of states read",
         "type": "integer",
@@ -27,12 +40,24 @@ PARAMETERS = {
         "default": 1,
     },
 }
+RULES = {
+    "allOf": [
+        {
+            "if": {"required": ["start"]},
+            "then": {"required": ["context"], "properties": {"context": {"const": "word"}}},
+            "x-at": "start",
+            "x-message": "only `context: word` has a C for each word; remove it",
+        },
+    ]
+}
 
 
 class Form(Fading):
     """Every unit keeps a share of itself; learned shares start from U(0, 1).
 
-    C is exempt from weight decay, since rare words have few gradients and their C would go to 0.
+    A C for each word starts from one vector that all words share, as in the toolkit of the paper's
+    first author (TF-NNLM-TK): rare words, which are hardly trained, would keep a C of their own as
+    noise. C is exempt from weight decay, since rare words have few gradients and their C would go to 0.
     """
 
     undecayed = ("context",)
@@ -44,8 +69,11 @@ class Form(Fading):
         vocabulary: int,
         context: float | str = "vector",
         window: int = 1,
+        start: str = "shared",
+        biases: bool = False,
     ):
-        super().__init__(inputs, width, vocabulary, window)
+        super().__init__(inputs, width, vocabulary, window, biases)
+        self.first = start
         self.fixed = None if isinstance(context, str) else float(context)
         rows = {"vector": 1, "word": vocabulary}.get(context)
         self.context = nn.Parameter(torch.empty(rows, inputs)) if rows else None
@@ -65,7 +93,9 @@ class Form(Fading):
         """Draw V, and C from U(0, 1)."""
         super().draw(generator)
         if self.context is not None:
-            nn.init.uniform_(self.context, 0, 1, generator=generator)
+            drawn = self.context[:1] if self.first == "shared" else self.context
+            nn.init.uniform_(drawn, 0, 1, generator=generator)
+            self.context.copy_(drawn.expand_as(self.context))
 
     def half_lives(self):
         """Return ln 2 / -ln |C|, which the tanh shortens; units with |C| ≥ 1 do not decay."""

@@ -95,6 +95,12 @@ def _recipe(name: str, recipe: Mapping) -> Iterator[str]:
     if (many := recipe["micro_batch"] * length) > MOST_TOKENS:
         yield f"{where} → micro_batch: {many:.0e} tokens at once; the maximum is {MOST_TOKENS:.0e}"
     yield from _gpus(where, recipe)
+    bptt = recipe.get("bptt", length)
+    if max(bptt, length) % min(bptt, length):
+        yield (
+            f"{where} → bptt: {bptt} words are neither a multiple nor a divisor of `sequence_length`, "
+            f"{length}"
+        )
     if steps is None:
         return
     warmup = recipe.get("warmup_steps", 0)
@@ -136,7 +142,7 @@ def _lm(config: dict, name: str, lm: Mapping) -> Iterator[str]:
     family, of = architecture["family"], f"architectures → {named}"
     masked = recipe.get("objective") == "masked"
     if family == "recurrent":
-        yield from _recurrent(of, lm, recipe["order"])
+        yield from _recurrent(config, of, lm, recipe["order"])
     else:
         if "memory" in lm:
             yield f" → memory: {of} has attention; a memory requires family recurrent"
@@ -207,7 +213,17 @@ def _word_entropy(
         )
 
 
-def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:
+def _added_words(of: str, architecture: Mapping, memory: Mapping) -> Iterator[str]:
+    """Yield words' vectors of another width than the state that they are added to."""
+    width = architecture["width"]
+    if memory.get("input_matrix") is False and architecture.get("embedding", width) != width:
+        yield (
+            f" → memory: without an input matrix, a word's vector is added to a state of {width}, and "
+            f"{of} → embedding is {architecture['embedding']}; leave `embedding` out"
+        )
+
+
+def _recurrent(config: dict, of: str, lm: Mapping, order: str) -> Iterator[str]:
     """Yield settings that recurrent networks do not support."""
     if "memory" not in lm:
         yield f": {of} is recurrent; `memory:` must name its memory"
@@ -218,6 +234,7 @@ def _recurrent(of: str, lm: Mapping, order: str) -> Iterator[str]:
             f": recipes → {lm['recipe']} → order: {order} rows carry no state from one to the next; a "
             "recurrent LM requires `streams`"
         )
+    yield from _added_words(of, config["architectures"][lm["architecture"]], lm.get("memory", {}))
     windows = {"stride": lm.get("stride"), "scoring → window": lm.get("scoring", {}).get("window")}
     for key, value in windows.items():
         if value is not None:

@@ -154,7 +154,7 @@ TEXT = _costs({
     "pretokenized": Cost("word", amount.corpus_words, 2e-8),
     "corpus_words": Cost("word", amount.corpus_words, 2e-6),
     "simulate_text": Cost("word", amount.corpus_words, 2e-5),
-    "treebank": _job(20.0),
+    "treebank learned_sparseness": _job(20.0),
     "train_tagger minimal_pairs dependencies": _job(120.0),
     "estimate_ngrams estimate_ngram_lm": Cost(
         "word × order", amount.ngram_words, NGRAMS, measured=True, memory=amount.memory_of_ngrams,
@@ -188,7 +188,9 @@ RUN = _costs({
     "corpus_surprisal": _network(
         lambda loads, rule, wildcards: loads.scoring(wildcards.lm, loads.words(wildcards.corpus))
     ),
-    "text_perplexity": _network(amount.reads(amount.corpus_words, 2 * TOKENS_PER_WORD)),
+    "text_perplexity corpus_temporal_correlation": _network(
+        amount.reads(amount.corpus_words, 2 * TOKENS_PER_WORD)
+    ),
     "length_perplexity": _network(amount.reads(amount.segments, 2.0)),
     "score_pairs": _network(
         lambda loads, rule, wildcards: loads.scoring(wildcards.lm, PAIRS * SENTENCE), resumes=True
@@ -210,7 +212,7 @@ RUN = _costs({
     "remember_lists": _network(amount.reads(LISTS)),
     "measured_memory": _network(amount.reads(amount.replaced_words)),
     "context_information": _network(amount.reads(amount.context_words)),
-    "rare_words_by_lm abusive_vectors nearest_words": _network(amount.reads(LISTS / 10)),
+    "rare_words_by_lm abusive_vectors nearest_words learned_windows": _network(amount.reads(LISTS / 10)),
 })  # fmt: skip
 FITS = _costs({
     "words": Cost("word", amount.dataset_words, 1e-4, start=5.0),
