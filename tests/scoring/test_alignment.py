@@ -2,6 +2,7 @@
 
 import gzip
 
+import numpy as np
 import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -67,6 +68,51 @@ def test_one_row_per_word_whatever_the_tokenizer_does():
     assert got.table["corrected_bits"].isna().all()  # this vocabulary marks no spaces
     assert set(got.ledger["word"]) >= {"New", "York"}
     assert list(got.ledger.columns) == ["word_id", "item", "word", "tokens", "reason", "treatment"]
+
+
+@pytest.mark.parametrize("leading_space", [False, True])
+@pytest.mark.parametrize("at_once", [1, 20, 10_000])
+def test_texts_together_are_as_each_of_them(monkeypatch, leading_space, at_once):
+    monkeypatch.setattr(alignment, "AT_ONCE", at_once)
+    tokenizer, random = hard_tokenizer(), np.random.default_rng(1)
+    pool = np.array(["New", "York", "\u200b", "x", "\U0001f642", "big?", "is", "a b"])
+    texts = [random.choice(pool, random.integers(0, 6)).tolist() for _ in range(40)]
+    spaces = [random.random(len(text)) < 0.7 for text in texts]
+    for given in (None, spaces):
+        together = alignment.align_texts(
+            texts, tokenizer, [""] * len(texts), leading_space, spaces=given
+        )
+        for number, (words, text) in enumerate(zip(texts, together, strict=True)):
+            gaps = None if given is None else given[number]
+            single = alignment.align(words, tokenizer, "", leading_space, spaces=gaps)
+            for name in ("ids", "word", "last", "spans"):
+                assert getattr(text, name).tolist() == getattr(single, name).tolist()
+            assert (text.words, text.issues) == (single.words, single.issues)
+            of_token = brute_force_words(words, tokenizer, leading_space, gaps)
+            assert text.word.tolist() == of_token
+
+
+def brute_force_words(words, tokenizer, leading_space, spaces):
+    """Return the word of each token's first character that is no space, character by character."""
+    if not words:
+        return []
+    gaps = [True] * len(words) if spaces is None else spaces
+    string, owner = " " * leading_space, [0] * leading_space
+    for number, (word, gap) in enumerate(zip(words, gaps, strict=True)):
+        string, owner = string + word, owner + [number] * len(word)
+        if gap and number + 1 < len(words):
+            string, owner = string + " ", owner + [number + 1]
+    found = []
+    for start, end in tokenizer.encode(string, add_special_tokens=False).offsets:
+        inside = [place for place in range(start, end) if not string[place].isspace()]
+        found.append(owner[inside[0]] if inside else owner[min(end, len(owner) - 1)])
+    return found
+
+
+def test_the_text_of_an_empty_word_is_named():
+    texts, where = [["a"], ["a", " "]], ["item 1: ", "item 2: "]
+    with pytest.raises(REFUSALS, match=r"item 2: word 2 \(' '\) is empty"):
+        alignment.align_texts(texts, hard_tokenizer(), where)
 
 
 def test_a_word_without_tokens_is_refused():

@@ -21,13 +21,19 @@ def blocks(rows=700, parts=5):
     return [Block(X[c], y[c], a[c], Za[c], b[c], Zb[c]) for c in cuts if len(c)]
 
 
-def test_sparse_and_whole_are_one():
+@pytest.mark.parametrize("gathered", [0.0, 1.0])
+@pytest.mark.parametrize("singular", [False, True])
+def test_sparse_and_whole_are_one(monkeypatch, gathered, singular):
+    monkeypatch.setattr("crosslmm.cross_products.GATHERED", gathered)
+    monkeypatch.setattr("crosslmm.cross_products.AT_ONCE", 700)  # two levels of a, or few pairs
     whole = cross_products(blocks(), 21, 30)
     sparse = cross_products(blocks(), 21, 30, sparse=True)
     assert len(sparse.ab.cells) < 0.8 * 21 * 30
     assert sparse.ab.whole() == pytest.approx(whole.ab)
     random = np.random.default_rng(2)
     La, Lb = np.tril(random.normal(size=(3, 3))), np.tril(random.normal(size=(2, 2)))
+    if singular:
+        La[:, 0], Lb[:, 1] = 0.0, 0.0
     ours, theirs = solve(sparse, La, Lb), solve(whole, La, Lb)
     for name, value in vars(theirs).items():
         assert getattr(ours, name) == pytest.approx(value, rel=1e-9, abs=1e-9), name

@@ -16,6 +16,7 @@ from crosslmm.deviance import solve
 from crosslmm.factors import Levels, crossed_factors, joined
 from crosslmm.fitting import figures, fit_model
 from crosslmm.formula import column, parse
+from crosslmm.internal import as_given
 from crosslmm.scaled_search import products_of
 from crosslmm.theta_search import search
 
@@ -355,3 +356,51 @@ def test_starting_r_leaves_the_environment_of_child_processes_alone():
     lme4._r()
     assert os.environ.get("LD_LIBRARY_PATH") == before
     subprocess.run([sys.executable, "-c", "import ssl"], check=True)
+
+
+@pytest.mark.parametrize("kind", ["correlated", "uncorrelated", "nested"])
+def test_a_quick_set_up_is_lme4s(R, kind):
+    predictors, y, groups = simulate(3, sentences=20)
+    text = {
+        "correlated": CORRELATED,
+        "uncorrelated": CORRELATED.replace("|", "||", 1),
+        "nested": "time_ms ~ length + (1 + length | subject) + (1 | sentence) + (1 | sentence:subject)",
+    }[kind]
+    formula = parse(text)
+    model = as_given(formula, {n: predictors[n] for n in formula.predictors}, y, groups)
+    of_r, searched = fitting.in_r(model), search_module.search_internal(model)
+    quick, (slow, _) = of_r.set_up_terms(searched), of_r.set_up()
+    same = R(
+        """function(a, b) {
+          Z <- function(m) unname(as.matrix(m$reTrms$Zt))
+          others <- setdiff(names(b$reTrms), c("Zt", "Ztlist"))
+          c(identical(Z(a), Z(b)), isTRUE(all.equal(a$reTrms[others], b$reTrms[others])),
+            isTRUE(all.equal(a$X, b$X)), isTRUE(all.equal(a$fr, b$fr)))
+        }"""
+    )
+    assert list(same(quick, slow)) == [True] * 4
+    theta = of_r.theta(slow, searched.Ls)
+    assert of_r.theta(quick, searched.Ls) == pytest.approx(theta)
+    evaluation, value = lme4.evaluate(quick, theta)
+    assert value == pytest.approx(evaluation[0](lme4._vector(theta))[0], rel=1e-13)
+
+
+def test_a_wrong_quick_set_up_is_not_believed(R, monkeypatch):
+    predictors, y, groups = simulate(2)
+    asked = (parse("time_ms ~ length + (1 | subject) + (1 | sentence)"), predictors, y, groups)
+    right, set_up = fit_model(*asked, "cross_products"), lme4.set_up_terms
+    double = R("function(m) { m$reTrms$Zt@x <- 2 * m$reTrms$Zt@x; m }")
+    monkeypatch.setattr(lme4, "set_up_terms", lambda *given: double(set_up(*given)))
+    result = fit_model(*asked, "cross_products")
+    assert result.note == right.note and result.difference == pytest.approx(right.difference)
+    assert result.summary.loglik == pytest.approx(right.summary.loglik, rel=1e-12)
+
+
+def test_models_that_lme4_may_refuse_are_set_up_by_lme4(R):
+    predictors, y, groups = simulate(2)
+    predictors["twice"] = 2 * predictors["length"]
+    model = as_given(
+        parse("time_ms ~ length + twice + (1 | subject) + (1 | sentence)"), predictors, y, groups
+    )
+    searched = search_module.search_internal(model)
+    assert fitting.in_r(model).set_up_terms(searched) is None

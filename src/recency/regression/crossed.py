@@ -41,8 +41,11 @@ from recency.regression.predictors import Rows, concatenate_rows
 
 FEWEST = 8
 """Smallest number of subjects or sentences that is resampled."""
-ENOUGH = 1e-4
-"""A refit stops when the expected decrease of the deviance is below this."""
+ENOUGH = 1e-3
+"""A refit stops when the expected decrease of the deviance is below this. It changes a draw's score by
+about 0.01, and the mean of all draws by less: two hundredths of its error with 500 draws, or less."""
+PILOTS = 8
+"""Draws whose refits determine where those of all draws start."""
 FAILED = 0.1
 """Largest share of draws that may lack a finite likelihood."""
 COLUMNS = ("subject", "unit", "n", "loglik")
@@ -190,17 +193,20 @@ def _score_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return each pair of units' sum of scores over each group of draws, and its number of draws."""
     (a, b), seeds = axes, _seeds(axes, seed)
+
+    def frequencies(number: int) -> list[np.ndarray]:
+        pairs = zip(axes, seeds, strict=True)
+        return [resampled(axis.names, (*of_axis, number)) for axis, of_axis in pairs]
+
+    first = [frequencies(number) for number in range(min(PILOTS, draws))]
     try:
-        start = cells.warm_start()
+        start = cells.warm_start([(of_a[a.unit], of_b[b.unit]) for of_a, of_b in first], ENOUGH)
     except np.linalg.LinAlgError as reason:
         raise NotCrossed(f"{label}: the model has no finite likelihood: {reason}") from None
     total, seen = np.zeros((2, min(GROUPS, draws), len(a.names), len(b.names)))
     shown, failed = progress(draws, label, "draws"), 0
     for number in range(draws):
-        times = [
-            resampled(axis.names, (*of_axis, number))
-            for axis, of_axis in zip(axes, seeds, strict=True)
-        ]
+        times = frequencies(number)
         inside = times[0][a.unit], times[1][b.unit]
         outside = (inside[0] == 0).astype(int), (inside[1] == 0).astype(int)
         if not outside[0].any() or not outside[1].any():

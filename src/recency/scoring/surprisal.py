@@ -68,16 +68,8 @@ class Model:
 
     def texts(self, words: pd.DataFrame) -> dict[Any, alignment.Text]:
         """Return item → tokens, in the order of `words` (contract 1)."""
-        return {
-            item: alignment.align(
-                list(rows["word"]),
-                self.tokenizer,
-                f"item {item}: ",
-                kind=self.kind,
-                spaces=spaces_of(rows),
-            )
-            for item, rows in words.groupby("item", sort=False)
-        }
+        items, shown = words.groupby("item", sort=False).indices, words["word"].to_numpy()
+        return dict(zip(items, align_items(self, items, shown, spaces_of(words)), strict=True))
 
 
 def main(
@@ -245,19 +237,9 @@ def score_words(
     elif not isinstance(model, Model):
         model = as_model(model, tokenizer)
     items = words.groupby("item", sort=False).indices
-    kind, shown = model.kind, words["word"].to_numpy()
+    shown = words["word"].to_numpy()
     spaces = spaces_of(words)
-    texts = [
-        alignment.align(
-            list(shown[rows]),
-            model.tokenizer,
-            f"item {item}: ",
-            leading_space,
-            kind,
-            None if spaces is None else spaces[rows],
-        )
-        for item, rows in items.items()
-    ]
+    texts = align_items(model, items, shown, spaces, leading_space)
     rows, notes = list(items.values()), []
     if erased is not None:
         settings = {"bos": bos, "stride": stride, "metric": metric, "future": future} | options
@@ -284,6 +266,24 @@ def score_words(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
     return _with_note(result, model, bos)
+
+
+def align_items(
+    model: Model,
+    items: dict,
+    shown: np.ndarray,
+    spaces: np.ndarray | None,
+    leading_space: bool = False,
+) -> list[alignment.Text]:
+    """Align the words of each item: `items` are the rows of `shown` (words,) and of `spaces`."""
+    return alignment.align_texts(
+        [list(shown[rows]) for rows in items.values()],
+        model.tokenizer,
+        [f"item {item}: " for item in items],
+        leading_space,
+        model.kind,
+        None if spaces is None else [spaces[rows] for rows in items.values()],
+    )
 
 
 def as_model(network, tokenizer) -> Model:

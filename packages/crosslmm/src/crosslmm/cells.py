@@ -8,13 +8,13 @@ one level whose sums are scaled by sqrt(m), and m - 1 contrasts that are indepen
 else (crosslmm.deviance). A refit is therefore exact, and costs no more than the distinct
 levels.
 
-The search for theta in bootstrap samples, from the optimum of all data.
+The search for theta in bootstrap samples starts from the mean of a few samples' optima.
 
-The Hessian differs little between samples, so it is approximated once, at the optimum of all data,
-and updated by BFGS in each search. Variances that are zero there start at their standard error,
+The Hessian differs little between samples, so it is approximated once, at this start, and updated by BFGS in each search. Variances that are zero there start at their standard error,
 since at zero the gradient by their square roots is zero as well (crosslmm.theta_search).
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +24,7 @@ from crosslmm.cross_products import Products, drop_dependent
 from crosslmm.deviance import Solution, log_density, solve
 from crosslmm.factors import Factor
 from crosslmm.formula import INTERCEPT, Formula, column
+from crosslmm.internal import relative_root
 from crosslmm.theta_search import (
     Chart,
     blocks_of,
@@ -54,7 +55,7 @@ class _Point:
 
 
 class WarmStart:
-    """A search that starts from the optimum (La, Lb) of the cross-products of all data.
+    """A search that starts from (La, Lb), near the optimum of all samples.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class WarmStart:
     free_a, free_b
         True where an element of the lower triangle of La (i, i) and Lb (j, j) is free.
     La, Lb
-        The optimum.
+        The start; a variance of 0 is replaced by its standard error.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class WarmStart:
         point, ended = self._descend(products, enough)
         if not ended:
             optimum = search(products, *self._free, (point.Ls[0], point.Ls[1]), enough)
-            return optimum.La, optimum.Lb, solve(products, optimum.La, optimum.Lb)
+            return optimum.La, optimum.Lb, optimum.solution
         La, Lb = (
             np.where(free, triangle(L), 0.0) for free, L in zip(self._free, point.Ls, strict=True)
         )
@@ -294,18 +295,38 @@ class Cells:
         products = self.products(times_a, times_b)
         if start is None:
             optimum = search(products, self.free_a, self.free_b, enough=enough)
-            La, Lb, solution = optimum.La, optimum.Lb, solve(products, optimum.La, optimum.Lb)
+            La, Lb, solution = optimum.La, optimum.Lb, optimum.solution
         else:
             La, Lb, solution = start.search(products, enough)
         if not np.isfinite(solution.deviance):
             raise np.linalg.LinAlgError("the deviance is not finite")
         return Fit(La, Lb, solution, -solution.deviance / 2)
 
-    def warm_start(self) -> WarmStart:
-        """Return the start for samples' fits: the fit in which every level occurs once."""
+    def warm_start(
+        self, samples: Sequence[tuple[np.ndarray, np.ndarray]] = (), enough: float = 1e-3
+    ) -> WarmStart:
+        """Return the start for samples' fits.
+
+        It is the fit in which every level occurs once or, given the frequencies of the levels of
+        some `samples`, the mean of the covariances of these samples' fits. Copies of a level share
+        its residuals, which samples' fits take for effects of the level: their optima lie around
+        another point than that of all data.
+        """
         once = [np.ones(levels, dtype=int) for levels in self.n.shape]
-        fit = self.fit(*once)
-        return WarmStart(self.products(*once), self.free_a, self.free_b, fit.La, fit.Lb)
+        fit, products = self.fit(*once), self.products(*once)
+        start = WarmStart(products, self.free_a, self.free_b, fit.La, fit.Lb)
+        roots = []
+        for times in samples:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                fit = self.fit(*times, start, enough)
+                roots.append((fit.La, fit.Lb))
+        if not roots:
+            return start
+        La, Lb = (
+            relative_root(np.mean([L @ L.T for L in of_factor], axis=0))
+            for of_factor in zip(*roots, strict=True)
+        )
+        return WarmStart(products, self.free_a, self.free_b, La, Lb)
 
     def log_density(
         self, fit: Fit, times_a: np.ndarray, times_b: np.ndarray

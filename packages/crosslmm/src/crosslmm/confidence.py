@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from crosslmm import families, lme4
-from crosslmm.deviance import nested_modes, solve
+from crosslmm.deviance import nested_modes
 from crosslmm.errors import InputError, nearest
 from crosslmm.factors import NotSearchable, joined
 from crosslmm.fit_formula import search_of
@@ -25,7 +25,7 @@ from crosslmm.lme4 import Refused
 from crosslmm.model_request import linear_predictor
 from crosslmm.profile_likelihood import Held, HeldFixed, HeldVariance
 from crosslmm.scaled_search import Searched, SearchResult
-from crosslmm.several import SeveralProducts, solve_several
+from crosslmm.several import SeveralProducts
 from crosslmm.summary import FitSummary
 from crosslmm.theta_search import blocks_of, search, search_several
 
@@ -154,8 +154,7 @@ class _Refit:
             rw[:, -1] = np.concatenate([part.ravel() for part in zw[1:]])
             products = replace(old.products, aw=aw, rw=rw, ww=ww)
             optimum = search_several(products, free)
-            solution = solve_several(products, optimum.Ls[: len(free)])
-            return replace(old, products=products, optimum=optimum, solution=solution)
+            return replace(old, products=products, optimum=optimum)
         aw, bw, cells = old.products.aw.copy(), old.products.bw.copy(), old.products.cells
         aw[..., -1] = zw[0]
         if len(zw) > 1:
@@ -168,11 +167,8 @@ class _Refit:
         products = replace(old.products, aw=aw, bw=bw, ww=ww, cells=cells)
         free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
         optimum = search(products, *free)
-        solution = solve(products, optimum.La, optimum.Lb, optimum.t)
-        of_pairs = nested_modes(products, solution, optimum.t) if old.nested else None
-        return replace(
-            old, products=products, optimum=optimum, solution=solution, of_pairs=of_pairs
-        )
+        of_pairs = nested_modes(products, optimum.solution, optimum.t) if old.nested else None
+        return replace(old, products=products, optimum=optimum, of_pairs=of_pairs)
 
 
 METHODS = ("profile", "wald", "boot")

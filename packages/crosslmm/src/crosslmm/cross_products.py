@@ -15,25 +15,70 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.linalg import blas, lapack
+from scipy.sparse import csr_array, vstack
 
 AT_ONCE = 4_000_000
 """Elements of Z_a'Z_b that are multiplied at once."""
+GATHERED = 0.04
+"""Share of nonempty cells below which products of single cells are faster than dense ones."""
+
+
+class _Crossed:
+    """Z_a'Z_b (G, i, H j), and its products with Lambda_b, the block-diagonal matrix of Lb."""
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Shape of the dense array, (G, i, H, j)."""
+        raise NotImplementedError
+
+    def _scaled(self, levels: slice, Lb: np.ndarray) -> np.ndarray:
+        """Return these levels of Z_a'Z_b Lambda_b (levels, i, K), in a new array."""
+        raise NotImplementedError
+
+    def subtract_gram(self, S: np.ndarray, T: np.ndarray, Lb: np.ndarray) -> None:
+        """Subtract M'M from the lower triangle of S (K, K), M = T Z_a'Z_b Lambda_b by level.
+
+        T is (G, i, i), Lb (j, j), and S has Fortran's order.
+        """
+        for levels in self._parts():
+            M = T[levels] @ self._scaled(levels, Lb)
+            M = M.reshape(-1, len(S))
+            blas.dsyrk(-1.0, M.T, beta=1.0, c=S, lower=1, overwrite_c=1)
+
+    def quadratic(self, F: np.ndarray, Lb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return B S^-1 B' by level (G, i, i), B = Z_a'Z_b Lambda_b, for S = F F' (K, K).
+
+        The second array is the sum of the diagonal blocks of S^-1 (j, j). F is overwritten.
+        """
+        G, i, H, j = self.shape
+        inverse, result = lapack.dtrtri(F, lower=1, overwrite_c=1)[0], np.empty((G, i, i))
+        for levels in self._parts():
+            B = self._scaled(levels, Lb)
+            turned = blas.dtrmm(1.0, inverse, B.reshape(-1, len(F)).T, lower=1, overwrite_b=1)
+            turned = turned.T.reshape(B.shape)
+            result[levels] = turned @ turned.transpose(0, 2, 1)
+        columns = inverse.T.reshape(H, j, H * j)
+        return result, (columns @ columns.transpose(0, 2, 1)).sum(0)
+
+    def _parts(self) -> Iterator[slice]:
+        G, i, H, j = self.shape
+        step = max(1, AT_ONCE // max(1, i * H * j))
+        yield from (slice(start, start + step) for start in range(0, G, step))
 
 
 @dataclass
-class Dense:
-    """Dense Z_a'Z_b, (G, i, K)."""
+class Dense(_Crossed):
+    """Dense Z_a'Z_b, (G, i, K), for factor b with j columns."""
 
     values: np.ndarray
+    j: int
 
-    def gram(self, T: np.ndarray) -> np.ndarray:
-        """Return M'M (K, K), where M = T Z_a'Z_b level by level and T is (G, i, i)."""
-        total = None
-        for levels in self._parts():
-            M = T[levels] @ self.values[levels]
-            M = M.reshape(len(M) * M.shape[1], M.shape[2])
-            total = M.T @ M if total is None else np.add(total, M.T @ M, out=total)
-        return total
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Shape of the array by level and column of b, (G, i, H, j)."""
+        G, i, K = self.values.shape
+        return G, i, K // self.j, self.j
 
     def left(self, by_level: np.ndarray) -> np.ndarray:
         """Return Z_b'Z_a v (K, q) for v (G, i, q)."""
@@ -44,24 +89,15 @@ class Dense:
         """Return Z_a'Z_b v (G, i) for v (K,)."""
         return self.values @ v
 
-    def quadratic(self, U: np.ndarray) -> np.ndarray:
-        """Return Z_a'Z_b U Z_b'Z_a by level (G, i, i), for symmetric U (K, K)."""
-        G, i, K = self.values.shape
-        result = np.empty((G, i, i))
-        for levels in self._parts():
-            values = self.values[levels]
-            turned = (values.reshape(len(values) * i, K) @ U).reshape(values.shape)
-            result[levels] = turned @ values.transpose(0, 2, 1)
-        return result
-
-    def _parts(self) -> Iterator[slice]:
-        G, i, K = self.values.shape
-        step = max(1, AT_ONCE // max(1, i * K))
-        yield from (slice(start, start + step) for start in range(0, max(G, 1), step))
+    def _scaled(self, levels: slice, Lb: np.ndarray) -> np.ndarray:
+        values = self.values[levels]
+        if self.j == 1:
+            return values * Lb.item()
+        return (values.reshape(-1, self.j) @ Lb).reshape(values.shape)
 
 
 @dataclass
-class Sparse:
+class Sparse(_Crossed):
     """Z_a'Z_b of the C cells, ordered by a's level and then b's; has the methods of Dense."""
 
     levels: tuple[int, int]
@@ -87,22 +123,11 @@ class Sparse:
 
     def whole(self) -> np.ndarray:
         """Return the dense array, (G, i, H, j)."""
-        result = np.zeros(self.shape)
-        result[self.a, :, self.b] = self.values
-        return result
+        return self._scaled(slice(0, self.levels[0]), np.eye(self.shape[3])).reshape(self.shape)
 
     def select_columns(self, a: Sequence[int], b: Sequence[int]) -> Sparse:
         """Select these columns of Z_a and Z_b."""
         return Sparse(self.levels, self.cells, self.values[:, a][:, :, b])
-
-    def gram(self, T: np.ndarray) -> np.ndarray:
-        """See Dense.gram."""
-        K = self.shape[2] * self.shape[3]
-        total = np.zeros((K, K))
-        for level, places, values in self._by_level():
-            M = T[level] @ values
-            total[places[:, None], places] += M.T @ M
-        return total
 
     def left(self, by_level: np.ndarray) -> np.ndarray:
         """See Dense.left."""
@@ -121,21 +146,61 @@ class Sparse:
         sums = [np.bincount(self.a, of_cell[:, c], G) for c in range(i)]
         return np.stack(sums, axis=1) if sums else np.zeros((G, 0))
 
-    def quadratic(self, U: np.ndarray) -> np.ndarray:
-        """See Dense.quadratic."""
-        G, i, _, _ = self.shape
-        result = np.zeros((G, i, i))
-        for level, places, values in self._by_level():
-            result[level] = values @ U[places[:, None], places] @ values.T
-        return result
+    def subtract_gram(self, S: np.ndarray, T: np.ndarray, Lb: np.ndarray) -> None:
+        """See Dense.subtract_gram."""
+        if not self._is_gathered():
+            return super().subtract_gram(S, T, Lb)
+        G, _, H, j = self.shape
+        entries = (T[self.a] @ (self.values @ Lb)).transpose(1, 0, 2)
+        index = (self.b[:, None] * j + np.arange(j)).ravel()
+        M = vstack([csr_array((e.ravel(), index, self.ends * j), (G, H * j)) for e in entries])
+        columns, rows = M.tocsc(), M.T.tocsr()
+        step = max(1, AT_ONCE // len(S))
+        for start in range(0, len(S), step):
+            part = slice(start, start + step)
+            S[start:, part] -= (rows[start:] @ columns[:, part]).toarray()
 
-    def _by_level(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield each level of a, the indices of its cells' columns of Z_b, and values (i, …)."""
-        _, i, _, j = self.shape
-        for level, (start, end) in enumerate(zip(self.ends, self.ends[1:], strict=False)):
-            if start < end:
-                places = (self.b[start:end, None] * j + np.arange(j)).ravel()
-                yield level, places, self.values[start:end].transpose(1, 0, 2).reshape(i, -1)
+    def quadratic(self, F: np.ndarray, Lb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See Dense.quadratic."""
+        if not self._is_gathered():
+            return super().quadratic(F, Lb)
+        G, i, H, j = self.shape
+        inverse, result = lapack.dpotri(F, lower=1, overwrite_c=1)[0], np.zeros((G, i, i))
+        values, counts = self.values @ Lb, np.diff(self.ends)
+        pairs = np.concatenate([[0], np.cumsum(counts**2)])
+        levels = 0
+        while levels < G:
+            end = max(levels + 1, np.searchsorted(pairs, pairs[levels] + AT_ONCE, "right") - 1)
+            cells = np.arange(self.ends[levels], self.ends[end])
+            many = counts[self.a[cells]]
+            one = np.repeat(cells, many)
+            # The other cell of a pair runs over the cells of the same level.
+            other = np.arange(len(one)) - np.repeat(np.cumsum(many) - many, many)
+            other += self.ends[self.a[one]]
+            for p, q in np.ndindex(j, j):
+                row, column_ = self.b[one] * j + p, self.b[other] * j + q
+                weights = inverse[np.maximum(row, column_), np.minimum(row, column_)]
+                for c, d in np.ndindex(i, i):
+                    product = weights * values[one, c, p] * values[other, d, q]
+                    result[levels:end, c, d] += np.bincount(
+                        self.a[one] - levels, product, end - levels
+                    )
+            levels = end
+        within = np.arange(H)[:, None, None] * j + np.arange(j)
+        row, column_ = within.transpose(0, 2, 1), within
+        blocks = inverse[np.maximum(row, column_), np.minimum(row, column_)]
+        return result, blocks.sum(0)
+
+    def _is_gathered(self) -> bool:
+        G, H = self.levels
+        return len(self.cells) < GATHERED * G * H
+
+    def _scaled(self, levels: slice, Lb: np.ndarray) -> np.ndarray:
+        (start, end, _), (_, i, H, j) = levels.indices(self.levels[0]), self.shape
+        cells = slice(self.ends[start], self.ends[end])
+        result = np.zeros((end - start, i, H, j))
+        result[self.a[cells] - start, :, self.b[cells]] = self.values[cells] @ Lb
+        return result.reshape(end - start, i, H * j)
 
 
 class Cells:

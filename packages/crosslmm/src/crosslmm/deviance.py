@@ -25,12 +25,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
+from crosslmm.by_level import whiten
 from crosslmm.cross_products import Dense, Products, Sparse
 
 ROUNDING = 1e-12
 """Rounding error of sums relative to the response's squares; smaller residuals are treated as 0."""
 SAFE = 1e4
-"""Largest condition number of Lb for which the gradient by Lb Lb' is computed from that by Lb."""
+"""Largest condition number of an L whose inverse is used in a gradient."""
+LEAST = 1e-6
+"""L is treated as singular if the information on an effect, times its variance, is below this."""
 
 
 class NoResiduals(np.linalg.LinAlgError):
@@ -112,7 +115,6 @@ class _Eliminated:
     T: np.ndarray
     back: np.ndarray
     MW: np.ndarray
-    schur: np.ndarray
     F: np.ndarray
     R: np.ndarray
     half_b: np.ndarray
@@ -128,37 +130,33 @@ def _eliminate(products: Products, La: np.ndarray, Lb: np.ndarray) -> _Eliminate
     aa, bb, ab, aw, bw = products.aa, products.bb, products.ab, products.aw, products.bw
     G, i, H, j = ab.shape
     p, K = products.ww.shape[0] - 1, H * j
-    crossed = ab if isinstance(ab, Sparse) else Dense(ab.reshape(G, i, K))
+    crossed = ab if isinstance(ab, Sparse) else Dense(ab.reshape(G, i, K), j)
 
     # P = [A, B; B', D]; A = C C' is block-diagonal. Z_a is eliminated by T = C^-1 Lambda_a', so
     # that Lambda_b, at most K columns wide, enters after the sums over the levels of a.
-    C = np.linalg.cholesky(La.T @ aa @ La + np.eye(i))
-    T = np.linalg.inv(C) @ La.T
+    T, logs_a = whiten(aa, La)
     back = T.transpose(0, 2, 1)
     MW = T @ aw
     flat_W = MW.reshape(G * i, p + 1)
 
-    # The Schur complement on b: S = Lambda_b'(Z_b'Z_b - M'M) Lambda_b + I = F F', M = T Z_a'Z_b.
-    schur = crossed.gram(T)
-    schur *= -1
-    levels = np.arange(H)
-    schur.reshape(H, j, H, j)[levels, :, levels, :] += bb
-    S = _rows(Lb.T, _rows(Lb.T, schur.copy()).T)
-    S.flat[:: K + 1] += 1
-    F = _cholesky(S)
-    R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - crossed.left(back @ MW)))
-    logs_a = np.log(np.diagonal(C, axis1=1, axis2=2)).sum(1)
+    # The Schur complement on b: S = Lambda_b'(Z_b'Z_b - Z_b'Z_a T'T Z_a'Z_b) Lambda_b + I = F F'.
+    F, R = np.zeros((0, 0)), np.zeros((0, p + 1))
+    if K:
+        S = np.zeros((K, K), order="F")
+        S[_diagonal_blocks(H, j)] = Lb.T @ bb @ Lb + np.eye(j)
+        crossed.subtract_gram(S, T, Lb)
+        F = _cholesky(S)
+        R = _solve(F, _rows(Lb.T, bw.reshape(K, p + 1) - crossed.left(back @ MW)))
     value = 2 * float(logs_a.sum() + np.log(np.diagonal(F)).sum())
     half_b = bb
     if products.times_a is not None:
         # A level that occurs m times: the mean of its copies is one level, scaled by sqrt(m) in the
         # sums; the m - 1 contrasts only affect their own diagonal block of P.
-        Cb = np.linalg.cholesky(Lb.T @ bb @ Lb + np.eye(j))
-        half_b = np.linalg.inv(Cb) @ Lb.T @ bb
-        logs_b = np.log(np.diagonal(Cb, axis1=1, axis2=2)).sum(1)
+        T_b, logs_b = whiten(bb, Lb)
+        half_b = T_b @ bb
         value += 2 * float((products.times_a - 1) @ logs_a + (products.times_b - 1) @ logs_b)
     left = products.ww - flat_W.T @ flat_W - R.T @ R
-    return _Eliminated(crossed, T, back, MW, schur, F, R, half_b, value, left)
+    return _Eliminated(crossed, T, back, MW, F, R, half_b, value, left)
 
 
 def _modes(
@@ -203,9 +201,9 @@ def solve(
         products = _without_cells(products, t)
     aa, bb, aw, bw = products.aa, products.bb, products.aw, products.bw
     G, i, H, j = products.ab.shape
-    n, p, K, levels = products.n, products.ww.shape[0] - 1, H * j, np.arange(H)
+    n, p, K = products.n, products.ww.shape[0] - 1, H * j
     by = _eliminate(products, La, Lb)
-    crossed, T, back, schur, F = by.crossed, by.T, by.back, by.schur, by.F
+    crossed, T, back = by.crossed, by.T, by.back
 
     # The remainder of W'W belongs to the fixed effects; its corner is r^2.
     E = left_of_squares(by.left, products.ww[p, p])
@@ -222,29 +220,30 @@ def solve(
     wb -= crossed.left(Lua[:, :, None]).reshape(H, j)
     ua = wa @ La
 
-    # With U = Lambda_b S^-1 Lambda_b', Q = I - Z_a'Z_a T'T and X = Z_a'Z_b U Z_b'Z_a:
-    # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q', Z_b'V^-1 Z_b is D - D U D, where D is `schur`.
-    half = _rows(Lb, _inverse(F))
-    trace_b = np.einsum("hjk,hlk->jl", schur.reshape(H, j, K), half.T.reshape(H, j, K))
-    U = _rows(Lb, half.T)
-    X = crossed.quadratic(U)
-    Q = np.eye(i) - aa @ back @ T
-    shares_a = Q @ aa
-    by_Sa = (shares_a - Q @ X @ Q.transpose(0, 2, 1)).sum(0) - precision * wa.T @ wa
-    by_Lb = 2 * (trace_b - precision * wb.T @ ub)
-    if j and _is_well_conditioned(Lb):
-        by_Sb = np.linalg.solve(Lb.T, by_Lb.T / 2).T
-    else:
-        left = (schur @ U).reshape(H, j, K)
-        by_Sb = schur.reshape(H, j, H, j)[levels, :, levels, :].sum(0)
-        by_Sb -= np.einsum("hjk,hlk->jl", left, schur.reshape(H, j, K))
-        by_Sb -= precision * wb.T @ wb
+    # With U = Lambda_b S^-1 Lambda_b', Q = I - Z_a'Z_a T'T and X = Z_a'Z_b U Z_b'Z_a, by level:
+    # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q'.
+    half_a = T @ aa
+    counts = np.ones(G) if products.times_a is None else products.times_a.astype(float)
+    by_Sa = np.tensordot(counts, aa, 1) - _gram(counts[:, None, None] * half_a, half_a)
+    by_Sa -= precision * wa.T @ wa
+    by_Sb = -precision * wb.T @ wb
+    X, U = np.zeros((G, i, i)), np.zeros((K, K))
+    if K:
+        safe = _is_safe(Lb, bb)
+        # Unless Lb is all but singular, Z_b'V^-1 Z_b is Lb^-T (I - S^-1) Lb^-1.
+        trace_b = None if safe else _trace_of_schur(products, by, Lb)
+        if cells is not None:
+            U = _rows(Lb, _rows(Lb, _inverse(by.F)).T)
+        X, inverse_b = crossed.quadratic(by.F, Lb)
+        Q = np.eye(i) - half_a.transpose(0, 2, 1) @ T
+        by_Sa -= (Q @ X @ Q.transpose(0, 2, 1)).sum(0)
+        if trace_b is None:
+            trace_b = np.linalg.solve(Lb.T, np.linalg.solve(Lb.T, H * np.eye(j) - inverse_b).T)
+        by_Sb += trace_b
     if products.times_a is not None:
-        by_Sa += ((products.times_a - 1.0) @ shares_a.reshape(G, i * i)).reshape(i, i)
         more_b = products.times_b - 1.0
-        more = (more_b @ bb.reshape(H, j * j)).reshape(j, j)
-        more -= (by.half_b * more_b[:, None, None]).reshape(K, j).T @ by.half_b.reshape(K, j)
-        by_Sb, by_Lb = by_Sb + more, by_Lb + 2 * more @ Lb
+        more = np.tensordot(more_b, bb, 1) - _gram(more_b[:, None, None] * by.half_b, by.half_b)
+        by_Sb += more
         Lua = Lua / np.sqrt(products.times_a)[:, None]
         Lub = Lub / np.sqrt(products.times_b)[:, None]
 
@@ -256,7 +255,7 @@ def solve(
         sa, sb, sw = np.split(cells[:, :, 1:], [i, i + j], axis=2)
         wc = sw @ weights - np.einsum("ghi,gi->gh", sa, Lua) - np.einsum("ghj,hj->gh", sb, Lub)
         inside = ((sa @ (back @ (T + T @ X @ back @ T))) * sa).sum(2)
-        Ub = U.reshape(H, j, H, j)[levels, :, levels, :]
+        Ub = U[_diagonal_blocks(H, j)]
         inside += np.einsum("ghj,hjk,ghk->gh", sb, Ub, sb)
         between = (back @ T @ crossed.values @ U).reshape(G, i, H, j)
         inside -= 2 * np.einsum("ghi,gihj,ghj->gh", sa, between, sb)
@@ -265,7 +264,7 @@ def solve(
     return Solution(
         deviance=value,
         by_La=2 * by_Sa @ La,
-        by_Lb=by_Lb,
+        by_Lb=2 * by_Sb @ Lb,
         by_t=2 * t * by_tt,
         by_Sa=by_Sa,
         by_Sb=by_Sb,
@@ -312,8 +311,31 @@ def _without_cells(products: Products, t: float) -> Products:
     )
 
 
-def _is_well_conditioned(L: np.ndarray) -> bool:
-    return bool(L.item() != 0 if len(L) == 1 else np.linalg.cond(L) < SAFE)
+def _is_safe(L: np.ndarray, zz: np.ndarray) -> bool:
+    """Return whether I - S^-1 keeps its digits when multiplied by the inverse of L (k, k)."""
+    information = L.T @ zz.mean(0) @ L
+    return bool(np.linalg.eigvalsh(information)[0] > LEAST and np.linalg.cond(L) < SAFE)
+
+
+def _trace_of_schur(products: Products, by: _Eliminated, Lb: np.ndarray) -> np.ndarray:
+    """Return the sum over levels of Z_b'V^-1 Z_b (j, j) for any Lb: D - D Lambda_b S^-1 Lambda_b' D.
+
+    D is Z_b'Z_b - Z_b'Z_a T'T Z_a'Z_b.
+    """
+    (H, j, _), K = products.bb.shape, len(by.F)
+    D = np.zeros((K, K), order="F")
+    D[_diagonal_blocks(H, j)] = products.bb
+    by.crossed.subtract_gram(D, by.T, np.eye(j))
+    D = np.tril(D) + np.tril(D, -1).T
+    trace = D[_diagonal_blocks(H, j)].sum(0)
+    half = _solve(by.F, _rows(Lb.T, D)).reshape(K, H, j)
+    return trace - np.einsum("khj,khl->jl", half, half)
+
+
+def _diagonal_blocks(levels: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices (levels, k, k) of the diagonal blocks of a matrix (levels k, levels k)."""
+    within = np.arange(levels)[:, None, None] * k + np.arange(k)
+    return within.transpose(0, 2, 1), within
 
 
 def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -323,11 +345,15 @@ def _rows(L: np.ndarray, values: np.ndarray) -> np.ndarray:
     return (L @ values.reshape(-1, len(L), values.shape[1])).reshape(values.shape)
 
 
+def _gram(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the sum over levels of one'other (k, k)."""
+    levels, i, k = one.shape
+    return one.reshape(levels * i, k).T @ other.reshape(levels * i, k)
+
+
 def _cholesky(S: np.ndarray) -> np.ndarray:
-    """Return the lower Cholesky factor of a symmetric S, overwriting S."""
-    if not len(S):
-        return S
-    factor, failed = lapack.dpotrf(S.T, lower=1, overwrite_a=1)
+    """Return the lower Cholesky factor of S from its lower triangle, overwriting S."""
+    factor, failed = lapack.dpotrf(S, lower=1, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("the Schur complement is not positive definite")
     return factor
@@ -338,9 +364,7 @@ def _solve(F: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.nda
 
 
 def _inverse(F: np.ndarray) -> np.ndarray:
-    """Return (F F')^-1 with both triangles, overwriting F."""
-    if not len(F):
-        return F
-    half = lapack.dpotri(F, lower=1, overwrite_c=1)[0]
+    """Return (F F')^-1 with both triangles."""
+    half = lapack.dpotri(F, lower=1)[0]
     half.T.flat[:: len(F) + 1] /= 2
     return half + half.T

@@ -84,6 +84,26 @@ class InR:
         """Set up lme4's modular model; return it and its messages."""
         return lme4.set_up(self.text, self.frame, reml, self.weights)
 
+    def set_up_terms(self, searched: Searched) -> Any | None:
+        """Set up the model that was searched without lme4's own product of Z; None if it cannot be.
+
+        Models that lme4 might refuse or warn of are left to `set_up`.
+        """
+        model, n = self.model, len(self.model.y)
+        if not (model.weights is None and model.offset is None and model.response is None):
+            return None
+        if len(searched.kept) < len(model.formula.fixed):
+            return None
+        rows = []
+        for group, basis in zip(model.scale.groups, model.scale.random, strict=True):
+            levels = joined(group, model.groups)
+            first = np.full(len(levels.names), -1)
+            first[levels.codes[::-1]] = np.arange(n)[::-1]
+            if len(first) < 2 or len(first) * len(basis.columns) >= n or first.min() < 0:
+                return None
+            rows.append(first)
+        return lme4.set_up_terms(self.text, self.frame, np.unique(np.concatenate(rows)))
+
     def generalised(self, family: str) -> tuple[Any, list[str]]:
         """Run glmer(); return the merMod object and its messages."""
         return lme4.generalised(self.text, self.frame, family, self.weights)
@@ -266,10 +286,10 @@ def fit_in_r(
     of_r: InR, searched: Searched | None, notes: Sequence[str], reml: bool = False
 ) -> Result:
     """Have lme4 confirm a searched optimum, or fit by its own optimiser."""
+    if searched is not None:
+        return confirm_by_lme4(of_r, searched, notes, reml)
     set_up, messages = of_r.set_up(reml)
     notes = [*notes, *messages]
-    if searched is not None:
-        return confirm_by_lme4(of_r, set_up, searched, notes)
     fit, messages = lme4.optimise(set_up)
     figures = of_r.figures(fit)
     checks = check_lme4(of_r.model, fit, figures, by_search=not reml)
@@ -301,30 +321,26 @@ def read_fit(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Re
     return Result(summary, converged, "; ".join(notes), fit, checks=checks)
 
 
-def confirm_by_lme4(of_r: InR, set_up: Any, searched: Searched, notes: Sequence[str]) -> Result:
+def confirm_by_lme4(
+    of_r: InR, searched: Searched, notes: Sequence[str], reml: bool = False
+) -> Result:
     """Have lme4 confirm the deviance at the search's optimum, and build its merMod object there.
 
     The search's own figures are compared with lme4's, since unconfirmed fits report them. If the
-    deviances differ, lme4's optimiser runs as well, and the better of the two optima is reported.
+    deviances differ, lme4 sets up the model by itself, its optimiser runs as well, and the better of
+    the two optima is reported.
     """
-    model, ours, optimum = of_r.model, searched.figures, searched.result.optimum
-    theta = of_r.theta(set_up, searched.Ls)
-    evaluation, value = lme4.evaluate(set_up, theta)
-    fit = lme4.make_at(set_up, evaluation, theta)
-    figures = of_r.figures(fit)
-    difference = distance(ours, figures)
-    apart = deviances_apart(value, searched.deviance, len(model.y))
-    checks = [
-        *check_search(searched),
-        Check("deviance", "lme4", apart, DEVIANCES),
-        *([] if difference is None else [Check("figures", "lme4", difference, CLOSE)]),
-        *check_covariance(figures.covariance, "lme4"),
-    ]
+    quick = None if reml else of_r.set_up_terms(searched)
+    if quick is not None:
+        result, _, apart = _evaluate_there(of_r, quick, searched, notes)
+        if apart <= DEVIANCES:
+            return result
+    set_up, messages = of_r.set_up(reml)
+    notes = [*notes, *messages]
+    result, value, apart = _evaluate_there(of_r, set_up, searched, notes)
     if apart <= DEVIANCES:
-        figures.converged = ours.converged
-        result = _result(model, figures, notes, checks, "lme4", optimum, fit)
-        result.difference = difference
         return result
+    model, ours, figures = of_r.model, searched.figures, of_r.figures(result.model)
     other, messages = lme4.optimise(set_up)
     theirs = of_r.figures(other)
     extra = model.scale.log_jacobian(len(model.y))
@@ -345,7 +361,31 @@ def confirm_by_lme4(of_r: InR, set_up: Any, searched: Searched, notes: Sequence[
             fit=other,
         )
     notes.append("lme4's figures at the search's optimum are reported, which is the better one")
-    return _result(model, figures, notes, checks, "lme4", optimum, fit)
+    optimum = searched.result.optimum
+    return _result(model, figures, notes, result.checks, "lme4", optimum, result.model)
+
+
+def _evaluate_there(
+    of_r: InR, set_up: Any, searched: Searched, notes: Sequence[str]
+) -> tuple[Result, float, float]:
+    """Return lme4's figures at the search's optimum, its deviance, and the deviances' difference."""
+    model, ours = of_r.model, searched.figures
+    theta = of_r.theta(set_up, searched.Ls)
+    evaluation, value = lme4.evaluate(set_up, theta)
+    fit = lme4.make_at(set_up, evaluation, theta)
+    figures = of_r.figures(fit)
+    difference = distance(ours, figures)
+    apart = deviances_apart(value, searched.deviance, len(model.y))
+    checks = [
+        *check_search(searched),
+        Check("deviance", "lme4", apart, DEVIANCES),
+        *([] if difference is None else [Check("figures", "lme4", difference, CLOSE)]),
+        *check_covariance(figures.covariance, "lme4"),
+    ]
+    figures.converged = ours.converged
+    result = _result(model, figures, notes, checks, "lme4", searched.result.optimum, fit)
+    result.difference = difference
+    return result, value, apart
 
 
 def _result(

@@ -75,6 +75,44 @@ weighted <- function(call, formula, weights) {
   eval(call, there)
 }
 
+# The same model of a formula whose columns are numeric columns of `data`, with full rank and neither
+# weights nor offset. lme4 takes the terms from `some` rows, in which all levels of all groups occur,
+# and Z is put together here: lme4's KhatriRao() takes most of the time of a set-up. NULL if the model
+# is not of this kind.
+set_up_terms <- function(formula, data, some) {
+  formula <- `environment<-`(formula, new.env(parent = globalenv()))
+  control <- lmerControl(
+    check.nobs.vs.rankZ = "ignore", check.nobs.vs.nlev = "ignore", check.nobs.vs.nRE = "ignore",
+    check.nlev.gtr.1 = "ignore", check.rankX = "ignore", check.scaleX = "ignore"
+  )
+  model <- lFormula(formula, data[some, , drop = FALSE], REML = FALSE, control = control,
+                    na.action = na.pass)
+  terms <- model$reTrms
+  columns <- unlist(terms$cnms)
+  groups <- names(terms$flist)
+  if (!all(c(columns, groups) %in% names(data)) || !all(vapply(data[columns], is.numeric, NA)) ||
+      !identical(lapply(terms$flist, levels), lapply(data[groups], levels))) return(NULL)
+  n <- nrow(data)
+  model$fr <- structure(model.frame(terms(model$fr), data, na.action = na.pass),
+                        formula = model$formula)
+  model$X <- model.matrix(nobars(model$formula), model$fr)
+  places <- lapply(seq_along(terms$cnms), function(term) {
+    k <- length(terms$cnms[[term]])
+    first <- terms$Gp[term] + k * (unclass(data[[names(terms$cnms)[term]]]) - 1L)
+    rep(first, each = k) + seq_len(k) - 1L
+  })
+  places <- do.call(rbind, lapply(places, matrix, ncol = n))
+  values <- do.call(rbind, data[columns])
+  terms$Zt <- drop0(new("dgCMatrix", i = as.integer(places), x = as.numeric(values),
+                        p = length(columns) * (0:n), Dim = c(terms$Zt@Dim[1], n),
+                        Dimnames = list(terms$Zt@Dimnames[[1]], NULL)))
+  terms$flist[] <- data[groups]
+  terms$Ztlist <- NULL
+  model$reTrms <- terms
+  model$call <- call("lmer", formula = model$formula, REML = FALSE)
+  model
+}
+
 # The random terms in lme4's order, which is that of theta: group and columns of each.
 terms_of <- function(model) list(groups = names(model$reTrms$cnms), columns = model$reTrms$cnms)
 
@@ -83,7 +121,10 @@ evaluate <- function(model, theta) {
   model$reTrms$theta <- theta
   model$reTrms$Lambdat@x <- theta[model$reTrms$Lind]
   devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = FALSE, start = theta)
-  list(devfun = devfun, deviance = devfun(theta))
+  # mkLmerDevfun() has evaluated it at theta.
+  at <- environment(devfun)
+  deviance <- at$resp$objective(at$pp$ldL2(), at$pp$ldRX2(), at$pp$sqrL(1))
+  list(devfun = devfun, deviance = deviance)
 }
 
 make_at <- function(model, evaluation, theta) {

@@ -40,7 +40,7 @@ from crosslmm.theta_search import Optimum, gain_at, other_starts, search, search
 from crosslmm.theta_search import blocks_of as blocks_in
 
 ROWS = 65_536
-"""Number of rows per block of cross-products."""
+"""Least number of rows per block of cross-products."""
 CELLS = 250_000_000
 """Largest number of elements of a search's arrays; above it lme4's optimiser is used: 2 GB."""
 SMALL = 1_000_000
@@ -96,8 +96,10 @@ def blocks_of(
     """
     mean = y.mean() if INTERCEPT in formula.fixed else 0.0
     a, b = (*crossed, None)[:2]
-    for start in range(0, len(y), ROWS):
-        rows = slice(start, start + ROWS)
+    # A block has as many rows as there are levels, since its sums are as long as these.
+    size = max(ROWS, *(len(groups[factor.group].names) for factor in crossed))
+    for start in range(0, len(y), size):
+        rows = slice(start, start + size)
         part, n = {name: values[rows] for name, values in predictors.items()}, len(y[rows])
         X, left = _matrix(formula.fixed, part, n), y[rows] - mean
         Za, Zb = _matrix(a.columns, part, n), _matrix(b.columns if b else (), part, n)
@@ -159,12 +161,15 @@ class SearchResult:
     nested: str | None
     optimum: Optimum
     products: Products | SeveralProducts
-    solution: Solution | SeveralSolution
-    """the model at the optimum"""
     of_pairs: np.ndarray | None
     """the conditional modes (G, H) of the nested intercept"""
     apart: float = 0.0
     """relative difference between residual squares from rows and from cross-products"""
+
+    @property
+    def solution(self) -> Solution | SeveralSolution:
+        """The model at the optimum."""
+        return self.optimum.solution
 
     @property
     def roots(self) -> list[np.ndarray]:
@@ -247,18 +252,17 @@ def search_theta(
     free = [factor.free for factor in rows[1]]
     if isinstance(products, SeveralProducts):
         optimum = _best(search_several, formula, products, free, free)
-        at: Solution | SeveralSolution = solve_several(products, optimum.Ls[: len(free)])
-        result = SearchResult(rows[1], None, optimum, products, at, None)
-        result.check(several_squares_left(*rows[:5], products, at, weights))
+        result = SearchResult(rows[1], None, optimum, products, None)
+        result.check(several_squares_left(*rows[:5], products, optimum.solution, weights))
         return result
     free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
     every = [*free, *([np.ones((1, 1), dtype=bool)] if nested else [])]
     optimum = _best(
         lambda sums, _, *start: search(sums, *free, *start), formula, products, free, every
     )
-    at = solve(products, optimum.La, optimum.Lb, optimum.t)
+    at = optimum.solution
     of_pairs = nested_modes(products, at, optimum.t) if nested else None
-    result = SearchResult(rows[1], nested, optimum, products, at, of_pairs)
+    result = SearchResult(rows[1], nested, optimum, products, of_pairs)
     result.check(squares_left(blocks_of(*rows), products.kept, at, of_pairs))
     return result
 

@@ -34,9 +34,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag
 
+from crosslmm.by_level import gram_by_level, whiten
 from crosslmm.cross_products import Products
-from crosslmm.deviance import solve
-from crosslmm.several import SeveralProducts, solve_several
+from crosslmm.deviance import Solution, solve
+from crosslmm.several import SeveralProducts, SeveralSolution, solve_several
 
 SWEEPS = 4
 """Iterations of the linear system; the search does the rest."""
@@ -64,11 +65,11 @@ def estimate_single(
     for _ in range(SWEEPS):
         T, half = eliminate(zz, L)
         half_w = T @ zw
-        W = zz - half.transpose(0, 2, 1) @ half
+        W = zz - gram_by_level(half)
         flat_w = half_w.reshape(-1, p + 1)
         left = ww - flat_w.T @ flat_w
         weights = np.append(-np.linalg.solve(left[:p, :p], left[:p, p]), 1.0)
-        s = (zw - half.transpose(0, 2, 1) @ half_w) @ weights
+        s = zw @ weights - (half.transpose(0, 2, 1) @ (half_w @ weights)[:, :, None])[:, :, 0]
         variance = weights @ left @ weights / n
         system = precision(W)  # times vec(Sigma~)
         right = s.T @ s / variance - W.sum(0) + (system @ Sigma.ravel()).reshape(k, k)
@@ -94,7 +95,7 @@ def bound_from_below(Sigma: np.ndarray, expected: np.ndarray, free: np.ndarray) 
 
 def eliminate(zz: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return T and T Z'Z (G, k, k), where Z'V^-1 Z is Z'Z - (T Z'Z)'T Z'Z at L (k, k)."""
-    T = np.linalg.inv(np.linalg.cholesky(L.T @ zz @ L + np.eye(len(L)))) @ L.T
+    T, _ = whiten(zz, L)
     return T, T @ zz
 
 
@@ -111,7 +112,7 @@ def precision(W: np.ndarray) -> np.ndarray:
 def precision_at(zz: np.ndarray, L: np.ndarray) -> np.ndarray:
     """Return `precision` of a single factor from its Z'Z (G, k, k), at L (k, k)."""
     _, half = eliminate(zz, L)
-    return precision(zz - half.transpose(0, 2, 1) @ half)
+    return precision(zz - gram_by_level(half))
 
 
 FLAT = 1e-10
@@ -294,6 +295,8 @@ class Optimum:
     evaluations: int
     converged: bool
     singular: bool
+    solution: Solution | SeveralSolution
+    """the model at the optimum"""
     t: float = 0.0
     """the relative sd of a nested intercept; 0 without one"""
     more: tuple[np.ndarray, ...] = ()
@@ -312,6 +315,7 @@ class _Point:
     """square roots of each factor's Sigma"""
     by_S: list[np.ndarray]
     """the gradient by each factor's Sigma"""
+    solution: Solution | SeveralSolution
 
 
 Evaluate = Callable[[Sequence[np.ndarray]], _Point]
@@ -340,7 +344,7 @@ def search(
         evaluations += 1
         solution = solve(products, Ls[0], Ls[1], Ls[2].item() if nested else 0.0)
         by_S = [solution.by_Sa, solution.by_Sb, *([np.array([[solution.by_tt]])] if nested else [])]
-        return _Point(solution.deviance, list(Ls), by_S)
+        return _Point(solution.deviance, list(Ls), by_S, solution)
 
     first = list(start) if start is not None else by_moments(products, free)
     point, gain = _minimise(at, first, blocks, zz, enough)
@@ -354,6 +358,7 @@ def search(
         evaluations=evaluations,
         converged=bool(gain <= TOLERANCE),
         singular=bool(diagonals.min() < SINGULAR),
+        solution=point.solution,
         t=float(t[0].item()) if nested else 0.0,
     )
 
@@ -375,7 +380,7 @@ def search_several(
         nonlocal evaluations
         evaluations += 1
         solution = solve_several(products, Ls)
-        return _Point(solution.deviance, list(Ls), solution.by_S)
+        return _Point(solution.deviance, list(Ls), solution.by_S, solution)
 
     first = list(start or by_moments(products, free))
     point, gain = _minimise(at, first, blocks_of(free), products.zz(), enough)
@@ -388,6 +393,7 @@ def search_several(
         evaluations=evaluations,
         converged=bool(gain <= TOLERANCE),
         singular=bool(min(np.diagonal(L).min() for L in Ls) < SINGULAR),
+        solution=point.solution,
         more=tuple(Ls[2:]),
     )
 
