@@ -41,9 +41,8 @@ from recency.regression.predictors import Rows, concatenate_rows
 
 FEWEST = 8
 """Smallest number of subjects or sentences that is resampled."""
-ENOUGH = 1e-3
-"""A refit stops when the expected decrease of the deviance is below this. It changes a draw's score by
-about 0.01, and the mean of all draws by less: two hundredths of its error with 500 draws, or less."""
+ENOUGH = 1e-4
+"""A refit stops when the expected decrease of the deviance is below this."""
 PILOTS = 8
 """Draws whose refits determine where those of all draws start."""
 FAILED = 0.1
