@@ -367,7 +367,7 @@ def test_a_plan_waits_for_no_run(checkout):
             ("-np", False),
             ("-n -p", False),
         ):
-            more = "--quiet=rules " if short else ""
+            more = "--quiet=rules --logger=recency " if short else ""
             assert run(checkout, *words.split()).stdout == f"started --nolock {more}{words}\n"
 
 

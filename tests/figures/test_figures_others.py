@@ -73,7 +73,7 @@ def test_endpoints_are_legible():
         found = texts(figure)
     check_texts("endpoint", figure, found)
     said = words(found).split("\n")
-    for text in ("crossed, marginal", "held-out, Modelblocks", "baseline fixed", "10, 30"):
+    for text in ("crossed, marginal", "exploratory, Modelblocks", "baseline fixed", "10, 30"):
         assert text in said, text
 
 

@@ -350,7 +350,7 @@ CONFIG = {
     "experiments": {
         "exp2": {"title": "Experiment 2", "lms": ["Pythia", "ALiBi-1_4-TI"], "baseline": "Pythia",
                  "responses": {"spr": ["ucl.SPR", "made.SPR"]}, "published": "clark2025_table2",
-                 "minimal_pairs": "blimp", "probe": "ewt", "attention": "ucl",
+                 "minimal_pairs": "blimp", "perplexity": {"curves": {"x": "Window"}}, "probe": "ewt", "attention": "ucl",
                  "measured_memory": {"dataset": "ucl"}, "context_information": {"dataset": "ucl"}, "temporal_correlation": {"dataset": "ucl"},
                  "triggering": {"corpus": "made", "pairs": [["she", "she"]]},
                  "maze": {"dataset": "ucl"},

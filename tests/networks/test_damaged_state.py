@@ -16,7 +16,7 @@ def saved_state(path):
     """Write the state of an unfinished training of a small network; return the training."""
     model = torch.nn.Linear(2, 2)
     run = SimpleNamespace(model=model, optimizer=torch.optim.AdamW(model.parameters()))
-    run.device, run.carried = "cpu", None
+    run.device, run.carried, run.earlier, run.best = "cpu", None, [], None
     training.save(path, SPECIFICATION, run, 3, training.Curve([1.0] * 3))
     return run
 

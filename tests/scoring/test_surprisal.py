@@ -178,7 +178,8 @@ def by_hand(monkeypatch, tokenizer, ids, p, space, **settings):
     scores = scoring.Scores(
         np.log(p), np.log(space), np.full(len(space), -np.inf), np.arange(len(p))
     )
-    monkeypatch.setattr(alignment, "align", lambda *a: alignment.Text(np.array(ids), word, 2))
+    text = alignment.Text(np.array(ids), word, 2)
+    monkeypatch.setattr(alignment, "align_texts", lambda *a, **k: [text])
     monkeypatch.setattr(scoring, "score", lambda *a, **k: [scores])
     monkeypatch.setattr(scoring, "OutputLayer", lambda *a: None)
     words = pd.DataFrame({"item": "1", "word": ["the", "matron"], "word_id": [0, 1]})

@@ -110,6 +110,7 @@ SHIPPED = {
     ("config.ptb.yaml",): set(),
     ("config.ptb.yaml", "config.ptb-quick.yaml"): set(),
     ("config.ptb.yaml", "config.ptb-four.yaml"): set(),
+    ("config.ptb.yaml", "config.ptb-small.yaml"): set(),
     ("config.ltcb.yaml",): set(),
     ("config.open.yaml", "config.masked-released.yaml"): set(),
     ("config.open.yaml", "config.babylm.yaml"): {"single_training"},

@@ -13,7 +13,7 @@ from crosslmm.cells import Cells, Fit
 from crosslmm.factors import crossed_factors
 from crosslmm.formula import Formula, parse
 from crosslmm.stats.crossed_samples import Scores
-from recency.regression.crossed import ENOUGH, resampled
+from recency.regression.crossed import ENOUGH, PILOTS, resampled
 from recency.simulation.studies import Response
 
 _CONTROLS = "time_ms ~ length + position + unigram"
@@ -129,10 +129,14 @@ def crossed_scores(
         (kinds, subjects, sentences). A cell that is in every draw has the mean score of an observation
         for each of its observations.
     """
-    start = cells.warm_start()
     names = [[str(level) for level in range(many)] for many in cells.n.shape]
     if names[0] == names[1]:  # they would have the same draws
         names[1] = [f"sentence {level}" for level in names[1]]
+    pilots = [
+        tuple(resampled(levels, (*stream, draw)) for levels in names)
+        for draw in range(min(PILOTS, draws))
+    ]
+    start = cells.warm_start(pilots, ENOUGH)
     total, seen = 0.0, np.zeros(cells.n.shape)
     for draw in range(draws):
         times = [resampled(levels, (*stream, draw)) for levels in names]
