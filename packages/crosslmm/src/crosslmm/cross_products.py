@@ -1,16 +1,13 @@
 """Cross-products: the sums over rows from which a mixed model's likelihood is computed.
 
 Model: y = X b + Z_a u_a + Z_b u_b + e, with u_f ~ N(0, sigma^2 L_f L_f') for each level of grouping
-factor f, and e ~ N(0, sigma^2). Factor a has G levels and i columns, factor b H and j.
-
-Z_a'Z_b of two crossed factors, dense or sparse, and the products that the deviance needs.
-
-Factor a has G levels and i columns, factor b H levels and j columns, K = H j. A cell is a pair of
-levels that occurs in the rows.
+factor f, and e ~ N(0, sigma^2). Factor a has G levels and i columns, factor b H levels and j
+columns, K = H j. A cell is a pair of levels that occurs in the rows; Z_a'Z_b is dense or sparse.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,17 +21,17 @@ GATHERED = 0.04
 """Share of nonempty cells below which products of single cells are faster than dense ones."""
 
 
-class _Crossed:
+class _Crossed(ABC):
     """Z_a'Z_b (G, i, H j), and its products with Lambda_b, the block-diagonal matrix of Lb."""
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int, int, int]:
         """Shape of the dense array, (G, i, H, j)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _scaled(self, levels: slice, Lb: np.ndarray) -> np.ndarray:
         """Return these levels of Z_a'Z_b Lambda_b (levels, i, K), in a new array."""
-        raise NotImplementedError
 
     def subtract_gram(self, S: np.ndarray, T: np.ndarray, Lb: np.ndarray) -> None:
         """Subtract M'M from the lower triangle of S (K, K), M = T Z_a'Z_b Lambda_b by level.

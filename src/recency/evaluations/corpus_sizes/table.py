@@ -31,7 +31,7 @@ def count_words(documents: Iterable[str]) -> tuple[Counter[str], int]:
     return counts, number
 
 
-def counted(
+def count_unknown_words(
     parts: Mapping[str, tuple[Counter[str], int]], unknown: str | None, cutoffs: int
 ) -> pd.DataFrame:
     """Return COLUMNS without published values, a row per part and minimum frequency of known words.
@@ -99,7 +99,7 @@ def main(
         part: count_words(pd.read_parquet(path, columns=["text"])["text"])
         for part, path in zip(sizes["parts"], texts, strict=True)
     }
-    rows = counted(read, sizes["unknown"], sizes["cutoffs"])
+    rows = count_unknown_words(read, sizes["unknown"], sizes["cutoffs"])
     rows["corpus"] = rows.part.map(sizes["parts"])
     rows = with_published(rows, published) if published else rows
     tables.write(out, layout(rows, title), rows)
