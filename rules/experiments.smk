@@ -72,6 +72,7 @@ rule methods:
         "<results>/experiments/{experiment}/methods.tex",
         "<results>/experiments/{experiment}/methods.bib",
         "<results>/experiments/{experiment}/paper.qmd",
+        "<results>/experiments/{experiment}/figures.R",
     log:
         "<logs>/methods/{experiment}.log",
     localrule: True

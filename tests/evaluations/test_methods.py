@@ -64,7 +64,7 @@ def write(folder, fits, **about):
         "brief": ["A leads.", "B agrees."], "smallest_effect": {"stated": {"relative": 0.1}, "nats": 7.25}, "baseline": "A", "rule": "A leads B if so",
     }  # fmt: skip
     (folder / "verdict.json").write_text(json.dumps(verdict))
-    out = [folder / f"methods.{end}" for end in ("md", "tex", "bib", "qmd")]
+    out = [folder / f"methods.{end}" for end in ("md", "tex", "bib", "qmd", "R")]
     methods.main(
         fits=paths, counts=[folder / "d.FP" / "counts.csv"], verdict=folder / "verdict.json", out=out,
         cells=CELLS, about=ABOUT | about,

@@ -44,7 +44,7 @@ def remade(folder, content, study):
         fits=fits,
         counts=counts,
         verdict=folder / "verdict.json",
-        out=[folder / f"methods{ending}" for ending in (".md", ".tex", ".bib", ".qmd")],
+        out=[folder / f"methods{ending}" for ending in (".md", ".tex", ".bib", ".qmd", ".R")],
         cells=settings["cells"](of),
         about=settings["about"](of),
     )

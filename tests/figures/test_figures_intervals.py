@@ -1,9 +1,13 @@
 """Intervals in figures of ΔLogLik, lines that coincide, and the notes beneath."""
 
+import re
+import shutil
+import subprocess
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import pytest
 from test_figures import (
     SIX,
     TWO,
@@ -18,6 +22,8 @@ from test_figures import (
     write_intervals,
 )
 
+from project import environment
+from recency.evaluations import report
 from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity
 from recency.figures import comparison, encoding, intervals, style
 
@@ -55,6 +61,42 @@ def test_letters_of_groups_are_those_of_the_deciding_intervals(tmp_path):
     assert "LMs that share a letter are not separated" in said
     two = read(tmp_path, SIX[:2], TWO)
     assert figure_delta_loglik.letters(two, known(tmp_path, two)) == {}
+
+
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
+@pytest.mark.parametrize("has_baseline", [True, False])
+def test_r_draws_the_deciding_intervals_from_an_experiment_s_folder_alone(tmp_path, has_baseline):
+    result = read(tmp_path, SIX, TWO)
+    write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
+    path = write_intervals(tmp_path / "delta_loglik_intervals.csv", SIX, TWO)
+    rows = pd.read_csv(path)
+    if not has_baseline:
+        rows = rows[rows.kind == "own"]
+        rows.to_csv(path, index=False)
+    bounds = intervals.read(path, result)
+    script = report.__path__[0] + "/figures.R"
+    run = subprocess.run(
+        ["Rscript", "--vanilla", script], check=False, cwd=tmp_path, env=environment(), text=True, capture_output=True
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    drawn = pd.read_csv(tmp_path / "leads_r.csv", keep_default_na=False)
+    labels = comparison.response_labels(result.responses)
+    labels = {" ".join(key): label for key, label in labels.items()} | {"Total": intervals.TOTAL}
+    known_intervals = bounds.paired if has_baseline else bounds.own
+    assert len(drawn) == len(known_intervals) > 6
+    for row in drawn.itertuples():
+        interval = known_intervals[row.lm, labels[row.response]]
+        wanted = (interval.value, *interval.bounds)
+        assert np.allclose([row.delta_loglik, row.decides_low, row.decides_high], wanted), row
+    table = pd.read_csv(tmp_path / "table_r.csv").set_index("LM")
+    for (name, label), interval in bounds.own.items():
+        shown = table.loc[
+            {lm(a)["lm"]: a for a in SIX}[name], {b: a for a, b in labels.items()}[label]
+        ]
+        assert str(shown).split(" ")[0] == f"{interval.value:.1f}"
+    pages = re.findall(rb"/Count (\d+)", (tmp_path / "figures_r.pdf").read_bytes())
+    assert [int(count) for count in pages] == [len(set(drawn.response))]
+    assert (tmp_path / "table_r.tex").read_text().count("\\\\") == 1 + len(SIX)
 
 
 def test_names_stand_at_their_own_bars_when_groups_change_the_order(tmp_path):

@@ -57,7 +57,10 @@ def main(
     cells: Sequence[Mapping],
     about: Mapping,
 ) -> None:
-    """Write the methods section of an experiment to `out` (.md, .tex, .bib), and a paper around it (.qmd).
+    """Write the methods section of an experiment to `out` (.md, .tex, .bib), and what goes with it into a paper.
+
+    That is a Quarto document around it (.qmd), and an R script that makes figures and tables from the
+    experiment's folder alone (.R).
 
     Parameters
     ----------
@@ -91,6 +94,7 @@ def main(
         ".tex": latex(about["title"], sections),
         ".bib": "\n\n".join(REFERENCES[key] for key in cited) + "\n",
         ".qmd": quarto(about["title"], content),
+        ".R": Path(__file__).with_name("figures.R").read_text(encoding="utf-8"),
     }
     for ending, text in texts.items():
         with atomic(by_ending[ending]) as path:
