@@ -102,8 +102,9 @@ def test_examples(module):
     assert tried and not failed
 
 
-def test_examples_of_the_documentation():
-    failed, tried = doctest.testfile(str(ROOT / "docs" / "library.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["library.md", "surprisal.md"])
+def test_examples_of_the_documentation(page):
+    failed, tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
     assert tried and not failed
 
 

@@ -62,6 +62,12 @@ class WordSearch:
             raise InputError(
                 "an empty context needs a begin token: give words, or leave `bos` true"
             )
+        if forward.sees_length(network):
+            raise InputError(
+                f"the outputs of {type(network).__name__} depend on the length of its input, by its bias "
+                "or positions, so that prefixes of words have no probability of their own; "
+                "recency.cloze takes it"
+            )
         forward.check_reads_on(network, stride, window)
         self.size = forward.window_of(network, window)
         self.stride = self.size // 2 if stride is None else stride
