@@ -137,7 +137,7 @@ def test_a_prefix_at_a_time_gives_the_same_words(monkeypatch):
     expected = recency.next_words(network, "ab", 3, tokenizer)
     monkeypatch.setattr(word_search, "PREFIXES", 1)
     pd.testing.assert_frame_equal(recency.next_words(network, "ab", 3, tokenizer), expected)
-    monkeypatch.setattr(word_search, "WAITING", 3)
+    monkeypatch.setattr(word_search, "WAITING", 1)
     with pytest.raises(recency.InputError, match=r"^the 3 most probable .* ask for fewer words$"):
         recency.next_words(network, "ab", 3, tokenizer)
 
