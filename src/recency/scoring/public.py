@@ -326,13 +326,13 @@ def next_words(
 
     Parameters
     ----------
-    model, tokenizer, bias
-        As for `surprisal`; a causal model whose tokenizer marks the beginnings of words.
+    model : Model, PreTrainedModel, str or path
+        As for `surprisal`; a causal network whose tokenizer marks the beginnings of words.
     context : str or list of str
         The text so far, split at white space, or as words; "" for the first word.
     n : int
         Number of words. Words of a probability below 1e-7 are left out.
-    bos, correction, leading_space, stride, window
+    tokenizer, bias, bos, correction, leading_space, stride, window
         As for `surprisal`.
 
     Returns
@@ -401,13 +401,13 @@ def cloze(
 
     Parameters
     ----------
-    model, tokenizer, bias
+    model : Model, PreTrainedModel, str or path
         As for `surprisal`; not a masked model.
     context : str or list of str
         The text so far, split at white space, or as words; "" for the first word.
     word : str
         One word, without white space.
-    bos, correction, leading_space, stride, window
+    tokenizer, bias, bos, correction, leading_space, stride, window
         As for `surprisal`.
 
     Returns
@@ -452,7 +452,7 @@ def cloze(
     if odd or math.isnan(value):
         reason = odd[0] if odd else reasons[0] if reasons else "has no context"
         raise InputError(
-            f"word {word!r} has no probability of its own after the context: it {reason}"
+            f"word {word!r} has no probability of its own after the context ({reason})"
         )
     return math.pow(2.0, -value)
 
