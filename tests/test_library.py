@@ -102,8 +102,9 @@ def test_examples(module):
     assert tried and not failed
 
 
-def test_examples_of_the_documentation():
-    failed, tried = doctest.testfile(str(ROOT / "docs" / "library.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["library.md", "surprisal.md"])
+def test_examples_of_the_documentation(page):
+    failed, tried = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
     assert tried and not failed
 
 
@@ -234,6 +235,20 @@ def test_masked_models(tmp_path, tokenizer):
         found,
         rtol=1e-4,
     )
+    given = recency.surprisal(TEXTS, bert, masked, prefix="the mat", future="removed")
+    whole = recency.surprisal([f"the mat {text}" for text in TEXTS], bert, masked, future="removed")
+    rest = whole[whole["position"] > 2]
+    np.testing.assert_allclose(given["surprisal_bits"], rest["surprisal_bits"], rtol=1e-4)
+    with pytest.raises(
+        recency.InputError, match="^prefix of text 1: its .* window of 32; shorten it"
+    ):
+        recency.surprisal(TEXTS, bert, masked, prefix="the mat " * 30, future="removed")
+    for refused in (
+        lambda: recency.next_words(bert, "the", 3, masked),
+        lambda: recency.cloze(bert, "the", "cat", masked),
+    ):
+        with pytest.raises(recency.InputError, match="a masked model gives no probability"):
+            refused()
 
 
 def test_an_ngram_model(tmp_path):
@@ -247,6 +262,13 @@ def test_an_ngram_model(tmp_path):
         recency.surprisal("the cat", arpa, within="sentence")
     with pytest.raises(recency.InputError, match="n-gram model"):
         recency.load(arpa)
+    after = recency.surprisal("the", arpa, prefix="cat sat")
+    np.testing.assert_allclose(after["surprisal_bits"], 0.25 * np.log2(10))
+    assert recency.cloze(arpa, "", "the") == pytest.approx(10**-0.25)
+    with pytest.raises(recency.InputError, match=r"^word 'cat' has no .* \(unknown\)$"):
+        recency.cloze(arpa, "the", "cat")
+    with pytest.raises(recency.InputError, match="n-gram model"):
+        recency.next_words(arpa, "the")
 
 
 @pytest.mark.parametrize(

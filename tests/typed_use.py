@@ -19,6 +19,9 @@ def score(texts: list[str], folder: Path, network: Any, tokenizer: Any) -> pd.Da
     model = recency.load(folder, bias, precision="bf16")
     recency.attention.attach(model, bias)
     recency.surprisal(texts, network, tokenizer, bos=False, measures=["entropy"], context=5)
+    recency.surprisal(texts, model, prefix=["a question?"] * len(texts))
+    assert_type(recency.next_words(model, "The cat", n=5), pd.DataFrame)
+    assert_type(recency.cloze(model, ["The", "cat"], "sat"), float)
     return recency.surprisal("The cat sat.", str(folder), bias=bias, unit="nats")
 
 

@@ -2,6 +2,8 @@
 
     recency.load(checkpoint, bias=None)        open a language model
     recency.surprisal(texts, model, ...)       surprisal of every word, a data frame
+    recency.next_words(model, context, n=20)   the most probable next words, and their probability
+    recency.cloze(model, context, word)        probability of a word in a context
     recency.attention.bias(form, ...)          describe a bias of attention
     recency.attention.attach(model, bias)      apply it to a transformers model
     recency.lmer(formula, data, ...)           fit a mixed model of any data frame

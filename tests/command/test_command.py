@@ -27,7 +27,7 @@ def test_help_lists_every_command(capsys):
         main(["--help"])
     assert end.value.code == 0
     listed = capsys.readouterr().out
-    for name in ("surprisal", "lmer", "biases", "models", "corpora", "targets"):
+    for name in ("surprisal", "next-words", "lmer", "biases", "models", "corpora", "targets"):
         assert f"\n    {name}" in listed
     assert main([]) == 0
     assert capsys.readouterr().out == listed
@@ -47,7 +47,7 @@ def test_the_installed_command_is_this_function():
     ("arguments", "line"),
     [
         (["surprisl"], "recency: no command is called 'surprisl'; did you mean 'surprisal'?"),
-        (["xyz"], "recency: no command is called 'xyz'; known: surprisal, lmer, describe, "),
+        (["xyz"], "recency: no command is called 'xyz'; known: surprisal, next-words, lmer, "),
         (["surprisal"], "recency surprisal: the following arguments are required: --model; see "),
         (["lmer", "a.csv"], "recency lmer: the following arguments are required: FORMULA; see "),
         (["biases", "--x"], "recency biases: no option is called '--x'; known: -h, --help"),

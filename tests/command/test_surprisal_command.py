@@ -293,3 +293,22 @@ def test_a_terminal_gets_aligned_columns(story, model, capsys, monkeypatch):
     assert head.split() == list(table) and len({len(line) for line in lines}) == 1
     shown = [line.split()[-4] for line in lines]
     assert shown == [f"{bits:.3f}" for bits in table.surprisal_bits]
+
+
+def test_a_prefix_and_the_next_words(story, model, tmp_path, capsys):
+    found = printed(capsys, story, "--model", model, "--prefix", "on the")
+    same(found.assign(item="1"), recency.surprisal(TEXT, model, prefix="on the"))
+    given = [story, "--lines", "--model", model]
+    contexts = TEXT.split("\n")
+    assert main(["next-words", *given, "--n", "4", "--no-bos", "--out", "next.csv"]) == 0
+    table = pd.read_csv("next.csv")
+    assert list(table.columns) == ["item", "word", "probability", "tokens"]
+    assert table["item"].tolist() == ["story.txt:1"] * 4 + ["story.txt:2"] * 4
+    lists = [recency.next_words(model, context, 4, bos=False) for context in contexts]
+    same(table.drop(columns="item"), pd.concat(lists, ignore_index=True))
+    assert main(["next-words", *given, "--word", "mat"]) == 0
+    table = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    expected = [recency.cloze(model, context, "mat") for context in contexts]
+    np.testing.assert_allclose(table["probability"], expected, rtol=1e-5)
+    assert main(["next-words", *given, "--n", "0"]) == 2
+    assert "recency next-words: n: 0 is no whole number" in capsys.readouterr().err

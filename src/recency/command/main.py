@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from readingtimes.names import nearest
@@ -71,6 +71,10 @@ def _run(name: str, arguments: dict) -> None:
         from recency.command import surprisal
 
         surprisal.run(**arguments)
+    elif name == "next-words":
+        from recency.command import next_words
+
+        next_words.run(**arguments)
     elif name == "lmer":
         from recency.command import lmer
 
@@ -131,6 +135,13 @@ def _parser(commands: dict[str, Parser]) -> Parser:
         return commands[name]
 
     _surprisal(command("surprisal", "surprisal of every word of a text", "CSV, one row per word."))
+    _next_words(
+        command(
+            "next-words",
+            "the most probable next words after a text",
+            "CSV, one row per word: its probability, and its number of tokens.",
+        )
+    )
     _lmer(command("lmer", "fit a linear mixed model to a table", "The summary has lme4's format."))
     _describe(command("describe", "describe a table of reading times and draft its config entry"))
     _convert(command("convert", "convert a masked LM of fairseq (.pt)"))
@@ -212,23 +223,13 @@ def _surprisal(parser: Parser) -> None:
     """Add the options of `recency surprisal`, with the defaults of recency.surprisal."""
     add = parser.add_argument
     left_out = argparse.SUPPRESS
-    add("files", nargs="*", metavar="TEXT", help="UTF-8 text; default or -: standard input")
+    _texts_and_model(parser, "treat every line as a separate text")
     add(
-        "--model",
-        required=True,
-        help="a folder, a name on the Hub, an n-gram model's ARPA or KenLM file, or small-english, "
-        "a small network that comes with the package",
+        "--prefix",
+        default=left_out,
+        metavar="WORDS",
+        help="context before every text that is read and has no rows: a question, an instruction",
     )
-    add("--bias", metavar="BIAS", help=f"bias applied at inference: {BIAS}; see recency biases")
-    add("--allow-pickle", action="store_true", help="read pytorch_model.bin (tensors only)")
-    add(
-        "--weights",
-        choices=["float32", "bf16", "int8", "as_stored"],
-        default="float32",
-        help="precision of the weights (float32); int8 needs torchao",
-    )
-    add("--lines", action="store_true", help="treat every line as a separate text")
-    add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
     add(
         "--measure",
         dest="measures",
@@ -275,39 +276,13 @@ def _surprisal(parser: Parser) -> None:
         default=left_out,
         help="one row per token, with its position in the text, instead of one per word",
     )
-    settings = parser.add_argument_group("settings", "Explained in docs/surprisal.md.")
-    add = settings.add_argument
-    add(
-        "--bos",
-        action=argparse.BooleanOptionalAction,
-        default=left_out,
-        help="whether each text is preceded by a begin token (default: yes)",
-    )
+    add = _windows_and_spaces(parser)
     add("--unit", choices=["bits", "nats", "log10"], default=left_out, help="default: bits")
-    add("--stride", type=int, default=left_out, help="step between windows of a long text, tokens")
-    add(
-        "--window",
-        type=int,
-        default=left_out,
-        help="size of the window, tokens (default: the model's)",
-    )
-    add(
-        "--correction",
-        choices=["pimentel_meister", "oh_schuler", "pimentel_meister_first"],
-        default=left_out,
-        help="variant of the correction for white space",
-    )
     add(
         "--first-word",
         choices=["null", "rest"],
         default=left_out,
         help="surprisal of the first word without a begin token: null, or its tokens but the first",
-    )
-    add(
-        "--leading-space",
-        action="store_true",
-        default=left_out,
-        help="add a space before a text's first word",
     )
     add("--precision", choices=["fp32", "bf16"], default=left_out, help="of matrix products")
     add(
@@ -322,6 +297,71 @@ def _surprisal(parser: Parser) -> None:
         default=left_out,
         help="masked models: treatment of the words after the scored one",
     )
+
+
+def _next_words(parser: Parser) -> None:
+    """Add the options of `recency next-words`, with the defaults of recency.next_words."""
+    _texts_and_model(parser, "treat every line as a separate context")
+    parser.add_argument("--n", type=int, default=20, help="number of words (20)")
+    parser.add_argument(
+        "--word", metavar="WORD", help="instead, the probability of this word after each context"
+    )
+    _windows_and_spaces(parser)
+
+
+def _texts_and_model(parser: Parser, lines: str) -> None:
+    """Add texts, a model and the output to a command; `lines` is the help of --lines."""
+    add = parser.add_argument
+    add("files", nargs="*", metavar="TEXT", help="UTF-8 text; default or -: standard input")
+    add(
+        "--model",
+        required=True,
+        help="a folder, a name on the Hub, an n-gram model's ARPA or KenLM file, or small-english, "
+        "a small network that comes with the package",
+    )
+    add("--bias", metavar="BIAS", help=f"bias applied at inference: {BIAS}; see recency biases")
+    add("--allow-pickle", action="store_true", help="read pytorch_model.bin (tensors only)")
+    add(
+        "--weights",
+        choices=["float32", "bf16", "int8", "as_stored"],
+        default="float32",
+        help="precision of the weights (float32); int8 needs torchao",
+    )
+    add("--lines", action="store_true", help=lines)
+    add("--out", default="-", metavar="FILE", help=".csv, .tsv or .parquet; - (default): CSV")
+
+
+def _windows_and_spaces(parser: Parser) -> Callable:
+    """Add the settings of a text's beginning, windows and white space; return the group's `add`."""
+    left_out = argparse.SUPPRESS
+    settings = parser.add_argument_group("settings", "Explained in docs/surprisal.md.")
+    add = settings.add_argument
+    add(
+        "--bos",
+        action=argparse.BooleanOptionalAction,
+        default=left_out,
+        help="whether each text is preceded by a begin token (default: yes)",
+    )
+    add("--stride", type=int, default=left_out, help="step between windows of a long text, tokens")
+    add(
+        "--window",
+        type=int,
+        default=left_out,
+        help="size of the window, tokens (default: the model's)",
+    )
+    add(
+        "--correction",
+        choices=["pimentel_meister", "oh_schuler", "pimentel_meister_first"],
+        default=left_out,
+        help="variant of the correction for white space",
+    )
+    add(
+        "--leading-space",
+        action="store_true",
+        default=left_out,
+        help="add a space before a text's first word",
+    )
+    return add
 
 
 def _convert(parser: Parser) -> None:

@@ -159,21 +159,11 @@ def score(
     opening: dict[str, Any],
 ) -> pd.DataFrame:
     """Return the result of `recency.surprisal`, with a progress bar if standard error is a terminal."""
-    with _lean_imports():
-        from recency import embedded
-        from recency.scoring import ngram
+    opened = open_model(model, bias, opening)
+    if isinstance(opened, str):
+        return recency.surprisal(words, opened, bias=bias, **settings)
+    from tqdm import tqdm
 
-        if ngram.is_ngram(model):  # fast
-            return recency.surprisal(words, model, bias=bias, **settings)
-        from tqdm import tqdm
-        from transformers.utils import logging
-
-        logging.set_verbosity_error()
-        if not sys.stderr.isatty():
-            logging.disable_progress_bar()  # of loading and downloading
-        if embedded.is_embedded(model):
-            print(embedded.NOTE.format(name=model), file=sys.stderr)
-        opened = recency.load(model, bias, **opening)
     with tqdm(unit=" windows", leave=False, disable=None) as bar:
 
         def report(done: int, total: int) -> None:
@@ -181,6 +171,24 @@ def score(
             bar.update(done - bar.n)
 
         return recency.surprisal(words, opened, report=report, **settings)
+
+
+def open_model(model: str, bias: dict[str, Any] | None, opening: dict[str, Any]) -> Any:
+    """Open a network with its bias; return the path of an n-gram model as it is."""
+    with _lean_imports():
+        from recency import embedded
+        from recency.scoring import ngram
+
+        if ngram.is_ngram(model):  # fast
+            return model
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        if not sys.stderr.isatty():
+            logging.disable_progress_bar()  # of loading and downloading
+        if embedded.is_embedded(model):
+            print(embedded.NOTE.format(name=model), file=sys.stderr)
+        return recency.load(model, bias, **opening)
 
 
 @contextmanager

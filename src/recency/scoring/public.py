@@ -1,8 +1,10 @@
 """Public functions for language models, exported by `recency` (docs/library.md)."""
 
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,19 @@ from recency.attention import specification
 from recency.errors import InputError
 from recency.scoring import measures as measure_names
 from recency.scoring import ngram, ngram_likeness
+from recency.scoring import prefixes as prefix_words
 from recency.scoring import surprisal as scoring
+from recency.scoring.alignment import SPACE, UNMARKED
 from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
+from recency.scoring.results import UNKNOWN
 from recency.scoring.texts import VARIANTS, Spaces, Texts, as_words
+from recency.scoring.tokenizer import begin_token
 
 #: Units of the table's rows.
 ROWS = ("words", "tokens")
+#: Irregularities of a word's tokens that leave it without a probability of its own.
+NO_PROBABILITY = (UNMARKED, "begins in the token before", "merged with the word before")
 
 
 def load(
@@ -91,6 +99,7 @@ def surprisal(
     model: Any,
     tokenizer: Any = None,
     *,
+    prefix: str | Iterable[str] = "",
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
     unit: str = "bits",
@@ -129,6 +138,10 @@ def surprisal(
         a transformers network with its `tokenizer`; or an ARPA or KenLM file.
     tokenizer : tokenizer or path, optional
         The tokenizer of a network.
+    prefix : str or list of str
+        Context before every text, or one per text, that is read and has no rows: a question, an
+        instruction. Split at white space; a space follows it (with `space_after`, only if it ends in
+        one). Like earlier words, it leaves the window of a long text.
     bias : mapping, optional
         A bias to apply at inference, from `recency.attention.bias`.
     bos : bool or str
@@ -231,6 +244,11 @@ def surprisal(
     """
     texts = in_pandas(texts)
     words = as_words(texts, space_after)
+    prefixes = prefix_words.as_prefixes(prefix, words["item"].nunique())
+    if any(prefixes) and within == "sentence":
+        raise InputError(
+            "a prefix precedes each text, and `within: sentence` reads each sentence alone; leave one out"
+        )
     settings: dict[str, Any] = {
         "bos": bos,
         "unit": unit,
@@ -265,7 +283,12 @@ def surprisal(
         settings["word_entropy"] = word_entropy_settings.check(word_entropy)
     opened = _open(model, tokenizer, bias)
     with _evaluation_mode(getattr(opened, "network", None)):
-        scored = scoring.score_words(words, opened, tokens=rows == "tokens", **settings)
+        if any(prefixes) and isinstance(opened, scoring.Model):
+            prefix_words.require_room(opened, prefixes, bos, window)
+        given = prefix_words.add(words, prefixes) if any(prefixes) else words
+        scored = scoring.score_words(given, opened, tokens=rows == "tokens", **settings)
+    if any(prefixes):
+        scored.table, scored.tokens = prefix_words.remove(words, scored.table, scored.tokens)
     keys = ["item", "position", "word"]
     if isinstance(texts, pd.DataFrame) and "word_id" in texts:
         keys.insert(2, "word_id")
@@ -279,6 +302,179 @@ def surprisal(
         table = table.reindex(texts.index)  # words were scored in the order of their positions
     table.attrs |= {key: stated[key] for key in ("lossy", "dequantised") if key in stated}
     return table
+
+
+def next_words(
+    model: Any,
+    context: str | Sequence[str],
+    n: int = 20,
+    tokenizer: Any = None,
+    *,
+    bias: Mapping[str, Any] | None = None,
+    bos: bool | str = True,
+    correction: str = VARIANTS[0],
+    leading_space: bool = False,
+    stride: int | None = None,
+    window: int | None = None,
+) -> pd.DataFrame:
+    """Return the n most probable next words after a context, among all words.
+
+    A word is a string up to white space or the end of the text, such as "mat" or "mat.". Its
+    probability is that of its tokens and of its end, as in corrected surprisal; `cloze` returns the
+    same number. The list is exact: prefixes of words are expanded from the most probable on until
+    none that is left is as probable as the n-th word.
+
+    Parameters
+    ----------
+    model : Model, PreTrainedModel, str or path
+        As for `surprisal`; a causal network whose tokenizer marks the beginnings of words.
+    context : str or list of str
+        The text so far, split at white space, or as words; "" for the first word.
+    n : int
+        Number of words. Words of a probability below 1e-7 are left out.
+    tokenizer, bias, bos, correction, leading_space, stride, window
+        As for `surprisal`.
+
+    Returns
+    -------
+    DataFrame
+        One row per word, the most probable first: word, probability, tokens (their number).
+        `attrs["other"]` is the probability of all else: other words, the listed words in other
+        tokens than the tokenizer's, and the end of the text.
+
+    Raises
+    ------
+    InputError
+        For an invalid context, setting or model.
+
+    Examples
+    --------
+    >>> import recency
+    >>> words = recency.next_words("small-english", "once upon a", n=3)
+    >>> list(words.columns)
+    ['word', 'probability', 'tokens']
+    >>> round(float(words.probability.sum()) + words.attrs["other"], 6)
+    1.0
+    """
+    words = _context_words(context)
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+        raise InputError(f"n: {n!r} is no whole number of 1 or more")
+    if correction not in VARIANTS:
+        raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
+    opened = _open(model, tokenizer, bias)
+    if isinstance(opened, Path):
+        raise InputError(
+            f"{opened} is an n-gram model, and the next words are searched with a network; "
+            "recency.cloze takes n-gram models"
+        )
+    _require_word_ends(opened)
+    from recency.scoring.next_word.word_search import WordSearch
+
+    with _evaluation_mode(opened.network):
+        scoring.check_precision(opened, "fp32")
+        layer, start = scoring.output_layer_of(opened), begin_token(opened, bos)
+        search = WordSearch(opened, layer, words, start, correction, leading_space, stride, window)
+        scoring.check_vocabulary(opened, search.context)
+        rows = search.run(int(n))
+    table = pd.DataFrame(rows, columns=["word", "probability", "tokens"])
+    table.attrs["other"] = max(0.0, 1 - float(table["probability"].sum()))
+    return table
+
+
+def cloze(
+    model: Any,
+    context: str | Sequence[str],
+    word: str,
+    tokenizer: Any = None,
+    *,
+    bias: Mapping[str, Any] | None = None,
+    bos: bool | str = True,
+    correction: str = VARIANTS[0],
+    leading_space: bool = False,
+    stride: int | None = None,
+    window: int | None = None,
+) -> float:
+    """Return the probability that a word is the next one after a context.
+
+    It is 2 to the power of minus the word's corrected surprisal (`corrected_bits` of `surprisal`),
+    and for n-gram models minus its surprisal.
+
+    Parameters
+    ----------
+    model : Model, PreTrainedModel, str or path
+        As for `surprisal`; not a masked model.
+    context : str or list of str
+        The text so far, split at white space, or as words; "" for the first word.
+    word : str
+        One word, without white space.
+    tokenizer, bias, bos, correction, leading_space, stride, window
+        As for `surprisal`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InputError
+        For an invalid context, setting or model, and for a word without a probability of its own:
+        one that the model does not know, or whose tokens are shared with the context.
+
+    Examples
+    --------
+    >>> import recency
+    >>> lm = recency.load("small-english")
+    >>> table = recency.surprisal("once upon a time", lm)
+    >>> p = recency.cloze(lm, "once upon a", "time")
+    >>> bool(abs(p - 2 ** -table.corrected_bits.iloc[-1]) < 1e-6)
+    True
+    """
+    words = _context_words(context)
+    if not isinstance(word, str) or word.split() != [word]:
+        raise InputError(f"word: {word!r} is not one word, a string without white space")
+    opened = _open(model, tokenizer, bias)
+    column = "surprisal_bits"
+    if not isinstance(opened, Path):
+        _require_word_ends(opened)
+        column = "corrected_bits"
+    settings: dict[str, Any] = {
+        "bos": bos,
+        "correction": correction,
+        "leading_space": leading_space,
+    }
+    with _evaluation_mode(getattr(opened, "network", None)):
+        scored = scoring.score_words(
+            [[*words, word]], opened, stride=stride, window=window, **settings
+        )
+    value = float(scored.table[column].iloc[-1])
+    reasons = scored.ledger["reason"][scored.ledger["word_id"] == len(words)].tolist()
+    odd = [reason for reason in reasons if reason in NO_PROBABILITY or reason in UNKNOWN]
+    if odd or math.isnan(value):
+        reason = odd[0] if odd else reasons[0] if reasons else "has no context"
+        raise InputError(
+            f"word {word!r} has no probability of its own after the context ({reason})"
+        )
+    return math.pow(2.0, -value)
+
+
+def _context_words(context: Any) -> list[str]:
+    """Return the words of a context, which may be empty."""
+    if isinstance(context, str):
+        return context.split()
+    if isinstance(context, bytes) or not isinstance(context, Sequence):
+        raise InputError(f"context: {context!r} is neither a string nor a list of words")
+    return list(as_words([list(context)])["word"]) if context else []
+
+
+def _require_word_ends(model: scoring.Model) -> None:
+    """Raise InputError for a model that gives no probability of a word's end."""
+    if model.masked:
+        raise InputError("a masked model gives no probability of a next word; take a causal one")
+    if not (model.kind == SPACE).any():
+        raise InputError(
+            "the tokenizer marks no beginnings of words (Ġ or ▁), by which words end; take a model "
+            "that does"
+        )
 
 
 def _open(model: Any, tokenizer: Any, bias: Mapping[str, Any] | None) -> scoring.Model | Path:

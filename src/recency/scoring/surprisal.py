@@ -341,11 +341,7 @@ def _score_causal(
             "pmi and a context of 0 words need a begin token, which is then the only context of a "
             'word: `bos: true`, or `bos: "<name>"`'
         )
-    if precision not in model.output_layers:
-        model.output_layers[precision] = scoring.OutputLayer(
-            model.network, model.kind, precision == "bf16"
-        )
-    ids, output_layer = [text.ids for text in texts], model.output_layers[precision]
+    ids, output_layer = [text.ids for text in texts], output_layer_of(model, precision)
     words, internals = [text.word for text in texts], None
     if names := asked.with_sources(*measures.INSIDE):
         internals = Internals(model.network, names, words, output_layer, tuned_lens)
@@ -384,6 +380,15 @@ def _score_masked(model: Model, texts, metric, future, asked, options) -> list:
         statistics = {name: np.append(values, np.nan) for name, values in zip(names, rest)}
         scores.append(scoring.Scores(log, none, none, seen, statistics))
     return scores
+
+
+def output_layer_of(model: Model, precision: str = "fp32"):
+    """Return the output layer of a causal LM, which is built once for each precision."""
+    from recency.scoring.output_layer import OutputLayer
+
+    if precision not in model.output_layers:
+        model.output_layers[precision] = OutputLayer(model.network, model.kind, precision == "bf16")
+    return model.output_layers[precision]
 
 
 def check_precision(model, precision: str) -> None:

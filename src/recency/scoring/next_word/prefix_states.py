@@ -33,7 +33,6 @@ class WholeTexts:
 
     def __init__(self, model: PreTrainedModel, body: Callable, bf16: bool = False):
         self.model, self.body, self.bf16 = model, body, bf16
-        self.padded = not sees_length(model)
 
     def read(self, texts: list[list[int]]) -> list[None]:
         """Store the texts; `begin` computes states."""
@@ -56,13 +55,25 @@ class WholeTexts:
         return self._states(at_once)
 
     def _states(self, at_once: int) -> torch.Tensor:
-        cut = [Window(n, ids, 0, len(ids) - 1) for n, ids in enumerate(self.prefixes)]
-        states: list = [None] * len(cut)
-        cut_up = batches(cut, at_once, self.padded)
-        for batch, output in forward.run(self.model, cut_up, self.bf16, self.body):
-            for row, window in enumerate(batch):
-                states[window.text] = output[0][row, window.fresh].clone()
-        return torch.stack(states)
+        return last_states(self.model, self.prefixes, self.body, at_once, self.bf16)
+
+
+def last_states(
+    model: PreTrainedModel,
+    texts: list[list[int]],
+    body: Callable,
+    at_once: int,
+    bf16: bool = False,
+) -> torch.Tensor:
+    """Return the states (texts, width) at the end of texts, which are read about `at_once` tokens at a time."""
+    cut = [Window(n, ids, 0, len(ids) - 1) for n, ids in enumerate(texts)]
+    states: list = [None] * len(cut)
+    for batch, output in forward.run(
+        model, batches(cut, at_once, not sees_length(model)), bf16, body
+    ):
+        for row, window in enumerate(batch):
+            states[window.text] = output[0][row, window.fresh].clone()
+    return torch.stack(states)
 
 
 class CarriedStates:
