@@ -21,7 +21,7 @@ FORMULA = "rt ~ day + (day | subject)"
 
 def check_design(name):
     formula, data, options = DESIGNS[name]
-    for reml, ddf in methods(options):
+    for reml, ddf in methods(name, options):
         stored = STORED[name][f"{ddf}, {'REML' if reml else 'ML'}"]
         fit = lmer(formula, data, reml=reml, ddf=ddf, engine="search", **options)
         assert set(fit.fixed.index) == set(stored["effects"])

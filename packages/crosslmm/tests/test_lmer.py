@@ -255,8 +255,7 @@ def test_restricted_optima_are_confirmed_by_lme4(case):
     ours, theirs = (lmer(formula, make(), reml=True, engine=e) for e in ("auto", "lme4"))
     assert ours.engine == "search, confirmed by lme4" and ours.converged
     # lme4's optimiser may end at a bound, below the search's optimum.
-    assert ours.loglik >= theirs.loglik - 1e-5
-    assert ours.loglik == pytest.approx(theirs.loglik, abs=0.1)
+    assert theirs.loglik - 1e-5 <= ours.loglik <= theirs.loglik + 1
 
 
 def test_what_the_search_does_not_cover_is_fitted_by_lme4_and_said(tightened):

@@ -622,12 +622,11 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     combinations = weights @ np.array([X[level == name].mean(0) for name in names])
     beta, covariance = fit.fixed["estimate"].to_numpy(), fit.covariance.to_numpy()
     figures = source.result.figures
+    inference = inference_of(fit, fit.ddf) if fit.ddf else None
     if source.internal is not None and figures is not None:  # no rounding of columns far from zero
         factor = source.internal.factor
-        beta, covariance = factor * figures.beta, factor**2 * figures.covariance
-    inference = inference_of(fit, fit.ddf) if fit.ddf else None
-    if inference is not None:
-        covariance = source.internal.factor**2 * inference.covariance
+        inner = inference.covariance if inference else figures.covariance
+        beta, covariance = factor * figures.beta, factor**2 * inner
     estimate = combinations @ beta
     covariance = combinations @ covariance @ combinations.T
     se = np.sqrt(np.diagonal(covariance))
