@@ -61,15 +61,15 @@ class Inference:
         with np.errstate(divide="ignore"):
             return float(2 * (v @ v) ** 2 / (change @ self._parameters @ change))
 
-    def joint(self, combinations: np.ndarray, beta: np.ndarray) -> tuple[float, float, int]:
-        """Return F, its denominator's degrees of freedom, and their number for (q, p) at beta (p,).
+    def joint(self, combinations: np.ndarray, estimates: np.ndarray) -> tuple[float, float, int]:
+        """Return F, its denominator's degrees of freedom, and the number of combinations (q, p).
 
         Combinations that depend on others do not count.
         """
         left, sizes, basis = np.linalg.svd(combinations @ self._half.T, full_matrices=False)
         q = int((sizes > 1e-7 * sizes[0]).sum())
-        combinations = (left[:, :q] / sizes[:q]).T @ combinations
-        basis, estimates = basis[:q], combinations @ beta
+        turn = (left[:, :q] / sizes[:q]).T
+        combinations, estimates, basis = turn @ combinations, turn @ estimates, basis[:q]
         F = float(
             estimates @ np.linalg.solve(combinations @ self.covariance @ combinations.T, estimates)
         )

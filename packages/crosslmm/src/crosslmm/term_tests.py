@@ -68,14 +68,20 @@ def tests_of_terms(fit: MixedModel, kind: int | str, ddf: str) -> pd.DataFrame:
         raise InputError(f"type is {kind!r} and must be 2 or 3")
     inference = inference_of(fit, ddf)
     beta, rows = fit._source.result.figures.beta, {}
-    for term, combinations in _hypotheses(fit, TYPES[kind]):
-        F, df, q = inference.joint(combinations, beta)
+    scale = fit._source.internal
+    for term, weights, X in _hypotheses(fit, TYPES[kind]):
+        mean = scale.mean / scale.factor * weights.sum(1)  # of the response, if X expresses it
+        combinations = weights @ X
+        F, df, q = inference.joint(combinations, combinations @ beta + mean)
         rows[term] = {"NumDF": q, "DenDF": df, "F": F, "p": float(fdtrc(q, df, F))}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["NumDF", "DenDF", "F", "p"])
 
 
-def _hypotheses(fit: MixedModel, kind: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield each term and the combinations (q, p) of internal effects that are 0 without it."""
+def _hypotheses(fit: MixedModel, kind: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield each term, weights (q, n) of the means that are 0 without it, and X (n, p) inside.
+
+    Satterthwaite's degrees of freedom depend on the rows: they are lmerTest's.
+    """
     source, prepared = fit._source, fit._source.prepared
     kept, n = list(source.result.figures.kept), fit.nobs
     if len(kept) < len(prepared.design.formula.fixed):
@@ -87,6 +93,8 @@ def _hypotheses(fit: MixedModel, kind: int) -> Iterator[tuple[str, np.ndarray]]:
     rows, design = source.request.rows, prepared.design
     names = {name for term in prepared.formula.fixed for name in variables(term)}
     categorical = [name for name in rows if name in names and not designs.is_number(rows[name])]
+    terms = [term for term in prepared.formula.fixed if term != INTERCEPT]
+    kind = kind if len(terms) > 1 else 2
     if kind == 3:
         # Levels are weighted equally, whatever the fit's contrasts; new names differ from labels.
         coded = {name: designs.categorical(rows[name]) for name in categorical}
@@ -102,19 +110,38 @@ def _hypotheses(fit: MixedModel, kind: int) -> Iterator[tuple[str, np.ndarray]]:
     columns = list(design.formula.fixed)
     of_column = [frozenset(part for part, _ in design.columns[column]) for column in columns]
     X = np.column_stack([values[column] for column in columns])
-    X = X / np.linalg.norm(X, axis=0)
-    terms = [term for term in prepared.formula.fixed if term != INTERCEPT]
+    size = np.linalg.norm(X, axis=0)
+    X = X / size
     inside = {term: frozenset(factors(term)) for term in terms}
-    marginal = np.linalg.lstsq(X, internal, rcond=None)[0] if kind == 3 else None
+    marginal = np.linalg.pinv(X) / size[:, None]
     for term in terms:
         own = [c for c, parts in enumerate(of_column) if parts == inside[term]]
-        if marginal is not None:
-            yield term, marginal[own]
-            continue
         above = {other for other in inside.values() if _contains(other, inside[term], categorical)}
+        if kind == 3:
+            yield term, _differences(design, [columns[c] for c in own]) @ marginal[own], internal
+            continue
+        if not above and len(terms) > 1:
+            yield term, marginal[own], internal
+            continue
         before = [c for c, parts in enumerate(of_column) if parts not in above and c not in own]
-        Q = np.linalg.qr(X[:, [*before, *own]])[0]
-        yield term, Q[:, len(before) :].T @ internal
+        Q, R = np.linalg.qr(X[:, [*before, *own]])
+        lengths = np.diagonal(R)[len(before) :] * size[own]
+        yield term, (Q[:, len(before) :] / lengths).T, internal
+
+
+def _differences(design: designs.Design, columns: list[str]) -> np.ndarray:
+    """Return the matrix (q, q) from sum contrasts to differences from each factor's first level."""
+    result = np.ones((len(columns),) * 2)
+    for names in zip(*(design.columns[column] for column in columns), strict=True):
+        name = names[0][0]
+        if name in design.codings and names[0][1] in design.codings[name].labels:
+            coding = design.codings[name]
+            index = [coding.labels.index(label) for _, label in names]
+            values = coding.values[1:] - coding.values[0]
+            result *= values[np.ix_(index, index)]
+        else:
+            result *= np.array([[one == other for _, other in names] for _, one in names])
+    return result
 
 
 def _bare(name: str) -> str:
