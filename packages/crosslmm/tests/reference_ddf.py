@@ -17,15 +17,15 @@ import pandas as pd
 
 from crosslmm import lmer
 from random_designs import draw
-from test_lmer import CASES, in_r
+from test_lmer import CASES, in_r, reading
 
 FILE = Path(__file__).with_name("ddf_by_lmertest.json")
-SLOW = ("two conditions", "uncorrelated condition")
-"""Designs of 900 rows and seven variances or more, for which pbkrtest takes minutes."""
-RANDOM = 88
+SLOW = tuple(name for name, (make, _) in CASES.items() if make is reading and name != "crossed")
+"""Designs of 900 rows, for which pbkrtest takes up to minutes."""
+RANDOM = 24
 """Number of random designs, next to those of test_lmer.py."""
 R = """function(formula, data, REML, ddf, start, w) {
-  control <- lme4::lmerControl("bobyqa", optCtrl = list(rhoend = 1e-12, maxfun = 1e5),
+  control <- lme4::lmerControl("bobyqa", optCtrl = list(rhobeg = 1e-3, rhoend = 1e-12, maxfun = 1e5),
                                check.nobs.vs.rankZ = "ignore")
   call <- list(as.formula(formula), data, REML = REML, control = control, start = start)
   if (w) call$weights <- data$w
@@ -80,7 +80,9 @@ def write() -> None:
                 },
             }
         print(name, flush=True)
-    FILE.write_text(json.dumps(references, separators=(",", ":")).replace('},"r', '},\n"r') + "\n")
+        FILE.write_text(
+            json.dumps(references, separators=(",", ":")).replace('},"r', '},\n"r') + "\n"
+        )
 
 
 def _short(value: float) -> float | None:
