@@ -94,7 +94,6 @@ def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeyp
         (["torn.parquet", FORMULA], "torn.parquet is no whole Parquet file ("),
         (["times.csv", "rt ~ dya + (1 | subject)"], "no column 'dya'; did you mean 'day'?"),
         (["times.csv", "rt ~ "], "formula 'rt ~ '"),
-        (["times.csv", FORMULA, "--reml"], "only lme4 fits reml=True"),
         (["times.csv", FORMULA, "--out", "fixed.xlsx"], "fixed.xlsx must end in .csv"),
     ],
 )

@@ -237,14 +237,25 @@ def test_restricted_likelihood_is_lme4s(tightened):
     from rpy2 import robjects
 
     data = sleep()
-    ours = lmer("rt ~ day + (day | subject)", data, reml=True)
+    ours, alone = (
+        lmer("rt ~ day + (day | subject)", data, reml=True, engine=engine)
+        for engine in ("auto", "search")
+    )
     theirs = tightened("rt ~ day + (day | subject)", in_r(data), True)
-    assert ours.reml and ours.engine == "lme4" and "the search does not support REML" in ours.note
+    assert ours.reml and ours.engine == "search, confirmed by lme4"
+    assert alone.engine == "search" and alone.loglik == pytest.approx(ours.loglik, abs=1e-7)
     loglik = robjects.r("function(m) as.numeric(logLik(m))")(theirs)[0]
     assert ours.loglik == pytest.approx(loglik, abs=1e-4)
     assert "fit by REML" in ours.summary() and f"{-2 * loglik:.1f}" in ours.summary()
-    with pytest.raises(InputError, match="only lme4 fits reml=True"):
-        lmer("rt ~ day + (day | subject)", data, reml=True, engine="search")
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_restricted_optima_are_confirmed_by_lme4(case):
+    make, formula = CASES[case]
+    ours, theirs = (lmer(formula, make(), reml=True, engine=e) for e in ("auto", "lme4"))
+    assert ours.engine == "search, confirmed by lme4" and ours.converged
+    # lme4's optimiser may end at a bound, below the search's optimum.
+    assert theirs.loglik - 1e-5 <= ours.loglik <= theirs.loglik + 1
 
 
 def test_what_the_search_does_not_cover_is_fitted_by_lme4_and_said(tightened):

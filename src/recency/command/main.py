@@ -429,7 +429,7 @@ def _lmer(parser: Parser) -> None:
         default="auto",
         help="search needs no R; see docs/mixed_models.md",
     )
-    add("--reml", action="store_true", help="restricted maximum likelihood (lme4)")
+    add("--reml", action="store_true", help="restricted maximum likelihood")
     add(
         "--out",
         metavar="FILE",

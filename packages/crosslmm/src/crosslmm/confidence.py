@@ -108,7 +108,7 @@ class _Refit:
     """A model that is refitted to other responses by replacing only their cross-products."""
 
     def __init__(self, source: Source) -> None:
-        self.searched = search_of(source.prepared, source.shift)
+        self.searched = search_of(source.prepared, source.shift, source.request.reml)
         model = self.searched.model
         result = self.searched.result
         X = model.X()
@@ -123,7 +123,7 @@ class _Refit:
             self._factors.append((levels.codes, len(levels.names), Z))
 
     def fit(self, z: np.ndarray) -> Searched:
-        """Fit a response (n,) by maximum likelihood."""
+        """Fit a response (n,), by REML if the model was."""
         model = self.searched.model
         scale = model.scale
         mean = float(z.mean()) if INTERCEPT in model.formula.fixed else scale.mean

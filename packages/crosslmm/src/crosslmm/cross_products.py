@@ -271,6 +271,8 @@ class Products:
     """how often each level of a occurs, (G,); see crosslmm.cells"""
     times_b: np.ndarray | None = None
     """how often each level of b occurs, (H,)"""
+    reml: bool = False
+    """whether the likelihood is restricted"""
 
     def zz(self) -> list[np.ndarray]:
         """Return Z'Z by level (levels, k, k) of each factor, and of a nested intercept."""
@@ -301,7 +303,7 @@ def cross_products(
             products = part
             continue
         for name, value in vars(part).items():
-            if value is not None:
+            if value is not None and name != "reml":
                 setattr(products, name, getattr(products, name) + value)
     if sparse:
         filled, sums = cells.sums()

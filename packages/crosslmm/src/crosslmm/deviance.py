@@ -12,7 +12,9 @@ random effects (P u = Lambda'Z'e) and w = Z'V^-1 e = Z'e - Z'Z Lambda u, the gra
 
     d deviance / d (L_f L_f') = sum_g (Z'V^-1 Z)_gg - (n / r^2) sum_g w_g w_g',
 
-with sums over the levels g of f; the gradient by L_f is twice this times L_f.
+with sums over the levels g of f; the gradient by L_f is twice this times L_f. The restricted
+likelihood has n - p in place of n, log|X'V^-1 X| is added to the deviance, and each column x of X
+that is orthonormal under V^-1 adds -Z'V^-1 x x'V^-1 Z to the gradient.
 
 A nested intercept (of each pair of levels of a and b, with relative sd t) is eliminated before
 everything else: a pair's n rows have V_c^-1 = I - t^2 / (1 + t^2 n) 1 1', so every cross-product
@@ -92,6 +94,15 @@ def left_of_squares(left: np.ndarray, squares: float) -> np.ndarray:
         raise NoResiduals
     E[p, p] = np.sqrt(r2)
     return E
+
+
+def orthonormal(E: np.ndarray) -> np.ndarray:
+    """Return combinations v of the columns of W = [X y], (p, p + 1), with v'W'V^-1 W v = 1.
+
+    E is that of `left_of_squares`; the combinations are of X, and orthogonal under V^-1.
+    """
+    p = len(E) - 1
+    return np.column_stack([np.linalg.inv(E[:p, :p]), np.zeros(p)])
 
 
 @dataclass
@@ -210,23 +221,34 @@ def solve(
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -_solve(E[:p, :p], E[p, :p], transposed=True)
-    variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
-    value = by.log_determinant + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
+    free = n - p if products.reml else n
+    variance, precision = (r2 / free, free / r2) if sigma is None else (sigma**2, sigma**-2)
+    value = by.log_determinant + r2 / variance + free * np.log(2 * np.pi * variance)
 
-    # Random effects Lambda u and w = Z'V^-1 e by level, with u = Lambda'w.
-    Lua, Lub, ub, of_b = _modes(by, weights, Lb, H)
-    wa = aw @ weights - (aa @ Lua[:, :, None])[:, :, 0] - of_b
-    wb = bw @ weights - (bb @ Lub[:, :, None])[:, :, 0]
-    wb -= crossed.left(Lua[:, :, None]).reshape(H, j)
+    def effects(v: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return Lambda u and w = Z'V^-1 W v by level, with u = Lambda'w, of a and b; u of b."""
+        Lua, Lub, ub, of_b = _modes(by, v, Lb, H)
+        wa = aw @ v - (aa @ Lua[:, :, None])[:, :, 0] - of_b
+        wb = bw @ v - (bb @ Lub[:, :, None])[:, :, 0]
+        wb -= crossed.left(Lua[:, :, None]).reshape(H, j)
+        return Lua, Lub, wa, wb, ub
+
+    Lua, Lub, wa, wb, ub = effects(weights)
     ua = wa @ La
+    squares = [(precision, weights, Lua, Lub, wa, wb)]
+    if products.reml:
+        value += 2 * np.log(np.diagonal(E)[:p]).sum()
+        squares += [(1.0, v, *effects(v)[:4]) for v in orthonormal(E)]
 
     # With U = Lambda_b S^-1 Lambda_b', Q = I - Z_a'Z_a T'T and X = Z_a'Z_b U Z_b'Z_a, by level:
     # Z_a'V^-1 Z_a is Q Z_a'Z_a - Q X Q'.
     half_a = T @ aa
     counts = np.ones(G) if products.times_a is None else products.times_a.astype(float)
     by_Sa = np.tensordot(counts, aa, 1) - _gram(counts[:, None, None] * half_a, half_a)
-    by_Sa -= precision * wa.T @ wa
-    by_Sb = -precision * wb.T @ wb
+    by_Sb = np.zeros((j, j))
+    for share, _, _, _, za, zb in squares:
+        by_Sa -= share * za.T @ za
+        by_Sb -= share * zb.T @ zb
     X, U = np.zeros((G, i, i)), np.zeros((K, K))
     if K:
         safe = _is_safe(Lb, bb)
@@ -253,14 +275,15 @@ def solve(
         shrunk = 1 + t * t * cells[:, :, 0]
         value += np.log(shrunk).sum()
         sa, sb, sw = np.split(cells[:, :, 1:], [i, i + j], axis=2)
-        wc = sw @ weights - np.einsum("ghi,gi->gh", sa, Lua) - np.einsum("ghj,hj->gh", sb, Lub)
         inside = ((sa @ (back @ (T + T @ X @ back @ T))) * sa).sum(2)
         Ub = U[_diagonal_blocks(H, j)]
         inside += np.einsum("ghj,hjk,ghk->gh", sb, Ub, sb)
         between = (back @ T @ crossed.values @ U).reshape(G, i, H, j)
         inside -= 2 * np.einsum("ghi,gihj,ghj->gh", sa, between, sb)
-        trace = (cells[:, :, 0] / shrunk - inside / shrunk**2).sum()
-        by_tt = float(trace - precision * ((wc / shrunk) ** 2).sum())
+        by_tt = float((cells[:, :, 0] / shrunk - inside / shrunk**2).sum())
+        for share, v, ma, mb, _, _ in squares:
+            wc = sw @ v - np.einsum("ghi,gi->gh", sa, ma) - np.einsum("ghj,hj->gh", sb, mb)
+            by_tt -= float(share * ((wc / shrunk) ** 2).sum())
     return Solution(
         deviance=value,
         by_La=2 * by_Sa @ La,

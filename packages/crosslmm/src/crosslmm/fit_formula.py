@@ -150,14 +150,14 @@ def fit(model: ModelRequest, notes: list[str]) -> tuple[str, Source]:
     if model.family not in families.LINEAR:
         return "laplace", fit_density(model, prepared, notes)
     shift, more = _shift(prepared) if model.family == families.SHIFTED else (0.0, "")
-    internal = linear_model(prepared, prepared.working(shift)) if prepared else None
+    internal = linear_model(prepared, prepared.working(shift), model.reml) if prepared else None
     try:
         if model.engine == "search":
             result = _without_r(model, internal, notes)
         else:
             result = _with_r(model, internal, notes, uncovered)
     except lme4.Unavailable as error:
-        if model.engine != "auto" or model.reml or internal is None:
+        if model.engine != "auto" or internal is None:
             raise InputError(f'{error}; engine="search" needs no R') from None
         result = _without_r(model, internal, [*notes, f"not confirmed by lme4: {error}"])
     if result.summary is None:
@@ -170,7 +170,7 @@ def fit(model: ModelRequest, notes: list[str]) -> tuple[str, Source]:
     return by, Source(model, prepared, result, shift, internal=internal and internal.scale)
 
 
-def linear_model(prepared: Prepared, z: np.ndarray) -> Internal:
+def linear_model(prepared: Prepared, z: np.ndarray, reml: bool = False) -> Internal:
     """Return a linear model of a response (n,), minus the offset, on the internal scale."""
     mean = 0.0
     if prepared.fixed.constant is not None:
@@ -181,12 +181,12 @@ def linear_model(prepared: Prepared, z: np.ndarray) -> Internal:
         root = float(np.sqrt(weights.mean()))
         weights = weights / root**2
     scale = prepared.scale(mean=mean, factor=unit, log_unit=math.log(unit), root=root)
-    return prepared.internal((z - mean) / unit, scale, weights)
+    return replace(prepared.internal((z - mean) / unit, scale, weights), reml=reml)
 
 
-def search_of(prepared: Prepared, shift: float = 0.0) -> Searched:
+def search_of(prepared: Prepared, shift: float = 0.0, reml: bool = False) -> Searched:
     """Search theta of a linear mixed model."""
-    return search_internal(linear_model(prepared, prepared.working(shift)))
+    return search_internal(linear_model(prepared, prepared.working(shift), reml))
 
 
 def _shift(prepared: Prepared) -> tuple[float, str]:
@@ -204,8 +204,6 @@ def _shift(prepared: Prepared) -> tuple[float, str]:
 
 def _without_r(model: ModelRequest, internal: Internal, notes: list[str]) -> Result:
     """Fit without R."""
-    if model.reml:
-        raise InputError('only lme4 fits reml=True; leave engine="search" out')
     try:
         check_levels(internal.scale.formula, internal.groups, len(internal.y))
         return unconfirmed(search_internal(internal), notes)
@@ -236,14 +234,12 @@ def _with_r(
         notes = [*notes, *dropped_notes(internal.scale.fixed, internal.scale.fixed.kept)]
         if model.engine == "auto":
             try:
-                if model.reml:
-                    raise NotSearchable("the search does not support REML")
                 searched = search_internal(internal)
             except NoResiduals as reason:
                 return Result(None, False, str(reason))
             except (NotSearchable, np.linalg.LinAlgError) as reason:
                 notes.append(f"lme4's optimiser was used: {reason}")
-        return fit_in_r(of_r, searched, notes, model.reml)
+        return fit_in_r(of_r, searched, notes)
     except Refused as reason:
         raise InputError(f"formula {model.text!r}: lme4: {reason}") from None
 

@@ -80,9 +80,9 @@ class InR:
     of_terms: dict[frozenset[str], int]
     """the number of each random term by its columns in R"""
 
-    def set_up(self, reml: bool = False) -> tuple[Any, list[str]]:
+    def set_up(self) -> tuple[Any, list[str]]:
         """Set up lme4's modular model; return it and its messages."""
-        return lme4.set_up(self.text, self.frame, reml, self.weights)
+        return lme4.set_up(self.text, self.frame, self.model.reml, self.weights)
 
     def set_up_terms(self, searched: Searched) -> Any | None:
         """Set up the model that was searched without lme4's own product of Z; None if it cannot be.
@@ -90,7 +90,9 @@ class InR:
         Models that lme4 might refuse or warn of are left to `set_up`.
         """
         model, n = self.model, len(self.model.y)
-        if not (model.weights is None and model.offset is None and model.response is None):
+        if model.reml or any(
+            part is not None for part in (model.weights, model.offset, model.response)
+        ):
             return None
         if len(searched.kept) < len(model.formula.fixed):
             return None
@@ -282,19 +284,17 @@ def dropped_notes(fixed: Basis, kept: Sequence[int]) -> list[str]:
     return [f"{what}: {', '.join(dropped)}"] if dropped else []
 
 
-def fit_in_r(
-    of_r: InR, searched: Searched | None, notes: Sequence[str], reml: bool = False
-) -> Result:
+def fit_in_r(of_r: InR, searched: Searched | None, notes: Sequence[str]) -> Result:
     """Have lme4 confirm a searched optimum, or fit by its own optimiser."""
     if searched is not None:
-        return confirm_by_lme4(of_r, searched, notes, reml)
-    set_up, messages = of_r.set_up(reml)
+        return confirm_by_lme4(of_r, searched, notes)
+    set_up, messages = of_r.set_up()
     notes = [*notes, *messages]
     fit, messages = lme4.optimise(set_up)
     figures = of_r.figures(fit)
-    checks = check_lme4(of_r.model, fit, figures, by_search=not reml)
+    checks = check_lme4(of_r.model, fit, figures, by_search=True)
     notes += dict.fromkeys([*messages, *figures.messages])
-    return _result(of_r.model, figures, notes, checks, "lme4", fit=fit, reml=reml)
+    return _result(of_r.model, figures, notes, checks, "lme4", fit=fit)
 
 
 def fit_glmer(of_r: InR, family: str, notes: Sequence[str] = ()) -> Result:
@@ -321,21 +321,19 @@ def read_fit(fit: Any, messages: Sequence[str], notes: Sequence[str] = ()) -> Re
     return Result(summary, converged, "; ".join(notes), fit, checks=checks)
 
 
-def confirm_by_lme4(
-    of_r: InR, searched: Searched, notes: Sequence[str], reml: bool = False
-) -> Result:
+def confirm_by_lme4(of_r: InR, searched: Searched, notes: Sequence[str]) -> Result:
     """Have lme4 confirm the deviance at the search's optimum, and build its merMod object there.
 
     The search's own figures are compared with lme4's, since unconfirmed fits report them. If the
     deviances differ, lme4 sets up the model by itself, its optimiser runs as well, and the better of
     the two optima is reported.
     """
-    quick = None if reml else of_r.set_up_terms(searched)
+    quick = of_r.set_up_terms(searched)
     if quick is not None:
         result, _, apart = _evaluate_there(of_r, quick, searched, notes)
         if apart <= DEVIANCES:
             return result
-    set_up, messages = of_r.set_up(reml)
+    set_up, messages = of_r.set_up()
     notes = [*notes, *messages]
     result, value, apart = _evaluate_there(of_r, set_up, searched, notes)
     if apart <= DEVIANCES:
@@ -343,7 +341,7 @@ def confirm_by_lme4(
     model, ours, figures = of_r.model, searched.figures, of_r.figures(result.model)
     other, messages = lme4.optimise(set_up)
     theirs = of_r.figures(other)
-    extra = model.scale.log_jacobian(len(model.y))
+    extra = model.scale.log_jacobian(len(model.y), model.reml)
     logliks = [extra + loglik for loglik in (ours.loglik, -value / 2, theirs.loglik)]
     notes = [
         *notes,
@@ -396,10 +394,9 @@ def _result(
     by: str,
     optimum: Optimum | None = None,
     fit: Any = None,
-    reml: bool = False,
 ) -> Result:
     """Return the figures in the given units, with notes on the optimum."""
-    summary = in_given_units(model.scale, figures, model.groups, reml, len(model.y))
+    summary = in_given_units(model.scale, figures, model.groups, model.reml, len(model.y))
     if optimum and optimum.singular:
         notes = [*notes, "singular fit: a variance or a correlation is at its limit"]
     notes = [*notes, *failures(checks)]

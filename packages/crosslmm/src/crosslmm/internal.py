@@ -73,6 +73,8 @@ class Internal:
     """(n,), for a generalised model"""
     nested_as_factors: bool = True
     """whether a group a:b is always treated as a grouping factor of its own"""
+    reml: bool = False
+    """whether the restricted likelihood is maximised"""
 
     def X(self) -> list[np.ndarray]:
         """Return the fixed columns (n,)."""

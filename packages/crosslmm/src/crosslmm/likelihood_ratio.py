@@ -45,7 +45,9 @@ def anova(*models: MixedModel) -> pd.DataFrame:
     [nan, 95.0]
     """
     if len(models) < 2:
-        raise InputError("anova() compares two models or more: anova(a, b)")
+        raise InputError(
+            "anova() compares two models or more: anova(a, b); fit.anova() tests terms"
+        )
     for number, model in enumerate(models, 1):
         if not isinstance(model, MixedModel):
             raise InputError(f"model {number} is a {type(model).__name__}, no fit of crosslmm.lmer")

@@ -120,7 +120,7 @@ terms_of <- function(model) list(groups = names(model$reTrms$cnms), columns = mo
 evaluate <- function(model, theta) {
   model$reTrms$theta <- theta
   model$reTrms$Lambdat@x <- theta[model$reTrms$Lind]
-  devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = FALSE, start = theta)
+  devfun <- mkLmerDevfun(model$fr, model$X, model$reTrms, REML = model$REML, start = theta)
   # mkLmerDevfun() has evaluated it at theta.
   at <- environment(devfun)
   deviance <- at$resp$objective(at$pp$ldL2(), at$pp$ldRX2(), at$pp$sqrL(1))

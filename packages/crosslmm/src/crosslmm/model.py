@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr
 
 from crosslmm import design as designs
 from crosslmm import families, lme4
@@ -30,6 +30,7 @@ from crosslmm.fitting import Result
 from crosslmm.formula import INTERCEPT
 from crosslmm.model_request import Prepared, Source, check_request, frame_of, predict, prepare
 from crosslmm.summary import FitSummary
+from crosslmm.term_tests import check_ddf, inference_of, tests_of_terms, with_ddf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ class MixedModel:
 
     formula: str
     fixed: pd.DataFrame
-    """estimate, se and t of each fixed effect, on the scale of the link"""
+    """estimate, se and t of each fixed effect, on the scale of the link; with `ddf`, also df and p"""
     random: pd.DataFrame
     """group, term, variance and sd of each random effect; the last row is a gaussian residual's"""
     correlations: dict[str, pd.DataFrame]
@@ -83,19 +84,48 @@ class MixedModel:
     """checks of the optimum by name: `by` whom, `value`, the largest `limit` that passes, `passed`;
     `converged` is false if one fails"""
     _source: Source = field(repr=False)
+    ddf: str | None = None
+    """the method of the degrees of freedom and p values of `fixed`"""
 
     def __repr__(self) -> str:
         return f"<MixedModel {self.formula}: {self.nobs} rows, logLik {self.loglik:.2f}>"
 
-    def summary(self) -> str:
+    def summary(self, ddf: str | None = None) -> str:
         """Return the text of R's printed summary.
+
+        Parameters
+        ----------
+        ddf : {"Satterthwaite", "Kenward-Roger"}
+            Method of degrees of freedom and p values; by default that of the fit.
 
         Returns
         -------
         str
             Formula, criteria, random effects, fixed effects with t or z, notes.
         """
-        return printed(self)
+        return printed(with_ddf(self, ddf) if ddf else self)
+
+    def anova(self, *, type: int | str = 3, ddf: str | None = None) -> pd.DataFrame:
+        """Test the terms of the fixed effects jointly, as lmerTest's anova() does.
+
+        Parameters
+        ----------
+        type : {3, 2}
+            III weights levels of other columns equally; II leaves out terms that contain the tested one.
+        ddf : {"Satterthwaite", "Kenward-Roger"}
+            By default that of the fit, else Satterthwaite's.
+
+        Returns
+        -------
+        DataFrame
+            A row per term: NumDF, DenDF, F, p.
+
+        Raises
+        ------
+        InputError
+            If the fit is not linear, or the method needs REML.
+        """
+        return tests_of_terms(self, type, ddf or self.ddf or "Satterthwaite")
 
     def predict(
         self, data: pd.DataFrame | None = None, *, random: bool = True, new_levels: str = "zero"
@@ -166,6 +196,8 @@ class MixedModel:
     def contrasts(self, column: str, kind: str = "pairwise") -> pd.DataFrame:
         """Compare the levels of a categorical column: estimate, se, z, p and Holm-corrected p.
 
+        A fit with `ddf` has df and t in place of z.
+
         As in emmeans, the means that the fixed effects predict are compared on the scale of the
         link, with numeric columns at their mean and other categorical columns weighted equally.
 
@@ -232,8 +264,9 @@ def lmer(
     weights: str | None = None,
     offset: str | None = None,
     contrasts: Mapping[str, str] | None = None,
+    ddf: str | None = None,
 ) -> MixedModel:
-    """Fit a mixed model by maximum likelihood.
+    """Fit a mixed model by maximum likelihood, or by restricted maximum likelihood.
 
     Rows that lack a value in a column of the formula are dropped and counted in `note`.
 
@@ -251,7 +284,7 @@ def lmer(
         and `note` states that lme4 did not confirm the fit. `search` needs no R; it covers any grouping
         variables, nested or crossed (docs/mixed_models.md).
     reml : bool
-        Fit by restricted maximum likelihood, which only lme4's optimiser supports.
+        Fit by restricted maximum likelihood.
     family : str
         gaussian; binomial (0 and 1, booleans, or text whose second level is the event) or poisson (counts),
         by lme4's glmer() with its defaults: logit or log link, Laplace's approximation; lognormal or
@@ -266,6 +299,9 @@ def lmer(
         Column that is added to the linear predictor.
     contrasts : mapping
         Column → its contrasts: `treatment`, `sum`, `helmert`, `backward_difference`.
+    ddf : {"Satterthwaite", "Kenward-Roger"}
+        Method of the degrees of freedom and p values of the fixed effects of a linear model, as in
+        lmerTest. Kenward-Roger needs `reml=True` and adjusts the standard errors.
 
     Returns
     -------
@@ -298,8 +334,10 @@ def lmer(
     options = {"engine": engine, "reml": reml, "family": family, "link": link}
     options |= {"weights": weights, "offset": offset, "contrasts": dict(contrasts or {})}
     model, notes = check_request(formula, frame_of(data), options)
+    if ddf is not None:
+        check_ddf(ddf, family, reml)
     by, source = fit(model, notes)
-    return _model(by, source)
+    return with_ddf(_model(by, source), ddf) if ddf else _model(by, source)
 
 
 def _model(engine: str, source: Source) -> MixedModel:
@@ -483,8 +521,12 @@ def printed(fit: MixedModel) -> str:
     groups = "; ".join(f"{group}, {len(modes)}" for group, modes in fit.modes.items())
     lines += [f"Number of obs: {fit.nobs}, groups: {groups}", "", "Fixed effects:"]
     rows = [["", "Estimate", "Std. Error", "t value" if is_linear else "z value"]]
+    if fit.ddf:
+        rows = [["", "Estimate", "Std. Error", "df", "t value", "Pr(>|t|)"]]
+        lines[0] += f"; t tests by {fit.ddf}'s method"
     for term, row in fit.fixed.iterrows():
-        rows.append([str(term), *_figures([row.estimate, row.se]), f"{row.t:.3f}"])
+        df, p = ([f"{row.df:.3f}"], [f"{row.p:.3g}"]) if fit.ddf else ([], [])
+        rows.append([str(term), *_figures([row.estimate, row.se]), *df, f"{row.t:.3f}", *p])
     lines += _table(rows)
     if len(fit.fixed) > 1:
         lines += ["", "Correlation of Fixed Effects:", *_correlation(fit)]
@@ -580,15 +622,20 @@ def comparisons(fit: MixedModel, column: str, kind: str) -> pd.DataFrame:
     combinations = weights @ np.array([X[level == name].mean(0) for name in names])
     beta, covariance = fit.fixed["estimate"].to_numpy(), fit.covariance.to_numpy()
     figures = source.result.figures
+    inference = inference_of(fit, fit.ddf) if fit.ddf else None
     if source.internal is not None and figures is not None:  # no rounding of columns far from zero
         factor = source.internal.factor
-        beta, covariance = factor * figures.beta, factor**2 * figures.covariance
+        inner = inference.covariance if inference else figures.covariance
+        beta, covariance = factor * figures.beta, factor**2 * inner
     estimate = combinations @ beta
     covariance = combinations @ covariance @ combinations.T
     se = np.sqrt(np.diagonal(covariance))
-    z = estimate / se
-    p = 2 * ndtr(-np.abs(z))
-    columns = {"estimate": estimate, "se": se, "z": z, "p": p, "p_holm": _holm(p)}
+    tests = {"z": estimate / se}
+    p = 2 * ndtr(-np.abs(tests["z"]))
+    if inference is not None:
+        tests = {"df": np.array([*map(inference.df, combinations)]), "t": estimate / se}
+        p = 2 * stdtr(tests["df"], -np.abs(tests["t"]))
+    columns = {"estimate": estimate, "se": se, **tests, "p": p, "p_holm": _holm(p)}
     return pd.DataFrame(columns, labels)
 
 

@@ -183,10 +183,10 @@ class SearchResult:
         At the optimum both give sigma, unless the cross-products have lost their digits. Raises
         NotSearchable.
         """
-        at, n, t = self.solution, self.products.n, self.optimum.t
+        at, t = self.solution, self.optimum.t
         if t:
             squares += float((self.of_pairs**2).sum()) / t**2
-        by_rows, by_sums = squares + at.penalty, n * at.sigma**2
+        by_rows, by_sums = squares + at.penalty, at.squares
         rounding = ROUNDING * self.products.ww[-1, -1]  # matters if there are almost no residuals
         self.apart = max(abs(by_rows - by_sums) - rounding, 0.0) / by_rows
         if not abs(by_rows - by_sums) <= AGREEMENT * by_rows + rounding:
@@ -217,6 +217,7 @@ def _sums(
     y: np.ndarray,
     groups: Mapping[str, Levels],
     weights: np.ndarray | None,
+    reml: bool,
 ) -> tuple[Products | SeveralProducts, str | None, Rows]:
     """Return the cross-products of data, the nested group, and the rows by factors."""
     # The factor with the larger part of the system is eliminated, the smaller one factored.
@@ -233,7 +234,7 @@ def _sums(
         rows = formula, factors, predictors, y, groups, weights
         products, nested = products_of(*rows), nested_group(formula)
     left_of_squares(products.ww, products.ww[-1, -1])  # raises if X alone explains everything
-    return products, nested, rows
+    return replace(products, reml=reml), nested, rows
 
 
 def search_theta(
@@ -242,13 +243,16 @@ def search_theta(
     y: np.ndarray,
     groups: Mapping[str, Levels],
     weights: np.ndarray | None = None,
+    reml: bool = False,
 ) -> SearchResult:
     """Search theta on cross-products; a row's residual variance is sigma^2 / `weights` (n,).
+
+    With `reml`, the restricted likelihood is maximised.
 
     Raises NotSearchable if the search does not cover the model, NoResiduals, and
     numpy.linalg.LinAlgError if its likelihood has no finite value.
     """
-    products, nested, rows = _sums(formula, predictors, y, groups, weights)
+    products, nested, rows = _sums(formula, predictors, y, groups, weights, reml)
     free = [factor.free for factor in rows[1]]
     if isinstance(products, SeveralProducts):
         optimum = _best(search_several, formula, products, free, free)
@@ -358,7 +362,9 @@ class Searched:
     def summary(self) -> FitSummary:
         """Return the summary in the given units."""
         model = self.model
-        return in_given_units(model.scale, self.figures, model.groups, rows=len(model.y))
+        return in_given_units(
+            model.scale, self.figures, model.groups, model.reml, rows=len(model.y)
+        )
 
     def _places(self) -> list[tuple[str, list[int]]]:
         """Return the group of each random term, and its columns' places among its factor's."""
@@ -392,6 +398,25 @@ def evaluate_internal(model: Internal, Ls: Sequence[np.ndarray]) -> tuple[float,
 
     Raises the errors of search_theta().
     """
+    products, by_factor, free = products_at(model, Ls)
+    if isinstance(products, SeveralProducts):
+        at: Solution | SeveralSolution = solve_several(products, by_factor)
+        deviance, by_S = at.deviance, at.by_S
+    else:
+        at = solve(products, *by_factor[:2], by_factor[2].item() if len(by_factor) > 2 else 0.0)
+        deviance, by_S = at.deviance, [at.by_Sa, at.by_Sb, np.array([[at.by_tt]])][: len(free)]
+    if model.weights is not None:
+        deviance -= float(np.log(model.weights).sum())
+    return deviance, gain_at(blocks_in(free), by_factor, by_S, products.zz())
+
+
+def products_at(
+    model: Internal, Ls: Sequence[np.ndarray]
+) -> tuple[Products | SeveralProducts, list[np.ndarray], list[np.ndarray]]:
+    """Return the cross-products, and L of each of their factors and its free elements.
+
+    `Ls` are L (k, k) of each random term. Raises the errors of search_theta().
+    """
     products, nested, rows = _sums(*_arguments(model))
     scale = model.scale
     by_factor = []
@@ -403,22 +428,13 @@ def evaluate_internal(model: Internal, Ls: Sequence[np.ndarray]) -> tuple[float,
         ]
         by_factor.append(block_diag(*parts) if parts else np.zeros((0, 0)))
     free = [factor.free for factor in rows[1]]
-    if isinstance(products, SeveralProducts):
-        at: Solution | SeveralSolution = solve_several(products, by_factor)
-        deviance, by_S = at.deviance, at.by_S
-    else:
+    if not isinstance(products, SeveralProducts):
         by_factor += [np.zeros((0, 0))] * (2 - len(free))
         free += [np.zeros((0, 0), dtype=bool)] * (2 - len(free))
-        t = float(Ls[scale.groups.index(nested)].item()) if nested else 0.0
-        at = solve(products, by_factor[0], by_factor[1], t)
-        deviance, by_S = at.deviance, [at.by_Sa, at.by_Sb]
         if nested:
-            by_factor.append(np.array([[t]]))
+            by_factor.append(np.atleast_2d(Ls[scale.groups.index(nested)]))
             free.append(np.ones((1, 1), dtype=bool))
-            by_S.append(np.array([[at.by_tt]]))
-    if model.weights is not None:
-        deviance -= float(np.log(model.weights).sum())
-    return deviance, gain_at(blocks_in(free), by_factor, by_S, products.zz())
+    return products, by_factor, free
 
 
 def _arguments(model: Internal) -> tuple[Any, ...]:
@@ -432,4 +448,4 @@ def _arguments(model: Internal) -> tuple[Any, ...]:
             names[name] = f"`{name}`"
     random = tuple(replace(term, group=names[term.group] or term.group) for term in formula.random)
     formula = replace(formula, random=random)
-    return formula, model.predictors, model.y, groups, model.weights
+    return formula, model.predictors, model.y, groups, model.weights, model.reml

@@ -21,7 +21,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.sparse import bsr_array, csr_array
 
-from crosslmm.deviance import SAFE, left_of_squares
+from crosslmm.deviance import SAFE, left_of_squares, orthonormal
 from crosslmm.factors import Factor, Levels, NotSearchable, joined
 from crosslmm.formula import INTERCEPT, Formula, column
 
@@ -60,6 +60,8 @@ class SeveralProducts:
     """levels and columns of each factor but a"""
     kept: tuple[int, ...] = ()
     """columns of X that do not depend on earlier ones"""
+    reml: bool = False
+    """whether the likelihood is restricted"""
 
     @cached_property
     def between(self) -> np.ndarray | csr_array:
@@ -231,11 +233,11 @@ def solve_several(
     T = np.linalg.inv(C) @ La.T
     M = _multiply_levels(T, products.between)
     schur = products.rr - _dense(M.T @ M)
-    S = _columns(_columns(schur, rest).T.copy(), rest)
+    S = scaled_columns(scaled_columns(schur, rest).T.copy(), rest)
     S.flat[:: m + 1] += 1
     F = cholesky(S, lower=True, check_finite=False)
     MW = (T @ products.aw).reshape(G * i, p + 1)
-    R = solve_triangular(F, _columns((products.rw - M.T @ MW).T.copy(), rest).T, lower=True)
+    R = solve_triangular(F, scaled_columns((products.rw - M.T @ MW).T.copy(), rest).T, lower=True)
     logs = np.log(np.diagonal(C, axis1=1, axis2=2)).sum() + np.log(np.diagonal(F)).sum()
 
     left = products.ww - MW.T @ MW - R.T @ R
@@ -243,31 +245,42 @@ def solve_several(
     r2 = E[p, p] ** 2
     weights = np.ones(p + 1)  # e = W weights
     weights[:p] = -solve_triangular(E[:p, :p], E[p, :p], lower=True, trans=1)
-    variance, precision = (r2 / n, n / r2) if sigma is None else (sigma**2, sigma**-2)
-    deviance = 2 * logs + n * (r2 / (n * variance) + np.log(2 * np.pi * variance))
+    free = n - p if products.reml else n
+    variance, precision = (r2 / free, free / r2) if sigma is None else (sigma**2, sigma**-2)
+    deviance = 2 * logs + r2 / variance + free * np.log(2 * np.pi * variance)
 
-    ur = solve_triangular(F, R @ weights, lower=True, trans=1)
-    b = np.concatenate([(ur[s].reshape(-1, len(L)) @ L.T).ravel() for s, L in rest])
-    left_a = products.aw @ weights - products.ar @ b
-    ba = np.einsum("gji,gjk,gk->gi", T, T, left_a, optimize=True)
-    wa = left_a - np.einsum("gij,gj->gi", products.aa, ba)
+    def effects(v: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return ur, b, ba, and Z'V^-1 W v of a and of the others."""
+        ur = solve_triangular(F, R @ v, lower=True, trans=1)
+        b = np.concatenate([(ur[s].reshape(-1, len(L)) @ L.T).ravel() for s, L in rest])
+        left_a = products.aw @ v - products.ar @ b
+        ba = np.einsum("gji,gjk,gk->gi", T, T, left_a, optimize=True)
+        wa = left_a - np.einsum("gij,gj->gi", products.aa, ba)
+        wr = products.rw @ v - products.rr @ b - products.ar.reshape(G * i, m).T @ ba.ravel()
+        return ur, b, ba, wa, wr
+
+    ur, b, ba, wa, wr = effects(weights)
     ua = wa @ La
-    wr = products.rw @ weights - products.rr @ b - products.ar.reshape(G * i, m).T @ ba.ravel()
+    squares = [(precision, wa, wr)]
+    if products.reml:
+        deviance += 2 * np.log(np.diagonal(E)[:p]).sum()
+        squares += [(1.0, *effects(v)[3:]) for v in orthonormal(E)]
 
     lower = np.tril(dpotri(F, lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
-    by_S = [_of_first(products, La, C, T, F, inverse, rest) - precision * wa.T @ wa]
+    by_S = [_of_first(products, La, C, T, F, inverse, rest)]
+    by_S[0] = by_S[0] - sum(share * za.T @ za for share, za, _ in squares)
     for (s, L), (levels, k) in zip(rest, products.shapes, strict=True):
         if _is_safe(L, _blocks(products.rr[s, s], k)):
             of_factor = _blocks(inverse[s, s], k).sum(0)
             by_L = np.linalg.solve(L.T, levels * np.eye(k) - of_factor)
             trace = np.linalg.solve(L.T, by_L.T).T
         else:
-            turned = solve_triangular(F, _columns(schur, rest)[s].T, lower=True)
+            turned = solve_triangular(F, scaled_columns(schur, rest)[s].T, lower=True)
             trace = _blocks(schur[s, s], k).sum(0)
             trace = trace - np.einsum("qhk,qhl->kl", *[turned.reshape(m, levels, k)] * 2)
-        of_level = wr[s].reshape(levels, k)
-        by_S.append(trace - precision * of_level.T @ of_level)
+        of_level = [(share, zr[s].reshape(levels, k)) for share, _, zr in squares]
+        by_S.append(trace - sum(share * z.T @ z for share, z in of_level))
     modes = [ba, *(b[s].reshape(levels, k) for s, (levels, k) in products._each())]
     return SeveralSolution(
         deviance=float(deviance),
@@ -298,7 +311,7 @@ def _of_first(
         outward = inverse_C.transpose(0, 2, 1)
         U = _multiply_levels(outward @ T, products.between)
         outer = [(s, L.T) for s, L in rest]
-        spread = _columns(_columns(inverse, outer).T, outer)
+        spread = scaled_columns(scaled_columns(inverse, outer).T, outer)
         total = (outward @ inverse_C).sum(0)
         for one, other in itertools.combinations_with_replacement(range(i), 2):
             value = float((_dense(U[one::i].T @ U[other::i]) * spread).sum())
@@ -308,7 +321,7 @@ def _of_first(
         by_L = np.linalg.solve(La.T, G * np.eye(i) - total)
         return np.linalg.solve(La.T, by_L.T).T
     Q = np.eye(i) - products.aa @ T.transpose(0, 2, 1) @ T
-    turned = solve_triangular(F, _columns(products.ar.reshape(G * i, m), rest).T, lower=True)
+    turned = solve_triangular(F, scaled_columns(products.ar.reshape(G * i, m), rest).T, lower=True)
     X = np.einsum("qgi,qgj->gij", *[turned.reshape(m, G, i)] * 2, optimize=True)
     return (Q @ products.aa - Q @ X @ Q.transpose(0, 2, 1)).sum(0)
 
@@ -331,7 +344,7 @@ def _is_safe(L: np.ndarray, zz: np.ndarray) -> bool:
     return bool(np.linalg.eigvalsh(information)[0] > LEAST and np.linalg.cond(L) < SAFE)
 
 
-def _columns(values: np.ndarray, rest: Sequence[tuple[slice, np.ndarray]]) -> np.ndarray:
+def scaled_columns(values: np.ndarray, rest: Sequence[tuple[slice, np.ndarray]]) -> np.ndarray:
     """Return `values` (c, m) times Lambda_r."""
     scaled = np.empty_like(values)
     for s, L in rest:
