@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
 from recency.networks import architectures
-from recency.scoring import alignment, surprisal, texts
+from recency.scoring import alignment, output_layer, surprisal, texts
 from recency.scoring import causal as scoring
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.surprisal import score_words
@@ -181,7 +181,7 @@ def by_hand(monkeypatch, tokenizer, ids, p, space, **settings):
     text = alignment.Text(np.array(ids), word, 2)
     monkeypatch.setattr(alignment, "align_texts", lambda *a, **k: [text])
     monkeypatch.setattr(scoring, "score", lambda *a, **k: [scores])
-    monkeypatch.setattr(scoring, "OutputLayer", lambda *a: None)
+    monkeypatch.setattr(output_layer, "OutputLayer", lambda *a: None)
     words = pd.DataFrame({"item": "1", "word": ["the", "matron"], "word_id": [0, 1]})
     return score_words(words, None, tokenizer, **settings).table
 
