@@ -72,6 +72,19 @@ def test_fixed_effects_are_written(name, read, data, tmp_path, monkeypatch, caps
     assert capsys.readouterr().out.startswith("term,estimate,se,t\n(Intercept),")
 
 
+def test_p_values_are_printed_and_written(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(data, "times.csv")
+    options = ["--reml", "--ddf", "Kenward-Roger"]
+    assert call("times.csv", FORMULA, *options, "--out", "fixed.csv") == 0
+    settings = {"reml": True, "ddf": "Kenward-Roger"}
+    assert capsys.readouterr().out == summary(data, **settings) + "\n"
+    fixed = pd.read_csv("fixed.csv").set_index("term")
+    expected = recency.lmer(FORMULA, data, engine="search", **settings).fixed
+    np.testing.assert_allclose(fixed[["df", "p"]], expected[["df", "p"]])
+    assert 60 < fixed.loc["day", "df"] < 80 and fixed.loc["day", "p"] < 1e-6
+
+
 @pytest.mark.parametrize("missing", ["", "NA", "NaN", "."])
 def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -94,6 +107,7 @@ def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeyp
         (["torn.parquet", FORMULA], "torn.parquet is no whole Parquet file ("),
         (["times.csv", "rt ~ dya + (1 | subject)"], "no column 'dya'; did you mean 'day'?"),
         (["times.csv", "rt ~ "], "formula 'rt ~ '"),
+        (["times.csv", FORMULA, "--ddf", "Kenward-Roger"], "REML"),
         (["times.csv", FORMULA, "--out", "fixed.xlsx"], "fixed.xlsx must end in .csv"),
     ],
 )

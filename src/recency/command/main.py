@@ -431,6 +431,11 @@ def _lmer(parser: Parser) -> None:
     )
     add("--reml", action="store_true", help="restricted maximum likelihood")
     add(
+        "--ddf",
+        choices=["Satterthwaite", "Kenward-Roger"],
+        help="degrees of freedom and p values by this method; Kenward-Roger needs --reml",
+    )
+    add(
         "--out",
         metavar="FILE",
         help="also write the fixed effects: .csv, .tsv or .parquet; -: CSV instead of the summary",
