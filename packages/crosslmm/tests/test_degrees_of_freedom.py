@@ -56,6 +56,17 @@ def test_figures_of_the_other_designs_are_those_of_lmertest(name):
     check_design(name)
 
 
+def test_wald_intervals_are_those_of_the_p_values():
+    fit = lmer(FORMULA, sleep(), reml=True, ddf="Kenward-Roger", engine="search")
+    for row in fit.fixed.itertuples():
+        width = stats.t.ppf(0.95, row.df) * row.se
+        limits = fit.confint("fixed", method="wald", level=0.9).loc[row.Index]
+        assert limits.tolist() == pytest.approx([row.estimate - width, row.estimate + width])
+    # The interval of level 1 - p ends at 0.
+    low, high = fit.confint("day", method="wald", level=1 - fit.fixed.loc["day", "p"]).loc["day"]
+    assert low == pytest.approx(0, abs=1e-6 * high)
+
+
 def test_the_balanced_design_has_the_degrees_of_freedom_of_its_strata():
     data = sleep()  # 18 subjects, each with all days, and random slopes: 17
     for ddf in ("Satterthwaite", "Kenward-Roger"):

@@ -306,11 +306,11 @@ class OutputLayer:
         values = dict(zip(wanted, finished or [], strict=True))
         if len(asked) > len(wanted):
             values |= exact_statistics(
-                asked, targets, len(self.row), lambda part: self._logs(states[part])
+                asked, targets, len(self.row), lambda part: self.log_probabilities(states[part])
             )
         return [chosen - total, mass[0] - total, mass[1] - total, *(values[n] for n in asked)]
 
-    def _logs(self, states: torch.Tensor) -> torch.Tensor:
+    def log_probabilities(self, states: torch.Tensor) -> torch.Tensor:
         """Return log-probabilities (positions, vocabulary) in the order of token ids, float64."""
         blocks: list[torch.Tensor] = []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from crosslmm import families, lme4
 from crosslmm.deviance import nested_modes
@@ -398,11 +398,12 @@ def _rough_error(summary: FitSummary, parameter: Parameter, n: int) -> float:
 
 
 def _wald(fit: MixedModel, level: float) -> dict[str, list[float]]:
-    quantile = float(ndtri((1 + level) / 2))
-    return {
-        name: [row.estimate - quantile * row.se, row.estimate + quantile * row.se]
-        for name, row in fit.fixed.iterrows()
-    }
+    """Return estimates with quantiles of the normal, or with `ddf` of each effect's t distribution."""
+    share, limits = (1 + level) / 2, {}
+    for name, row in fit.fixed.iterrows():
+        quantile = float(stdtrit(row.df, share) if fit.ddf else ndtri(share))
+        limits[name] = [row.estimate - quantile * row.se, row.estimate + quantile * row.se]
+    return limits
 
 
 def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str, list[float]]:

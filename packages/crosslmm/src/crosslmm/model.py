@@ -172,8 +172,8 @@ class MixedModel:
             `all`, `random` (standard deviations `sd_x|group`, correlations `cor_x.z|group`,
             `sigma`), `fixed`, or some names.
         method
-            `profile` (likelihood), `wald` (fixed effects only; the others are NaN), or `boot`
-            (percentiles of a parametric bootstrap).
+            `profile` (likelihood), `wald` (fixed effects only, by t with the fit's `ddf`; the others
+            are NaN), or `boot` (percentiles of a parametric bootstrap).
         level
             Coverage.
         draws, seed

@@ -149,7 +149,7 @@ class NextEvents:
 
     def _exactly(self, states: torch.Tensor, kept: int) -> Events:
         """Compute the result of `after` in float64, from whole distributions."""
-        logs = torch.cat([self.layer._logs(part) for part in states.split(64)])
+        logs = torch.cat([self.layer.log_probabilities(part) for part in states.split(64)])
         mass, information = {}, {}
         for kind, tokens in self.tokens.items():
             chosen = logs[:, tokens]

@@ -89,7 +89,7 @@ class WordSearch:
             inputs.append(forward.windows(ids, 0, self.size, self.stride, self.start)[-1].ids)
         at_once = forward.tokens_at_once(self.model.network)
         states = last_states(self.model.network, inputs, self.layer.body, at_once)
-        logs = self.layer._logs(states.to(self.layer.exact.dtype))
+        logs = self.layer.log_probabilities(states.to(self.layer.exact.dtype))
         return logs[:, : len(self.kind)].cpu().numpy()
 
     def _word(self, prefix: tuple[int, ...]) -> str | None:
