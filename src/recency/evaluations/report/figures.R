@@ -21,7 +21,7 @@ if (nrow(leads) == 0) leads <- rows[rows$kind == "own", ]
 over <- if (is.na(against)) "" else paste(" over", against)
 axis_title <- bquote(Delta * "LogLik" * .(over) * " (nats)")
 
-# Lines of a figure: thick, the interval that decides; thin, the single one where the two differ.
+# Lines of a figure: the interval that decides; ticks on it end the single one, which is the shorter.
 draw <- function(part, title) {
   part <- part[order(part$delta_loglik), ]
   at <- seq_len(nrow(part))
@@ -30,8 +30,8 @@ draw <- function(part, title) {
   plot(part$delta_loglik, at, xlim = range(ends, finite = TRUE), ylim = c(0.5, nrow(part) + 0.5),
        pch = 19, yaxt = "n", ylab = "", xlab = axis_title, main = title)
   abline(v = 0, lty = 3)
-  segments(part$low, at, part$high, at, lwd = 1)
   segments(part$decides_low, at, part$decides_high, at, lwd = 3)
+  for (end in list(part$low, part$high)) segments(end, at - 0.15, end, at + 0.15)
   axis(2, at, part$label, las = 1, tick = FALSE)
 }
 
