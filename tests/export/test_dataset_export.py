@@ -1,19 +1,22 @@
 """`./run export_<dataset>`: tables that join, what a filter dropped, R code that gives the study's fit."""
 
 import json
+import re
 import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import crosslmm
 from crosslmm.factors import Levels
 from crosslmm.recorded import scaling_of
 from project import ROOT, TINY, environment, load, snakemake
 from recency.export import columns, dataset, dataset_tables, lme4
 from recency.export.column_names import short_names
 from recency.reading import observations
-from recency.regression import fitted
+from recency.regression import fit, fitted
+from recency.regression.inputs import Inputs
 from recency.regression.predictors import Rows
 from recency.workflow.plan import exports
 from recency.workflow.plan.study import Study
@@ -123,9 +126,15 @@ def export(made, **settings):
         unigram=made / "unigram.parquet",
         surprisal=[made / "a-1.parquet"],
         scored=[],
-        out=made / "out",
         texts_and_times=True,
-        **{"dataset": "made", "lms": ["a-1"], "measures": [MEASURE], "fits": [], "about": about}
+        **{
+            "out": made / "out",
+            "dataset": "made",
+            "lms": ["a-1"],
+            "measures": [MEASURE],
+            "fits": [],
+            "about": about,
+        }
         | settings,
     )
     return made / "out"
@@ -146,7 +155,7 @@ def test_both_formats_say_the_same_and_every_column_is_described(made):
         "bits", "surprisal of the word", "a-1",
     )  # fmt: skip
     assert "times: time_ms > 100" in listed.what["responses", "dropped_by"]
-    assert "None of the study's fits" in (out / "made.R").read_text()
+    assert "None of the study's experiments" in (out / "made.R").read_text()
     assert columns.OF_LM.keys() >= {"surprisal_bits", "corrected_bits", "tokens", "context_tokens"}
 
 
@@ -275,6 +284,80 @@ model <- lmer({record["formula"]}, read.csv("Pythia.full.data.csv"), REML = FALS
   start = c({theta}), control = lmerControl(optimizer = NULL, calc.derivs = FALSE))
 """
     same(asked_of_r(code + ASK.format(model="model"), (results / where).parent), record)
+
+
+#: What the tables alone do not give: model → changes of the design.
+OTHERS = {
+    "nested": {"formula": "time_ms ~ surprisal + (1 + surprisal | subject) + (1 | subject:item)"},
+    "function": {"formula": "time_ms ~ log(length) * surprisal + (1 | subject)", "response": "log"},
+    "sentence": {"formula": "time_ms ~ previous_length + (1 | subject)", "spillover": "sentence"},
+    "means": {"formula": "time_ms ~ surprisal + length", "engine": "ols"},
+    "skips": {"formula": "event ~ length + (1 | subject)", "family": "binomial", "engine": "lme4"},
+    "lognormal": {"formula": "time_ms ~ surprisal + (1 | subject)", "family": "lognormal"},
+    "shifted": {
+        "formula": "time_ms ~ surprisal + (1 | subject)",
+        "family": "shifted_lognormal",
+        "shift": 40,
+    },
+    "gamma": {"formula": "time_ms ~ surprisal + (1 | subject)", "family": "gamma", "link": "log"},
+    "exgaussian": {"formula": "time_ms ~ surprisal + (1 | subject)", "family": "exgaussian"},
+}
+
+
+@pytest.mark.merge
+def test_models_of_other_kinds_are_fitted_by_the_export_s_calls(made, monkeypatch):
+    results, fits, records = made / "results", [], []
+    (results / "regression").mkdir(parents=True)
+    for name, changes in OTHERS.items():
+        event = "not fixated" if name == "skips" else None
+        observations.main(
+            made / "words.parquet",
+            made / "responses.parquet",
+            FILTERS[:1],
+            event=event,
+            out_fit=made / f"{name}.fit.parquet",
+            out_counts=made / "counts.csv",
+        )
+        inputs = Inputs(
+            made / "words.parquet",
+            made / f"{name}.fit.parquet",
+            None,
+            made / "unigram.parquet",
+            made / "a-1.parquet",
+        )
+        design = DESIGN | {"base": "fixed", "of_interest": ["surprisal"]} | changes
+        if "surprisal" not in design["formula"]:
+            design["of_interest"] = [design["formula"].split()[2]]
+        file = f"regression/{name}.json"
+        fit.main(inputs, results / file, lm="a-1", design=design, model="full", confirm=False)
+        rows = results / f"regression/{name}.data"
+        fitted.main(results / file, inputs, f"{rows}.parquet", f"{rows}.csv")
+        fits.append({"design": design, "lm": "a-1", "measure": "FP", "file": file})
+        records.append(json.loads((results / file).read_text()))
+    fits.append(fits[0] | {"file": "regression/absent.json"})
+    (results / "regression/absent.json").write_text(json.dumps(records[0]))
+    out = results / "exports/made"
+    paths = [results / each["file"] for each in fits]
+    (results / "exports").mkdir()
+    export(made, fits=fits, records=paths, out=out)
+    code = (out / "made.R").read_text()
+    ask = """
+values <- sapply(names(models), function(name) logLik(models[[name]]) + jacobians[[name]])
+cat("{", paste(sprintf('"%s": %.17g', names(models), values), collapse = ", "), "}\\n")
+"""
+    found = asked_of_r(code + ask, out)
+    calls = dict(re.findall(r"# (regression/.*json): family .*\n# In Python: (.*)", code))
+    monkeypatch.chdir(out)
+    found |= {
+        file: eval(call, {"crosslmm": crosslmm, "pandas": pd}).loglik
+        for file, call in calls.items()
+    }
+    expected = {
+        each["file"]: record["loglik"]["fit"] for each, record in zip(fits, records, strict=False)
+    }
+    assert found.keys() == expected.keys() and len(calls) == 2
+    assert found == pytest.approx(expected, rel=1e-7)
+    assert f'"{results}/regression/absent.data.csv")' in code
 
 
 def same(found, record):

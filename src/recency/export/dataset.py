@@ -25,7 +25,7 @@ Reading data of the study *{study}* with the predictions of its language models,
 | `words.parquet`, `words.csv` | {words:,} words: the dataset's ids and columns, predictors, and all measures of {lms} language models |
 | `responses.parquet`, `responses.csv` | {responses:,} responses ({measures}), including filtered ones, each with its partition |
 | `columns.csv` | name, unit, meaning and language model of each column |
-| `{dataset}.R` | code that joins the tables and fits the study's linear mixed models in lme4 |
+| `{dataset}.R` | code that joins the tables and fits the study's models |
 
 `word_id` joins the tables. An empty field of a CSV is a missing value; a word may be spelled NA, so read the files with
 `na.strings = ""` (R) or `keep_default_na=False, na_values=[""]` (pandas). `partition` is empty if a filter dropped the
@@ -121,7 +121,8 @@ def main(
     )
     there = {name for frame in tables.values() for name in frame}
     contents = [read_fit(record) for record in records]
-    code = lme4.script(dataset, about["label"], about["study"], lms, there, fits, contents)
+    results = str(Path(out).parent.parent)
+    code = lme4.script(dataset, about["label"], about["study"], lms, there, fits, contents, results)
     listed = columns.described(tables, origins, measures)
     _write(out, tables, listed, {f"{dataset}.R": code, "README.md": text})
 

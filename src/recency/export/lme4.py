@@ -1,7 +1,8 @@
-"""R code that fits a study's linear mixed models to exported tables."""
+"""R code that fits a study's models to exported tables, or to the rows of a fit."""
 
 from collections.abc import Collection, Mapping, Sequence
 
+from crosslmm import families
 from crosslmm import formula as formulas
 from crosslmm.formula import Formula
 from recency.errors import REFUSALS
@@ -46,14 +47,41 @@ models[["{where}"]] <- lmer(
 """
 END = """
 print(data.frame(
-  fit = names(models), loglik = sapply(models, logLik), workflow = c({logliks})
+  fit = names(models), loglik = sapply(models, logLik) + unlist(jacobians[names(models)]),
+  workflow = unlist(workflow[names(models)])
 ), digits = 12, row.names = FALSE)
 # One of them: print(summary(models[[1]]), correlation = FALSE)
 """
+WORKFLOW = """
+# Log-likelihoods by the workflow, and by how much one in the response's unit exceeds that of its logarithm.
+workflow <- list({logliks})
+jacobians <- setNames(rep(list(0), length(workflow)), names(workflow))
+"""
+OTHERS = """
+# Fits that the tables alone do not give. Each has its rows in a file, which the workflow writes on request;
+# predictors in it are centred and scaled already. Fits without their file are left out.
+read_rows <- function(file, target) {
+  if (file.exists(file)) return(read.csv(file, na.strings = "", encoding = "UTF-8", check.names = FALSE))
+  message("left out: ", file, " is missing; ./run ", target, " writes it")
+}
+"""
+OTHER = """
+# {where}: {what}
+data <- read_rows("{file}", "{target}")
+if (!is.null(data)) {{
+  models[["{where}"]] <- {call}{jacobian}
+}}
+"""
+DENSITY = """
+# {where}: {what}, which lme4 does not fit. Its rows: ./run {target}
+# In Python: crosslmm.lmer({formula!r}, pandas.read_csv({file!r}, keep_default_na=False, na_values=[""]), family={family!r}{link})
+"""
+SCALE = """
+# {where}: {what}, which lme4 does not fit. Its rows: ./run {target}
+# By brms, with its priors: brm(bf({formula}, sigma {scale}), data = read.csv("{file}", check.names = FALSE), family = {family}())
+"""
 NONE = """
-# None of the study's fits can be written as a call of lmer() with these tables: they are not linear
-# mixed models of these columns. The rows of any fit are a target of the workflow, such
-# as results/<study>/<scale>/regression/<design>/<dataset>.<measure>/<lm>.full.data.csv.
+# None of the study's experiments fits a model of this dataset.
 """
 
 
@@ -65,23 +93,33 @@ def script(
     there: Collection[str],
     fits: Sequence[Mapping] = (),
     records: Sequence[Mapping] = (),
+    results: str = "<results>",
 ) -> str:
-    """Return R code that reads the tables, and fits the study's linear mixed models to them.
+    """Return R code that reads the tables, and fits the study's models to them.
+
+    Linear mixed models of exported columns are fitted to the tables; other models to their rows, a
+    file of the folder `results`. Models that lme4 does not fit have a call of Python or brms.
 
     Each of `fits` has design (its settings, with a formula for plain_formula()), lm, measure and file;
     `records` are these files' contents. `there` are the columns of both tables, `lms` the exported LMs.
     """
     text = HEADER.format(dataset=dataset, label=label, study=study)
-    calls, logliks = [], []
+    calls, others, logliks = [], [], []
     for fit, record in zip(fits, records, strict=True):
-        formula = plain_formula(fit["design"])
-        if formula is None or not record.get("theta") or not set(formula.groups) <= set(there):
+        if record["loglik"].get("fit") is None:
             continue
-        calls.append(_call(formula, fit, record, lms))
-        logliks.append(repr(record["loglik"]["fit"]))
-    if not calls or "span" in there:
+        logliks.append(f'"{fit["file"]}" = {record["loglik"]["fit"]!r}')
+        formula = plain_formula(fit["design"])
+        of_tables = formula and set(formula.groups) <= set(there) and "span" not in there
+        if formula and of_tables and record.get("theta"):
+            calls.append(_call(formula, fit, record, lms))
+        else:
+            others.append(_other(fit, record, results))
+    if not logliks:
         return text + NONE
-    return text + ABOUT + "".join(calls) + END.format(logliks=", ".join(logliks))
+    if others:
+        others.insert(0, OTHERS)
+    return "".join([text, ABOUT, WORKFLOW.format(logliks=", ".join(logliks)), *calls, *others, END])
 
 
 def _call(formula: Formula, fit: Mapping, record: Mapping, lms: Sequence[str]) -> str:
@@ -99,6 +137,48 @@ def _call(formula: Formula, fit: Mapping, record: Mapping, lms: Sequence[str]) -
         formula=str(formula),
         theta=", ".join(map(repr, record["theta"])),
         effects=", ".join(f"{effect['term']} {effect['estimate']!r}" for effect in record["fixed"]),
+    )
+
+
+def _other(fit: Mapping, record: Mapping, results: str) -> str:
+    """Return the code of a fit to its own rows: in R, or a comment with a call of Python or brms."""
+    where, design, family = fit["file"], fit["design"], families.of(record)
+    rows = where.removesuffix(".json") + ".data.csv"
+    about = {"where": where, "file": f"../../{rows}", "target": f"{results}/{rows}"}
+    response, _, terms = record["formula"].partition(" ~ ")
+    if record["response"] == "log":
+        response = f"log_{response}"
+    elif "shift" in record:
+        response = f"log({response} - {record['shift']!r})"
+    about["formula"] = f"{response} ~ {terms}"
+    if "sigma" in design:
+        family = families.GAUSSIAN if family in families.LINEAR else family
+        what = "a model with a formula of sigma"
+        return SCALE.format(**about, what=what, scale=design["sigma"], family=family)
+    if "density" in record:
+        link = f", link={record['density']['link']!r}" if families.links(family) else ""
+        return DENSITY.format(**about, what=f"family {family}", family=family, link=link)
+    jacobian = ""
+    if family in (families.LOGNORMAL, families.SHIFTED):
+        jacobian = f'\n  jacobians[["{where}"]] <- -sum(with(data, {response}))'
+    what, call = _r_call(about["formula"], design, record)
+    return OTHER.format(**about, what=what, call=call, jacobian=jacobian)
+
+
+def _r_call(formula: str, design: Mapping, record: Mapping) -> tuple[str, str]:
+    """Return what a model of `data` is, and its call in R."""
+    family = families.of(record)
+    if design["engine"] == "ols":
+        return "least squares on means over subjects", f"lm({formula}, data = data)"
+    if family == families.BINOMIAL:
+        return "a logistic mixed model", (
+            f"glmer(\n    {formula},\n    data = data, family = binomial, "
+            'control = glmerControl(optimizer = "bobyqa")\n  )'
+        )
+    theta = ", ".join(map(repr, record["theta"]))
+    return f"a linear mixed model, family {family}", (
+        f"lmer(\n    {formula},\n    data = data, REML = FALSE, start = c({theta}),\n"
+        "    control = lmerControl(optimizer = NULL, calc.derivs = FALSE)\n  )"
     )
 
 

@@ -5,7 +5,7 @@ from snakemake.exceptions import WorkflowError
 from recency import config as configuration
 from recency import grids
 from recency.evaluations import registry
-from recency.export import lme4, shareable
+from recency.export import shareable
 from recency.workflow.plan import batches, costs, products, regressions
 from recency.workflow.plan.study import Study
 
@@ -153,7 +153,7 @@ def parameters(study: Study) -> dict:
 
 
 def fitted(study: Study, dataset: str) -> list[dict]:
-    """Return the fits that a dataset's R code reproduces: the linear mixed models that lmer() can fit.
+    """Return the fits that a dataset's R code reproduces.
 
     They are those of the run's experiments, or of the first experiment that uses the dataset.
     """
@@ -167,7 +167,7 @@ def fitted(study: Study, dataset: str) -> list[dict]:
     for name in in_run or asked[:1]:
         for response in study.all_responses(name):
             design = study.config["designs"][response["design"]]
-            if response["dataset"] != dataset or lme4.plain_formula(design) is None:
+            if response["dataset"] != dataset:
                 continue
             for lm in study.experiment(name)["lms"]:
                 if lm in lms:
