@@ -38,16 +38,17 @@ def added(there: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
     words = ["dataset", "word_id", "tokens"]
     if twice := set(there.seed) & set(more.seed):
         raise SystemExit(f"seeds {sorted(map(int, twice))} are there already")
-    of_seed = [
-        table[table.seed == table.seed.iloc[0]][words].reset_index(drop=True).astype(str)
+    order = list(there.dataset.drop_duplicates())
+    tables = [
+        table.assign(dataset=pd.Categorical(table.dataset.astype(str), order)).sort_values(
+            ["dataset", "seed", "word_id"], ignore_index=True
+        )
         for table in (there, more)
     ]
-    if list(there) != list(more) or not of_seed[0].equals(of_seed[1]):
+    first, second = (table[table.seed == table.seed[0]].reset_index(drop=True) for table in tables)
+    if list(there) != list(more) or not first[words].equals(second[words]):
         raise SystemExit("the seeds to add have other LMs, datasets, words or tokens")
-    order = list(there.dataset.cat.categories)
-    table = pd.concat([there.astype({"dataset": str}), more.astype({"dataset": str})])
-    table["dataset"] = pd.Categorical(table.dataset, order)
-    return table.sort_values(["dataset", "seed"], kind="stable", ignore_index=True)
+    return pd.concat(tables).sort_values(["dataset", "seed", "word_id"], ignore_index=True)
 
 
 def file_of(results: Path, lm: str, seed: int, dataset: str) -> Path:
