@@ -79,10 +79,18 @@ def token_file(path: Path, size: int, vocabulary: int = 50_277) -> Path:
 # Other files
 
 
-def articles(texts: Iterator[str], many: int) -> Iterator[str]:
-    """Yield lines of articles as WikiText has them: a title between blank lines, then a text."""
-    for number, text in enumerate(islice(texts, many)):
-        yield from ("", f" = Article {number} = ", "", f" {text}")
+def articles(texts: Iterator[str], many: int, words: int = 3_600) -> Iterator[str]:
+    """Yield lines of articles as WikiText has them: a title between blank lines, then paragraphs.
+
+    They have at least `words` words, the mean of its validation set's.
+    """
+    for number in range(many):
+        yield from ("", f" = Article {number} = ", "")
+        left = words
+        while left > 0:
+            text = next(texts)
+            yield f" {text}"
+            left -= len(text.split())
 
 
 def babylm(path: Path, texts: Iterator[str]) -> Path:

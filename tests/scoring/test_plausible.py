@@ -126,6 +126,23 @@ def test_a_stretch_that_differs_is_refused_with_its_words(kind):
     assert abs(first - 2000) < 0.3 * size + 10 and abs(last - 2000 - size) < 0.3 * size + 10
 
 
+def test_a_short_stretch_of_what_was_computed_here_is_no_shift():
+    """Networks after two updates, whose surprisal is little but a number of tokens, have such stretches."""
+    noisy = TRUE * np.random.default_rng(8).gamma(4, 1 / 4, len(TRUE))
+    refused = []
+    for size in range(6, 80, 2):
+        bits = noisy.copy()
+        bits[2000 : 2000 + size] = np.roll(bits[2000 : 2000 + size], 1)
+        refused.append(
+            (
+                implausible(WORDS, table(bits), "bits") is None,
+                implausible(WORDS, table(bits)) is None,
+            )
+        )
+    assert {(True, True), (False, True), (False, False)} <= set(refused)
+    assert (True, False) not in refused
+
+
 def test_shuffled_surprisal_is_refused_whatever_unit_is_declared():
     for unit in BITS:
         problem, _ = implausible(WORDS, table(DRAW.permutation(TRUE)), unit)

@@ -8,6 +8,7 @@ import re
 import tracemalloc
 import zipfile
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -305,6 +306,19 @@ def test_plain_loses_nothing_at_any_chunk(tmp_path_factory, text, longest, chunk
             assert [p.strip() for p in paragraphs if p.strip()] == [
                 p.strip() for p in expected if p.strip()
             ]
+
+
+def test_a_large_parquet_file_is_read_a_row_group_at_a_time(tmp_path):
+    noise = np.random.default_rng(1).integers(32, 127, (40, 1 << 19), dtype=np.uint8)
+    texts = pa.table({"text": [row.tobytes().decode() for row in noise]})
+    pq.write_table(texts, tmp_path / "large.parquet", row_group_size=1)
+    del texts
+    before = pa.total_allocated_bytes()
+    held = [
+        pa.total_allocated_bytes() - before
+        for _ in readers.reader("parquet")([tmp_path / "large.parquet"])
+    ]
+    assert len(held) == 40 and max(held) < 4 << 20  # of 20 MB
 
 
 def test_parquet(tmp_path):

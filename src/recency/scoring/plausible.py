@@ -45,6 +45,9 @@ ROUNDING = 1e-3
 RELATED = 0.25
 #: Least log-likelihood ratios of a stretch; right surprisal has up to 13, 18 and 23.
 SHIFTED, UNRELATED, RESCALED = 16.0, 24.0, 30.0
+#: That of a shift of surprisal that was computed here: networks after two updates, which follow little but
+#: the number of tokens, have up to 17.
+SHIFTED_HERE = 24.0
 #: Most of a word's squared residual, for outliers.
 OUTLIER = 9.0
 #: Fewest different words in a row with one value.
@@ -344,8 +347,9 @@ def _odd_stretch(words: pd.DataFrame, fit: Prediction, unit: str | None) -> tupl
     """
     own = fit.likelihood(fit.expected, fit.noise)
     rows = "Check which words the surprisals belong to there"
+    shifted = SHIFTED_HERE if unit is None else SHIFTED
     others = [
-        (_off(lag), rows, SHIFTED, fit.likelihood(np.roll(fit.expected, -lag), fit.noise))
+        (_off(lag), rows, shifted, fit.likelihood(np.roll(fit.expected, -lag), fit.noise))
         for lag in LAGS
         if lag
     ]
