@@ -13,7 +13,6 @@ RULE = {
 #: Keys of an experiment → least and largest plausible number.
 LIMITS = {
     ("draws",): (100, 20_000),
-    ("ranks", "replicates"): (100, 20_000),
     ("measured_memory", "replacements"): (20, 20_000),
     ("context_information", "words"): (100, 20_000),
 }
