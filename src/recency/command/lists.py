@@ -41,15 +41,19 @@ def extensions() -> list[str]:
     from recency import endpoints
     from recency.evaluations import registry
     from recency.scoring import measures
+    from recency.workflow import lint
 
     endpoints.ENDPOINTS, registry.evaluations(), measures.declared()  # these set some aside
     lines = []
     for group, kind in plugins.KINDS.items():
         others = plugins.provided(kind.package)
         rows = []
-        for name in plugins.names(kind.package):
-            origin = f" ({others[name]})" if name in others else ""
-            rows.append((f"    {name}", _about(kind.package, name) + origin))
+        listed = {name: (name, _about(kind.package, name)) for name in plugins.names(kind.package)}
+        if kind.package == lint.PACKAGE:  # a module has several
+            listed = {name: (rule.module, rule.warns) for name, rule in lint.rules().items()}
+        for name, (module, text) in listed.items():
+            origin = f" ({others[module]})" if module in others else ""
+            rows.append((f"    {name}", text + origin))
         rows += [(f"    {n}", problem) for n, problem in plugins.unreadable(kind.package).items()]
         lines += [f"{group}: {kind.package}", *_align_columns(rows)]
     return lines
