@@ -90,11 +90,12 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
 
 
 def starts_of(script: Path, main: str | None) -> tuple[Path, ...]:
-    """Return where the closure of a rule begins: its script, and the module `main` below this package, the last.
+    """Return where the closure of a rule begins: its script, and the module of `main`, the last.
 
-    Importing a module imports its parent packages.
+    `main` names a module below this package, or a function of it as `module:function`. Importing a
+    module imports its parent packages.
     """
-    modules = sorted(_with_parents(f"{PACKAGE}.{main}")) if main else []
+    modules = sorted(_with_parents(f"{PACKAGE}.{main.partition(':')[0]}")) if main else []
     return (script.resolve(), *map(file_of, modules))
 
 
