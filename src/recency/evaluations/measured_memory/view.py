@@ -17,8 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from recency.evaluations.measured_memory.half_life import Memory, measured
-from recency.evaluations.measured_memory.stated import UNITS, Stated, stated_memory
+from recency.evaluations.measured_memory.half_life import (
+    UNITS,
+    Memory,
+    Stated,
+    measured,
+    stated_memory,
+)
 from recency.evaluations.reading_times import table_significance
 from recency.evaluations.reading_times.figure_perplexity import series
 from recency.figures import comparison, encoding, ends, hover, labels, style, tables
