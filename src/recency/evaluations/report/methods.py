@@ -17,7 +17,7 @@ import pandas as pd
 from readingtimes.files import atomic
 from readingtimes.measures import MEASURES
 from recency.endpoints import CROSSED
-from recency.evaluations.reading_times.verdict_sentences import join_names
+from recency.evaluations.reading_times.verdict import join_names
 from recency.figures import comparison
 from recency.figures.intervals import clusters
 from recency.figures.paths import File, Files

@@ -119,6 +119,12 @@ def _interpolate_run(seed: Seed, other: Seed) -> Seed:
 
 
 PRODUCTS = {
+    "figure_perplexity_curves": {
+        "makes": {"out": ("figure_perplexity_curves", "Perplexity by size")},
+        "reads": ["scores"],
+        "settings": ["variants=every_variant", "interpolated_with", "curves"],
+        "when": "curves",
+    },
     "table_perplexity_pairs": {
         "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
         "reads": ["scores"],
@@ -153,12 +159,6 @@ PRODUCTS = {
             "{title}: perplexity on the test text",
             "summary_of_perplexity",
         ),
-    },
-    "figure_perplexity_curves": {
-        "makes": {"out": ("figure_perplexity_curves", "Perplexity by size")},
-        "reads": ["scores"],
-        "settings": ["variants=every_variant", "interpolated_with", "curves"],
-        "when": "curves",
     },
 }
 
