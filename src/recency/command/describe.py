@@ -141,7 +141,7 @@ def _surprisals(
         parsed_words = begin.words_of(other)
     if parsed_words is not None:
         try:
-            lines += _scored(table.path, parsed_words, scores)
+            lines += _describe_scores(table.path, parsed_words, scores)
         except REFUSALS as error:
             print(*_comments([*lines, *_lms(table, scores)]), sep="\n")
             raise InputError(f"no entry is written: {' '.join(str(error).split())}") from None
@@ -151,7 +151,7 @@ def _surprisals(
     return "\n".join(_lms(table, scores)) + "\n"
 
 
-def _scored(path: Path, words: pd.DataFrame, scores: Scores) -> list[str]:
+def _describe_scores(path: Path, words: pd.DataFrame, scores: Scores) -> list[str]:
     """Return lines on the join and on each LM; a unit that the table does not state becomes the likeliest.
 
     Raises InputError for surprisals that do not fit the words.

@@ -124,7 +124,7 @@ def page(records: Iterable[Record]) -> list[str]:
         by_language.setdefault(listed.language, []).append(listed)
     order = sorted(by_language, key=lambda code: (code != "en", languages.name_of(code)))
     total = sum(map(len, by_language.values()))
-    lines = [*PAGE.split("\n"), f"{total} datasets in {_counted(len(order), 'language')}.", ""]
+    lines = [*PAGE.split("\n"), f"{total} datasets in {_with_number(len(order), 'language')}.", ""]
     for code in order:
         lines += [f"## {languages.name_of(code)}", ""]
         lines += ["| dataset | corpus | task | measures | run with | licence | cite |"]
@@ -133,7 +133,7 @@ def page(records: Iterable[Record]) -> list[str]:
     return lines[:-1]
 
 
-def _counted(number: int, noun: str) -> str:
+def _with_number(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("s" if number != 1 else "")
 
 

@@ -59,7 +59,7 @@ def main(
         else:
             nats = [
                 read(opened.network, around, ids, where, length)
-                for ids, where in _counted(kept, places, shown.update, number)
+                for ids, where in _report_each(kept, places, shown.update, number)
             ]
         for document, (where, values) in enumerate(zip(places, nats, strict=True)):
             columns = {"document": document, "place": where, "length": length, "nats": values}
@@ -69,7 +69,7 @@ def main(
         table[COLUMNS].to_parquet(path, index=False, compression="zstd")
 
 
-def _counted(kept, places, report: Callable[[int], None], number: int) -> Iterator:
+def _report_each(kept, places, report: Callable[[int], None], number: int) -> Iterator:
     for done, pair in enumerate(zip(kept, places, strict=True), 1):
         yield pair
         report(number * len(kept) + done)

@@ -639,7 +639,7 @@ COLOURS = [colour for colour, _ in (*STYLES.values(), *OTHERS)]
 CURVE_COLUMNS = ["curve", "x", "lm", "label", "seeds", "test_ppl", "test_sd"]
 
 
-def collected(lms: Sequence[Scored], of: Mapping[str, Sequence[tuple[float, str]]]):
+def collect_points(lms: Sequence[Scored], of: Mapping[str, Sequence[tuple[float, str]]]):
     """Return COLUMNS of each curve's LMs, by x; `of` maps a curve to pairs of x and LM."""
     scored = table_computed(lms).set_index("lm")
     rows = [
@@ -678,5 +678,5 @@ def figure_perplexity_curves(
     curves: Mapping,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values); `scores` as in `view`."""
-    rows = collected(read(scores, variants, interpolated_with), curves["of"])
+    rows = collect_points(read(scores, variants, interpolated_with), curves["of"])
     style.write(out, rows, draw, rows, curves["x"])

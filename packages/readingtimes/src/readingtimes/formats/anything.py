@@ -97,7 +97,7 @@ def _spss(path: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     try:
         frame, meta = pyreadstat.read_sav(str(path), user_missing=False)
     except (pyreadstat.ReadstatError, ValueError, OSError, MemoryError) as error:
-        raise _damaged(path, "SPSS", error) from None
+        raise _damage_of(path, "SPSS", error) from None
     return frame, meta.variable_value_labels
 
 
@@ -110,7 +110,7 @@ def _stata(path: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
             if pd.api.types.is_numeric_dtype(frame[name]):
                 labels[name] = _stata_labels(path, frame[name])
     except _DAMAGE as error:
-        raise _damaged(path, "Stata", error) from None
+        raise _damage_of(path, "Stata", error) from None
     return frame, labels
 
 
@@ -128,7 +128,7 @@ def _stata_labels(path: Path, codes: pd.Series) -> dict:
     return {code: text for code, text in zip(codes, texts, strict=True) if isinstance(text, str)}
 
 
-def _damaged(path: Path, kind: str, error: Exception) -> InputError:
+def _damage_of(path: Path, kind: str, error: Exception) -> InputError:
     reason = " ".join(str(error).split())[:150]
     return InputError(f"{path} is no whole {kind} file ({reason}); get it again")
 
@@ -387,19 +387,19 @@ def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
 
 def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> Table:
     """Read a delimited text or a file of experiment software; `path` is its name in errors."""
-    text = _decoded(path, data, style.encoding)
+    text = _decode(path, data, style.encoding)
     table = instruments.decode(
         path,
         text,
-        lambda body, before: _delimited(path, body, style, list, before),
+        lambda body, before: _read_delimited(path, body, style, list, before),
         style.rows or (),
     )
     if table is None:
         title = _EXCEL_SEPARATOR.match(text)
         if title is not None:
             style = replace(style, separator=style.separator or title[1])
-            return _delimited(path, text[title.end() :], style, choose, before=1)
-        return _delimited(path, text, style, choose)
+            return _read_delimited(path, text[title.end() :], style, choose, before=1)
+        return _read_delimited(path, text, style, choose)
     frame = table.frame.set_axis(named(table.frame.columns), axis=1)
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
 
@@ -414,7 +414,7 @@ _OTHERS = {
 }
 
 
-def _decoded(path: Path, data: bytes, encoding: str) -> str:
+def _decode(path: Path, data: bytes, encoding: str) -> str:
     """Return a text with line feeds; InputError for a file of another kind, by its name."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
@@ -434,7 +434,9 @@ def _decoded(path: Path, data: bytes, encoding: str) -> str:
     return text if "\n" in text or "\r" not in text else text.replace("\r", "\n")
 
 
-def _delimited(path: Path, text: str, style: Style, choose: Callable, before: int = 0) -> Table:
+def _read_delimited(
+    path: Path, text: str, style: Style, choose: Callable, before: int = 0
+) -> Table:
     """Read a delimited text that stands below some lines of its file."""
     separator = style.separator or separator_of(text)
     first = text.splitlines()[0] if text else ""

@@ -296,7 +296,7 @@ def read_eprime(path: Path, text: str) -> Table:
         line = line.strip()
         if (match := _FRAME.fullmatch(line)) is not None:
             if (match[2] == "Start") == bool(what) or (what and match[1] != what):
-                _unended(path, started, number)
+                _refuse_unended(path, started, number)
             if match[2] == "Start":
                 what, started, values = match[1], number, {}
                 levels = [] if what == "Header" else levels
@@ -304,7 +304,7 @@ def read_eprime(path: Path, text: str) -> Table:
             if what == "Header":
                 header, within = values, []
             else:
-                within = _closed(level, started, values, header, levels, within, rows)
+                within = _close_frame(level, started, values, header, levels, within, rows)
             what = ""
             continue
         name, _, value = line.partition(":")
@@ -316,14 +316,14 @@ def read_eprime(path: Path, text: str) -> Table:
         elif name == "Level":
             level = int(value) if value.isdigit() else level
     if what:
-        _unended(path, started, number)
+        _refuse_unended(path, started, number)
     if not rows:
         raise InputError(f"{path} is a log of E-Prime without frames; get the file again")
     frame = pd.DataFrame([row for _, row in rows], index=[line for line, _ in rows])
     return Table(path, frame.fillna("").astype("str"))
 
 
-def _closed(
+def _close_frame(
     level: int,
     line: int,
     values: dict[str, str],
@@ -346,7 +346,7 @@ def _closed(
     return [*outer, (level, row)]
 
 
-def _unended(path: Path, started: int, number: int) -> None:
+def _refuse_unended(path: Path, started: int, number: int) -> None:
     raise InputError(
         f"{path}, line {number}: the frame that begins on line {started or number} has no end; "
         "the log looks cut off: get it again"
