@@ -643,24 +643,13 @@ def unigram_in_words(study: Study, name: str) -> str:
 
 def report_inputs(study: Study) -> dict[str, list[str] | str]:
     """Return keyword → input files of the page."""
-    parts = experiments(study)
+    parts, of = experiments(study), "<results>/experiments/{}/{}".format
+    names = [part["name"] for part in parts if part["ranked"]]
     return {
         "shown": [entry["file"] for part in parts for entry in part["shown"]],
-        "verdicts": [
-            f"{EXPERIMENT}/verdict.json".format(experiment=part["name"])
-            for part in parts
-            if part["ranked"]
-        ],
-        "delta_loglik": [
-            f"{EXPERIMENT}/delta_loglik.csv".format(experiment=part["name"])
-            for part in parts
-            if part["ranked"]
-        ],
-        "methods": [
-            f"{EXPERIMENT}/methods.md".format(experiment=part["name"])
-            for part in parts
-            if part["ranked"]
-        ],
+        "verdicts": [of(name, "verdict.json") for name in names],
+        "delta_loglik": [of(name, "delta_loglik.csv") for name in names],
+        "methods": [of(name, "methods.md") for name in names],
         "others": [entry["file"] for part in parts for entry in part["summaries"]],
         "checks": _checks(study),
         "histories": histories(study),
