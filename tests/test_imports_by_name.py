@@ -1,4 +1,4 @@
-"""What keeps the package's rooms apart: who imports by name, who guesses names, who is a plug-in."""
+"""Imports by dynamic name: which modules may do so, and which are plug-ins of another package."""
 
 import ast
 from pathlib import Path
