@@ -527,7 +527,7 @@ def main(
     `out` (Parquet) has type, item, sentence, head and dependent; the last two are word_ids of
     `words`. `counts` (CSV) has reading, type, tokens, words and chosen: the dependencies between
     tokens of the trees and between words of the dataset, for each of READINGS. `options` are those
-    of the config: rule, antecedents and raising (gcg/derivation.py), and quoted: whether
+    of the config: rule, antecedents and raising (above), and quoted: whether
     coreference of a word after an opening quotation mark counts. Third and later arguments, and
     arguments of punctuation, are excluded.
     """
