@@ -309,7 +309,7 @@ def _write(
         for name, frame in tables.items():
             frame.to_parquet(temporary / f"{name}.parquet", compression="zstd", index=False)
             for_csv(frame).to_csv(temporary / f"{name}.csv", index=False, lineterminator="\n")
-        listed.to_csv(temporary / "csv", index=False, lineterminator="\n")
+        listed.to_csv(temporary / "columns.csv", index=False, lineterminator="\n")
         for name, text in texts.items():
             (temporary / name).write_text(text, encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
