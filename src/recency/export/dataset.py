@@ -192,7 +192,7 @@ Reading data of the study *{study}* with the predictions of its language models,
 |---|---|
 | `words.parquet`, `words.csv` | {words:,} words: the dataset's ids and columns, predictors, and all measures of {lms} language models |
 | `responses.parquet`, `responses.csv` | {responses:,} responses ({measures}), including filtered ones, each with its partition |
-| `csv` | name, unit, meaning and language model of each column |
+| `columns.csv` | name, unit, meaning and language model of each column |
 | `{dataset}.R` | code that joins the tables and fits the study's models |
 
 `word_id` joins the tables. An empty field of a CSV is a missing value; a word may be spelled NA, so read the files with
@@ -216,7 +216,7 @@ without the corpus: no texts, no responses, no readers ({option}).
 | file | contents |
 |---|---|
 | `measures.parquet`, `measures.csv` | {words:,} words by `word_id`, their number in the dataset from 0: all measures of {lms} language models |
-| `csv` | name, unit, meaning and language model of each column |
+| `columns.csv` | name, unit, meaning and language model of each column |
 
 ## Language models
 
