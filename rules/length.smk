@@ -21,12 +21,7 @@ rule length_perplexity:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        main="evaluations.length.score",
-        lengths=lambda wildcards: [int(length) for length in wildcards.lengths.split("-")],
-        documents=lambda wildcards: (
-            None if wildcards.documents == "all" else int(wildcards.documents)
-        ),
-        share=lambda wildcards: float(wildcards.share.replace("_", ".")),
+        main="evaluations.length.score:score_as_named",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/run.py"

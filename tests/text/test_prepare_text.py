@@ -89,7 +89,7 @@ def test_prepare_text(tmp_path):
     assert pq.read_table(out)["document"].to_pylist() == ["0-1", "1-1", "2-1"]
     assert pq.read_metadata(out).num_row_groups == 3
     for wrong, message in [
-        ({"files": files[:2], "sources": path}, "has 3 files, 3 of them not excluded, but 2"),
+        ({"files": files[:2], "sources": [path]}, "has 3 files, 3 of them not excluded, but 2"),
         ({"files": files}, "needs `sources`.*or a `reader`"),
         ({"files": [], "reader": "plain"}, "no file"),
         ({"files": files, "reader": "plain", "exclude": ["a"]}, "needs a table"),
@@ -146,7 +146,7 @@ def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
         download.main(f"{address}{path}", files[-1], wait=0.001, timeout=5)
     out = tmp_path / "text.parquet"
     prepare_text.main(
-        files, out, table, exclude=entry.get("exclude", []), options=entry.get("options")
+        files, out, [table], exclude=entry.get("exclude", []), options=entry.get("options")
     )
     texts = pq.read_table(out).to_pydict()
     assert len(set(texts["document"])) == len(texts["document"])

@@ -22,6 +22,27 @@ from recency.scoring.lm_spec import LMSpec
 COLUMNS = ["document", "place", "length", "nats"]
 
 
+def score_as_named(
+    text: str | Path,
+    lm: LMSpec,
+    out: str | Path,
+    lengths: str,
+    documents: str,
+    share: str,
+    seed: int,
+) -> None:
+    """Write `main`'s table by the settings in its file's name: `20-40`, `all` or a number, `0_15`."""
+    main(
+        text,
+        lm,
+        out,
+        lengths=[int(length) for length in lengths.split("-")],
+        documents=None if documents == "all" else int(documents),
+        share=float(share.replace("_", ".")),
+        seed=seed,
+    )
+
+
 def main(
     text: str | Path,
     lm: LMSpec,
