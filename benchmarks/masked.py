@@ -66,7 +66,7 @@ class Rows:
     def __init__(self, length: int, vocabulary: int):
         import numpy as np
 
-        from recency.networks.masking import Entries, Masking
+        from recency.networks.masked_training import Entries, Masking
 
         self.length, self.vocabulary = length, vocabulary
         self.masking = Masking({}, Entries(vocabulary, 4, np.arange(5, vocabulary)))
@@ -82,7 +82,7 @@ class Rows:
         import numpy as np
         import torch
 
-        from recency.networks.masked_rows import Batch
+        from recency.networks.masked_training import Batch
 
         inputs, places, targets = [], [], []
         for row in range(first, first + count):
@@ -315,7 +315,7 @@ def flop_per_token(length: int, vocabulary: int) -> float:
 
     The output layer's are those of masked places alone.
     """
-    from recency.networks.masking import DEFAULTS
+    from recency.networks.masked_training import DEFAULTS
 
     width, layers = SHAPE["width"], SHAPE["layers"]
     weights = layers * (4 * width * width + 2 * width * SHAPE["feed_forward"])

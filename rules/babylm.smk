@@ -38,7 +38,7 @@ rule babylm_words:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        main="evaluations.babylm.words",
+        main="evaluations.babylm.score:score_words",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/run.py"

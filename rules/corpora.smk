@@ -20,6 +20,7 @@ rule download:
 
 
 rule prepare_text:
+    "Convert a corpus's original files to text, one row per document."
     input:
         files=lambda wildcards: study.corpus_files(wildcards.corpus),
         sources=lambda wildcards: files.table_of_sources(wildcards.corpus),
@@ -33,12 +34,13 @@ rule prepare_text:
     conda:
         "../envs/lm.yaml"
     params:
+        main="text.prepare",
         exclude=lambda wildcards: config["corpora"][wildcards.corpus].get("exclude", []),
         reader=lambda wildcards: config["corpora"][wildcards.corpus].get("reader"),
         options=lambda wildcards: config["corpora"][wildcards.corpus].get("options", {}),
         documents=lambda wildcards: config["corpora"][wildcards.corpus].get("documents"),
     script:
-        "../workflow/scripts/corpora/prepare_text.py"
+        "../workflow/scripts/run.py"
 
 
 # Hashes that tell whether a text was trained on, once per text (recency.passages).

@@ -1,8 +1,8 @@
 # Reading-time corpora: words, responses → observations, in three partitions or in one.
 
 
-# Parts of speech for datasets with a `tagger`, trained on a treebank.
 rule train_tagger:
+    "Train a tagger on a treebank, for datasets that name one (contract 1's `pos`)."
     input:
         treebank="<results>/treebanks/{treebank}.parquet",
     output:
@@ -15,8 +15,10 @@ rule train_tagger:
     priority: 50
     conda:
         "../envs/reading.yaml"
+    params:
+        main="reading.tagger:train",
     script:
-        "../workflow/scripts/datasets/train_tagger.py"
+        "../workflow/scripts/run.py"
 
 
 rule words:

@@ -2,6 +2,7 @@
 
 
 rule fine_tune:
+    "Fine-tune a masked LM on a GLUE task from several seeds."
     input:
         unpack(lambda wildcards: files.parts("glue", wildcards.task)),
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -15,8 +16,10 @@ rule fine_tune:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.glue.fine_tune",
+        name="{task}",
         task=lambda wildcards: products.entry(study, "glue", wildcards.task),
         settings=products.setting(study, "glue", "training"),
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/glue/fine_tune.py"
+        "../workflow/scripts/run.py"

@@ -2,6 +2,7 @@
 
 
 rule surprisal_by_language:
+    "A dataset's surprisal by the LM of its language."
     input:
         surprisal=lambda wildcards: study.surprisal_in_language(
             "lms", wildcards.lm, wildcards.dataset, ".parquet"
@@ -19,11 +20,14 @@ rule surprisal_by_language:
     localrule: True
     conda:
         "../envs/plot.yaml"
+    params:
+        main="scoring.results:copy_scores",
     script:
-        "../workflow/scripts/languages/surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule unigram_by_language:
+    "A dataset's surprisal by the LM of its language."
     input:
         surprisal=lambda wildcards: study.surprisal_in_language(
             "unigrams", wildcards.unigram, wildcards.dataset, ".parquet"
@@ -41,8 +45,10 @@ rule unigram_by_language:
     localrule: True
     conda:
         "../envs/plot.yaml"
+    params:
+        main="scoring.results:copy_scores",
     script:
-        "../workflow/scripts/languages/surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule wordfreq_surprisal:

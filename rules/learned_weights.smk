@@ -2,6 +2,7 @@
 
 
 rule learned_windows:
+    "Histograms of the weights with which a network reads a window of states."
     input:
         model=lambda wildcards: batches.network(study, wildcards.lm),
     output:
@@ -11,13 +12,14 @@ rule learned_windows:
     conda:
         "../envs/lm.yaml"
     params:
-        main="evaluations.learned_weights.windows",
+        main="evaluations.learned_weights.compute:count_weights",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
         "../workflow/scripts/run.py"
 
 
 rule learned_sparseness:
+    "Shares of a CDLM's transformed words below thresholds."
     input:
         cdlm=lambda wildcards: study.ngram_file(wildcards.lm),
     output:
@@ -27,7 +29,7 @@ rule learned_sparseness:
     conda:
         "../envs/lm.yaml"
     params:
-        main="evaluations.learned_weights.sparseness",
+        main="evaluations.learned_weights.compute:measure_sparseness",
         thresholds=lambda wildcards: products.setting_of(
             study, "learned_weights", "thresholds", wildcards
         ),

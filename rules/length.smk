@@ -2,6 +2,7 @@
 
 
 rule length_perplexity:
+    "Nats of the same masked tokens, read in segments of several lengths."
     input:
         text="<results>/corpora/{corpus}/text.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -20,6 +21,7 @@ rule length_perplexity:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.length.score:score_as_named",
         lm=lambda wildcards: study.opening(wildcards.lm),
     script:
-        "../workflow/scripts/length/length_perplexity.py"
+        "../workflow/scripts/run.py"

@@ -52,7 +52,7 @@ rule pair_accuracy:
     conda:
         "../envs/plot.yaml"
     params:
-        main="evaluations.minimal_pairs.accuracy",
+        main="evaluations.minimal_pairs.pairs:compare_accuracy",
         lms=lambda wildcards: study.lms_of(wildcards.experiment),
         baseline=lambda wildcards: config["experiments"][wildcards.experiment]["baseline"],
         seed=study.scale["seed"],

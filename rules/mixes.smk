@@ -2,6 +2,7 @@
 
 
 rule mix_shares:
+    "Shares of interpolated LMs, by EM on held-out text."
     input:
         unpack(lambda wildcards: lm_checks.Mix(study, wildcards.lm).held_out()),
     output:
@@ -13,15 +14,17 @@ rule mix_shares:
     conda:
         "../envs/plot.yaml"
     params:
+        main="scoring.mix:shares",
         lms=lambda wildcards: lm_checks.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
         given=lambda wildcards: study.lms[wildcards.lm].get("shares"),
         unknown_as=lambda wildcards: lm_checks.Mix(study, wildcards.lm).unknown_as,
     script:
-        "../workflow/scripts/mixes/shares.py"
+        "../workflow/scripts/run.py"
 
 
 rule mix_surprisal:
+    "Surprisal of every word of a dataset under a mixture of LMs (contract 3)."
     input:
         unpack(lambda wildcards: lm_checks.Mix(study, wildcards.lm).words(wildcards.dataset)),
         shares="<results>/lms/{lm}/shares.json",
@@ -35,16 +38,18 @@ rule mix_surprisal:
     conda:
         "../envs/plot.yaml"
     params:
+        main="scoring.mix:surprisal",
         lms=lambda wildcards: lm_checks.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
         lm="{lm}",
         dataset="{dataset}",
         accept=lambda wildcards: study.accepted(wildcards.dataset, wildcards.lm),
     script:
-        "../workflow/scripts/mixes/surprisal.py"
+        "../workflow/scripts/run.py"
 
 
 rule mix_text_perplexity:
+    "Surprisal of every word of a corpus under a mixture of LMs."
     input:
         unpack(lambda wildcards: lm_checks.Mix(study, wildcards.lm).text(wildcards.corpus)),
         shares="<results>/lms/{lm}/shares.json",
@@ -57,15 +62,17 @@ rule mix_text_perplexity:
     conda:
         "../envs/lm.yaml"
     params:
+        main="evaluations.text_perplexity.score:score_mix",
         lms=lambda wildcards: lm_checks.Mix(study, wildcards.lm).lms,
         cache=lambda wildcards: study.lms[wildcards.lm].get("cache"),
         unknown_as=lambda wildcards: lm_checks.Mix(study, wildcards.lm).unknown_as,
     script:
-        "../workflow/scripts/text_perplexity/score_mix.py"
+        "../workflow/scripts/run.py"
 
 
 # Weights of LMs with different tokens are estimated on the words of a corpus, one text per document.
 rule corpus_words:
+    "A corpus's words in the format of a dataset."
     input:
         text="<results>/corpora/{corpus}/text.parquet",
     output:
@@ -74,8 +81,10 @@ rule corpus_words:
         "<logs>/corpus_words/{corpus}.log",
     conda:
         "../envs/plot.yaml"
+    params:
+        main="scoring.mix:write_words",
     script:
-        "../workflow/scripts/mixes/words.py"
+        "../workflow/scripts/run.py"
 
 
 rule corpus_surprisal:

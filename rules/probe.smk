@@ -20,6 +20,7 @@ rule treebank:
 
 
 rule structural_probe:
+    "Dependency trees decoded from each layer of an LM."
     input:
         treebank="<results>/treebanks/{treebank}.parquet",
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -33,9 +34,10 @@ rule structural_probe:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
+        main="evaluations.probe.score",
         settings=products.setting(study, "probe", "training"),
         lm=lambda wildcards: study.opening(wildcards.lm),
         architecture=lambda wildcards: study.architecture(wildcards.lm),
         seed=lambda wildcards: study.lms[wildcards.lm]["seed"],
     script:
-        "../workflow/scripts/probe/structural_probe.py"
+        "../workflow/scripts/run.py"

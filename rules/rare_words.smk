@@ -2,6 +2,7 @@
 
 
 rule rare_words_by_lm:
+    "An LM's embedding table compared with human ratings of word pairs."
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         model=lambda wildcards: batches.network(study, wildcards.lm),
@@ -12,16 +13,18 @@ rule rare_words_by_lm:
     conda:
         "../envs/lm.yaml"
     params:
+        main="evaluations.rare_words.score:score_network",
         lm=lambda wildcards: study.opening(wildcards.lm),
         neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
             "neighbours", 10
         ),
         marks=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get("marks", False),
     script:
-        "../workflow/scripts/rare_words/of_network.py"
+        "../workflow/scripts/run.py"
 
 
 rule rare_words_by_vectors:
+    "A .vec file compared with human ratings of word pairs."
     input:
         pairs=lambda wildcards: files.data("rare_words", wildcards.word_pairs, "pairs"),
         vectors=lambda wildcards: config["word_pairs"][wildcards.word_pairs]["vectors"][
@@ -36,9 +39,10 @@ rule rare_words_by_vectors:
     conda:
         "../envs/lm.yaml"
     params:
+        main="evaluations.rare_words.score:score_vectors",
         neighbours=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get(
             "neighbours", 10
         ),
         marks=lambda wildcards: config["word_pairs"][wildcards.word_pairs].get("marks", False),
     script:
-        "../workflow/scripts/rare_words/of_vectors.py"
+        "../workflow/scripts/run.py"

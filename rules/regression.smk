@@ -128,6 +128,7 @@ for batch in batches.responses(study):
             "../envs/stats.yaml"
         threads: batches.processes(study, batch, workflow.cores)
         params:
+            main="regression.fits:crossed",
             lm="{lm}",
             model="{model}",
             responses=lambda wildcards, batch=batch: regressions.settings_of(
@@ -136,7 +137,7 @@ for batch in batches.responses(study):
             draws=lambda wildcards: int(wildcards.draws),
             seed=study.scale["seed"],
         script:
-            "../workflow/scripts/regression/crossed.py"
+            "../workflow/scripts/run.py"
 
 
 rule delta_loglik:

@@ -26,6 +26,7 @@ rule temporal_correlation:
 
 
 rule corpus_temporal_correlation:
+    "Similarity of states by distance, of a corpus that is read as one text."
     "Correlation of a recurrent network's states by distance in words, in a corpus."
     input:
         tokens=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[0],
@@ -44,7 +45,7 @@ rule corpus_temporal_correlation:
         "../envs/lm.yaml"
     threads: config["threads"]["surprisal"]
     params:
-        main="evaluations.temporal_correlation.corpus",
+        main="evaluations.temporal_correlation.score:correlate_corpus",
         lm=lambda wildcards: study.opening(wildcards.lm),
         reset=lambda wildcards: config["recipes"][study.lms[wildcards.lm]["recipe"]].get(
             "reset", "never"

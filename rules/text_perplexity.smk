@@ -29,6 +29,7 @@ rule text_perplexity:
 
 
 rule ngram_text_perplexity:
+    "Surprisal of every word of a corpus under an n-gram model."
     input:
         text="<results>/corpora/{corpus}/text.parquet",
         arpa=lambda wildcards: study.ngram_file(wildcards.lm),
@@ -40,5 +41,7 @@ rule ngram_text_perplexity:
         lm=any_of(study.lms_that_are("ngram")),
     conda:
         "../envs/lm.yaml"
+    params:
+        main="evaluations.text_perplexity.score:score_ngrams",
     script:
-        "../workflow/scripts/text_perplexity/score_ngrams.py"
+        "../workflow/scripts/run.py"

@@ -36,24 +36,27 @@ A name that is neither is refused, with the nearest one.
 TAIL = """
 ## A rule of your own
 
-A rule is one file in `src/recency/workflow/lint/`, or a module of another package
-([extensions](extensions.md)): `RULE`, with the table whose entries it reports, why, and a reference; and `findings`, which
-yields each doubtful entry with its key, the problem, and the way out. `Plan` has the experiments of the run with their
-LMs, designs and datasets.
+A rule is a function in a file of `src/recency/workflow/lint/`, or of a module of another package
+([extensions](extensions.md)), and an entry of the file's `RULES`, with what it warns of, the table whose entries it reports,
+why, and a reference. The function yields each doubtful entry with its key, the problem, and the way out. `Plan` has the
+experiments of the run with their LMs, designs and datasets.
 
 ```python
-\"""Experiments with a single response.\"""
+\"""Rules on corpora.\"""
 
 from recency.workflow.lint import Finding, Plan
 
-RULE = {
-    "table": "experiments",
-    "why": "An effect in one corpus may be of its texts.",
-    "reference": "Clark (1973), Journal of Verbal Learning and Verbal Behavior 12, 335-359",
+RULES = {
+    "one_corpus": {
+        "warns": "Experiments with a single corpus",
+        "table": "experiments",
+        "why": "An effect in one corpus may be of its texts.",
+        "reference": "Clark (1973), Journal of Verbal Learning and Verbal Behavior 12, 335-359",
+    },
 }
 
 
-def findings(plan: Plan):
+def one_corpus(plan: Plan):
     \"""Yield experiments whose responses are of one dataset.\"""
     for name in plan.experiments:
         if len({response["dataset"] for response in plan.responses(name)}) == 1:
@@ -69,9 +72,9 @@ def page() -> str:
     """Return the page."""
     tables = [f"`{table}`" for table in lint.ACCEPTING]
     lines = [HEAD % f"{', '.join(tables[:-1])} and {tables[-1]}"]
-    ours = [name for name in lint.rules() if name not in plugins.provided(lint.PACKAGE)]
-    for table in dict.fromkeys(lint.about(rule)["table"] for rule in ours):
-        named = [rule for rule in ours if lint.about(rule)["table"] == table]
+    others = plugins.provided(lint.PACKAGE)
+    ours = {name: rule for name, rule in lint.rules().items() if rule.module not in others}
+    for table in dict.fromkeys(rule.table for rule in ours.values()):
         where = (
             f"of `{table}`"
             if table in lint.ACCEPTING
@@ -79,11 +82,10 @@ def page() -> str:
         )
         lines += ["", f"### Entries {where}", "", "| rule | warns of | why | reference |"]
         lines.append("|---|---|---|---|")
-        for rule in named:
-            about = lint.about(rule)
-            what = plugins.docstring(lint.PACKAGE, rule).partition("\n")[0].rstrip(".")
-            cells = (f"`{rule}`", what, about["why"].rstrip("."), about["reference"])
-            lines.append(f"| {' | '.join(cells)} |")
+        for name, rule in ours.items():
+            if rule.table == table:
+                cells = (f"`{name}`", rule.warns, rule.why.rstrip("."), rule.reference)
+                lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, TAIL])
 
 

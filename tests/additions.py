@@ -240,10 +240,17 @@ LINT = '''"""Experiments with one measure."""
 
 from recency.workflow.lint import Finding
 
-RULE = {"table": "experiments", "why": "One measure is one view.", "reference": "nobody"}
+RULES = {
+    "one_measure": {
+        "warns": "One measure",
+        "table": "experiments",
+        "why": "One measure is one view.",
+        "reference": "nobody",
+    }
+}
 
 
-def findings(plan):
+def one_measure(plan):
     """Yield experiments with one measure."""
     for name in plan.experiments:
         if len({response["measure"] for response in plan.responses(name)}) == 1:

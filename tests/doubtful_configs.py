@@ -104,7 +104,6 @@ DOUBTFUL = [
     (EXPERIMENT + "{smallest_effect: {relative: 0.0001}}}", "smallest_effect"),
     (EXPERIMENT + "{endpoint: modelblocks}}", "replication_endpoint"),
     (EXPERIMENT + "{sensitivity: {response: [raw]}}}", "idle_sensitivity"),
-    (EXPERIMENT + "{ranks: {replicates: 20}}}", "few_draws"),
     (EXPERIMENT + "{measured_memory: {dataset: simulated_spr, replacements: 2}}}", "few_draws"),
     ("searches: {dVM: {trials: 1}}", "few_trials"),
     ("power: {two_lms: {repeats: 2}}", "implausible_power"),

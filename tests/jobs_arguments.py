@@ -14,15 +14,16 @@ from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings
 
 from recency.workflow.engine import snakemake_patches
 from recency.workflow.engine.job import arguments
-from recency.workflow.plan import code
-
-SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 
 
-def called(path):
-    """Return the function of a module, or that a script runs and the arguments that it adds; None without `run`."""
-    if SCRIPTS not in path.parents:
-        return importlib.import_module(code.name_of(path)).main, {}
+def called(path, main=None):
+    """Return the function that a rule's `main` names, or that its script runs and the arguments that it adds.
+
+    None for a script without `run`.
+    """
+    if main:
+        module, _, function = main.partition(":")
+        return getattr(importlib.import_module(f"recency.{module}"), function or "main"), {}
     tree = ast.parse(path.read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     runs = [node for node in calls if getattr(node.func, "id", "") == "run"]
@@ -48,9 +49,8 @@ def main(configs, targets):
             if not job.rule.script or errors.get(job.rule.name):
                 continue
             script_file = Path(str(job.rule.basedir), job.rule.script)
-            path = code.starts_of(script_file, job.rule.params.get("main"))[-1]
             errors[job.rule.name] = ""
-            if (function := called(path)) is None:
+            if (function := called(script_file, job.rule.params.get("main"))) is None:
                 continue
             try:
                 given = arguments(function[0], job)

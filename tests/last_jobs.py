@@ -15,7 +15,7 @@ from recency.evaluations.attention_maps.figure import COLUMNS as MAPS
 from recency.evaluations.dependencies import view as dependencies
 from recency.evaluations.glue.runs import RUN
 from recency.evaluations.item_means.delta_aic import COLUMNS as AIC
-from recency.evaluations.minimal_pairs.accuracy import COLUMNS as PAIRS
+from recency.evaluations.minimal_pairs.pairs import ACCURACY_COLUMNS as PAIRS
 from recency.evaluations.probe import view as probe
 from recency.figures import intervals
 from recency.workflow.plan import products

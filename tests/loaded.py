@@ -11,16 +11,16 @@ from recency.workflow.plan.study import Study
 
 
 def scripts():
-    """Return rule → its module or script, as the rules' files name them, and of figures and tables."""
+    """Return rule → its script and, or None, its `main`, as the rules' files name them, and of figures and tables."""
     found = {}
     for file in (ROOT / "rules").glob("*.smk"):
         for block in re.split(r"^(?= *rule\b)", file.read_text(), flags=re.MULTILINE)[1:]:
             name = re.search(r'^rule (\w+)|batch\.rule\("(\w+)"\)', block)
             if name and (script := re.search(r'^ +script:\s+"([^"]+)"', block, re.MULTILINE)):
-                main = re.search(r'^ +main="([\w.]+)"', block, re.MULTILINE)
+                main = re.search(r'^ +main="([\w.:]+)"', block, re.MULTILINE)
                 path = ROOT / "rules" / script[1]
-                found[name[1] or name[2]] = code.starts_of(path, main and main[1])
-    draw = (ROOT / "workflow" / "scripts" / "experiments" / "draw.py",)
+                found[name[1] or name[2]] = (path, main and main[1])
+    draw = (ROOT / "workflow" / "scripts" / "experiments" / "draw.py", None)
     return found | {product.rule: draw for product in registry.products()}
 
 
@@ -43,7 +43,7 @@ def study_of(config):
 def closure(study, rule, wildcards):
     """Return module → fingerprint of what recency.workflow.plan.code finds that a job depends on."""
     chosen = products.chosen(study, rule, SimpleNamespace(**wildcards))
-    return code.fingerprints(scripts()[batches.kind_of(rule)], chosen)
+    return code.fingerprints(code.starts_of(*scripts()[batches.kind_of(rule)]), chosen)
 
 
 LINE = re.compile(r"\S+ [0-9a-f]{12}")

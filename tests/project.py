@@ -43,7 +43,7 @@ code.remember(Path(sys.argv[1]))
 rules = "".join(file.read_text() for file in Path("rules").glob("*.smk"))
 for script in Path("workflow/scripts").rglob("*.py"):
     code.reached((script.resolve(),))
-for module in re.findall(r'main="([\\w.]+)"', rules):
+for module in re.findall(r'main="([\\w.:]+)"', rules):
     code.reached(code.starts_of(Path("workflow/scripts/run.py"), module))
 compileall.compile_dir("src", quiet=2)
 compileall.compile_dir("packages", quiet=2)

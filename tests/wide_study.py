@@ -60,7 +60,6 @@ experiments:
     dependencies: trees
     conditions: {dataset: annotated, measure: SPR, fillers: simulated_spr.SPR, contrasts: {later: {high: position == 3, low: position == 2}}}
     contrasts: {dataset: annotated, measures: [SPR], contrasts: {later: {high: position == 3, low: position == 2}}}
-    ranks: {replicates: 20}
     nested: [[Pythia, ALiBi-mix-TI]]
   along: {title: Along, lms: [Pythia], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}, steps: [5, 40]}
   mixed: {title: Mixed, lms: [Pythia, mix, trigram], baseline: Pythia, responses: {spr: [simulated_spr.SPR]}}

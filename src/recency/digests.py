@@ -47,7 +47,7 @@ def digest(path: str | Path, memory: Path | None = None) -> str:
         lines = [f"{sha256(p)} {p.relative_to(path).as_posix()}\n" for p in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
     stat = _stat(path)
-    stored = _stored(memory)
+    stored = _read_memory(memory)
     if stored.get("stat") == stat:
         return stored["sha256"]
     value = sha256(path)
@@ -58,7 +58,7 @@ def digest(path: str | Path, memory: Path | None = None) -> str:
 
 def confirm(path: str | Path, memory: Path | None) -> None:
     """Remember the present times of a file that has only been touched since its digest was computed."""
-    stored = _stored(memory)
+    stored = _read_memory(memory)
     with suppress(OSError):
         now = _stat(path)
         if stored and stored["stat"][:2] == now[:2]:
@@ -70,7 +70,7 @@ def _stat(path: str | Path) -> list[int]:
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
-def _stored(memory: Path | None) -> dict[str, Any]:
+def _read_memory(memory: Path | None) -> dict[str, Any]:
     try:
         stored = json.loads(memory.read_text()) if memory else {}
         return stored if stored.keys() == {"stat", "sha256"} else {}

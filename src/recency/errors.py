@@ -23,7 +23,7 @@ _PACKAGES = {
     "docs/extensions.md": "plugins",
     "docs/faults.md": "lineage",
     "docs/conditions.md": "evaluations.conditions",
-    "docs/how_sure.md": "evaluations.pooled evaluations.power evaluations.ranks evaluations.reading_times",
+    "docs/how_sure.md": "evaluations.pooled evaluations.power evaluations.reading_times",
     "docs/installation.md": "networks.hub_download",
     "docs/languages.md": "languages",
     "docs/learning_curves.md": "evaluations.curves",

@@ -79,7 +79,7 @@ def of_training(
     made = made or {}
     if text := text_of(info):
         training_passages = passages.of_training_text(text, made.get("tokens"))
-        record["passages"] = training_passages.save(_made(folder))
+        record["passages"] = training_passages.save(_make_folder(folder))
     if vectors:
         source = read(vectors)
         history["starting_weights"] = {"sha256": specification["vectors"], "history": source}
@@ -103,7 +103,10 @@ def of_ngrams(
     """
     text, out = Path(text), Path(out)
     training_passages = passages.of_training_text(text, made)
-    record = {"corpus": text.parent.name, "passages": training_passages.save(_made(out.parent))}
+    record = {
+        "corpus": text.parent.name,
+        "passages": training_passages.save(_make_folder(out.parent)),
+    }
     before = [read(path) for path in starting]
     for path, history in zip(starting, before):
         _copy_passages(Path(path).parent, out.parent, history)
@@ -283,7 +286,7 @@ def _copy_passages(source: Path, folder: Path, history: Mapping | None) -> None:
     for record in texts(history):
         name = Path(record.get("passages", {}).get("file", "")).name
         if name and source != folder and (source / name).is_file():
-            shutil.copyfile(source / name, _made(folder) / name)
+            shutil.copyfile(source / name, _make_folder(folder) / name)
 
 
 def _next_to(model: Path) -> Path:
@@ -291,6 +294,6 @@ def _next_to(model: Path) -> Path:
     return model.with_name(f"{model.name}.history.json")
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder

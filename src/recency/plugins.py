@@ -65,7 +65,7 @@ KINDS = {
     ),
     "statistics": Kind("crosslmm.stats.statistics", "test statistic", "columns"),
     "evaluations": Kind("recency.evaluations", "evaluation", "EVALUATION", ending="/"),
-    "lint": Kind("recency.workflow.lint", "lint rule", "RULE", ("RULE",)),
+    "lint": Kind("recency.workflow.lint", "module of lint rules", "RULES", ("RULES",)),
 }
 _GROUPS = {kind.package: f"recency.{name}" for name, kind in KINDS.items()}
 

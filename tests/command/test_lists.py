@@ -7,6 +7,7 @@ from recency import plugins
 from recency.command import lists
 from recency.command.main import main
 from recency.config import BIASES, bias_parameters, forms
+from recency.workflow import lint
 
 
 def printed(capsys, *arguments):
@@ -40,9 +41,9 @@ def test_biases_have_their_docstrings_and_parameters(capsys):
 def test_extensions_are_all_plugins_of_every_kind(capsys):
     lines = printed(capsys, "extensions")
     named = [line.split()[0] for line in lines if line.startswith(" ")]
-    assert named == [
-        name for kind in plugins.KINDS.values() for name in plugins.names(kind.package)
-    ]
+    names = {kind: plugins.names(of.package) for kind, of in plugins.KINDS.items()}
+    names["lint"] = list(lint.rules())  # a module has several
+    assert named == [name for of_kind in names.values() for name in of_kind]
     assert [line for line in lines if line.startswith(" ") and len(line.split()) < 3] == []
     assert any(line.split()[:3] == ["entropy", "Entropy", "of"] for line in lines)
 

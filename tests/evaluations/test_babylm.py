@@ -18,7 +18,7 @@ from checkpoints import checkpoint
 from masked_networks import roberta
 from project import copy_project, snakemake
 from recency.errors import InputError
-from recency.evaluations.babylm import parts, score, spec, table, words
+from recency.evaluations.babylm import parts, score, spec, table
 from recency.scoring.lm_spec import LMSpec
 from small_networks import TEXTS
 
@@ -256,7 +256,7 @@ def test_words_are_scored_after_their_contexts(models, tmp_path):
         WORDS[3]: [{"context": text(np.random.default_rng(n)) + " "} for n in (1, 2)],
     }
     (tmp_path / "cdi.json").write_text(json.dumps(contexts))
-    words.main(LMSpec("lm", models["causal"]), tmp_path / "cdi.json", tmp_path / "out.csv")
+    score.score_words(LMSpec("lm", models["causal"]), tmp_path / "cdi.json", tmp_path / "out.csv")
     found = pd.read_csv(tmp_path / "out.csv")
     lm = recency.load(models["causal"])
     texts = [each["context"].strip() + " " + WORDS[3] for each in contexts[WORDS[3]]]
@@ -264,7 +264,7 @@ def test_words_are_scored_after_their_contexts(models, tmp_path):
     np.testing.assert_allclose(found.surprisal_nats, expected, rtol=1e-5)
     (tmp_path / "cdi.json").write_text('{"dog": ["a"]}')
     with pytest.raises(InputError, match="expected word → list of contexts"):
-        words.read(tmp_path / "cdi.json")
+        score.read(tmp_path / "cdi.json")
 
 
 def test_the_table_has_a_column_a_part_and_names_what_was_not_supplied(data, models, tmp_path):

@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.reading_times import (
-    delta_loglik,
-    intervals,
-    table_delta_loglik,
-    table_endpoints,
-    verdict,
-)
+from recency.evaluations.reading_times import delta_loglik, intervals, tables_of_fits, verdict
 from recency.figures import bases, comparison, papers
 from recency.figures import intervals as interval_files
 from recency.regression import designs
@@ -138,8 +132,8 @@ def compared(folder, path):
     pd.DataFrame(columns=interval_files.COLUMNS).to_csv(sure, index=False)
     published = papers.delta("data/published/clark2025_table2.csv", result.lms)
     known = interval_files.read(sure, result)
-    found = table_delta_loglik.data(result, known, published)
-    page = table_delta_loglik.layout(result, known, found, "T", "Table 2", "Pythia")
+    found = tables_of_fits.data(result, known, published)
+    page = tables_of_fits.layout(result, known, found, "T", "Table 2", "Pythia")
     return found.set_index(["lm", "response"]), page
 
 
@@ -237,7 +231,7 @@ def test_the_table_of_endpoints_ranks_by_each(tmp_path):
     made["delta_loglik_conditional"] = [3.0, 1.0, 3.0, 1.0]
     made.to_csv(second, index=False)
     out = [tmp_path / name for name in ("t.html", "t.csv", "t.tex")]
-    table_endpoints.main(
+    tables_of_fits.table_endpoints(
         delta_loglik=first, others=[second], out=out, lms=LMS, responses=RESPONSES,
         published="data/published/clark2025_table2.csv",
     )  # fmt: skip
@@ -254,7 +248,7 @@ def test_agreement_with_published_values():
         {"UCL SPR": [1.0, 2.0, 4.0], "Provo FP": [3.0, 5.0, 9.0]}, ["a", "b", "c"]
     )
     found = {("all", "x"): published + 2, ("fixed", "x"): -published}
-    near = table_endpoints.agreement(found, published)
+    near = tables_of_fits.agreement(found, published)
     assert near.correlation.tolist() == pytest.approx([1, -1])
     assert near.rms_difference.tolist() == pytest.approx([2, np.sqrt(4 * 136 / 6)])
     assert near.mean_difference[0] == pytest.approx(2) and near.cells.tolist() == [6, 6]

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
+from recency.evaluations.dependencies import extract
 from recency.evaluations.dependencies import extract as dependencies
-from recency.evaluations.dependencies.gcg import annotation, trees
-from recency.evaluations.dependencies.gcg.categories import parse
-from recency.evaluations.dependencies.gcg.derivation import dependencies as of
+from recency.evaluations.dependencies.extract import dependencies as of
+from recency.evaluations.dependencies.extract import parse_category
 from recency.reading import words
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ PREDICATE_NOUN = "(N (N man) (A-aN-lM (N (N-b{N-aD} the) (N-aD-lA legend))))"
 
 def found(text, rule="categories", **reading):
     """Return (head, dependent, number), in words."""
-    (tree,) = trees.parse(text, "test")
+    (tree,) = extract.read_trees(text, "test")
     leaves = [leaf.word for leaf in tree.leaves()]
     return {(leaves[d.head], leaves[d.dependent], d.number) for d in of(tree, rule, **reading)}
 
@@ -103,21 +103,24 @@ def test_raising_on_request():
 
 
 def test_categories():
-    category = parse("V-aN-b{A-aN}-lA")
+    category = parse_category("V-aN-b{A-aN}-lA")
     assert category.primitive == "V" and category.tag == "A"
     assert category.operators == (("a", "N"), ("b", "A-aN"))
-    assert parse("N-aD-n0422").antecedent == (4, 22)
-    assert parse("N-aD-bO-n0509").operators == (("a", "D"), ("b", "O"))
-    assert parse("N-n-13504").antecedent is None  # a tag that points nowhere
-    assert parse("N-m1305").operators == () and parse("N-m1305").antecedent == (13, 5)
-    assert parse("-LRB--lM").tag == "M" and parse("-LRB--lM").operators == ()
-    assert parse("X-cX-dX").operators == ()
+    assert parse_category("N-aD-n0422").antecedent == (4, 22)
+    assert parse_category("N-aD-bO-n0509").operators == (("a", "D"), ("b", "O"))
+    assert parse_category("N-n-13504").antecedent is None  # a tag that points nowhere
+    assert parse_category("N-m1305").operators == () and parse_category("N-m1305").antecedent == (
+        13,
+        5,
+    )
+    assert parse_category("-LRB--lM").tag == "M" and parse_category("-LRB--lM").operators == ()
+    assert parse_category("X-cX-dX").operators == ()
 
 
 @pytest.mark.parametrize("text", ["(N (N a) b)", "(N", "(N a))", "(N)", "a", "(N () )"])
 def test_broken_trees_are_refused(text):
     with pytest.raises(InputError, match="line 3"):
-        trees.parse(text, "trees.txt, line 3")
+        extract.read_trees(text, "trees.txt, line 3")
 
 
 LEAVES = """(S (NP (PRP She/1.1)) (VP (VBD saw/1.2) (NP (-NONE- *)) (NP (DT the/1.3)
@@ -231,7 +234,7 @@ def test_natural_stories_against_the_derived_token_table(stories):
     known = pd.read_csv(source / "naturalstories.gcg15.coref.tokens.tsv.gz", sep="\t", quoting=3,
                         keep_default_na=False)  # fmt: skip
     rows = []
-    for story in annotation.read(folder / "trees", folder / "leaves"):
+    for story in extract.read(folder / "trees", folder / "leaves"):
         for sentence in story:
             tags = dict(sentence.coreference())
             for token, leaf in enumerate(sentence.tree.leaves()):

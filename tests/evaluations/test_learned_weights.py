@@ -6,8 +6,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models
 
-from recency.evaluations.learned_weights import sparseness, view, windows
-from recency.evaluations.text_perplexity import curves
+from recency.evaluations.learned_weights import compute, view
+from recency.evaluations.text_perplexity import view as text_view
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
 
@@ -24,7 +24,7 @@ def test_a_window_s_matrices_are_drawn_by_distance(tmp_path):
     words = Tokenizer(models.WordLevel({f"w{n}": n for n in range(9)}, unk_token="w1"))
     words.save(str(tmp_path / "lm" / "tokenizer.json"))
     lm = LMSpec("lm", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json")
-    windows.main(lm, tmp_path / "o.csv")
+    compute.count_weights(lm, tmp_path / "o.csv")
     rows = pd.read_csv(tmp_path / "o.csv")
     of = rows.groupby("position")
     mean = np.abs(np.linspace(-1, 1, 24)).mean()
@@ -38,9 +38,7 @@ def test_a_window_s_matrices_are_drawn_by_distance(tmp_path):
 def test_transformed_words_below_a_threshold_are_counted(tmp_path):
     vectors = np.array([[1.0, 0.0], [0.0, 2.0], [0.5, 0.5]])
     matrices = np.array([[[0.1, 0.0], [0.0, 0.1]], [[0.0, 1.0], [0.0, 0.0]]])
-    rows = sparseness.sparseness(vectors, matrices, [0.15, 1.5]).set_index(
-        ["distance", "threshold"]
-    )
+    rows = compute.sparseness(vectors, matrices, [0.15, 1.5]).set_index(["distance", "threshold"])
     # T_1 v: (.1, 0), (0, .2), (.05, .05); T_2 v: (0, 0), (2, 0), (.5, 0)
     assert rows.share[1, 0.15] == pytest.approx(5 / 6) and rows.share[1, 1.5] == 1
     assert rows.share[2, 0.15] == pytest.approx(4 / 6) and rows.share[2, 1.5] == pytest.approx(
@@ -49,7 +47,7 @@ def test_transformed_words_below_a_threshold_are_counted(tmp_path):
     files = []
     for span, many in ((5, 1), (6, 2)):
         files.append(tmp_path / f"{span}.csv")
-        here = sparseness.sparseness(vectors, matrices[:many], [0.15, 1.5])
+        here = compute.sparseness(vectors, matrices[:many], [0.15, 1.5])
         here.assign(distance=here.distance + 3).to_csv(files[-1], index=False)
     out = [tmp_path / f"f.{end}" for end in ("svg", "csv")]
     view.figure_sparseness(sparseness=files, out=out, sparse_lms=["CDLM 5", "CDLM 6"])
@@ -60,7 +58,7 @@ def test_curves_have_their_points_in_order():
     rows = pd.DataFrame(
         {"curve": "RNN", "x": [100, 400], "test_ppl": [150.0, 120.0], "test_sd": [np.nan, 2.0]}
     )
-    figure = curves.draw(rows, "Hidden units")
+    figure = text_view.draw(rows, "Hidden units")
     (line, *_) = figure.axes[0].lines
     assert line.get_xdata().tolist() == [100, 400] and line.get_ydata().tolist() == [150, 120]
     assert figure.axes[0].get_xlabel() == "Hidden units"

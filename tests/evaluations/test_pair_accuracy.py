@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.evaluations.minimal_pairs import accuracy as pair_accuracy
+from recency.evaluations.minimal_pairs import pairs as pair_accuracy
 from recency.evaluations.minimal_pairs import view
 from table_files import check_shape
 
@@ -47,7 +47,7 @@ def described(*lms):
 def accuracy(folder, lms, **settings):
     pairs, files = made_scores(folder, lms, **settings)
     out = folder / "pair_accuracy.csv"
-    pair_accuracy.main(pairs, files, described(*lms), next(iter(lms)), out)
+    pair_accuracy.compare_accuracy(pairs, files, described(*lms), next(iter(lms)), out)
     return pd.read_csv(out).set_index(["lm", "tokens", "level", "group"])
 
 
@@ -64,9 +64,13 @@ def test_accuracy_by_hand(tmp_path):
         pd.DataFrame(scores).assign(**none).to_parquet(tmp_path / f"{lm}.parquet")
     out = tmp_path / "out.csv"
     files = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
-    pair_accuracy.main(tmp_path / "pairs.parquet", files, described("one", "two"), "one", out)
+    pair_accuracy.compare_accuracy(
+        tmp_path / "pairs.parquet", files, described("one", "two"), "one", out
+    )
     found = pd.read_csv(out)
-    assert list(found.columns) == pair_accuracy.COLUMNS and set(found.tokens) == {"all tokens"}
+    assert list(found.columns) == pair_accuracy.ACCURACY_COLUMNS and set(found.tokens) == {
+        "all tokens"
+    }
     value = found.set_index(["lm", "group"])
     assert value.loc[("one", "a"), "accuracy"] == 75 and value.loc[("one", "b"), "accuracy"] == 50
     assert value.loc[("one", "x"), "accuracy"] == 62.5  # not 4 of 6
@@ -149,14 +153,14 @@ def test_lms_are_compared_by_sums_that_all_have(tmp_path):
     scores = pd.read_parquet(files[1]).assign(good_bits=math.nan, bad_bits=math.nan)
     scores.to_parquet(files[1])
     out = tmp_path / "out.csv"
-    pair_accuracy.main(pairs, files, described("base", "lm"), "base", out)
+    pair_accuracy.compare_accuracy(pairs, files, described("base", "lm"), "base", out)
     found = pd.read_csv(out)
     assert set(found.tokens[found.compared]) == {"without the first"}
     assert set(found.lm[found.tokens == "all tokens"]) == {"base"}
     # A masked LM has all tokens alone: nothing is shared, each is compared by its own.
     masked = pd.read_parquet(files[0]).assign(good_rest_bits=math.nan, bad_rest_bits=math.nan)
     masked.to_parquet(files[0])
-    pair_accuracy.main(pairs, files, described("base", "lm"), "base", out)
+    pair_accuracy.compare_accuracy(pairs, files, described("base", "lm"), "base", out)
     found = pd.read_csv(out)
     assert found.compared.all() and found[found.lm == "lm"].difference.notna().all()
 
@@ -168,10 +172,14 @@ def test_stale_and_broken_scores_are_named(tmp_path):
     with pytest.raises(
         InputError, match=r"bits of pair 0 is inf .*base assigns a sentence no prob"
     ):
-        pair_accuracy.main(pairs, files, described("base"), "base", tmp_path / "out.csv")
+        pair_accuracy.compare_accuracy(
+            pairs, files, described("base"), "base", tmp_path / "out.csv"
+        )
     scores[1:].to_parquet(files[0])
     with pytest.raises(InputError, match="was computed for other pairs than the table's; delete"):
-        pair_accuracy.main(pairs, files, described("base"), "base", tmp_path / "out.csv")
+        pair_accuracy.compare_accuracy(
+            pairs, files, described("base"), "base", tmp_path / "out.csv"
+        )
 
 
 # Table and figures

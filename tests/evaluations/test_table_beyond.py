@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from recency.evaluations.reading_times import table_beyond
+from recency.evaluations.reading_times import tables_of_fits
 
 LMS = [
     {"lm": name, "label": name, "bias": {"form": "none"}, "applied": "none"} for name in ("A", "B")
@@ -39,7 +39,7 @@ def nested(seeds):
 def test_sums_over_responses_and_means_over_seeds(tmp_path, seeds):
     nested(seeds).to_csv(tmp_path / "nested.csv", index=False)
     out = [tmp_path / f"table.{kind}" for kind in ("csv", "html", "tex")]
-    table_beyond.main(
+    tables_of_fits.table_beyond(
         nested=tmp_path / "nested.csv",
         out=out,
         lms=LMS,

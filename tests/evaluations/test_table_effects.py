@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recency.evaluations.reading_times import table_effects
+from recency.evaluations.reading_times import tables_of_fits
 
 
 def fit(estimate, se, sd=2.0, term="surprisal", response="raw", left="time_ms"):
@@ -30,11 +30,11 @@ def cell(lm, **more):
 
 
 def test_effects_are_per_bit():
-    (row,) = table_effects.effects([fit(10.0, 3.0)], [cell("a")]).itertuples()
+    (row,) = tables_of_fits.effects([fit(10.0, 3.0)], [cell("a")]).itertuples()
     assert (row.estimate, row.se, row.unit, row.seeds) == (5.0, 1.5, "ms per bit", 1)
     assert row.low == pytest.approx(5 - 1.96 * 1.5, abs=1e-3)
     units = [
-        table_effects.effects([fit(1, 1, **more)], [cell("a")]).unit[0]
+        tables_of_fits.effects([fit(1, 1, **more)], [cell("a")]).unit[0]
         for more in (
             {"response": "log"},
             {"left": "amplitude_uv"},
@@ -50,19 +50,19 @@ def test_effects_are_per_bit():
 
 def test_seeds_are_averaged_and_their_variation_is_included():
     fits = [fit(8.0, 2.0), fit(12.0, 4.0)]
-    (row,) = table_effects.effects(fits, [cell("a@1"), cell("a@2")]).itertuples()
+    (row,) = tables_of_fits.effects(fits, [cell("a@1"), cell("a@2")]).itertuples()
     assert row.estimate == 5.0 and row.seeds == 2
     assert row.se == pytest.approx(np.sqrt((1 + 4) / 2 + np.var([4, 6], ddof=1) / 2))
 
 
 def test_designs_are_apart_and_words_own_predictors_left_out():
     fits = [fit(8.0, 2.0), fit(4.0, 2.0), fit(4.0, 2.0, term="length")]
-    rows = table_effects.effects(fits, [cell("a"), cell("a", design="y"), cell("a")])
+    rows = tables_of_fits.effects(fits, [cell("a"), cell("a", design="y"), cell("a")])
     assert list(rows.design) == ["x", "y"] and list(rows.estimate) == [4.0, 2.0]
 
 
 def test_without_a_fit_there_is_no_row(tmp_path):
-    assert table_effects.effects([{"fixed": [], "formula": "time_ms ~ 1"}], [cell("a")]).empty
+    assert tables_of_fits.effects([{"fixed": [], "formula": "time_ms ~ 1"}], [cell("a")]).empty
 
 
 def test_the_table(tmp_path):
@@ -75,7 +75,7 @@ def test_the_table(tmp_path):
         for name in "ab"
     ]
     responses = [{"dataset": "d", "measure": "SPR", "label": "D", "design": "x"}]
-    table_effects.main(
+    tables_of_fits.table_effects(
         fits=paths, out=out, lms=lms, responses=responses, cells=[cell("a"), cell("b")]
     )
     rows = pd.read_csv(out[1])

@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
-from recency.evaluations.temporal_correlation import corpus, figure, score
+from recency.evaluations.temporal_correlation import figure, score
 from recency.networks import architectures
 from recency.scoring.lm_spec import LMSpec
 from small_networks import NONE, TINY, byte_tokenizer
@@ -117,7 +117,7 @@ def test_texts_of_one_word_have_no_distances(tmp_path):
 def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(
     tmp_path, reset, monkeypatch
 ):
-    monkeypatch.setattr(corpus, "PIECE", 7)
+    monkeypatch.setattr(score, "PIECE", 7)
     shape = {
         "family": "recurrent",
         "layers": 1,
@@ -136,7 +136,7 @@ def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(
     (tmp_path / "t.json").write_text(json.dumps({"dtype": "uint16", "end_of_document": 0}))
     lm = LMSpec("lm", tmp_path / "lm", tmp_path / "lm" / "tokenizer.json")
     out = tmp_path / "o.csv"
-    corpus.main(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1, reset)
+    score.correlate_corpus(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1, reset)
     rows = pd.read_csv(out)
     weights = {name: w.numpy() for name, w in network.state_dict().items()}
     local, states = (
@@ -166,4 +166,4 @@ def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(
     attention = architectures.new(TINY, NONE, 9, seed=0)
     attention.save_pretrained(tmp_path / "lm")
     with pytest.raises(InputError, match="has no state that is carried through a corpus"):
-        corpus.main(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1)
+        score.correlate_corpus(tmp_path / "t.bin", tmp_path / "t.json", lm, out, 12, 1)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats import detection
-from recency.evaluations.reading_times import evidence as evidences
 from recency.evaluations.reading_times import verdict
-from recency.evaluations.reading_times.verdict_sentences import join_names, sentences, write_p
+from recency.evaluations.reading_times import verdict as evidences
+from recency.evaluations.reading_times.verdict import join_names, sentences, write_p
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.intervals import Interval, Intervals
 

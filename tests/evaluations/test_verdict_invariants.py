@@ -14,10 +14,9 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats import claims
-from recency.evaluations.reading_times import evidence as evidences
 from recency.evaluations.reading_times import verdict
-from recency.evaluations.reading_times.evidence import Evidence, detectable
-from recency.evaluations.reading_times.verdict_sentences import brief, sentences
+from recency.evaluations.reading_times import verdict as evidences
+from recency.evaluations.reading_times.verdict import Evidence, brief, detectable, sentences
 from recency.figures.comparison import LM, Comparison, Response
 from recency.figures.intervals import Interval, Intervals
 
@@ -212,7 +211,7 @@ def test_no_two_sentences_of_many_verdicts_contradict_each_other():
 
 def test_a_contradiction_is_found(monkeypatch):
     """The study that was said to be unable to separate LMs whose leads exceed what it detects."""
-    from recency.evaluations.reading_times import verdict_sentences
+    from recency.evaluations.reading_times import verdict
 
     def limit(evidence):
         return (
@@ -220,7 +219,7 @@ def test_a_contradiction_is_found(monkeypatch):
             "would detect a difference of 0.3 nats, and theirs is 11 nats."
         )
 
-    monkeypatch.setattr(verdict_sentences, "_limit", limit)
+    monkeypatch.setattr(verdict, "_limit", limit)
     evidence = next(
         e for e in map(random_evidence, map(np.random.default_rng, range(99))) if len(e.order) > 1
     )

@@ -12,8 +12,8 @@ import crosslmm
 from crosslmm.factors import Levels
 from crosslmm.recorded import scaling_of
 from project import ROOT, TINY, environment, load, snakemake
-from recency.export import columns, dataset, dataset_tables, lme4
-from recency.export.column_names import short_names
+from recency.export import dataset, lme4
+from recency.export.lme4 import short_names
 from recency.reading import observations
 from recency.regression import fit, fitted
 from recency.regression.inputs import Inputs
@@ -61,9 +61,7 @@ MEASURE = {"measure": "FP", "filters": FILTERS, "event": None, "partitioned": Tr
 
 def test_words_have_predictors_and_every_lm(made):
     lms = {"a-1": made / "a-1.parquet", "a_1": made / "a_1.parquet"}
-    frame, origins = dataset_tables.word_table(
-        made / "words.parquet", made / "unigram.parquet", lms
-    )
+    frame, origins = dataset.word_table(made / "words.parquet", made / "unigram.parquet", lms)
     bits = pd.read_parquet(made / "a-1.parquet").surprisal_bits
     np.testing.assert_array_equal(frame.surprisal_bits_a_1, bits)
     item_first = ~frame["item"].duplicated()
@@ -88,7 +86,7 @@ def test_names_of_lms_differ():
 @pytest.mark.parametrize("partitioned", [True, False])
 def test_responses_say_what_became_of_them(made, partitioned):
     words, path = pd.read_parquet(made / "words.parquet"), made / "responses.parquet"
-    frame = dataset_tables.response_table(words, MEASURE | {"partitioned": partitioned}, path, [])
+    frame = dataset.response_table(words, MEASURE | {"partitioned": partitioned}, path, [])
     outs = {name: made / f"{name}.parquet" for name in ("fit", "exploratory", "held_out")}
     if not partitioned:
         outs = {"fit": outs["fit"]}
@@ -113,7 +111,7 @@ def test_responses_say_what_became_of_them(made, partitioned):
 def test_an_event_is_said_of_what_filters_leave(made):
     words = pd.read_parquet(made / "words.parquet")
     event = MEASURE | {"measure": "skip", "event": "not fixated"}
-    frame = dataset_tables.response_table(words, event, made / "responses.parquet", [])
+    frame = dataset.response_table(words, event, made / "responses.parquet", [])
     kept = frame.partition.notna()
     assert (frame.event[kept] == ~frame.fixated[kept]).all() and frame.event[~kept].isna().all()
 
@@ -156,7 +154,7 @@ def test_both_formats_say_the_same_and_every_column_is_described(made):
     )  # fmt: skip
     assert "times: time_ms > 100" in listed.what["responses", "dropped_by"]
     assert "None of the study's experiments" in (out / "made.R").read_text()
-    assert columns.OF_LM.keys() >= {"surprisal_bits", "corrected_bits", "tokens", "context_tokens"}
+    assert dataset.OF_LM.keys() >= {"surprisal_bits", "corrected_bits", "tokens", "context_tokens"}
 
 
 @pytest.mark.parametrize(

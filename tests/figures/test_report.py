@@ -12,9 +12,8 @@ from test_tables import write_counts
 from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
-    table_delta_loglik,
-    table_observations,
-    table_significance,
+    tables_of_fits,
+    tables_of_tests,
     verdict,
 )
 from recency.evaluations.report import answer, page, prose
@@ -60,14 +59,14 @@ def report(folder, names, measures, change=lambda text: text, experiments=1):
             for k, stem in (("total", "figure_a"), ("by_response", "figure_b"))
         }
         figure_delta_loglik.main(**files, **figures, **asked)
-        table_delta_loglik.main(**files, out=[where / "table_a.html"], **asked)
-        table_significance.main(
+        tables_of_fits.table_delta_loglik(**files, out=[where / "table_a.html"], **asked)
+        tables_of_tests.table_significance(
             permutation=where / "permutation.csv",
             out=[where / "table_b.html"],
             lms=some,
             responses=responses,
         )
-        table_observations.main(
+        tables_of_tests.table_observations(
             counts=write_counts(where, measures),
             out=[where / "table_c.html"],
             responses=responses,

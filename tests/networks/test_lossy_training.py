@@ -10,8 +10,7 @@ from tokenizers import Tokenizer, models
 
 from recency.errors import InputError
 from recency.networks import architectures, train
-from recency.networks.lossy_rows import LossyRows
-from recency.networks.lossy_training import LossyTraining
+from recency.networks.lossy_training import LossyRows, LossyTraining
 from recency.networks.stream import TokenStream
 from recency.networks.training import Training
 from training_job import RECIPE, assert_same_after_a_kill, losses, write_stream

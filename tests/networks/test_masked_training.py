@@ -9,8 +9,8 @@ from transformers import RobertaForMaskedLM
 from conftest import needs_compiler
 from masked_job import ARCHITECTURE, NONE, OFFSET, RECIPE, facts
 from recency.errors import InputError
-from recency.networks import architectures, masked_rows, masked_training, train
-from recency.networks.masking import Entries, Masking, entries
+from recency.networks import architectures, masked_training, train
+from recency.networks.masked_training import Entries, Masking, entries
 from recency.networks.roberta import BEGIN, END, PAD
 from recency.networks.schedule import learning_rate
 from training_job import assert_same_after_a_kill, losses
@@ -22,7 +22,7 @@ BEGUN = {"head": "clap", "embedding_norm": False, "positions": "none", "dropout"
 def stream(folder, recipe=RECIPE, seed=1):
     """Return the rows of a recipe on the made text."""
     files = (folder / name for name in ("tokens.bin", "tokens.json", "tokenizer.json"))
-    return masked_rows.MaskedRows(*files, recipe, seed)
+    return masked_training.MaskedRows(*files, recipe, seed)
 
 
 def test_shares_of_what_is_masked():
@@ -110,7 +110,7 @@ def test_validation_text_of_one_long_document_is_cut_like_another(tmp_path, mask
     tokens.tofile(tmp_path / "tokens.bin")
     recipe = EXAMPLES | {"validation": {"tokens": 800, "every": 5}}
     files = (tmp_path / "tokens.bin", masked_text / "tokens.json", masked_text / "tokenizer.json")
-    rows = masked_rows.MaskedRows(*files, recipe, 1)
+    rows = masked_training.MaskedRows(*files, recipe, 1)
     assert len(rows.validation) == 8
     room = RECIPE["sequence_length"] - 1
     np.testing.assert_array_equal(rows.validation.row(3), [BEGIN, *[9] * (room - 1), END])

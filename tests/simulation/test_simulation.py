@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from recency.errors import InputError
-from recency.simulation import lexicon, morphology
+from recency.simulation import grammar, lexicon
 from recency.simulation import stimuli as simulate_stimuli
 from recency.simulation import text as simulate_text
+from recency.simulation.grammar import Rates
 from recency.simulation.lexicon import TOPICS
-from recency.simulation.story import Rates
 
 
 def bare(word: str) -> str:
@@ -45,9 +45,9 @@ def test_classes_share_no_word():
     forms = {
         form(verb)
         for verb in verbs()
-        for form in (str, morphology.third_person, morphology.past, morphology.progressive)
+        for form in (str, grammar.third_person, grammar.past, grammar.progressive)
     }
-    nouns = {form for noun in people() + things() for form in (noun, morphology.plural(noun))}
+    nouns = {form for noun in people() + things() for form in (noun, grammar.plural(noun))}
     assert not forms & nouns
     assert len(lexicon.TOPIC_OF) == sum(len(topic.transitive) for topic in TOPICS.values())
     assert len(people()) == len(set(people())) and len(things()) == len(set(things()))
@@ -56,22 +56,22 @@ def test_classes_share_no_word():
 @pytest.mark.parametrize(
     ("form", "word", "expected"),
     [
-        (morphology.plural, "child", "children"),
-        (morphology.plural, "bush", "bushes"),
-        (morphology.plural, "lily", "lilies"),
-        (morphology.third_person, "apply", "applies"),
-        (morphology.third_person, "fetch", "fetches"),
-        (morphology.third_person, "play", "plays"),
-        (morphology.past, "wrap", "wrapped"),
-        (morphology.past, "untie", "untied"),
-        (morphology.past, "copy", "copied"),
-        (morphology.past, "steal", "stole"),
-        (morphology.progressive, "swim", "swimming"),
-        (morphology.progressive, "see", "seeing"),
-        (morphology.progressive, "untie", "untying"),
-        (morphology.progressive, "serve", "serving"),
-        (morphology.article, "oven", "an"),
-        (morphology.article, "boat", "a"),
+        (grammar.plural, "child", "children"),
+        (grammar.plural, "bush", "bushes"),
+        (grammar.plural, "lily", "lilies"),
+        (grammar.third_person, "apply", "applies"),
+        (grammar.third_person, "fetch", "fetches"),
+        (grammar.third_person, "play", "plays"),
+        (grammar.past, "wrap", "wrapped"),
+        (grammar.past, "untie", "untied"),
+        (grammar.past, "copy", "copied"),
+        (grammar.past, "steal", "stole"),
+        (grammar.progressive, "swim", "swimming"),
+        (grammar.progressive, "see", "seeing"),
+        (grammar.progressive, "untie", "untying"),
+        (grammar.progressive, "serve", "serving"),
+        (grammar.article, "oven", "an"),
+        (grammar.article, "boat", "a"),
     ],
 )
 def test_inflection(form, word, expected):
@@ -82,10 +82,10 @@ def test_verbs_agree_with_their_subjects(told):
     number = {"they": "pl", "she": "sg", "he": "sg"}
     number |= {name.lower(): "sg" for names in lexicon.NAMES.values() for name in names}
     for noun in people() + things():
-        number |= {noun: "sg", morphology.plural(noun): "pl"}
-    singular = {"is", "was", "does"} | {morphology.third_person(verb) for verb in verbs()}
+        number |= {noun: "sg", grammar.plural(noun): "pl"}
+    singular = {"is", "was", "does"} | {grammar.third_person(verb) for verb in verbs()}
     plural = {"are", "were", "do"} | verbs()
-    both = {"did"} | {morphology.past(verb) for verb in verbs()}
+    both = {"did"} | {grammar.past(verb) for verb in verbs()}
     far = 0
     for story in told:
         words = [bare(word) for word in story.words]
@@ -106,7 +106,7 @@ def test_verbs_agree_with_their_subjects(told):
 
 
 def test_articles_fit_the_next_word_and_the_number(told):
-    plurals = {morphology.plural(noun) for noun in people() + things()}
+    plurals = {grammar.plural(noun) for noun in people() + things()}
     for story in told:
         words = [bare(word) for word in story.words]
         for article, after in pairwise(words):
@@ -117,7 +117,7 @@ def test_articles_fit_the_next_word_and_the_number(told):
 
 def test_pronouns_have_the_gender_of_their_name(told):
     gender = {name.lower(): key for key, names in lexicon.NAMES.items() for name in names}
-    gender |= {morphology.plural(noun): "pl" for noun in people()}
+    gender |= {grammar.plural(noun): "pl" for noun in people()}
     shows = {
         pronoun: [key for key, forms in lexicon.PRONOUNS.items() if pronoun in forms]
         for forms in lexicon.PRONOUNS.values()
@@ -155,7 +155,7 @@ def test_stories_keep_to_their_topics(told):
     forms = {
         form: noun
         for noun in people() + things()
-        for form in (noun, morphology.plural(noun))
+        for form in (noun, grammar.plural(noun))
     }  # fmt: skip
     halves = []
     for story in told[:60]:

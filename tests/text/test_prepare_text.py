@@ -59,7 +59,7 @@ def test_tables_that_are_wrong(tmp_path):
     pairs = OPEN_ENGLISH.with_name("blimp.tsv")
     assert {source.reader for source in sources.read(pairs)} == {""}
     with pytest.raises(InputError, match="blimp.tsv has no columns part and reader"):
-        prepare_text.main([tmp_path / "a.txt"], tmp_path / "out", sources=pairs)
+        prepare_text.main([tmp_path / "a.txt"], tmp_path / "out", sources=[pairs])
     with pytest.raises(InputError, match="none.tsv cannot be read: No such file"):
         sources.read(tmp_path / "none.tsv")
     with pytest.raises(
@@ -72,16 +72,16 @@ def test_prepare_text(tmp_path):
     path = table(tmp_path / "t.tsv", ("a", "plain"), ("a", "plain"), ("b", "plain"))
     files = [written(tmp_path / f"{n}.txt", f"text {n}\n")[0] for n in range(3)]
     out = tmp_path / "text.parquet"
-    prepare_text.main(files, out, sources=path)
+    prepare_text.main(files, out, sources=[path])
     first = out.read_bytes()
     assert pq.read_table(out).to_pydict() == {
         "document": ["a/0", "a/1", "b/2"],
         "text": ["text 0\n", "text 1\n", "text 2\n"],
     }
-    prepare_text.main(files, out, sources=path)
+    prepare_text.main(files, out, sources=[path])
     assert out.read_bytes() == first
     for given_files in (files, files[2:]):
-        prepare_text.main(given_files, out, sources=path, exclude=["a"])
+        prepare_text.main(given_files, out, sources=[path], exclude=["a"])
         assert pq.read_table(out)["document"].to_pylist() == ["b/2"]
     prepare_text.main(
         files, out, reader="plain", options={"plain": {"documents": "line"}}, row_group=8
@@ -89,7 +89,7 @@ def test_prepare_text(tmp_path):
     assert pq.read_table(out)["document"].to_pylist() == ["0-1", "1-1", "2-1"]
     assert pq.read_metadata(out).num_row_groups == 3
     for wrong, message in [
-        ({"files": files[:2], "sources": path}, "has 3 files, 3 of them not excluded, but 2"),
+        ({"files": files[:2], "sources": [path]}, "has 3 files, 3 of them not excluded, but 2"),
         ({"files": files}, "needs `sources`.*or a `reader`"),
         ({"files": [], "reader": "plain"}, "no file"),
         ({"files": files, "reader": "plain", "exclude": ["a"]}, "needs a table"),
@@ -146,7 +146,7 @@ def test_large_corpora_from_their_addresses_to_text(hub, tmp_path, name):
         download.main(f"{address}{path}", files[-1], wait=0.001, timeout=5)
     out = tmp_path / "text.parquet"
     prepare_text.main(
-        files, out, table, exclude=entry.get("exclude", []), options=entry.get("options")
+        files, out, [table], exclude=entry.get("exclude", []), options=entry.get("options")
     )
     texts = pq.read_table(out).to_pydict()
     assert len(set(texts["document"])) == len(texts["document"])

@@ -24,8 +24,8 @@ NO_NETWORK = {"ngram_rank_metrics", "export"}
 def test_every_rule_that_runs_a_network_is_known():
     """By their functions: those that take an LM as jobs open it, without `train`, which makes one."""
     found = set()
-    for rule, path in scripts().items():
-        if function := called(path[-1]):
+    for rule, (path, main) in scripts().items():
+        if function := called(path, main):
             parameters = inspect.signature(function[0], eval_str=True).parameters.values()
             if any(parameter.annotation is LMSpec for parameter in parameters):
                 found.add(rule)

@@ -43,7 +43,7 @@ def scripts() -> dict[str, set[Path]]:
             conda = re.search(r'conda:\s*"\.\./envs/(\w+)\.yaml"', block)
             script = re.search(r'script:\s*"\.\./([^"]+)"', block)
             if conda and script:
-                main = re.search(r'\bmain="([\w.]+)"', block)
+                main = re.search(r'\bmain="([\w.:]+)"', block)
                 start = code.starts_of(ROOT / script[1], main and main[1])[-1]
                 found.setdefault(conda[1], set()).add(start)
     return found

@@ -12,7 +12,7 @@ from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
 from recency import config as configuration
 from recency import grids
 from recency.errors import InputError
-from recency.evaluations.reading_times import table_seeds
+from recency.evaluations.reading_times import tables_of_tests
 from recency.evaluations.sensitivity import grid as sensitivity
 from recency.evaluations.training import spec as training
 from recency.workflow.config import checks as config_checks
@@ -262,7 +262,7 @@ def test_table_of_seeds(tmp_path):
     ]
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
     responses = [{"dataset": "d", "measure": "SPR", "label": "UCL"}]
-    table_seeds.main(seeds=tmp_path / "seeds.csv", out=out, lms=lms, responses=responses)
+    tables_of_tests.table_seeds(seeds=tmp_path / "seeds.csv", out=out, lms=lms, responses=responses)
     html = out[1].read_text()
     assert "<b>12.5</b><small>6.0 to 19.0</small>" in html
     assert "<b>14.0" not in html and "Mix − Pythia" in html and "class='rule'" in html

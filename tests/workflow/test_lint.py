@@ -81,17 +81,14 @@ def test_the_page_of_the_rules_is_up_to_date():
 
 
 def test_rules_state_why_and_a_reference_in_one_line():
-    for rule in lint.rules():
-        about = lint.about(rule)
-        assert about.keys() - {"noted"} == {"table", "why", "reference"}, rule
-        assert 20 < len(about["why"]) < 160 and "\n" not in about["why"] and about["reference"], (
-            rule
-        )
+    for name, rule in lint.rules().items():
+        assert 20 < len(rule.why) < 160 and "\n" not in rule.why and rule.reference, name
+        assert 10 < len(rule.warns) < 90 and rule.warns[0].isupper(), name
 
 
 def test_rules_import_no_heavy_library():
     code = "import sys; from recency.workflow import lint; from recency import plugins; "
-    code += "[plugins.load('recency.workflow.lint', name) for name in lint.rules()]; "
+    code += "[plugins.load(lint.PACKAGE, rule.module) for rule in lint.rules().values()]; "
     code += "print({'torch', 'pandas', 'rpy2', 'scipy', 'transformers'} & sys.modules.keys())"
     variables = os.environ | {"PYTHONPATH": SOURCES}
     done = subprocess.run(
@@ -292,7 +289,7 @@ def test_the_notes_of_fits_are_those_of_the_rules():
     model = parse("y ~ x + z + (1 | subject)")
     searched = fit_model(model, data, y, groups, "cross_products", "gaussian", confirm=False)
     _, least_squares = fit_least_squares(parse("y ~ x + z"), data, y)
-    marks = lint.about("dependent_predictors")["noted"]
+    marks = lint.rules()["dependent_predictors"].noted
     for note in (searched.note, *least_squares, LME4):
         assert any(mark in note for mark in marks), note
 

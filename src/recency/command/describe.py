@@ -8,16 +8,55 @@ from pathlib import Path
 
 import pandas as pd
 
-from readingtimes import text_languages
+from readingtimes import parsers, text_languages
+from readingtimes.contracts import check_words
+from readingtimes.downloads import addresses
 from readingtimes.files import atomic
 from readingtimes.own import begin, columns, item_entry, roles
 from readingtimes.own.begin import Described, Entry
 from readingtimes.own.roles import Scores
-from recency.command import dataset_words
+from recency import config as configuration
 from recency.command.lists import CHECKOUT
 from recency.errors import REFUSALS, InputError
 from recency.scoring import plausible, surprisal_table
 from recency.workflow.config import loading
+
+
+def find(root: Path, name: str) -> pd.DataFrame | None:
+    """Return a dataset's words (contract 1), None if its files are missing.
+
+    They are read from the newest `results/**/datasets/<name>/words.parquet`, else from the dataset's
+    own files, local or in the folders of $RECENCY_MIRROR.
+    """
+    paths = sorted(root.glob(f"results/*/*/datasets/{name}/words.parquet"), key=os.path.getmtime)
+    if paths:
+        return pd.read_parquet(paths[-1])
+    config = loading.load(root)
+    if name not in config["datasets"]:
+        return None
+    owner = config["datasets"][configuration.owner_of_words(config, name)]
+    files = {role: _place(root, file) for role, file in owner["words"].items()}
+    if None in files.values():
+        return None
+    module = parsers.parser(owner["parser"])
+    options = parsers.accepted(module, module.words, owner.get("options", {}))
+    return check_words(module.words(files, **options), name)
+
+
+def _place(root: Path, file: dict) -> Path | None:
+    """Return the path of a file: local, downloaded, or in a mirror; gzipped or not."""
+    names = [file["local"]] if "local" in file else []
+    if "url" in file:
+        parts = addresses.split_url(file["url"])
+        names.append(f"{parts.hostname}{parts.path}")
+    if "stand_in" in file:
+        names.append(file["stand_in"]["path"])
+    folders = [root, root / "data" / "downloads"]
+    folders += [
+        Path(mirror) for mirror in os.environ.get("RECENCY_MIRROR", "").split(":") if mirror
+    ]
+    places = [folder / (name + end) for folder in folders for name in names for end in ("", ".gz")]
+    return next((path for path in places if path.is_file()), None)
 
 
 def run(file: str, words: str | None, out: str | None) -> None:
@@ -83,7 +122,7 @@ def _refuse_doubtful(
 def _find_words(dataset: str, lines: list[str]) -> pd.DataFrame | None:
     """Return a dataset's words if available; otherwise add a line."""
     root = _checkout()
-    path = dataset_words.find(root, dataset) if root else None
+    path = find(root, dataset) if root else None
     if path is None:
         lines.append(f"the words of {dataset} are missing: the join is not tested")
     return path
@@ -102,7 +141,7 @@ def _surprisals(
         parsed_words = begin.words_of(other)
     if parsed_words is not None:
         try:
-            lines += _scored(table.path, parsed_words, scores)
+            lines += _describe_scores(table.path, parsed_words, scores)
         except REFUSALS as error:
             print(*_comments([*lines, *_lms(table, scores)]), sep="\n")
             raise InputError(f"no entry is written: {' '.join(str(error).split())}") from None
@@ -112,7 +151,7 @@ def _surprisals(
     return "\n".join(_lms(table, scores)) + "\n"
 
 
-def _scored(path: Path, words: pd.DataFrame, scores: Scores) -> list[str]:
+def _describe_scores(path: Path, words: pd.DataFrame, scores: Scores) -> list[str]:
     """Return lines on the join and on each LM; a unit that the table does not state becomes the likeliest.
 
     Raises InputError for surprisals that do not fit the words.

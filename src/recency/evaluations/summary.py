@@ -9,7 +9,7 @@ import pandas as pd
 
 from readingtimes.files import atomic
 from recency import history, plugins
-from recency.evaluations.reading_times import table_observations
+from recency.evaluations.reading_times import tables_of_tests
 from recency.evaluations.report import answer
 from recency.evaluations.report.doubts import headings
 from recency.evaluations.report.doubts import lines as doubtful_lines
@@ -97,11 +97,11 @@ def by_response(result: Comparison, bounds: Intervals, baseline: str | None) -> 
 def observations(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> Table:
     """Return the observations of each response by partition."""
     rows = [
-        [label, *(f"{counts[key][n]:,}" for n in table_observations.PARTITIONS)]
+        [label, *(f"{counts[key][n]:,}" for n in tables_of_tests.PARTITIONS)]
         for key, label in labels.items()
         if key in counts
     ]
-    return Table("", ["Response", *table_observations.PARTITIONS.values()], rows, [])
+    return Table("", ["Response", *tables_of_tests.PARTITIONS.values()], rows, [])
 
 
 def plain(table: Table) -> list[str]:
@@ -209,7 +209,7 @@ def main(
         module = plugins.load("recency.evaluations", section["module"], "evaluation", "PRODUCTS")
         add(section["heading"], getattr(module, section["function"])(path))
     if labels:
-        add("Observations", observations(table_observations.sizes(counts), labels))
+        add("Observations", observations(tables_of_tests.sizes(counts), labels))
     add("Not run", absent(comparison.reasons(not_run), labels))
     places = [[what, where] for what, where in files.items()]
     add("Files", Table("", ["Content", "File"], places, [], left=2))

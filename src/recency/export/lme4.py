@@ -1,14 +1,27 @@
 """R code that fits a study's models to exported tables, or to the rows of a fit."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from crosslmm import families
 from crosslmm import formula as formulas
 from crosslmm.formula import Formula
 from recency.errors import REFUSALS
-from recency.export.column_names import short_names
 from recency.regression.designs import SURPRISAL
 from recency.regression.predictor_names import PREDICTORS
+
+
+def short_names(lms: Iterable[str]) -> dict[str, str]:
+    """Return LM → a unique name of letters, digits and `_`, valid in R and Python."""
+    names: dict[str, str] = {}
+    for lm in lms:
+        plain = name = re.sub(r"\W", "_", lm)
+        number = 2
+        while name in names.values():
+            name, number = f"{plain}_{number}", number + 1
+        names[lm] = name
+    return names
+
 
 ENGINES = ("cross_products", "lme4")
 #: Predictor of the workflow's formulas → its column in the table of words.

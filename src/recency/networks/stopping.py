@@ -43,7 +43,7 @@ def catch_signals(rank: int = 0) -> Iterator[Stop]:
         if not signal.getitimer(signal.ITIMER_REAL)[0]:
             signal.alarm(GRACE)
 
-    with _handled(stop._note if rank == 0 else wait):
+    with _handle_signals(stop._note if rank == 0 else wait):
         yield stop
 
 
@@ -56,12 +56,12 @@ def forward_signals(processes: list) -> Iterator[None]:
             if process.is_alive():
                 process.terminate()
 
-    with _handled(hand_on):
+    with _handle_signals(hand_on):
         yield
 
 
 @contextmanager
-def _handled(handler) -> Iterator[None]:
+def _handle_signals(handler) -> Iterator[None]:
     before = {number: signal.signal(number, handler) for number in SIGNALS}
     try:
         yield

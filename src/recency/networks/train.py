@@ -318,21 +318,14 @@ def _with_steps(recipe: dict, rows: int) -> dict:
 
 def _objective(recipe: dict) -> tuple[type, Callable]:
     """Return a recipe's training class, and the function that reads its text."""
-    from recency.networks import (
-        carried,
-        lossy_rows,
-        lossy_training,
-        masked_rows,
-        masked_training,
-        training,
-    )
+    from recency.networks import carried, lossy_training, masked_training, training
 
     if recipe.get("objective") == "masked":
-        return masked_training.MaskedTraining, masked_rows.rows
+        return masked_training.MaskedTraining, masked_training.rows
     if recipe["order"] == "streams":
         return carried.CarriedTraining, carried.streams
     if "lossy" in recipe:
-        return lossy_training.LossyTraining, lossy_rows.rows
+        return lossy_training.LossyTraining, lossy_training.rows
     return training.Training, _rows
 
 

@@ -374,7 +374,7 @@ def resume(path: Path, specification: dict, run: Training) -> tuple[int, Curve]:
         run.best = state.get("best")
         return state["done"], Curve(state["losses"], state["validation"], state["kept"])
     except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-        raise _damaged(path, error) from error
+        raise _damage_of(path, error) from error
 
 
 def read_state(path: Path, device) -> tuple[dict, dict]:
@@ -389,10 +389,10 @@ def read_state(path: Path, device) -> tuple[dict, dict]:
         OSError, RuntimeError, EOFError, ValueError, KeyError, TypeError, IndexError, AttributeError,
         pickle.UnpicklingError,
     ) as error:  # fmt: skip
-        raise _damaged(path, error) from error
+        raise _damage_of(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _damage_of(path: Path, error: Exception) -> InputError:
     return InputError(
         f"{path}, the state of a training, cannot be read, as if cut or damaged ({type(error).__name__}: "
         f"{first_line(error)}); put a copy of it back, or delete it to train from the start"

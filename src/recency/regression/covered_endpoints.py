@@ -10,40 +10,36 @@ from recency.endpoints import CROSSED, ENDPOINTS
 from recency.errors import REFUSALS, InputError
 from recency.regression.designs import is_mixed, read
 
+WAY_OUT = "; set `bootstrap: given_fits` in the experiment"
+
 
 class NotCrossed(InputError):
     """A model or data that the crossed bootstrap does not cover; the message gives the reason."""
 
 
-def factors_of(
-    formula: Formula,
-    what: str = "the crossed bootstrap",
-    way_out: str = "; set `bootstrap: given_fits` in the experiment",
-) -> tuple[Factor, Factor | None]:
+def factors_of(formula: Formula) -> tuple[Factor, Factor | None]:
     """Return the factor of subjects and, if there is one, the other factor of a model.
-
-    `what` names the method that the factors are for, in messages.
 
     Raises
     ------
     NotCrossed
         If there is no by-subject effect, a third grouping factor, or a nested one.
     """
-    start = f"formula '{formula}': {what}"
-    third = f"{start} resamples subjects, and covers no third grouping factor{way_out}"
+    start = f"formula '{formula}': the crossed bootstrap"
+    third = f"{start} resamples subjects, and covers no third grouping factor{WAY_OUT}"
     try:
         if nested_group(formula) is not None:
-            raise NotCrossed(f"{start} covers no nested grouping factor{way_out}")
+            raise NotCrossed(f"{start} covers no nested grouping factor{WAY_OUT}")
         factors = {factor.group: factor for factor in crossed_factors(formula)}
     except NotSearchable:
         several = any(":" in term.group for term in formula.random)
-        why = f"{start} covers no nested grouping factor{way_out}"
+        why = f"{start} covers no nested grouping factor{WAY_OUT}"
         raise NotCrossed(why if several else third) from None
     subject = factors.pop("subject", None)
     if subject is None:
         raise NotCrossed(
             f"{start} resamples subjects, and no effect varies by subject; add '(1 | subject)'"
-            + (f", or{way_out[1:]}" if way_out else "")
+            f", or{WAY_OUT[1:]}"
         )
     return subject, next(iter(factors.values()), None)
 
@@ -55,7 +51,7 @@ def reason_not_crossed(design: Mapping[str, Any]) -> str:
     try:
         factors_of(read(design))
     except NotCrossed as error:
-        return str(error).partition("; set `bootstrap")[0]
+        return str(error).removesuffix(WAY_OUT)
     except REFUSALS:
         return ""  # an invalid formula is reported elsewhere
     return ""

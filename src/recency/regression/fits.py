@@ -136,17 +136,17 @@ def fitted(part: Part, work: Mapping[str, Any]) -> None:
     from recency.regression.fit import main as fit
 
     results, rows = part.outputs
-    _stored(part, functools.partial(fit, **work, out=results, out_observations=rows))
+    _store(part, functools.partial(fit, **work, out=results, out_observations=rows))
 
 
 def scored(part: Part, work: Mapping[str, Any]) -> None:
     """Score one model by the crossed bootstrap and store the result; errors name its response."""
     from recency.regression.crossed import main as score
 
-    _stored(part, functools.partial(score, **work, out=part.outputs[0]))
+    _store(part, functools.partial(score, **work, out=part.outputs[0]))
 
 
-def _stored(part: Part, make: Callable[[], None]) -> None:
+def _store(part: Part, make: Callable[[], None]) -> None:
     print(f"{part.name}", file=sys.stderr)
     try:
         stored_parts.make(part, make)

@@ -10,7 +10,7 @@ from readingtimes.files import atomic
 from readingtimes.progress import progress
 from recency.errors import InputError
 from recency.simulation import grammar
-from recency.simulation.story import Rates, Story
+from recency.simulation.grammar import Rates, Story
 
 BLOCK = 5_000  # stories in a row group, about 6 MB of text
 SCHEMA = pa.schema([("document", pa.string()), ("text", pa.string())])
@@ -43,7 +43,7 @@ def stories(number: int, seed: int, stream: int, settings: Rates) -> Iterator[St
 
 
 def main(out: str, documents: int, seed: int, **settings: float) -> None:
-    """Write `documents` stories; `settings` are rates of `simulation.story.Rates`."""
+    """Write `documents` stories; `settings` are rates of `simulation.grammar.Rates`."""
     chosen = rates(**settings)
     shown = progress(documents, "simulated text", "stories")
     with atomic(out) as part, pq.ParquetWriter(part, SCHEMA, compression="zstd") as file:

@@ -1,7 +1,7 @@
 """Convert a corpus's original files to text, one row per document."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -17,7 +17,7 @@ ROW_GROUP = 1 << 23
 def main(
     files: Iterable[str | Path],
     out: str | Path,
-    sources: str | Path | None = None,
+    sources: Sequence[str | Path] = (),
     reader: str | None = None,
     exclude: Iterable[str] = (),
     options: Mapping[str, Mapping] | None = None,
@@ -26,14 +26,14 @@ def main(
 ) -> None:
     """Write `document`, `text` for every document of the corpus.
 
-    With `sources` (a list as in data/sources/), `files` are the originals of its rows in order, with or
+    With `sources` (at most one list as in data/sources/), `files` are the originals of its rows in order, with or
     without the parts in `exclude`; documents are named `part/name`. Otherwise `reader` reads all of
     `files`. `options` maps readers to their settings. `documents` selects, out of every `of`
     consecutive documents, those with these `numbers`.
     """
     files = [Path(file) for file in files]
     if sources:
-        groups = _parts(sources, files, list(exclude))
+        groups = _parts(sources[0], files, list(exclude))
     elif reader:
         if exclude:
             raise InputError(

@@ -85,7 +85,7 @@ def _words(
     """Write a tokenizer of the words between white space; ties are resolved alphabetically."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    counts = _counted(text)
+    counts = _count_words(text)
     of_text = counts.total()
     for token in (unknown, end):
         counts.pop(token, None)
@@ -95,7 +95,7 @@ def _words(
             f"{text} has {len(kept):,} words, {unknown} and {end}, which make {len(kept) + 2:,} "
             f"entries, not the {vocabulary:,} of the tokenizer's `vocabulary`: make that smaller"
         )
-    further = {word for path in also for word in _counted(path)} - {end, unknown, *kept}
+    further = {word for path in also for word in _count_words(path)} - {end, unknown, *kept}
     kept += sorted(further)
     entries = {word: number for number, word in enumerate([end, unknown, *kept])}
     tokenizer = Tokenizer(models.WordLevel(entries, unk_token=unknown))
@@ -109,7 +109,7 @@ def _words(
         tokenizer.save(str(temporary))
 
 
-def _counted(text: Path) -> Counter[str]:
+def _count_words(text: Path) -> Counter[str]:
     return Counter(word for texts in _texts(text) for piece in texts for word in piece.split())
 
 

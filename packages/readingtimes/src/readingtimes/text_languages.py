@@ -114,7 +114,7 @@ def mixed(words: pd.DataFrame, responses: pd.DataFrame | None = None) -> str:
     total = sum(sizes.values())
     for other in others:
         enough = len(guessed[other]) >= PASSAGES and sizes[other] >= SHARE * total
-        if enough and not _related(first, other):
+        if enough and not _are_related(first, other):
             return (
                 f"its texts are of several languages: {first} (text {guessed[first][0][0]!r}) and "
                 f"{other} (text {guessed[other][0][0]!r})"
@@ -137,7 +137,7 @@ def contradicts(words: pd.DataFrame, language: str) -> str:
         guessed is None
         or stated not in _DISTINGUISHED
         or guessed == stated
-        or _related(guessed, stated)
+        or _are_related(guessed, stated)
     ):
         return ""
     return f"its words seem to be {guessed}, and its language is {language} ({stated})"
@@ -154,5 +154,5 @@ def _passages(words: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
             first, passage = "", []
 
 
-def _related(one: str, other: str) -> bool:
+def _are_related(one: str, other: str) -> bool:
     return any({one, other} <= group for group in RELATED)

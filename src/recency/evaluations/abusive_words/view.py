@@ -41,7 +41,7 @@ COLUMNS += ["p_previous", "missing", "fold_f1"]
 KNOWN = [f"published_{measure}" for measure in MEASURES]
 
 
-def collected(scores: File, labels: dict[str, str], published: File | None) -> pd.DataFrame:
+def collect_scores(scores: File, labels: dict[str, str], published: File | None) -> pd.DataFrame:
     """Return COLUMNS and KNOWN: the feature sets of this study, then other published classifiers."""
     rows = comparison.table(scores, ["features", "lm", *MEASURES])
     rows["lm"] = rows["lm"].fillna("")
@@ -95,7 +95,7 @@ def table_abusive_words(
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
     models, _ = comparison.records(lms, [])
-    data = collected(scores, {lm.lm: lm.label for lm in models}, published)
+    data = collect_scores(scores, {lm.lm: lm.label for lm in models}, published)
     tables.write(out, layout(data, resources, folds, title), data)
 
 

@@ -10,7 +10,7 @@ def _maps(study, experiment: str, lms: list[str]) -> list[str]:
     return [f"<results>/attention_maps/{lm}/{sentence}.parquet" for lm in lms]
 
 
-def _drawn(study, experiment: str) -> list[str]:
+def _lms_of_maps(study, experiment: str) -> list[str]:
     return study.experiment(experiment)["attention_maps"]["lms"]
 
 
@@ -39,10 +39,12 @@ EVALUATION = Evaluation(
     attention=True,
     wildcards={"sentence": "sentences"},
     applies=lambda study, experiment: "attention_maps" in study.experiment(experiment),
-    inputs={"maps": lambda study, experiment: _maps(study, experiment, _drawn(study, experiment))},
+    inputs={
+        "maps": lambda study, experiment: _maps(study, experiment, _lms_of_maps(study, experiment))
+    },
     settings={
         "drawn_lms": lambda study, experiment: [
-            study.described(lm) for lm in _drawn(study, experiment)
+            study.described(lm) for lm in _lms_of_maps(study, experiment)
         ],
         "layers": lambda study, experiment: study.experiment(experiment)["attention_maps"][
             "layers"

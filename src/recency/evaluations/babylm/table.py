@@ -121,7 +121,7 @@ def acquisition(curves: Mapping[float, pd.DataFrame], children: str | Path) -> t
     Parameters
     ----------
     curves : mapping
-        Words read so far → output of `recency.evaluations.babylm.words` for the LM at that stage.
+        Words read so far → output of `babylm.score.score_words` for the LM at that stage.
     children : str or Path
         The challenge's `cdi_human.csv`: word, and the share of children who know it at 16 to 30
         months.

@@ -98,7 +98,7 @@ def surprisal(bits: np.ndarray, regions: pd.DataFrame) -> np.ndarray:
     return np.array([bits[first : first + size].sum() for first, size in pairs])
 
 
-def summarised(rows: pd.DataFrame, variable: str, unit: str, order: Sequence[Any]) -> list[tuple]:
+def summarise(rows: pd.DataFrame, variable: str, unit: str, order: Sequence[Any]) -> list[tuple]:
     """Return the rows (MEANS) of one variable: means over stimuli by region and condition.
 
     Parameters
@@ -357,7 +357,7 @@ CODINGS = ("treatment", "sum", "helmert", "successive")
 """Contrasts between the conditions, in their order."""
 
 
-def ordered(there: list, levels: Sequence[Any] | None, where: str) -> list:
+def order_conditions(there: list, levels: Sequence[Any] | None, where: str) -> list:
     """Return the conditions that are there in the order of `levels`, or sorted."""
     if levels is None:
         return sorted(there, key=lambda level: (isinstance(level, str), level))
@@ -368,7 +368,7 @@ def ordered(there: list, levels: Sequence[Any] | None, where: str) -> list:
         raise InputError(
             f"{where} → levels: {name!r} is "
             + ("a condition of the data and not listed" if lacking else "no condition of the data")
-            + f"; the data have {', '.join(map(str, ordered(there, None, where)))}"
+            + f"; the data have {', '.join(map(str, order_conditions(there, None, where)))}"
         )
     return list(levels)
 
@@ -474,13 +474,15 @@ def main(
     frame = pd.concat([pd.read_parquet(path) for path in observations], ignore_index=True)
     value = next(name for name in (*RESPONSES, EVENT) if name in frame)
     seen = cells(frame, word_table, by, stimulus)
-    order = ordered(seen["condition"].dropna().unique().tolist(), levels, f"{words}: conditions")
-    rows = summarised(seen, RESPONSE, "" if value == EVENT else UNITS[value], order)
+    order = order_conditions(
+        seen["condition"].dropna().unique().tolist(), levels, f"{words}: conditions"
+    )
+    rows = summarise(seen, RESPONSE, "" if value == EVENT else UNITS[value], order)
     for lm, path in zip(lms, surprisals, strict=True):
         scored = pd.read_parquet(path, columns=["word_id", "surprisal_bits"]).set_index("word_id")
         bits = scored["surprisal_bits"].reindex(word_table["word_id"]).to_numpy(dtype=float)
         scored_rows = seen.assign(**{lm["lm"]: surprisal(bits, seen)})
-        rows += summarised(scored_rows, lm["lm"], "bits", order)
+        rows += summarise(scored_rows, lm["lm"], "bits", order)
     write_csv(out, pd.DataFrame(rows, columns=MEANS))
     if isinstance(contrasts, str):
         contrasts = coded(contrasts, by, order)

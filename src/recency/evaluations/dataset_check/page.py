@@ -83,10 +83,10 @@ def main(
     )
     parts = [
         _findings(findings),
-        _titled(_counted(counts, values)),
-        *([_titled(_published_counts(counts, published))] if published else []),
+        _with_title(_table_of_counts(counts, values)),
+        *([_with_title(_published_counts(counts, published))] if published else []),
         _figure(paths[".svg"].read_text(encoding="utf-8")),
-        _titled(_aligned(shifts, frequency)),
+        _with_title(_table_of_alignment(shifts, frequency)),
         _provenance(about or {}, list(files)),
     ]
     with atomic(paths[".html"]) as temporary:
@@ -216,11 +216,11 @@ def _findings(findings: Mapping[str, Iterable[Finding]]) -> str:
     return "\n".join(parts)
 
 
-def _titled(table: Table) -> str:
+def _with_title(table: Table) -> str:
     return f"<h2>{html.escape(table.title)}</h2>\n{tables.body(table)}"
 
 
-def _counted(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str]) -> Table:
+def _table_of_counts(counts: Mapping[str, Mapping[str, float]], values: Mapping[str, str]) -> Table:
     header = ["", *(style.with_unit(m, UNITS[values[m]]) for m in counts)]
     names = list(dict.fromkeys(name for counted in counts.values() for name in counted))
     rows = [
@@ -246,7 +246,9 @@ def _published_counts(
     return Table("Published counts", header, rows, [note])
 
 
-def _aligned(shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float]) -> Table:
+def _table_of_alignment(
+    shifts: Mapping[str, pd.DataFrame], frequency: Mapping[str, float]
+) -> Table:
     header = ["", *(_offset(k) for k in dataset_checks.OFFSETS)]
     if frequency:
         header.append("unigram surprisal")

@@ -36,7 +36,7 @@ def _y(field: str = "y") -> alt.Y:
     return alt.Y(f"{field}:Q", title="y_title", scale=alt.Scale(zero=False))
 
 
-def _named(name: str) -> alt.NamedData:
+def _named_data(name: str) -> alt.NamedData:
     return alt.NamedData(name=name)
 
 
@@ -44,7 +44,7 @@ def scatter() -> alt.TopLevelMixin:
     """Points of words, with marked selection, and a smooth with its band."""
     brush = alt.selection_interval(name="brush")
     points = (
-        alt.Chart(_named("points"))
+        alt.Chart(_named_data("points"))
         .mark_point(size=14, filled=True, opacity=0.45)
         .encode(
             x=_x(),
@@ -55,7 +55,7 @@ def scatter() -> alt.TopLevelMixin:
         )
         .add_params(brush)
     )
-    smooth = alt.Chart(_named("smooth"))
+    smooth = alt.Chart(_named_data("smooth"))
     band = smooth.mark_area(opacity=0.3, color="$line").encode(
         x=_x(), y=alt.Y("low:Q", title="y_title"), y2="high:Q"
     )
@@ -66,14 +66,16 @@ def scatter() -> alt.TopLevelMixin:
 def cumulative() -> alt.TopLevelMixin:
     """Cumulative contributions of units, largest first, with half of the total, and those of noise."""
     curve = (
-        alt.Chart(_named("curve"))
+        alt.Chart(_named_data("curve"))
         .mark_line(color="$line", strokeWidth=2.5)
         .encode(x=_x(), y=_y(), tooltip=["x:Q", "y:Q"])
     )
     alike = (
-        alt.Chart(_named("alike")).mark_line(color="$low", strokeWidth=1.2).encode(x=_x(), y=_y())
+        alt.Chart(_named_data("alike"))
+        .mark_line(color="$low", strokeWidth=1.2)
+        .encode(x=_x(), y=_y())
     )
-    half = alt.Chart(_named("half"))
+    half = alt.Chart(_named_data("half"))
     across = half.mark_rule(color="$chosen", strokeDash=[5, 4]).encode(y="y:Q")
     down = half.mark_rule(color="$chosen", strokeDash=[5, 4]).encode(x="x:Q")
     return (alike + curve + across + down).properties(height=240)
@@ -83,7 +85,7 @@ def bars() -> alt.TopLevelMixin:
     """Largest contributions of units."""
     y = alt.Y("name:N", sort=None, title=None)
     return (
-        alt.Chart(_named("bars"))
+        alt.Chart(_named_data("bars"))
         .mark_bar()
         .encode(
             x=alt.X("value:Q", title="x_title", axis=NUMBERS),
@@ -98,7 +100,7 @@ def bars() -> alt.TopLevelMixin:
 def readers() -> alt.TopLevelMixin:
     """Slope and gain of each reader."""
     return (
-        alt.Chart(_named("readers"))
+        alt.Chart(_named_data("readers"))
         .mark_point(size=30, filled=True, opacity=0.7, color="$line")
         .encode(x=_x(), y=_y(), tooltip=["name:N", "x:Q", "y:Q"])
         .properties(height=340)
@@ -116,13 +118,13 @@ def ranking() -> alt.TopLevelMixin:
     panel = (ends + values).properties(height=alt.Step(19))
     header = alt.Header(title=None, labelAnchor="start", labelFontWeight="bold", labelLimit=500)
     facet = alt.Facet("response:N", sort=None, header=header)
-    chart = panel.facet(facet=facet, columns=1, data=_named("ranking"))
+    chart = panel.facet(facet=facet, columns=1, data=_named_data("ranking"))
     return chart.resolve_scale(x="independent", y="independent")
 
 
 def memory() -> alt.TopLevelMixin:
     """Half-life of each LM's memory against ΔLogLik; points have the LMs' numbers in the table."""
-    base = alt.Chart(_named("memory"))
+    base = alt.Chart(_named_data("memory"))
     x = alt.X("x:Q", title="x_title", axis=NUMBERS, scale=LOG)
     across = base.mark_rule(color="$line", opacity=0.5).encode(
         x=alt.X("low:Q", title="x_title", axis=NUMBERS, scale=LOG), x2="high:Q", y=_y()

@@ -29,7 +29,7 @@ def _cells(study, experiment: str) -> list[dict]:
     ]
 
 
-def _fitted(ending: str):
+def _fits(ending: str):
     where = "<results>/regression/{design}/{dataset}.{measure}/{lm}.full." + ending
     return lambda study, experiment: [where.format(**c) for c in _cells(study, experiment)]
 
@@ -78,7 +78,7 @@ EVALUATION = Evaluation(
         "families" in study.experiment(experiment)
         and registry.evaluations()["reading_times"].applies(study, experiment)
     ),
-    inputs={"others": _others, "fitted": _fitted("data.parquet"), "fits": _fitted("json")},
+    inputs={"others": _others, "fitted": _fits("data.parquet"), "fits": _fits("json")},
     settings={
         "cells": _cells,
         "groups": lambda study, experiment: study.experiment(experiment)["families"]["groups"],

@@ -430,7 +430,7 @@ def run(
         measured = measure(classifier, dev, pad)
         row = {"epoch": at.epoch, "train_loss": at.total / len(train.ids), **measured}
         at = Position(at.epoch + 1, 0, at.update, 0.0, [*at.rows, row])
-        print(f"{what}: {_written(row)}", file=sys.stderr)
+        print(f"{what}: {_write_row(row)}", file=sys.stderr)
         report(row["epoch"])
     return at.rows
 
@@ -506,7 +506,7 @@ def measure(classifier: Classifier, dev: Encoded, pad: int) -> dict:
     return runs.score_labels(outputs.argmax(1), dev.targets)
 
 
-def _written(row: dict) -> str:
+def _write_row(row: dict) -> str:
     return ", ".join(
         f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
         for key, value in row.items()

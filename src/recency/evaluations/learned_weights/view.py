@@ -27,7 +27,7 @@ PRODUCTS = {
 }
 
 
-def collected(files: Files, labels: Sequence[str]) -> pd.DataFrame:
+def collect_rows(files: Files, labels: Sequence[str]) -> pd.DataFrame:
     """Return the rows of all files, each with its LM's label."""
     read = [pd.read_csv(path) for path in files]
     return pd.concat(
@@ -73,12 +73,12 @@ def draw_sparseness(rows: pd.DataFrame) -> Figure:
 
 def figure_windows(*, windows: Files, out: Files, window_lms: Sequence[str]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
-    rows = collected(windows, window_lms)
+    rows = collect_rows(windows, window_lms)
     style.write(out, rows, draw_windows, rows)
 
 
 def figure_sparseness(*, sparseness: Files, out: Files, sparse_lms: Sequence[str]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
-    rows = collected(sparseness, sparse_lms)
+    rows = collect_rows(sparseness, sparse_lms)
     rows["span"] = rows.groupby("label").distance.transform("max") + 1  # the predicted word, too
     style.write(out, rows, draw_sparseness, rows)

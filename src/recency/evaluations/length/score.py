@@ -22,6 +22,27 @@ from recency.scoring.lm_spec import LMSpec
 COLUMNS = ["document", "place", "length", "nats"]
 
 
+def score_as_named(
+    text: str | Path,
+    lm: LMSpec,
+    out: str | Path,
+    lengths: str,
+    documents: str,
+    share: str,
+    seed: int,
+) -> None:
+    """Write `main`'s table by the settings in its file's name: `20-40`, `all` or a number, `0_15`."""
+    main(
+        text,
+        lm,
+        out,
+        lengths=[int(length) for length in lengths.split("-")],
+        documents=None if documents == "all" else int(documents),
+        share=float(share.replace("_", ".")),
+        seed=seed,
+    )
+
+
 def main(
     text: str | Path,
     lm: LMSpec,
@@ -59,7 +80,7 @@ def main(
         else:
             nats = [
                 read(opened.network, around, ids, where, length)
-                for ids, where in _counted(kept, places, shown.update, number)
+                for ids, where in _report_each(kept, places, shown.update, number)
             ]
         for document, (where, values) in enumerate(zip(places, nats, strict=True)):
             columns = {"document": document, "place": where, "length": length, "nats": values}
@@ -69,7 +90,7 @@ def main(
         table[COLUMNS].to_parquet(path, index=False, compression="zstd")
 
 
-def _counted(kept, places, report: Callable[[int], None], number: int) -> Iterator:
+def _report_each(kept, places, report: Callable[[int], None], number: int) -> Iterator:
     for done, pair in enumerate(zip(kept, places, strict=True), 1):
         yield pair
         report(number * len(kept) + done)

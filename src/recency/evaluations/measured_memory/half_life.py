@@ -2,6 +2,8 @@
 
 The next word is excluded from the fit: every LM, even a bigram model, depends most on the previous
 word, and the fit measures how fast the remaining effect fades.
+
+Next to it, the memory implied by an LM's settings: half-life of a slope or state, or length of a window.
 """
 
 import math
@@ -12,6 +14,8 @@ import pandas as pd
 
 from crosslmm.stats import bootstrap
 from recency.errors import InputError
+from recency.figures import encoding
+from recency.figures.comparison import LM
 
 REPLICATES = 1000
 #: Shortest half-life of the search, words; the longest is the farthest distance.
@@ -219,3 +223,37 @@ def _identify(
     if at_longest:
         return math.nan, math.nan, float(low), math.inf
     return float(half_life), float(floor), float(low), float(high)
+
+
+#: Quantiles of the units' half-lives in a scored LM's file; see score.
+UNITS, QUANTILES = "unit_half_lives", (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Half-life in tokens, with quartiles for learned units, or length of a window; else NaN."""
+
+    half_life: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    window: float = math.nan
+
+
+def stated_memory(lm: LM, units: list[float] | None = None) -> Stated:
+    """Return the memory implied by an LM's bias or memory; `units` are quartiles of half-lives.
+
+    ALiBi's slope m for all heads has the half-life ln 2/m tokens, and a state that fades by α has
+    ln 2/-ln α (for the SRNN, C as α, ignoring its tanh).
+    """
+    memory = lm.network.get("memory", {})
+    if memory.get("decay") == 0:
+        return Stated(window=memory.get("window", 1))
+    if units:
+        low, middle, high = units
+        return Stated(middle, low, high)
+    if memory:
+        return Stated()
+    if lm.bias["form"] == "window" and "width" in lm.bias:
+        return Stated(window=lm.bias["width"])
+    slope = encoding.slope(lm.bias)
+    return Stated(math.log(2) / slope) if slope else Stated()

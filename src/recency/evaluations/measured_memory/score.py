@@ -16,7 +16,7 @@ import pandas as pd
 from readingtimes.files import atomic
 from readingtimes.progress import progress
 from recency.errors import InputError
-from recency.evaluations.measured_memory.stated import QUANTILES, UNITS
+from recency.evaluations.measured_memory.half_life import QUANTILES, UNITS
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.lossy.lossy_estimates import DRAWN_AS
 from recency.scoring.surprisal import score_words

@@ -17,9 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from recency.evaluations.measured_memory.half_life import Memory, measured
-from recency.evaluations.measured_memory.stated import UNITS, Stated, stated_memory
-from recency.evaluations.reading_times import table_significance
+from recency.evaluations.measured_memory.half_life import (
+    UNITS,
+    Memory,
+    Stated,
+    measured,
+    stated_memory,
+)
+from recency.evaluations.reading_times import tables_of_tests
 from recency.evaluations.reading_times.figure_perplexity import series
 from recency.figures import comparison, encoding, ends, hover, labels, style, tables
 from recency.figures import intervals as interval_files
@@ -462,10 +467,10 @@ def tested(tests: pd.DataFrame, names: Mapping[tuple[str, str], str]) -> Table:
     """Return the tests of each pair of kinds, over all responses first."""
     pooled = int((tests.dataset == "all").sum())
     grid = [
-        table_significance.name_sides(row, names.get((row.dataset, row.measure), row.dataset))
+        tables_of_tests.name_sides(row, names.get((row.dataset, row.measure), row.dataset))
         + [style.signed(row.difference, 2)]
         + [style.p_value(p) for p in (row.p, row.p_subject, row.p_sentence)]
-        + [Cell(style.p_value(row.p_holm), bold=row.p_holm < table_significance.ALPHA)]
+        + [Cell(style.p_value(row.p_holm), bold=row.p_holm < tables_of_tests.ALPHA)]
         + [f"{row.n:,.0f}"]
         for row in tests.itertuples(index=False)
     ]

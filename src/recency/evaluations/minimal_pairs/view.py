@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from recency.evaluations.minimal_pairs.accuracy import COLUMNS, CONVENTIONS
+from recency.evaluations.minimal_pairs.pairs import ACCURACY_COLUMNS, CONVENTIONS
 from recency.evaluations.reading_times.figure_delta_loglik import DASHES, key
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Described
@@ -49,7 +49,7 @@ WINDOW = "fixed window (best)"
 
 def read(accuracy: File, lms: Described) -> tuple[list[LM], pd.DataFrame]:
     """Return the LMs of pair_accuracy.csv and its rows without paradigms."""
-    rows = comparison.table(accuracy, COLUMNS)
+    rows = comparison.table(accuracy, ACCURACY_COLUMNS)
     models, _ = comparison.records(lms, [])
     models = [lm for lm in models if lm.lm in set(rows.lm)]
     return models, rows[rows.level != "paradigm"]
@@ -180,7 +180,7 @@ def notes(
 
 def summary(path: File) -> Table:
     """Return LMs ranked by overall accuracy, from this table's CSV, for the summary."""
-    rows = comparison.table(path, COLUMNS)
+    rows = comparison.table(path, ACCURACY_COLUMNS)
     rows = rows[rows.compared & (rows.level == "overall")].sort_values("accuracy", ascending=False)
     header = ["", "LM", "Accuracy (%)", "\N{MINUS SIGN} baseline", "p, paradigms (Holm)"]
     grid = [

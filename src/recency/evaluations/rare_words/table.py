@@ -35,7 +35,7 @@ NOTES = [
 ]
 
 
-def collected(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataFrame:
+def collect_correlations(scores: Files, labels: Iterable[str], sets: Described) -> pd.DataFrame:
     """Return COLUMNS of every set of pairs, LMs first, then vectors, including missing ones.
 
     `scores` are files of the LMs in `labels`, then of the existing vectors, set by set.
@@ -126,6 +126,6 @@ def main(
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` as in `collected`."""
     models, _ = comparison.records(lms, [])
-    data = collected(scores, [lm.label for lm in models], sets)
+    data = collect_correlations(scores, [lm.label for lm in models], sets)
     data = with_published(data, published) if published else data
     tables.write(out, layout(data, title), data)

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MaxNLocator
 
-from recency.evaluations.reading_times.evidence import Evidence
+from recency.evaluations.reading_times.verdict import Evidence
 from recency.figures import comparison, hover, papers, style
 from recency.figures import intervals as interval_files
 from recency.figures.comparison import LM, Comparison, Described, Response

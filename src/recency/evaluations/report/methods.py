@@ -17,7 +17,7 @@ import pandas as pd
 from readingtimes.files import atomic
 from readingtimes.measures import MEASURES
 from recency.endpoints import CROSSED
-from recency.evaluations.reading_times.verdict_sentences import join_names
+from recency.evaluations.reading_times.verdict import join_names
 from recency.figures import comparison
 from recency.figures.intervals import clusters
 from recency.figures.paths import File, Files
@@ -143,7 +143,7 @@ def _corpus(
     first = responses[0]
     cite = re.sub(r" \((\d{4}[a-z]?)\)", r", \1", first["cite"])
     text = f"{first['label']} ({cite}): " if cite else f"{first['label']}: "
-    text += join_names([_titled(response["measure"]) for response in responses]) + "."
+    text += join_names([_name_of_measure(response["measure"]) for response in responses]) + "."
     if first["simulated"]:
         text += " Readers and their responses are simulated."
     tables = {r["measure"]: steps.get(f"{r['dataset']}.{r['measure']}") for r in responses}
@@ -180,7 +180,7 @@ def _corpus(
     return " ".join([text, *first["accepted"]])
 
 
-def _titled(measure: str) -> str:
+def _name_of_measure(measure: str) -> str:
     """Return the name of a reading measure in words, with its abbreviation."""
     return f"{MEASURES[measure].title} ({measure})" if measure in MEASURES else measure
 
@@ -231,7 +231,7 @@ def regressions(about: Mapping, records: Sequence[Mapping], cells: Sequence[Mapp
         formulas = sorted(
             {record["formula"].replace("`", "") for record in mine if record.get("fixed")}
         )
-        if dropped := _dropped(formulas):
+        if dropped := _formulas_of_fits(formulas):
             text += f" As fitted: {dropped}."
         paragraphs.append(text)
     failed = [cell for record, cell in zip(records, cells, strict=True) if not record.get("fixed")]
@@ -262,7 +262,7 @@ def regressions(about: Mapping, records: Sequence[Mapping], cells: Sequence[Mapp
     return [*paragraphs, text]
 
 
-def _dropped(formulas: Sequence[str]) -> str:
+def _formulas_of_fits(formulas: Sequence[str]) -> str:
     """Return the formulas of fits, where they are several."""
     return "; ".join(f"`{formula}`" for formula in formulas) if len(formulas) > 1 else ""
 

@@ -89,7 +89,7 @@ def _cells_of(settings: Mapping, lms: Described) -> list[dict]:
     return [{**settings, **dict(zip(fixed, cell))} for cell in itertools.product(*values)]
 
 
-def varied(rows: pd.DataFrame) -> list[str]:
+def varied_settings(rows: pd.DataFrame) -> list[str]:
     """Return the settings with several values."""
     return [key for key in grids.SETTINGS if rows[key].nunique() > 1]
 
@@ -124,7 +124,7 @@ def layout(
     Beneath is the interval of the difference from the baseline, bold where it excludes zero. If
     families or linking functions differ, a column has the fit of each.
     """
-    settings = varied(rows)
+    settings = varied_settings(rows)
     fitted = bool({"family", "linking"} & {*settings}) and "response" not in settings
     header = [
         ["" for _ in settings] + [Cell(r.label, span=len(lms) + fitted) for r in responses],
@@ -182,7 +182,7 @@ def draw(
     rows: pd.DataFrame, lms: list[LM], baseline: LM, responses: list[Response], missing: list[str]
 ) -> Figure:
     """Draw a panel per response and a column per cell, with the settings beneath."""
-    settings, looks = varied(rows), style.looks(lms, apart=True)
+    settings, looks = varied_settings(rows), style.looks(lms, apart=True)
     others = [lm for lm in lms if lm is not baseline]
     every = cells(rows, settings)
     kinds = [(key, value) for key in settings for value in rows[key].drop_duplicates()]

@@ -1,7 +1,8 @@
 """Perplexity on a test text, alone and interpolated, over all words and over rare ones.
 
 Scores of each LM's seeds, differences between pairs of LMs with intervals over documents and seeds,
-published values (thesis, Table 5.6).
+published values (thesis, Table 5.6), and curves of perplexity by a number that LMs differ in, such
+as hidden units (thesis, Figure 4.4).
 """
 
 import math
@@ -11,12 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from crosslmm.stats import bootstrap
 from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 from recency.errors import InputError
-from recency.figures import comparison, style, tables
+from recency.figures import comparison, ends, style, tables
 from recency.figures.comparison import LM, Described
+from recency.figures.encoding import OTHERS, STYLES
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
 from recency.scoring.mix import estimate_shares, mix_nats
@@ -116,6 +119,12 @@ def _interpolate_run(seed: Seed, other: Seed) -> Seed:
 
 
 PRODUCTS = {
+    "figure_perplexity_curves": {
+        "makes": {"out": ("figure_perplexity_curves", "Perplexity by size")},
+        "reads": ["scores"],
+        "settings": ["variants=every_variant", "interpolated_with", "curves"],
+        "when": "curves",
+    },
     "table_perplexity_pairs": {
         "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
         "reads": ["scores"],
@@ -624,3 +633,50 @@ def table_perplexity_pairs(
     rows = with_published(rows, lms, published) if published else rows
     labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
     tables.write(out, layout(title, rows, labels.get(interpolated_with)), rows)
+
+
+COLOURS = [colour for colour, _ in (*STYLES.values(), *OTHERS)]
+CURVE_COLUMNS = ["curve", "x", "lm", "label", "seeds", "test_ppl", "test_sd"]
+
+
+def collect_points(lms: Sequence[Scored], of: Mapping[str, Sequence[tuple[float, str]]]):
+    """Return COLUMNS of each curve's LMs, by x; `of` maps a curve to pairs of x and LM."""
+    scored = table_computed(lms).set_index("lm")
+    rows = [
+        {"curve": curve, "x": x, "lm": lm, **scored.loc[lm, CURVE_COLUMNS[3:]]}
+        for curve, points in of.items()
+        for x, lm in sorted(points)
+    ]
+    return pd.DataFrame(rows, columns=CURVE_COLUMNS)
+
+
+def draw(rows: pd.DataFrame, label: str) -> Figure:
+    """Draw a line for each curve; bars are standard deviations of seeds."""
+    figure = style.figure(3.0)
+    axes, last, names, colours = figure.add_subplot(), [], [], []
+    for number, (curve, points) in enumerate(rows.groupby("curve", sort=False)):
+        colour = COLOURS[number % len(COLOURS)]
+        spread = points.test_sd.fillna(0)
+        axes.errorbar(points.x, points.test_ppl, spread, color=colour, marker="o", ms=3.5, lw=1.1)
+        last.append((points.x.iloc[-1], points.test_ppl.iloc[-1]))
+        names.append(curve)
+        colours.append(colour)
+    axes.set_xlabel(label)
+    axes.set_ylabel("Perplexity (test)")
+    style.plain_ticks(axes)
+    axes.grid()
+    ends.name(axes, names, last, colours)
+    return figure
+
+
+def figure_perplexity_curves(
+    *,
+    scores: Files,
+    out: Files,
+    variants: Described,
+    interpolated_with: str | None,
+    curves: Mapping,
+) -> None:
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values); `scores` as in `view`."""
+    rows = collect_points(read(scores, variants, interpolated_with), curves["of"])
+    style.write(out, rows, draw, rows, curves["x"])

@@ -131,7 +131,7 @@ def text_curves(counts: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             lost.append(label)
         else:
             parts.append(line.assign(source="triggering", lm=label, label=label))
-    return _joined(parts), lost
+    return _concatenate(parts), lost
 
 
 def lm_curves(
@@ -154,10 +154,10 @@ def lm_curves(
                 lost.append(f"{lm.label} ({source.replace('_', ' ')})")
             else:
                 parts.append(line.assign(source=source, lm=lm.lm, label=lm.label))
-    return _joined(parts), lost
+    return _concatenate(parts), lost
 
 
-def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+def _concatenate(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[LINES] if parts else pd.DataFrame(columns=LINES)
 
 

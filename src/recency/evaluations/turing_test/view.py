@@ -175,7 +175,7 @@ NOTES = [
 ]
 
 
-def collected(
+def collect_results(
     scores: pd.DataFrame | None, metrics: File, lms: Described, published: File | None
 ) -> pd.DataFrame:
     """Return COLUMNS: the LMs here and the original texts, then the published models."""
@@ -233,7 +233,7 @@ def table_turing_test(
     """Write the table to `out` (.csv, .html, .tex); `judgements` is empty if none were supplied."""
     paths = [judgements] if isinstance(judgements, str) else list(judgements)
     scores = scored(read(paths[0], sheet), key, min_judges, seed=0) if paths else None
-    data = collected(scores, metrics, lms, published)
+    data = collect_results(scores, metrics, lms, published)
     tables.write(out, layout(data, absent, min_judges, title), data)
 
 

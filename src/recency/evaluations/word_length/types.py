@@ -48,7 +48,7 @@ def by_type(words: pd.Series, values: Mapping[str, np.ndarray]) -> pd.DataFrame:
     return table
 
 
-def correlated(types: pd.DataFrame, name: str) -> dict[str, float]:
+def correlate_with_length(types: pd.DataFrame, name: str) -> dict[str, float]:
     """Return Spearman's ρ of a column and length, with its interval, and Steiger's t against LARGE.
 
     The interval is by Fisher's z with the variance of ranks, 1.06/(n − 3) (Fieller et al. 1957).
@@ -118,7 +118,7 @@ def main(
             if len(types) < LEAST:
                 continue
             keys = {"lm": name, "level": level, "size": size, "types": len(types)}
-            row = keys | {"words": int(types["count"].sum())} | correlated(types, name)
+            row = keys | {"words": int(types["count"].sum())} | correlate_with_length(types, name)
             if level == "overall" and name in bits:
                 row["perplexity"] = 2 ** values[name].mean()
                 row |= explained(types, name)

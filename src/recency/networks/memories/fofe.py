@@ -88,7 +88,7 @@ class Form(Fading):
             raise InputError(
                 "fofe: a `decay` of 0 cannot be learned from; begin above 0, or learn none"
             )
-        self.first = [decay] if half_lives is None else spaced(*half_lives, inputs)
+        self.first = [decay] if half_lives is None else space_alphas(*half_lives, inputs)
         self.normalised = normalised
         # The logit is learned, which keeps α between 0 and 1.
         self.logit = nn.Parameter(torch.empty(len(self.first))) if learned else None
@@ -117,7 +117,7 @@ class Form(Fading):
         return math.log(2) / -self.decay().detach().log()
 
 
-def spaced(shortest: float, longest: float, units: int) -> list[float]:
+def space_alphas(shortest: float, longest: float, units: int) -> list[float]:
     """Return the α of units whose half-lives, in words, are log-spaced."""
     steps = [unit / max(1, units - 1) for unit in range(units)]  # not a tensor, which may be meta
     return [0.5 ** (1 / (shortest * (longest / shortest) ** step)) for step in steps]

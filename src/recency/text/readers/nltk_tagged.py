@@ -30,10 +30,10 @@ def read(paths: list[Path]) -> Iterator[tuple[str, str]]:
             pattern, mark = ARCHIVES[corpus]
             for name in names:
                 if match := re.fullmatch(pattern, name):
-                    yield match[1], untagged(decoded(archive.read(name), f"{path}:{name}"), mark)
+                    yield match[1], remove_tags(decoded(archive.read(name), f"{path}:{name}"), mark)
 
 
-def untagged(text: str, mark: str) -> str:
+def remove_tags(text: str, mark: str) -> str:
     """Remove the tag after the last `mark` of each word, and empty lines."""
     lines = (
         " ".join(word.rsplit(mark, 1)[0] for word in line.split()) for line in text.split("\n")

@@ -47,7 +47,7 @@ def complete(config: dict, root: str | Path) -> list[str]:
     Keys of an experiment that an overlay sets to null are removed, old keys get their new names.
     Returns notices. A complete config is unchanged. Wrong types are left to the schema check.
     """
-    for key, entries in included(config, root).items():
+    for key, entries in include_files(config, root).items():
         given = config.setdefault(key, entries)
         if given is not entries and isinstance(given, dict) and isinstance(entries, dict):
             config[key] = {**given, **merge(entries, given)}  # the config's own entries come first
@@ -78,7 +78,7 @@ def complete(config: dict, root: str | Path) -> list[str]:
     return renamed
 
 
-def included(config: dict, root: str | Path) -> dict:
+def include_files(config: dict, root: str | Path) -> dict:
     """Return the tables of the files in `include`, and remove the key; paths are relative to `root`.
 
     Raises InputError if a file is missing or has a key that is not a table, or two files define an
@@ -327,13 +327,13 @@ def rename(config: dict, root: str | Path) -> list[str]:
     """
     old, new = OLD_FOLDER
     moved = [f"files that you supply are now in {new}: mv {old} {new}"]
-    return [*_renamed(config, ""), *(moved if Path(root, old).is_dir() else [])]
+    return [*_renamed_keys(config, ""), *(moved if Path(root, old).is_dir() else [])]
 
 
-def _renamed(entry: object, where: str) -> Iterator[str]:
+def _renamed_keys(entry: object, where: str) -> Iterator[str]:
     if isinstance(entry, list):
         for part in entry:
-            yield from _renamed(part, where)
+            yield from _renamed_keys(part, where)
     if not isinstance(entry, dict):
         return
     for old, new, siblings in RENAMED:
@@ -341,7 +341,7 @@ def _renamed(entry: object, where: str) -> Iterator[str]:
             entry[new] = entry.pop(old)
             yield f"{where} → {old}: the key is now called `{new}`; the old name will be refused in the next version"
     for key, part in entry.items():
-        yield from _renamed(part, f"{where} → {key}" if where else str(key))
+        yield from _renamed_keys(part, f"{where} → {key}" if where else str(key))
 
 
 PACKAGE = "pymovements"

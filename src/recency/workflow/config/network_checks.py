@@ -11,7 +11,7 @@ from recency.errors import REFUSALS
 from recency.evaluations import registry
 from recency.scoring import measures
 from recency.scoring.next_word.word_entropy_settings import WordEntropy
-from recency.simulation.story import Rates
+from recency.simulation.grammar import Rates
 
 MOST_PARAMETERS = 10**11
 MOST_TOKENS = 10**9  # maximum tokens in a forward pass

@@ -143,9 +143,9 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
     - A parameter whose annotation has `of_job`, such as `LMSpec`, is constructed from several of these.
     - A param `settings` without a parameter is unpacked to arguments; inputs without parameters are
       passed together as `files`, by name.
-    - The param `main` names the function's module, and is none of its arguments.
-    - Wildcards, `threads` (or `processes`), and `code`, the fingerprints of the rule's code, are
-      passed if the function has these parameters.
+    - The param `main` names the function, and is none of its arguments.
+    - Wildcards, `threads` (or `processes`), `memory_gb`, and `code`, the fingerprints of the rule's
+      code, are passed if the function has these parameters.
 
     Raises
     ------
@@ -179,6 +179,8 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
         kind = taken[name].annotation
         given[name] = kind(wildcards[name]) if kind in (int, float) else wildcards[name]
     also = {"threads": job.threads, "processes": job.threads, "code": code_of(job.params)}
+    if "memory_gb" in taken:
+        also["memory_gb"] = job.resources.mem_mb / 1000
     return given | {name: value for name, value in also.items() if name in taken}
 
 

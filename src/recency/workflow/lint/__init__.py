@@ -1,11 +1,12 @@
 """The linter: settings of a study that are valid and scientifically doubtful.
 
-A rule is a module of this package, or of another one (an entry point of `recency.lint`), with
+A module of this package, or of another one (an entry point of `recency.lint`), has rules:
 
-- `RULE`, a literal: `table`, the table of the config whose entries it reports ("" for keys at the
-  top level), `why` in one line, and a `reference`; and `noted`, parts of the notes by which fits
-  report the same of the data, if any do;
-- `findings(plan)`, which yields a `Finding` for each fault of the experiments of a run.
+- `RULES`, a literal, name → properties: what the rule `warns` of and `why`, in one line each, the
+  `table` of the config whose entries it reports ("" for keys at the top level), and a `reference`;
+  and `noted`, parts of the notes by which fits report the same of the data, if any do;
+- for each, a function of its name, which takes the `Plan` and yields a `Finding` for each fault of
+  the experiments of a run.
 
 Rules read the config when a run is planned, without PyTorch, R or pandas. Their warnings are printed
 in the plan and listed in the summary and the report; none stops a run. `accept` silences a rule: at
@@ -23,6 +24,7 @@ from pathlib import Path
 from crosslmm.formula import Formula, factors
 from recency import config as configuration
 from recency import plugins
+from recency.errors import REFUSALS, InputError
 from recency.regression import designs
 from recency.regression import predictor_names as names
 
@@ -192,35 +194,53 @@ class Plan:
         return seeds.get(self.config["scale"], []) if isinstance(seeds, Mapping) else seeds
 
 
-def rules(table: str | None = None) -> list[str]:
-    """Return the names of all rules, or of those that report entries of a table."""
-    every = plugins.names(PACKAGE)
-    return [name for name in every if table is None or about(name)["table"] == table]
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its module, and its properties in `RULES`."""
+
+    module: str
+    warns: str
+    why: str
+    reference: str
+    table: str = ""
+    noted: tuple[str, ...] = ()
 
 
-def about(rule: str) -> Mapping[str, str]:
-    """Return the `RULE` of a rule: table, why, reference."""
-    return {"table": "", **plugins.constant(PACKAGE, rule, "RULE")}
+def rules(table: str | None = None) -> dict[str, Rule]:
+    """Return name → rule, sorted, for all rules or those that report entries of a table.
+
+    A module of another package whose rules cannot be read is set aside (`recency.plugins`).
+    """
+    every: dict[str, Rule] = {}
+    for module in plugins.names(PACKAGE):
+        declared = plugins.constant(PACKAGE, module, "RULES")
+        try:
+            if taken := every.keys() & declared.keys():
+                raise InputError(f"there is a rule {min(taken)} already; rename it")
+            every |= {name: Rule(module, **about) for name, about in declared.items()}
+        except (*REFUSALS, TypeError, AttributeError) as error:
+            plugins.set_aside(PACKAGE, module, error)
+    return {name: every[name] for name in sorted(every) if table in (None, every[name].table)}
 
 
 def check(plan: Plan, only: Iterable[str] | None = None) -> list[Doubt]:
     """Return the findings of all rules, or of some, on the experiments of a plan, by rule."""
-    everywhere = set(plan.config.get("accept", ()))
+    everywhere, every = set(plan.config.get("accept", ())), rules()
     doubts = []
-    for rule in rules() if only is None else only:
-        table = about(rule)["table"]
+    for name in every if only is None else only:
+        table = every[name].table
         entries = plan.config.get(table, {}) if table in ACCEPTING else {}
-        for finding in _findings(rule, plan):
+        for finding in _findings(name, every[name].module, plan):
             there = entries.get(finding.entry, {}).get("accept", ())
-            doubts.append(Doubt(rule, table, finding, rule in everywhere or rule in there))
+            doubts.append(Doubt(name, table, finding, name in everywhere or name in there))
     return doubts
 
 
-def _findings(rule: str, plan: Plan) -> list[Finding]:
+def _findings(rule: str, module: str, plan: Plan) -> list[Finding]:
     """Return the findings of a rule, each once; of one that fails, this fact, since none stops a run."""
     try:
-        module = plugins.load("recency.workflow.lint", rule)
-        return list(dict.fromkeys(module.findings(plan)))
+        function = getattr(plugins.load("recency.workflow.lint", module), rule)
+        return list(dict.fromkeys(function(plan)))
     except Exception as error:  # noqa: BLE001, a rule may be another package's
         text = f"{FAILED} ({type(error).__name__}: {error})"
         return [Finding("", "", text, "tell its author, and check by eye what it checks")]
@@ -230,13 +250,14 @@ def noted(config: Mapping) -> list[dict]:
     """Return the rules whose findings fits note as well: rule, table, `noted`, accepting entries."""
     everywhere = set(config.get("accept", ()))
     reported = []
-    for rule, of in ((rule, about(rule)) for rule in rules()):
-        entries = config.get(of["table"], {})
+    for name, rule in rules().items():
         accepting = [
-            n for n, e in entries.items() if rule in everywhere or rule in e.get("accept", ())
+            entry
+            for entry, settings in config.get(rule.table, {}).items()
+            if name in everywhere or name in settings.get("accept", ())
         ]
-        if "noted" in of:
-            shared = {"rule": rule, "table": of["table"], "noted": of["noted"]}
+        if rule.noted:
+            shared = {"rule": name, "table": rule.table, "noted": list(rule.noted)}
             reported.append(shared | {"accepted": accepting})
     return reported
 

@@ -1,4 +1,4 @@
-"""Predictors that are a linear combination of others."""
+"""A rule on designs: predictors that are a linear combination of others."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,16 @@ from recency.errors import REFUSALS, InputError
 from recency.regression.predictor_names import CATEGORICAL, before, measure_of, split
 from recency.workflow.lint import Finding, Plan
 
-RULE = {
-    "table": "designs",
-    "why": "Of linearly dependent predictors one has no effect of its own: it is dropped, and which one depends on their order.",
-    "reference": "Belsley, Kuh & Welsch (1980), Regression Diagnostics, chapter 3",
-    "noted": ["depend on others", "rank deficient"],
+RULES = {
+    "dependent_predictors": {
+        "warns": "Predictors that are a linear combination of others",
+        "table": "designs",
+        "why": "Of linearly dependent predictors one has no effect of its own: it is dropped, and which one depends on their order.",
+        "reference": "Belsley, Kuh & Welsch (1980), Regression Diagnostics, chapter 3",
+        "noted": ["depend on others", "rank deficient"],
+    },
 }
+
 
 ROWS = 97
 TOLERANCE = 1e-9
@@ -24,7 +28,7 @@ TOLERANCE = 1e-9
 POSITIVE = ("length", "position", "unigram", "surprisal", "given_length", "foil_length", "tokens")
 
 
-def findings(plan: Plan) -> Iterator[Finding]:
+def dependent_predictors(plan: Plan) -> Iterator[Finding]:
     """Yield designs with a fixed effect, or a slope, that depends on others for any data."""
     for name, design in plan.designs.items():
         parts = [(design.formula.fixed, "")]

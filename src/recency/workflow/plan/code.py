@@ -90,11 +90,12 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
 
 
 def starts_of(script: Path, main: str | None) -> tuple[Path, ...]:
-    """Return where the closure of a rule begins: its script, and the module `main` below this package, the last.
+    """Return where the closure of a rule begins: its script, and the module of `main`, the last.
 
-    Importing a module imports its parent packages.
+    `main` names a module below this package, or a function of it as `module:function`. Importing a
+    module imports its parent packages.
     """
-    modules = sorted(_with_parents(f"{PACKAGE}.{main}")) if main else []
+    modules = sorted(_with_parents(f"{PACKAGE}.{main.partition(':')[0]}")) if main else []
     return (script.resolve(), *map(file_of, modules))
 
 
@@ -297,7 +298,7 @@ def _reads(path: Path) -> tuple[frozenset[str], frozenset[str], tuple[Path, ...]
                 imported |= _with_parents(name)
         elif isinstance(node, ast.Call) and _is_of_plugins(node.func, "load"):
             if not (node.args and isinstance(node.args[0], ast.Constant)):
-                raise _lost(path, node, "plugins.load needs its package written out")
+                raise _undetermined(path, node, "plugins.load needs its package written out")
             chosen.add(node.args[0].value)
         # A bare extension, as of an output, names no file.
         elif isinstance(node, ast.Constant) and str(node.value)[1:].endswith(".R"):
@@ -332,11 +333,11 @@ def _imported_names(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
         for package in {PACKAGE, *BELOW}.intersection(names):
-            raise _lost(path, node, f"`import {package}` names no module; import that")
+            raise _undetermined(path, node, f"`import {package}` names no module; import that")
         return names
     module = node.module
     if node.level and ROOT in path.parents:
-        raise _lost(path, node, "imports are absolute in this project")
+        raise _undetermined(path, node, "imports are absolute in this project")
     if node.level:
         name = name_of(path)
         parent = name if path.name == "__init__.py" else name.rpartition(".")[0]
@@ -344,14 +345,16 @@ def _imported_names(path: Path, node: ast.Import | ast.ImportFrom) -> list[str]:
     names = [f"{module}.{alias.name}" for alias in node.names]
     offers = module in {PACKAGE, *BELOW} or (module in EXEMPT and _offers(module))
     if offers and not all(map(file_of, names)):
-        raise _lost(path, node, f"`from {module} import` is for modules; name the module")
+        raise _undetermined(path, node, f"`from {module} import` is for modules; name the module")
     package = module.partition(".")[0]
     if (
         module == f"{package}.plugins"
         and package in {PACKAGE, *BELOW}
         and f"{module}.load" in names
     ):
-        raise _lost(path, node, f"write `from {package} import plugins` and call plugins.load")
+        raise _undetermined(
+            path, node, f"write `from {package} import plugins` and call plugins.load"
+        )
     return names
 
 
@@ -361,7 +364,7 @@ def _offers(module: str) -> bool:
     return "lazily" in {getattr(n, "id", "") for n in ast.walk(_tree(file_of(module)))}
 
 
-def _lost(path: Path, node: ast.stmt | ast.expr, why: str) -> ValueError:
+def _undetermined(path: Path, node: ast.stmt | ast.expr, why: str) -> ValueError:
     return ValueError(f"{path}:{node.lineno}: the code dependencies cannot be determined: {why}")
 
 

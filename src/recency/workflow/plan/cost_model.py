@@ -234,7 +234,6 @@ FITS = _costs({
     "nested_regression": Cost(
         "core second", amount.fit_of_response, 2.0, memory=LARGE, kind="regression"
     ),
-    "refits": Cost("core second", amount.fits_again, 1.0, memory=LARGE),
     "delta_loglik nested seeds pooled_effects learning_curves conditions contrasts "
     "delta_aic linearity maze_choices triggering type_lengths explore": Cost(
         "observation", amount.experiment_observations, 2e-6, start=5.0, memory=LARGE

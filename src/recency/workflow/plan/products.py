@@ -91,7 +91,7 @@ def target_files(study: Study, target: str) -> list[str]:
     ]
 
 
-def covered(study: Study, target: str) -> bool:
+def is_covered(study: Study, target: str) -> bool:
     """Return whether a numbered table or figure needs only LMs and data of `run`."""
 
     def used(names: list[str]) -> set:
@@ -113,7 +113,7 @@ def of_run(study: Study) -> list[str]:
     run = study.config["run"]
     paths = ["<results>/summary.txt", "<results>/report.html"]
     paths += [path for name in run for path in outputs(study, name)]
-    numbered = [name for name in study.targets if covered(study, name)]
+    numbered = [name for name in study.targets if is_covered(study, name)]
     paths += [path for name in numbered for path in target_files(study, name)]
     return paths + [path for name in run for path in check_pages(study, name)]
 
@@ -422,7 +422,7 @@ def experiments(study: Study) -> list[dict]:
     numbered: dict[str, list[str]] = {}
     for name, target in study.targets.items():
         for experiment in configuration.experiments_of(target):
-            if experiment not in study.config["run"] and covered(study, name):
+            if experiment not in study.config["run"] and is_covered(study, name):
                 numbered.setdefault(experiment, []).extend(target["of"])
     config = _own_text(study.config | study.for_report())
     listed_files = summaries(study)
@@ -494,7 +494,7 @@ def _additional(study: Study, experiment: str, name: str) -> list[dict]:
     evaluation, entries = registry.evaluations()[name], []
     if not evaluation.also or not evaluation.applies(study, experiment):
         return []
-    labels = _labelled(_responses(study, experiment))
+    labels = _labels_of_datasets(_responses(study, experiment))
     for file in evaluation.also(study, experiment):
         stem, *of = Path(file).stem.split(".")
         rst = registry.folder(name) / f"{stem}.rst"
@@ -515,7 +515,7 @@ def _responses(study: Study, experiment: str) -> list:
     return comparison.records([], once.values())[1]
 
 
-def _labelled(responses: list) -> dict[str, str]:
+def _labels_of_datasets(responses: list) -> dict[str, str]:
     from recency.figures import comparison
 
     return comparison.dataset_labels(dict.fromkeys(responses))
@@ -523,7 +523,7 @@ def _labelled(responses: list) -> dict[str, str]:
 
 def labels(study: Study) -> dict[str, str]:
     """Return dataset → unique label, for the datasets of the run."""
-    return _labelled([r for name in study.config["run"] for r in _responses(study, name)])
+    return _labels_of_datasets([r for name in study.config["run"] for r in _responses(study, name)])
 
 
 def corpora(study: Study) -> list[dict]:
@@ -643,24 +643,13 @@ def unigram_in_words(study: Study, name: str) -> str:
 
 def report_inputs(study: Study) -> dict[str, list[str] | str]:
     """Return keyword → input files of the page."""
-    parts = experiments(study)
+    parts, of = experiments(study), "<results>/experiments/{}/{}".format
+    names = [part["name"] for part in parts if part["ranked"]]
     return {
         "shown": [entry["file"] for part in parts for entry in part["shown"]],
-        "verdicts": [
-            f"{EXPERIMENT}/verdict.json".format(experiment=part["name"])
-            for part in parts
-            if part["ranked"]
-        ],
-        "delta_loglik": [
-            f"{EXPERIMENT}/delta_loglik.csv".format(experiment=part["name"])
-            for part in parts
-            if part["ranked"]
-        ],
-        "methods": [
-            f"{EXPERIMENT}/methods.md".format(experiment=part["name"])
-            for part in parts
-            if part["ranked"]
-        ],
+        "verdicts": [of(name, "verdict.json") for name in names],
+        "delta_loglik": [of(name, "delta_loglik.csv") for name in names],
+        "methods": [of(name, "methods.md") for name in names],
         "others": [entry["file"] for part in parts for entry in part["summaries"]],
         "checks": _checks(study),
         "histories": histories(study),

@@ -241,7 +241,7 @@ def fits_of_batch(loads: Workloads, rule, wildcards) -> float:
         *_, design, response, _ = path.split("/")
         engine = loads.config["designs"][design]["engine"]
         seconds += FIT[engine] * loads.observations(response.partition(".")[0]) + EACH
-    draws = getattr(wildcards, "draws", getattr(wildcards, "replicates", None))
+    draws = getattr(wildcards, "draws", None)
     return seconds * (float(draws) / 10 if str(draws or "").isdecimal() else 1.0)
 
 
@@ -344,12 +344,6 @@ def bytes_to_fetch(loads: Workloads, rule, wildcards) -> float:
     return float(
         machine.size(loads.study.files.described[f"<resources>/downloads/{wildcards.file}"])
     )
-
-
-def fits_again(loads: Workloads, rule, wildcards) -> float:
-    """Return the core seconds of fitting a response once per replicate."""
-    times = wildcards.replicates
-    return fit_of_response(loads, rule, wildcards) * (int(times) if times.isdecimal() else 10)
 
 
 def space(megabytes: float, work: Callable) -> Callable:

@@ -1,12 +1,15 @@
 """Read a table in any format: delimited text, Parquet, Feather, Excel, data of R, SPSS and Stata.
 
 Files of experiment software are read as tables of words, too (`formats.instruments`).
+In data of SPSS and Stata, values may be codes with labels.
 """
 
 import csv
 import io
 import itertools
 import re
+import struct
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,10 +22,116 @@ import pandas as pd
 
 from readingtimes import parquet_bounds, strict_tables
 from readingtimes.errors import InputError
-from readingtimes.formats import instruments, labelled, rda, streamed, trials, xlsx
+from readingtimes.formats import instruments, rda, streamed, trials, xlsx
 from readingtimes.joins.index import plain_label
 from readingtimes.names import hint
-from readingtimes.strict_tables import Table, all_visible, visible
+from readingtimes.strict_tables import Table, all_visible, as_text, visible, warn
+
+_SPSS = (b"$FL2", b"$FL3")
+_OLD_STATA = range(104, 116)
+_DAMAGE = (
+    *(ValueError, OSError, MemoryError, LookupError, EOFError, struct.error),
+    *(TypeError, AttributeError),
+)
+
+
+def is_spss(head: bytes) -> bool:
+    """Return whether a file begins as one of SPSS."""
+    return head[:4] in _SPSS
+
+
+def is_stata(head: bytes) -> bool:
+    """Return whether a file begins as one of Stata."""
+    old = len(head) > 2 and head[0] in _OLD_STATA and head[1] in (1, 2) and head[2] == 1
+    return head[:11] == b"<stata_dta>" or old
+
+
+def read_labelled(path: Path, choose: Callable[[list[str]], list[str]]) -> Table:
+    """Read the columns that `choose` selects; rows are known by their numbers.
+
+    A value is its label where each value that occurs has one of its own, and its code otherwise: a
+    label of some values is of a scale's ends or of what is missing. Missing values, the user's, too,
+    are "".
+
+    Raises
+    ------
+    InputError
+        For a damaged file, and for one of SPSS without pyreadstat.
+    """
+    with open(path, "rb") as file:
+        frame, labels = (_spss if is_spss(file.read(4)) else _stata)(path)
+    if frame.empty:
+        raise InputError(f"{path} has no rows")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    frame = frame[choose([*frame.columns])].set_axis(range(1, len(frame) + 1))
+    labelled, coded = [], []
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+            frame[name] = column = column.astype("Int64")  # SPSS has no whole numbers
+        if not (of := labels.get(name)):
+            continue
+        texts = column.map(of)
+        own = len({*texts.dropna()}) == column.nunique()
+        if own and texts.notna().sum() == column.notna().sum():
+            frame[name] = texts
+            labelled.append(name)
+        else:
+            coded.append(name)
+    if labelled:
+        warn(path, f"labels of values are read, not their codes: {', '.join(labelled)}")
+    if coded:
+        warn(path, f"codes are read, as not each value has a label of its own: {', '.join(coded)}")
+    return Table(path, as_text(path, frame))
+
+
+def _spss(path: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
+    """Return the data of SPSS, and column → code → label."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise InputError(
+            f"{path}: an SPSS file needs pyreadstat "
+            '(pip install "readingtimes[spss]"); or save it as CSV'
+        ) from None
+    try:
+        frame, meta = pyreadstat.read_sav(str(path), user_missing=False)
+    except (pyreadstat.ReadstatError, ValueError, OSError, MemoryError) as error:
+        raise _damage_of(path, "SPSS", error) from None
+    return frame, meta.variable_value_labels
+
+
+def _stata(path: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
+    """Return the data of Stata, and column → code → label."""
+    try:
+        frame = pd.read_stata(path, convert_categoricals=False)
+        labels = {}
+        for name in frame.columns:
+            if pd.api.types.is_numeric_dtype(frame[name]):
+                labels[name] = _stata_labels(path, frame[name])
+    except _DAMAGE as error:
+        raise _damage_of(path, "Stata", error) from None
+    return frame, labels
+
+
+def _stata_labels(path: Path, codes: pd.Series) -> dict:
+    """Return code → label of a column; a label of two codes is none of either."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of values without a label
+            texts = pd.read_stata(path, columns=[codes.name])[codes.name]
+    except ValueError as error:
+        if "not unique" not in str(error):
+            raise
+        return {None: ""}
+    if not isinstance(texts.dtype, pd.CategoricalDtype):
+        return {}
+    return {code: text for code, text in zip(codes, texts, strict=True) if isinstance(text, str)}
+
+
+def _damage_of(path: Path, kind: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:150]
+    return InputError(f"{path} is no whole {kind} file ({reason}); get it again")
+
 
 _CHOICE = "\t;,| "
 _LOOKED_AT = 30  # lines used to detect the separator
@@ -107,8 +216,8 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         )
     with open(path, "rb") as file:
         head = file.read(instruments.LOOKED_AT)
-    if labelled.is_spss(head) or labelled.is_stata(head):
-        return labelled.read(path, lambda names: _pick_columns(path, names, choose))
+    if is_spss(head) or is_stata(head):
+        return read_labelled(path, lambda names: _pick_columns(path, names, choose))
     if kept and (table := _parquet_rows(path, choose, kept)) is not None:
         return table
     is_program = instruments.find(head.decode("utf-8", "replace")) is not None
@@ -278,19 +387,19 @@ def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
 
 def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> Table:
     """Read a delimited text or a file of experiment software; `path` is its name in errors."""
-    text = _decoded(path, data, style.encoding)
+    text = _decode(path, data, style.encoding)
     table = instruments.decode(
         path,
         text,
-        lambda body, before: _delimited(path, body, style, list, before),
+        lambda body, before: _read_delimited(path, body, style, list, before),
         style.rows or (),
     )
     if table is None:
         title = _EXCEL_SEPARATOR.match(text)
         if title is not None:
             style = replace(style, separator=style.separator or title[1])
-            return _delimited(path, text[title.end() :], style, choose, before=1)
-        return _delimited(path, text, style, choose)
+            return _read_delimited(path, text[title.end() :], style, choose, before=1)
+        return _read_delimited(path, text, style, choose)
     frame = table.frame.set_axis(named(table.frame.columns), axis=1)
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
 
@@ -305,7 +414,7 @@ _OTHERS = {
 }
 
 
-def _decoded(path: Path, data: bytes, encoding: str) -> str:
+def _decode(path: Path, data: bytes, encoding: str) -> str:
     """Return a text with line feeds; InputError for a file of another kind, by its name."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
@@ -325,7 +434,9 @@ def _decoded(path: Path, data: bytes, encoding: str) -> str:
     return text if "\n" in text or "\r" not in text else text.replace("\r", "\n")
 
 
-def _delimited(path: Path, text: str, style: Style, choose: Callable, before: int = 0) -> Table:
+def _read_delimited(
+    path: Path, text: str, style: Style, choose: Callable, before: int = 0
+) -> Table:
     """Read a delimited text that stands below some lines of its file."""
     separator = style.separator or separator_of(text)
     first = text.splitlines()[0] if text else ""

@@ -26,7 +26,7 @@ def read(path: str | Path) -> pd.DataFrame:
     """
     path, rows, sentences = Path(path), [], 0
     lines: list[tuple[int, list[str]]] = []
-    text = _decoded(path)
+    text = _decode(path)
     for number, line in enumerate([*text.split("\n"), ""], 1):
         line = line.removesuffix("\r")
         if line and not line.startswith("#"):
@@ -42,7 +42,7 @@ def read(path: str | Path) -> pd.DataFrame:
     return table.astype(dict.fromkeys(("sentence", "position", "head"), "int32"))
 
 
-def _decoded(path: Path) -> str:
+def _decode(path: Path) -> str:
     data = content(path)
     try:
         return data.decode("utf-8-sig")

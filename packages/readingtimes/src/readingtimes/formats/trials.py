@@ -83,7 +83,7 @@ def of_words(
         lines = {line for cells in times.values() for line in cells}
         table = _without_kinds(table, ~table.frame.index.isin(lines), kind, "a list of times")
         table = _without_practice(table, {*lists, name}, chosen)
-        return _unrolled(table, lists, times, name, words)
+        return _unroll(table, lists, times, name, words)
     if _column_of_words(table) is None:
         table = _with_shown_words(table)
     if (word := _column_of_words(table)) is not None:
@@ -105,15 +105,15 @@ def rows_of_words(table: Table) -> Table | None:
     InputError
         If a trial has more or fewer times than words.
     """
-    groups = _numbered(table)
+    groups = _numbered_columns(table)
     lists = {name: _numbered_cells(table, columns) for name, columns in groups.items()}
     of_cells = [name for name in table.frame.columns if _is_time(name)]
-    lists |= {n: of for n in of_cells if (of := _lists(table[n]) or _delimited(table, n))}
+    lists |= {n: of for n in of_cells if (of := _lists(table[n]) or _delimited_lists(table, n))}
     times = {name: c for name, c in lists.items() if _is_time(name) and _are_times(c)}
     if not times:
         return None
     of_cells = [name for name in table.frame.columns if not _is_time(name)]
-    lists |= {n: of for n in of_cells if (of := _lists(table[n]) or _delimited(table, n))}
+    lists |= {n: of for n in of_cells if (of := _lists(table[n]) or _delimited_lists(table, n))}
     frame = table.frame.assign(**{n: "" for n in groups if n not in table})
     whole = replace(table, frame=frame.drop(columns=[c for of in groups.values() for c in of]))
     if (found := _words_of_lists(whole, lists, times, fitting=True)) is None:
@@ -126,10 +126,10 @@ def rows_of_words(table: Table) -> Table | None:
     whole = whole.without(
         ~pd.Series(whole.frame.index.isin(lines), whole.frame.index), "without times"
     )
-    return _unrolled(whole, lists, times, name, words)
+    return _unroll(whole, lists, times, name, words)
 
 
-def _numbered(table: Table) -> dict[str, list[str]]:
+def _numbered_columns(table: Table) -> dict[str, list[str]]:
     """Return name → columns of times or words that it names with each of the numbers from 0 or 1."""
     groups: dict[str, dict[int, str]] = {}
     for column in table.frame.columns:
@@ -155,7 +155,7 @@ def _numbered_cells(table: Table, columns: list[str]) -> dict:
     return found
 
 
-def _delimited(table: Table, name: str) -> dict:
+def _delimited_lists(table: Table, name: str) -> dict:
     """Return line → list of a column's cells that are lists with a mark; {} if they are none.
 
     InputError for a cell that is none among those of times.
@@ -337,7 +337,7 @@ def _are_times(lists: dict) -> bool:
     return numbers and any(len(of) > 1 for of in lists.values())
 
 
-def _unrolled(
+def _unroll(
     table: Table,
     lists: dict[str, dict],
     times: dict[str, dict],

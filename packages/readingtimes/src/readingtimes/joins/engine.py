@@ -145,7 +145,7 @@ def misplaced(words: Index, rows: pd.DataFrame, candidate: Candidate, differ: np
     return [row for row in differ.tolist() if not is_spelling(row)]
 
 
-def decided(
+def decide_by_values(
     words: Index, rows: pd.DataFrame, candidates: list[Candidate], kind: str
 ) -> list[Candidate]:
     """Return the candidates under which values correlate with their own word, not a neighbour.
@@ -474,7 +474,7 @@ def _by_structure(
     # The k-th row of a text is its k-th word: sizes are given, and correlations decide if none is missing.
     counted = [pair for pair in pool if pair[1].fits]
     if kind is not None and counted:
-        passed = decided(words, rows, [c for c, _ in counted], kind)
+        passed = decide_by_values(words, rows, [c for c, _ in counted], kind)
         if len(passed) == 1:
             return *next(pair for pair in counted if pair[0] is passed[0]), "correlation"
     if is_chosen and len(pool) == 1:

@@ -98,7 +98,7 @@ def _distinct(readings: list[Reading]) -> Iterator[Reading]:
     yield from ((names, unit) for names, unit in kept)
 
 
-def _bounded(unit: np.ndarray, size: int) -> np.ndarray:
+def _within(unit: np.ndarray, size: int) -> np.ndarray:
     return np.where((unit >= 0) & (unit < size), unit, -1)
 
 
@@ -112,7 +112,7 @@ def _items(words: Index, rows: pd.DataFrame) -> Iterator[Reading]:
     readings: list[Reading] = [(("labels",), labels.look_up(rows["item"], words.items))]
     if (number := labels.numbers(unique)) is not None:
         readings += [
-            ((f"from {base}",), _bounded(number - base, size)[codes])
+            ((f"from {base}",), _within(number - base, size)[codes])
             for base in BASES
             if number.min() >= base
         ]
@@ -134,7 +134,7 @@ def _sentences(words: Index, rows: pd.DataFrame, items: list[Reading]) -> Iterat
         plain.append((("labels",), labels.look_up(rows["sentence"], words.sentences)))
     own_labels = words.words["sentence"].astype(str).iloc[words.sentence_start[:-1]].tolist()
     plain.append((("labels",), labels.look_up(rows["sentence"], own_labels)))
-    plain += [((f"from {base}",), _bounded(number - base, size)[codes]) for base in bases]
+    plain += [((f"from {base}",), _within(number - base, size)[codes]) for base in bases]
     pairs = pd.factorize(rows["item"] + "\n" + rows["sentence"])[0] if "item" in rows else None
     groups = codes if pairs is None else pairs
     complete = any((unit >= 0).all() for _, unit in plain)
@@ -194,7 +194,7 @@ def _by_number(words: Index, number: np.ndarray) -> Iterator[Candidate]:
     """Yield interpretations of `word_id` as the number of the word in the dataset."""
     for base in (0, 1, 2):
         if number.min() >= base:
-            row = _bounded(number - base, len(words.words))
+            row = _within(number - base, len(words.words))
             yield Candidate({"word_id": (f"from {base}",)}, row)
 
 
@@ -496,7 +496,7 @@ def find(words: Sequence[str], rows: Sequence[str]) -> Found:
     bare = not _PUNCTUATION.search(given)  # a table without punctuation: only letters are compared
     text, word_of, _ = characters([word.encode() for word in words], bare)
     # position in the text of each character of the rows
-    positions = matched(
+    positions = match_characters(
         text, given, np.diff(word_of, prepend=-1) > 0, np.diff(row_of, prepend=-1) > 0
     )
     word = np.where(positions >= 0, np.append(word_of, -1)[positions], -1)
@@ -590,7 +590,9 @@ def _byte_of() -> dict[str, bytes]:
     return table | {chr(256 + n): bytes([byte]) for n, byte in enumerate(rest)}
 
 
-def matched(text: str, given: str, word_begins: np.ndarray, row_begins: np.ndarray) -> np.ndarray:
+def match_characters(
+    text: str, given: str, word_begins: np.ndarray, row_begins: np.ndarray
+) -> np.ndarray:
     """Return the position in `text` of each character of `given` (int64), -1 without a match.
 
     The two are walked in step. Where they differ, they go back to where a word and a row begin (the

@@ -346,7 +346,7 @@ def _by_order(roles: Roles, columns: Sequence[Column], frame: pd.DataFrame) -> l
         return []
     together = sorted([*weak, *free], key=lambda column: column.middle)
     values = [_numbers(frame[column.name]) for column in together]
-    if not all(_nested(a, b) for a, b in itertools.pairwise(values)):
+    if not all(_is_nested(a, b) for a, b in itertools.pairwise(values)):
         return []
     names = _CHAIN if len(together) == len(_CHAIN) else _CHAIN[1:]
     roles.measures = dict(zip(names, (column.name for column in together), strict=True))
@@ -369,7 +369,7 @@ def _contradictions(roles: Roles, frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _nested(short: np.ndarray, long: np.ndarray) -> bool:
+def _is_nested(short: np.ndarray, long: np.ndarray) -> bool:
     both = (short > 0) & (long > 0)
     differ = short[both] != long[both]
     return bool(both.sum() > 20 and (short <= long)[both].mean() >= _NESTED and differ.any())

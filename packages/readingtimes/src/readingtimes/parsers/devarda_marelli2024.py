@@ -7,11 +7,13 @@ is the measure in the config. The subject is `mean`. The file is a table, or the
 corpora, of which `corpus` names one (meco, provo, ucl, ucl_spr, brown, natstor); nothing in it is run.
 """
 
+import io
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from readingtimes import pickles
 from readingtimes.contracts import item_means, padded, same_words, word_table
 from readingtimes.errors import InputError
 from readingtimes.names import nearest
@@ -85,8 +87,8 @@ def _rows(
     """Read sent_id, word_pos and word; sentences must be in order, without a gap."""
     names = ["sent_id", "word_pos"]
     data = content(path)
-    if pickles.is_pickle(data):
-        table = _released(path, pickles.plain(path, data), corpus)
+    if is_pickle(data):
+        table = _released(path, plain(path, data), corpus)
     else:
         table = read(path, [*names, "word", *(columns or [])], optional=optional or []).once(names)
     frame = pd.DataFrame({name: table.numbers(name, integer=True) for name in names})
@@ -128,3 +130,45 @@ def _released(path: Path, corpora, corpus: str) -> Table:
         frame.loc[later, column] = [repr(float(value)) for value in its[key]]
     frame.index += 1
     return Table(path, frame.astype({"sent_id": str, "word_pos": str}))
+
+
+def _dtype(*stated) -> np.dtype:
+    """Return a dtype without Python objects."""
+    made = np.dtype(*stated)
+    if made.hasobject:
+        raise pickle.UnpicklingError("an array of objects")
+    return made
+
+
+# NumPy's functions by the names in pickles of versions 1 and 2.
+_SCALAR, _ARRAY = np.float64(0).__reduce__()[0], np.empty(0).__reduce__()[0]
+_ALLOWED = {("numpy", "dtype"): _dtype, ("numpy", "ndarray"): np.ndarray}
+for _core in ("numpy.core", "numpy._core"):
+    _ALLOWED |= {
+        (f"{_core}.multiarray", "scalar"): _SCALAR,
+        (f"{_core}.multiarray", "_reconstruct"): _ARRAY,
+    }
+
+
+class _Plain(pickle.Unpickler):
+    def find_class(self, module: str, name: str):
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it would import {module}.{name}")
+        return _ALLOWED[module, name]
+
+
+def is_pickle(data: bytes) -> bool:
+    """Return whether the content of a file begins as pickles of protocol 2 or later do."""
+    return data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+
+
+def plain(path: Path, data: bytes):
+    """Return the object in `data`, the content of `path`.
+
+    Raises InputError for a pickle with anything but plain data, and for a damaged one.
+    """
+    try:
+        return _Plain(io.BytesIO(data)).load()
+    except Exception as error:  # a damaged pickle raises any
+        what = str(error) or type(error).__name__
+        raise InputError(f"{path}: not a pickle of plain data ({what}); fetch it again") from error
