@@ -11,6 +11,7 @@ from recency.errors import InputError
 from recency.networks.erasures import ContextWords
 from recency.scoring import alignment, forward, masked
 from recency.scoring.forward import Window, batches, sees_length, window_of, windows
+from recency.scoring.lossy.context_trees import Trees
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.tokenizer import begin_token
 
@@ -94,6 +95,7 @@ class CausalReader:
         if precision not in model.output_layers:
             model.output_layers[precision] = OutputLayer(network, model.kind, self.bf16)
         self.layer = model.output_layers[precision]
+        self.trees = Trees(network, self.layer, self.begin, self.bf16)
         self.padded = not sees_length(network)
         self.at_once = tokens_at_once or forward.tokens_at_once(network)
         #: Whether tokens mark the space before words.
@@ -114,22 +116,32 @@ class CausalReader:
     @torch.inference_mode()
     def score(self, contexts: Sequence[Context]) -> np.ndarray:
         """Return the scores (contexts, 5) of each context's word, nats; NaN where undefined."""
-        todo, begins, sizes, targets = [], [], [], []
-        for number, context in enumerate(contexts):
-            before, tokens = (np.frombuffer(part, np.int64) for part in self.key(context))
-            ids = np.concatenate([before, tokens])
-            last = (
-                len(ids) if self.is_marked else len(ids) - 1
-            )  # else the last prediction is unused
-            for window in windows(ids[:last], number, self.size, self.stride, self.begin):
+        pairs = [tuple(np.frombuffer(part, np.int64) for part in self.key(c)) for c in contexts]
+        offsets = np.cumsum([0, *(len(tokens) + 1 for _, tokens in pairs)])
+        targets = np.concatenate([np.append(tokens, 0) for _, tokens in pairs])
+        filled = np.full((3, len(targets)), np.nan)
+        paths, todo = {}, []
+        for number, (before, tokens) in enumerate(pairs):
+            # Without marked spaces, the prediction after the word is unused.
+            ids = np.concatenate([before, tokens if self.is_marked else tokens[:-1]])
+            if len(ids) < self.size:
+                inputs = [self.begin, *ids.tolist()]
+                paths[number] = inputs, len(before), int(offsets[number])
+            else:
+                todo.append((number, before, ids))
+        if not self.trees.fill(list(paths.values()), targets, filled):
+            todo += [
+                (n, pairs[n][0], np.array(inputs[1:], np.int64))
+                for n, (inputs, *_) in paths.items()
+            ]
+        cut = []
+        for number, before, ids in todo:
+            for window in windows(ids, number, self.size, self.stride, self.begin):
                 fresh = max(window.fresh, len(before) - window.start)
                 if fresh < len(window.ids):
-                    todo.append(Window(number, window.ids, window.start, fresh))
-            begins.append(len(before))
-            sizes.append(len(tokens) + 1)
-            targets.append(np.append(tokens, 0))
-        offsets = np.cumsum([0, *sizes])
-        filled = self._positions(todo, offsets[:-1] - begins, np.concatenate(targets))
+                    cut.append(Window(number, window.ids, window.start, fresh))
+        begins = np.array([len(before) for before, _ in pairs])
+        self._fill_windows(cut, offsets[:-1] - begins, targets, filled)
         scores = np.full((len(contexts), 5), np.nan)
         scores[:, SURPRISAL] = [-filled[0, a : b - 1].sum() for a, b in pairwise(offsets)]
         if self.is_marked:
@@ -137,9 +149,8 @@ class CausalReader:
             scores[:, END] = filled[2, np.stack([offsets[:-1], offsets[1:] - 1], 1)]
         return scores
 
-    def _positions(self, todo, offsets, targets) -> np.ndarray:
-        """Return log p and the log masses of SPACE and END, (3, targets)."""
-        filled = np.full((3, len(targets)), np.nan)
+    def _fill_windows(self, todo, offsets, targets, filled) -> None:
+        """Fill in log p and the log masses of SPACE and END, (3, targets), from windows."""
         cut = batches(todo, self.at_once, self.padded)
         for batch, output in forward.run(self.network, cut, self.bf16, self.layer.body):
             hidden, rows, columns, places = output[0], [], [], []
@@ -154,7 +165,6 @@ class CausalReader:
                 chosen = torch.from_numpy(targets[places[part]]).to(hidden.device)
                 scored = self.layer.score(hidden[rows[part], columns[part]], chosen)
                 filled[:, places[part]] = torch.stack(scored).cpu().numpy()
-        return filled
 
 
 class MaskedReader:
