@@ -216,6 +216,7 @@ def check_fixations(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     _columns(frame, list(needed), where)
     if frame.empty:
         raise InputError(f"{where}: no fixations")
+    frame = frame.reset_index(drop=True)
     item = frame.word_id.map(words.set_index("word_id")["item"])
     times = frame[["onset_ms", "duration_ms"]].astype("float64")
     before = frame.assign(item=frame["item"].astype("str")).sort_values(

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from recency.errors import InputError
 from recency.networks.erasures import ContextWords
-from recency.scoring import alignment, forward, masked
+from recency.scoring import alignment, forward, masked, ngram
 from recency.scoring.forward import Window, batches, sees_length, window_of, windows
 from recency.scoring.lossy.context_trees import Trees
 from recency.scoring.output_layer import OutputLayer
@@ -47,13 +48,21 @@ class Item:
         """Return the token ids of a word."""
         return self.text.ids[self.bounds[word] : self.bounds[word + 1]]
 
-    def context(self, word: int, reach: int | None = None) -> tuple[int, ContextWords]:
-        """Return the number of the first context word of a word, and its context words."""
-        first = 0 if reach is None else max(0, word - reach)
-        part = slice(first, word)
-        frequency = None if self.frequency is None else self.frequency[part]
-        position = None if self.position is None else self.position[part]
-        return first, ContextWords(word - np.arange(first, word), frequency, position)
+    def scored(self) -> list[int]:
+        """Return the words that have a context."""
+        return list(range(len(self.owners)))
+
+    @property
+    def oldest(self) -> int:
+        """The largest distance of a context word."""
+        return len(self.owners)
+
+    def context(self, word: int, reach: int | None = None) -> tuple[np.ndarray, ContextWords]:
+        """Return the numbers of the context words of a word, and their features."""
+        numbers = np.arange(0 if reach is None else max(0, word - reach), word)
+        frequency = None if self.frequency is None else self.frequency[numbers]
+        position = None if self.position is None else self.position[numbers]
+        return numbers, ContextWords(word - numbers, frequency, position)
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,61 @@ class CausalReader:
                 filled[:, places[part]] = torch.stack(scored).cpu().numpy()
 
 
+class NgramWords:
+    """An n-gram model, opened for contexts of readers: its `texts` have words as tokens."""
+
+    masked = False
+    tokenizer = None
+    kind = np.zeros(1, np.int8)
+
+    def __init__(self, path: str | Path, words: Sequence[Sequence[str]]):
+        """Give each distinct word of the texts a number."""
+        self.path = path
+        self.vocabulary = sorted({word for text in words for word in text})
+        numbers = {word: number for number, word in enumerate(self.vocabulary)}
+        self.texts = [
+            alignment.Text(np.array([numbers[w] for w in text]), np.arange(len(text)), len(text))
+            for text in words
+        ]
+
+
+class NgramReader:
+    """Score words of items with an n-gram model; erased words are deleted."""
+
+    is_marked = False
+
+    def __init__(self, model: NgramWords, items: Sequence[Item], bos: bool):
+        self.model, self.items, self.bos = model, items, bos
+
+    def key(self, context: Context) -> tuple[int, ...]:
+        """Return the words of a context and its word."""
+        item = self.items[context.item]
+        return tuple(item.text.ids[item.owners[[*context.retained, context.word]]].tolist())
+
+    def seen(self, context: Context) -> int:
+        """Return the number of words before the word, with the begin token."""
+        return len(context.retained) + self.bos
+
+    def score(self, contexts: Sequence[Context]) -> np.ndarray:
+        """Return the scores (contexts, 5) of each context's word, nats: only -log p is defined.
+
+        A sequence that another one begins with is read with it.
+        """
+        keys = [self.key(context) for context in contexts]
+        read: list[tuple[int, ...]] = []
+        of = np.zeros(len(keys), int)
+        for number in sorted(range(len(keys)), key=keys.__getitem__, reverse=True):
+            if not read or read[-1][: len(keys[number])] != keys[number]:
+                read.append(keys[number])
+            of[number] = len(read) - 1
+        streams = [[self.model.vocabulary[word] for word in key] for key in read]
+        scored = ngram.score(self.model.path, streams, self.bos)
+        scores = np.full((len(contexts), 5), np.nan)
+        for row, key in enumerate(keys):
+            scores[row, SURPRISAL] = -scored[of[row]].log10[len(key) - 1] * np.log(10)
+        return scores
+
+
 class MaskedReader:
     """Score words of items with a masked network; `future` is the treatment of later words."""
 
@@ -192,7 +256,7 @@ class MaskedReader:
 
     def key(self, context: Context) -> tuple:
         """Return the key of a context; contexts with the same key have the same scores."""
-        return context.item, context.word, context.retained
+        return id(self.items[context.item].text), context.word, context.retained
 
     def seen(self, context: Context) -> int:
         """Return the number of tokens seen before the word, with those of the frame."""
