@@ -320,7 +320,7 @@ def test_of_interest_is_a_term_or_what_terms_are_made_of():
 
 @pytest.fixture(scope="module")
 def by_reader(study, tmp_path_factory):
-    """The study with a value per reader and word in `reader`, and the same as columns of its rows."""
+    """Return the folder of a study with a value per reader and word in `reader` and in its rows."""
     folder, random = tmp_path_factory.mktemp("readers"), np.random.default_rng(8)
     rows = {part: pd.read_parquet(study / f"{part}.parquet") for part in ("fit", "exploratory")}
     words = pd.read_parquet(study / "words.parquet")
@@ -365,7 +365,10 @@ def test_surprisal_by_reader_is_that_of_the_reader_and_word(by_reader, tmp_path)
 @pytest.mark.parametrize(
     "formula, message",
     [
-        ("time_ms ~ surprisal + next_surprisal + (1 | subject)", "next_surprisal is not defined for"),
+        (
+            "time_ms ~ surprisal + next_surprisal + (1 | subject)",
+            "next_surprisal is not defined for",
+        ),
         ("time_ms ~ surprisal + entropy[reader] + (1 | subject)", "has no 'entropy'"),
     ],
 )

@@ -81,6 +81,7 @@ def main(
     done: Callable[[int], None] = lambda number: None,
     accept: Sequence[Sequence[str]] = (),
     unigram: Sequence[Path] = (),
+    fixations: Sequence[Path] = (),
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
@@ -88,7 +89,8 @@ def main(
     `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
     opened once. `done` is called with the number of each finished dataset. `accept` are checks that
     each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
-    has unigram surprisal (contract 3), for erasure by frequency.
+    has unigram surprisal (contract 3), for erasure by frequency; `fixations` (contract 4) those of
+    each dataset, for contexts of readers, whose tables have a row per subject and fixated word.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -110,20 +112,33 @@ def main(
         shown_words = pd.read_parquet(table)
         if unigram:
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
+        of_readers = {"scanpath": pd.read_parquet(fixations[number])} if fixations else {}
         try:
-            result = _with_foils(shown_words, model, settings | {"report": report})
+            result = _with_foils(shown_words, model, settings | of_readers | {"report": report})
         except REFUSALS as error:
             raise InputError(f"{name}: {error}") from None
         if compared:
             result.notes.append(note(compared))
             result.table.attrs["precision"] = compared
-        plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
+        by_word = replace(result, table=_word_means(shown_words, result.table))
+        plausible.require_plausible(shown_words, by_word, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
 
 
+def _word_means(words: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return contract 3 with a row per word: of a table with `subject`, the means over readers."""
+    if "subject" not in table:
+        return table
+    numbers = table.drop(columns=["subject", "previous_word_id"])
+    means = numbers.groupby("word_id").mean().reindex(words["word_id"]).reset_index()
+    return means.fillna({"tokens": 0, "context_tokens": 0})
+
+
 def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:
     """Score words, and their foils, if any."""
+    if foils.FOIL in words and "scanpath" in settings:
+        raise InputError("`reader`: nobody fixated foils; take an LM without contexts of readers")
     result = score_words(words, model, **settings)
     if foils.FOIL in words:
         if lossy_surprisal.KEY in result.table.attrs:  # reuses optimised weights

@@ -159,12 +159,13 @@ def agreement(
     responses : DataFrame
         Contract 2; those of subjects and texts without fixations are left out.
     measure_name : str
-        FFD, FP, GP or TFT.
+        FFD, FP (or GD), GP or TFT.
     """
     place = fixations.word_id.map(pd.Series(np.arange(len(words)), words.word_id))
     keys = fixations.subject.to_numpy(), fixations["item"].to_numpy(), place.to_numpy()
     never = np.zeros(len(fixations), bool)
-    sums = measure(*keys, fixations.duration_ms.to_numpy(), never)[measure_name]
+    column = {"GD": "FP"}.get(measure_name, measure_name)
+    sums = measure(*keys, fixations.duration_ms.to_numpy(), never)[column]
     cells = ["subject", "word_id"]
     times = sums.groupby([fixations[name] for name in cells]).sum().rename("computed")
     rows = responses.assign(item=responses.word_id.map(words.set_index("word_id")["item"]))

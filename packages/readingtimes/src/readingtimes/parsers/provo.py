@@ -187,11 +187,11 @@ def responses(
     return fixations.presented(out, words)
 
 
-def read_fixations(files: dict[str, Path], words: pd.DataFrame, **options) -> pd.DataFrame:
-    """Read contract 4 from a report or a table of fixations, with the options of `responses`."""
+def read_fixations(files: dict[str, Path], words: pd.DataFrame, **options) -> pd.DataFrame | None:
+    """Read contract 4, with the options of `responses`; None from the summary by areas."""
     path = only(files, "fixations of provo")
     if "IA_DWELL_TIME" in header(path):
-        raise InputError(f"{path} is the summary by areas, which has no fixations")
+        return None
     frame, labels = _fixations_on_words(path, words, options.get("durations"))
     if labels:
         frame = _same_words(path, frame, frame)

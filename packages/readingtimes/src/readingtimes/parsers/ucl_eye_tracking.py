@@ -12,7 +12,7 @@ import pandas as pd
 from readingtimes import fixations
 from readingtimes.contracts import look_up, padded
 from readingtimes.formats import ucl
-from readingtimes.strict_tables import only, read, warn
+from readingtimes.strict_tables import header, only, read, warn
 
 _COLUMNS = {
     "FP": "RTfirstpass",
@@ -55,9 +55,11 @@ def responses(files: dict[str, Path], words: pd.DataFrame, measure: str) -> pd.D
     return fixations.with_history(frame, frame.time_ms > 0, sentence)
 
 
-def read_fixations(files: dict[str, Path], words: pd.DataFrame, **options) -> pd.DataFrame:
-    """Read contract 4; fixations on no word are dropped, and reported."""
+def read_fixations(files: dict[str, Path], words: pd.DataFrame, **options) -> pd.DataFrame | None:
+    """Read contract 4; fixations on no word are dropped, and reported. None from eyetracking.RT.txt."""
     path = only(files, "fixations of ucl_eye_tracking")
+    if "fix_duration" not in header(path):
+        return None
     columns = ["subj_nr", "sent_nr", "fix_duration", "word_pos", "word"]
     table = read(path, columns, encoding=ucl.ENCODING)
     place = table.numbers("word_pos", missing=["NaN"])
