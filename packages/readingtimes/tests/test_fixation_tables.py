@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import readingtimes
 from parsing import responses_of, words_of, write
 from readingtimes import fixations, parsers
 from readingtimes.contracts import check_fixations, word_table
@@ -114,12 +115,8 @@ def test_real_fixations_give_the_published_measures(mirror, tmp_path):
 
 
 def test_real_fixations_of_passages(shared_data, tmp_path):
-    names = ("provo_words.tsv", "provo_fixations.tsv")
-    norms, report = (_unpacked(shared_data / "provo" / f"{name}.gz", tmp_path) for name in names)
-    words = words_of("provo", {"norms": norms})
-    frame = parsers.parser("provo").read_fixations({"fixations": report}, words)
-    frame = check_fixations(frame, words, "provo")
-    assert (len(frame), frame.subject.nunique()) == (219_556, 84)
+    words, frame = readingtimes.load_fixations("provo", mirrors=[shared_data], cache=tmp_path)
+    assert (len(words), len(frame), frame.subject.nunique()) == (2743, 219_556, 84)
     regressions = np.diff(frame.word_id) < 0
     same = (frame["item"] == frame["item"].shift()).to_numpy()[1:]
     assert (regressions & same).mean() == pytest.approx(0.145, abs=0.001)

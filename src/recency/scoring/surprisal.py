@@ -120,19 +120,10 @@ def main(
         if compared:
             result.notes.append(note(compared))
             result.table.attrs["precision"] = compared
-        by_word = replace(result, table=_word_means(shown_words, result.table))
+        by_word = replace(result, table=results.word_means(result.table, len(shown_words)))
         plausible.require_plausible(shown_words, by_word, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
-
-
-def _word_means(words: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Return contract 3 with a row per word: of a table with `subject`, the means over readers."""
-    if "subject" not in table:
-        return table
-    numbers = table.drop(columns=["subject", "previous_word_id"])
-    means = numbers.groupby("word_id").mean().reindex(words["word_id"]).reset_index()
-    return means.fillna({"tokens": 0, "context_tokens": 0})
 
 
 def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:

@@ -137,6 +137,8 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
 
 #: Keys of evaluations that open a network without declaring it.
 OTHERS = ("perplexity", "rank_metrics", "search")
+#: Keys of evaluations that read an LM's surprisal of each word, the same for all readers.
+OF_WORDS = ("conditions", "contrasts", "maze", "triggering", "turing_test", "word_length")
 #: The evaluations that use lossy contexts.
 MEASURED = ("measured_memory", "context_information")
 #: Default tokens per segment.
@@ -218,6 +220,9 @@ def _reader_problems(config: dict) -> Iterator[str]:
             yield f"{where} → skipped: a causal LM has no mask; skipped words are `absent` or `seen`"
         if masked is False and not settings.get("bos"):
             yield f"{where}: a reader's first word needs a begin token before it (`bos: true`)"
+    for name, entry in config["lms"].items():
+        if mixed := [lm for lm in entry.get("interpolate", ()) if lm in lms]:
+            yield f"lms → {name} → interpolate: {mixed[0]!r} has contexts of readers, and cannot be mixed"
     for name, experiment in config["experiments"].items():
         if not (own := [lm for lm in experiment["lms"] if lm in lms]):
             continue
@@ -230,7 +235,8 @@ def _reader_problems(config: dict) -> Iterator[str]:
                 )
                 break
         for evaluation in registry.evaluations().values():
-            if evaluation.key in experiment and (evaluation.network or evaluation.key in OTHERS):
+            whole = evaluation.network or evaluation.key in (*OTHERS, *OF_WORDS)
+            if evaluation.key in experiment and whole:
                 yield (
                     f"{where} → {evaluation.key}: {own[0]!r} has a value per reader and word, but this "
                     "evaluation reads whole texts; use a separate experiment"
