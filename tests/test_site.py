@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from project import ROOT, load, merged
-from recency.workflow.config import checks as config_checks
-from recency.workflow.config import loading
+from project import ROOT
 
 DOCS = ROOT / "docs"
 TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
@@ -63,31 +61,6 @@ def test_links_between_files_lead_somewhere():
                 page = path.parent / name if name else path
                 assert page.exists(), f"{path.name}: {target}"
                 assert not anchor or anchor in anchors(page), f"{path.name}: {target}"
-
-
-@pytest.mark.parametrize(
-    ("page", "overlay"),
-    [
-        *(
-            (name, "open")
-            for name in ("attention_heads", "measured_memory", "minimal_pairs", "pretrained")
-        ),
-        *((name, "open") for name in ("probing", "serial_position", "text")),
-        ("languages", "languages"),
-    ],
-)
-def test_config_examples_of_pages_are_right(page, overlay, tmp_path, monkeypatch):
-    config = load(f"config.{overlay}.yaml")
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        merged(config, yaml.safe_load(block))
-    loading.complete(config, ROOT)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data" / "supplied").mkdir(parents=True)
-    (tmp_path / "data" / "supplied" / "mine.txt").write_text("")  # the user's files must be there
-    config_checks.check(config, ROOT / "config.schema.yaml")
 
 
 def test_the_reference_of_the_config_is_the_schemas():

@@ -358,6 +358,9 @@ cat("{", paste(sprintf('"%s": %.17g', names(models), values), collapse = ", "), 
     assert found.keys() == expected.keys() and len(calls) == 2
     assert found == pytest.approx(expected, rel=1e-7)
     assert f'"{results}/regression/absent.data.csv")' in code
+    for path in (results / "regression").glob("*.csv"):
+        path.unlink()
+    assert not asked_of_r(code + 'cat("[]")', out)  # says what it leaves out
 
 
 def same(found, record):

@@ -106,6 +106,7 @@ SHIPPED = {
     DEMO: set(),
     OPEN: {"single_training"},
     ("config.pretrained.yaml",): set(),
+    ("config.thesis-families.yaml",): set(),
     ("config.languages.yaml",): {"single_training"},
     ("config.ptb.yaml",): set(),
     ("config.ptb.yaml", "config.ptb-quick.yaml"): set(),

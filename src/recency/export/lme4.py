@@ -46,7 +46,7 @@ models[["{where}"]] <- lmer(
 # By brms: brm({formula}, data = data, family = gaussian())
 """
 END = """
-print(data.frame(
+if (length(models) > 0) print(data.frame(
   fit = names(models), loglik = sapply(models, logLik) + unlist(jacobians[names(models)]),
   workflow = unlist(workflow[names(models)])
 ), digits = 12, row.names = FALSE)
@@ -62,7 +62,7 @@ OTHERS = """
 # predictors in it are centred and scaled already. Fits without their file are left out.
 read_rows <- function(file, target) {
   if (file.exists(file)) return(read.csv(file, na.strings = "", encoding = "UTF-8", check.names = FALSE))
-  message("left out: ", file, " is missing; ./run ", target, " writes it")
+  message("left out: ", file, " is missing; the study's ./run ", target, " writes it")
 }
 """
 OTHER = """
