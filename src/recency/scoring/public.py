@@ -253,6 +253,18 @@ def surprisal(
     4    2         2  mat       1
     >>> bool((table.surprisal_bits > 0).all())
     True
+
+    What a reader had seen who skipped a word:
+
+    >>> import pandas as pd
+    >>> fixations = pd.DataFrame({"subject": "s1", "item": "1", "order": [1, 2], "word_id": [0, 2]})
+    >>> fixations = fixations.assign(onset_ms=[0, 240], duration_ms=[210, 190])
+    >>> network = GPT2LMHeadModel(config)
+    >>> seen = recency.surprisal("the cat sat", network, tokenizer, scanpath=fixations)
+    >>> seen[["subject", "word", "context_tokens", "previous_word_id"]]
+      subject word  context_tokens  previous_word_id
+    0      s1  the               1                -1
+    1      s1  sat               2                 0
     """
     texts = in_pandas(texts)
     words = as_words(texts, space_after)

@@ -231,7 +231,7 @@ DRAWN_AS = "drawn_as"
 PILOT = 48
 #: Share of the words that may miss the tolerance.
 MISSED = 0.05
-#: Scored contexts that are stored for further words, in addition to those of one call.
+#: Scored contexts that are stored for later words, in addition to those of one call.
 STORED = 2**18
 #: Distances for which the log shows retention.
 SHOWN = (1, 2, 3, 5, 10, 20)
