@@ -139,7 +139,8 @@ def score(
         for index, text in zip(text_rows, texts, strict=True)
         for issue in text.issues
     ]
-    notes = [*estimates.notes(), *notes]
+    counted = estimates.notes()
+    notes = [*counted[lossy.erasure == scanpaths.RETAINED :], *notes]  # without retention, if whole
     notes.insert(0, f"{len(issues):,} entries in the alignment ledger, {len(words):,} words")
     return Result(table, results.ledger(words, issues), notes=notes)
 

@@ -14,7 +14,7 @@ that words fixated again are remembered longer, except by the age in words.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def check(settings: Mapping[str, Any] | ReaderContext | None) -> ReaderContext:
     """Return checked settings; InputError for an unknown key or an impossible value."""
     if isinstance(settings, ReaderContext):
         return settings
-    names = [field.name for field in fields(ReaderContext)]
+    names = [one.name for one in fields(ReaderContext)]
     for name in settings or {}:
         if name not in names:
             raise InputError(f"reader: no setting is called {nearest(str(name), names)}")
@@ -99,9 +99,9 @@ class ReaderItem(Item):
     """A text as one reader saw it; `contexts` maps a word to its context words and their ages."""
 
     subject: str = ""
-    contexts: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None
+    contexts: Mapping[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     #: The word fixated before the first fixation of each, -1 for none.
-    previous: Mapping[int, int] | None = None
+    previous: Mapping[int, int] = field(default_factory=dict)
 
     def scored(self) -> list[int]:
         """Return the words that have a context: those that were fixated."""
