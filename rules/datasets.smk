@@ -63,6 +63,30 @@ rule responses:
         "../workflow/scripts/datasets/responses.py"
 
 
+rule fixations:
+    "Read the fixations of a corpus, for LMs with contexts of readers."
+    input:
+        files=lambda wildcards: list(files.dataset(wildcards.dataset, "fixations").values()),
+        words="<results>/datasets/{dataset}/words.parquet",
+        responses=lambda wildcards: study.responses_file(
+            wildcards.dataset, study.first_pass(wildcards.dataset)
+        ),
+    output:
+        "<results>/datasets/{dataset}/fixations.parquet",
+    log:
+        "<logs>/fixations/{dataset}.log",
+    priority: 50
+    conda:
+        "../envs/reading.yaml"
+    params:
+        roles=lambda wildcards: list(files.dataset(wildcards.dataset, "fixations")),
+        parser=lambda wildcards: config["datasets"][wildcards.dataset]["parser"],
+        measure=lambda wildcards: study.first_pass(wildcards.dataset),
+        options=lambda wildcards: config["datasets"][wildcards.dataset].get("options", {}),
+    script:
+        "../workflow/scripts/datasets/fixations.py"
+
+
 rule observations:
     "Filter responses as in the paper, count the removals, and partition them if requested."
     input:

@@ -102,6 +102,7 @@ for batch in batches.datasets(study):
             **batches.scoring_files(study),
             words=[f"<results>/datasets/{name}/words.parquet" for name in batch.members],
             unigram=batches.frequencies(study, batch),
+            fixations=batches.fixations(study, batch),
             word_list=lambda wildcards: files.word_list(wildcards.lm),
         output:
             surprisal=[f"<results>/surprisal/{{lm}}/{name}.parquet" for name in batch.members],

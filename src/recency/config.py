@@ -327,8 +327,8 @@ def _network_settings(settings: dict) -> dict:
         network = {key: settings.get(key) for key in (*SCALE_KEYS, "checkpoint")}
         return network | {
             key: settings[key]
-            for key in ("step", "memory", "lossy", "precision")
-            if settings.get(key)
+            for key in ("step", "memory", "lossy", "reader", "precision")
+            if settings.get(key) is not None
         }
     if kind == "mix":
         mix_keys = ("interpolate", "shares", "held_out", "cache")
@@ -397,6 +397,12 @@ def datasets_read(config: dict, experiments: Iterable[str]) -> set[str]:
 def owner_of_words(config: dict, dataset: str) -> str:
     """Return the dataset that provides a dataset's words: itself, or the one in `words`."""
     return config["datasets"][dataset]["words"].get("dataset", dataset)
+
+
+def first_pass(dataset: dict) -> str | None:
+    """Return the first-pass measure that a dataset's parser reads; None if it has none."""
+    measures = dataset["measures"]
+    return next((m for m in ("FP", "GD", "FFD") if m in measures and "of" not in measures[m]), None)
 
 
 def missing_files(dataset: dict, mirrors: list[str]) -> list[str]:

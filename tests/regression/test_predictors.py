@@ -316,3 +316,72 @@ def test_of_interest_is_a_term_or_what_terms_are_made_of():
     assert base(["surprisal[B]"]) == ("surprisal", "I(surprisal^2)", "surprisal:length")
     with pytest.raises(InputError, match="of_interest names 'surprise'"):
         base(["surprise"])
+
+
+@pytest.fixture(scope="module")
+def by_reader(study, tmp_path_factory):
+    """Return the folder of a study with a value per reader and word in `reader` and in its rows."""
+    folder, random = tmp_path_factory.mktemp("readers"), np.random.default_rng(8)
+    rows = {part: pd.read_parquet(study / f"{part}.parquet") for part in ("fit", "exploratory")}
+    words = pd.read_parquet(study / "words.parquet")
+    values = pd.concat(rows.values(), ignore_index=True)[["subject", "word_id"]]
+    values["surprisal_bits"] = random.gamma(4, 2, len(values))
+    # A reader jumps back at random; of a text's words among the observations, some are the first.
+    of_text = values.assign(item=words["item"].to_numpy()[values.word_id])
+    of_text = of_text.sample(frac=1, random_state=1)
+    previous = of_text.groupby(["subject", "item"]).word_id.shift(1, fill_value=-1)
+    values["previous_word_id"] = previous.reindex(values.index).astype("int32")
+    bits = values.set_index(["subject", "word_id"]).surprisal_bits
+    before = values.set_index(["subject", "word_id"]).previous_word_id
+    for part, frame in rows.items():
+        keys = list(zip(frame.subject, frame.word_id))
+        frame["mine"] = [bits[key] for key in keys]
+        twice = [(s, before[s, w]) for s, w in keys]
+        frame["mine_before"] = [bits[key] if key[1] >= 0 else 0.0 for key in twice]
+        third = [(s, before[s, w] if w >= 0 else -1) for s, w in twice]
+        frame["mine_before2"] = [bits[key] if key[1] >= 0 else 0.0 for key in third]
+        frame["time_ms"] += 5 * frame.mine + 3 * frame.mine_before
+        frame.to_parquet(folder / f"{part}.parquet", index=False)
+    values.sample(frac=1, random_state=2).to_parquet(folder / "reader.parquet", index=False)
+    for name in ("words", "lm", "other"):
+        (folder / f"{name}.parquet").write_bytes((study / f"{name}.parquet").read_bytes())
+    return folder
+
+
+def test_surprisal_by_reader_is_that_of_the_reader_and_word(by_reader, tmp_path):
+    """Spillover is of the word that the reader fixated before; as the rows' own columns have it."""
+    formula = "time_ms ~ length + {0} + {1} + {2} + surprisal[other] + (1 + {0} | subject)"
+    ours = formula.format("surprisal", "previous_surprisal", "previous2_surprisal")
+    theirs = formula.format("mine", "mine_before", "mine_before2")
+    fitted = run(by_reader, tmp_path, ours, lm="reader", others=["other"])
+    named = run(
+        by_reader, tmp_path, theirs, lm=None, others=["other"], of_interest=["mine", "mine_before"]
+    )
+    estimates = [[e["estimate"] for e in record["fixed"]] for record in (fitted, named)]
+    np.testing.assert_allclose(*estimates, rtol=1e-5)
+    assert abs(estimates[0][2]) > 5
+
+
+@pytest.mark.parametrize(
+    "formula, message",
+    [
+        (
+            "time_ms ~ surprisal + next_surprisal + (1 | subject)",
+            "next_surprisal is not defined for",
+        ),
+        ("time_ms ~ surprisal + entropy[reader] + (1 | subject)", "has no 'entropy'"),
+    ],
+)
+def test_what_readers_do_not_have_is_refused(by_reader, tmp_path, formula, message):
+    with pytest.raises(InputError, match=message):
+        run(by_reader, tmp_path, formula, lm="reader", others=["reader"])
+
+
+def test_observations_without_a_fixation_are_counted(by_reader, tmp_path):
+    table = pd.read_parquet(by_reader / "reader.parquet")
+    few = table[(table.subject != "s3") & (table.word_id != 40)]
+    for name in ("words", "fit", "exploratory"):
+        (tmp_path / f"{name}.parquet").write_bytes((by_reader / f"{name}.parquet").read_bytes())
+    few.to_parquet(tmp_path / "reader.parquet", index=False)
+    with pytest.raises(InputError, match=r"of words without a fixation .* \(1 readers have none"):
+        run(tmp_path, tmp_path, "time_ms ~ surprisal + (1 | subject)", lm="reader")

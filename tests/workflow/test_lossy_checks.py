@@ -13,6 +13,8 @@ HALF = "erasure: {form: exponential, half_life: 3}"
 BUDGET = "erasure: {form: resource_rational, budget: "
 E = "lms: {Lossy: {weights: Pythia, lossy: {" + HALF + "}}}\nexperiments: {mine: {title: M, "
 E += "lms: [Pythia, Lossy], baseline: Pythia, "
+S = "lms: {Seen: {weights: Pythia, "
+X = "experiments: {mine: {title: M, lms: [Pythia, Seen], baseline: Pythia, "
 FAULTS = {
     L + "{erasure: {form: exponentail, half_life: 3}}}}": "lms → Lossy → lossy → erasure → form: none is called 'exponentail'; did you mean 'exponential'?",
     L + "{erasure: {form: exponential}}}}": "lossy → erasure: give exactly one of `half_life` and `rate`",
@@ -44,6 +46,13 @@ FAULTS = {
     R + "{" + HALF + "}}}\nbiases: {new: {form: primacy_recency}}\nlms: {New: {bias: new}}": "lms → New → bias: the form 'primacy_recency' depends on the length of a row",
     E + "minimal_pairs: blimp}}": "minimal_pairs: 'Lossy' has lossy contexts, but this evaluation uses whole ones",
     E + "attention: ucl_spr}}": "experiments → mine → attention: 'Lossy' has lossy contexts",
+    S + "reader: {skipped: skip}}}": "lms → Seen → reader → skipped: 'skip' is",
+    S + "reader: {skipped: masked}}}": "lms → Seen → reader → skipped: a causal LM has no mask",
+    S + "reader: {}, bos: false}}": "lms → Seen → reader: a reader's first word needs a begin token",
+    S + "reader: {}, measures: [entropy]}}": "lms → Seen → reader: its `measures` are defined for the whole",
+    S + "reader: {}}}\n" + X + "responses: {spr: [ucl_spr.SPR]}}}": "experiments → mine: 'Seen' has contexts of readers, and the dataset 'ucl_spr' has no scanpaths",
+    S + "reader: {}}}\n" + X + "minimal_pairs: blimp}}": "mine → minimal_pairs: 'Seen' has a value per reader and word",
+    S + "reader: {}}, Mix: {interpolate: [Pythia, Seen]}}": "lms → Mix → interpolate: 'Seen' has contexts of readers",
     "searches: {open: {lm: Lossy}}\n" + E + "responses: {spr: [ucl_spr.SPR]}}}": "searches → open → lm: 'Lossy' has lossy contexts",
 }  # fmt: skip
 

@@ -14,12 +14,13 @@ from pathlib import Path
 import pandas as pd
 
 from readingtimes.response_names import EVENT
+from recency.errors import InputError
 from recency.export import lme4, shareable
 from recency.export.lme4 import short_names
 from recency.reading.observations import events, filtered, joined, partition, since_unscored
 from recency.regression.designs import SURPRISAL
 from recency.regression.prediction import read_fit
-from recency.regression.texts import read_texts
+from recency.regression.texts import is_by_reader, read_texts
 
 #: Column → unit, meaning.
 KNOWN = {
@@ -128,6 +129,11 @@ def word_table(
     origins: dict[str, tuple[str, str]] = {}
     short = short_names(surprisal)
     for lm, path in surprisal.items():
+        if is_by_reader(path):
+            raise InputError(
+                f"{path}: {lm} has a value per reader and word, and a table of words has one per word; "
+                "export without this LM"
+            )
         given = pd.read_parquet(path).set_index(WORD_ID)
         added = given.reindex(frame.word_id).set_axis(frame.index)
         for column in added:

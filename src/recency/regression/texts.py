@@ -70,6 +70,8 @@ def read_texts(
     if the LM has no beginning-of-text token: it is NaN, also as the preceding word's, except that
     an item's first word then counts as 0.
 
+    A file with a column `subject` has a value per reader and word, which `reader_values` returns.
+
     `others` are the surprisal files of the LMs that a formula names. With `spillover` `sentence`,
     preceding words are looked up within the sentence. word_values() reads all other columns
     of words.
@@ -91,7 +93,7 @@ def read_texts(
     }
     if unigram is not None:
         predictors["unigram"] = read_bits(unigram, "surprisal_bits", len(frame))
-    if surprisal is not None:
+    if surprisal is not None and not is_by_reader(surprisal):
         predictors["surprisal"] = read_bits(
             surprisal, SURPRISAL[variant], len(frame), first_may_lack
         )
@@ -192,25 +194,97 @@ def plain(values: pd.Series) -> np.ndarray:
 
 def _of_lm(texts: Texts, stem: str, lm: str | None) -> np.ndarray | None:
     """Read an LM's column of each word: its surprisal, or any other column of its file."""
-    if lm not in texts.files.lms:
+    if lm not in texts.files.lms or is_by_reader(texts.files.lms[lm]):
         return None
     path, files = texts.files.lms[lm], texts.files
     item = texts.item
     if stem == "surprisal":
         return read_bits(path, SURPRISAL[files.variant], len(item), files.first_may_lack)
-    there = pq.read_schema(path).names
-    names = {column: measure_of(column) for column in there}
+    column = _column(path, stem, lm)
+    if column is None:
+        return None
+    frame = pd.read_parquet(path, columns=["word_id", column])
+    values = np.full(len(item), np.nan)
+    inside = frame["word_id"].between(0, len(item) - 1)
+    values[frame.loc[inside, "word_id"]] = plain(frame.loc[inside, column])
+    return values
+
+
+def _column(path: str | PathLike, stem: str, lm: str | None) -> str | None:
+    """Return the column of an LM's file with a measure; None if the name may be of something else."""
+    names = {column: measure_of(column) for column in pq.read_schema(path).names}
     chosen = [column for column, short in names.items() if stem in (column, short)]
     if not chosen:
         if lm is None and not is_measure(stem):
             return None
-        measures = sorted(set(names.values()) - {"word_id"})
+        measures = sorted(set(names.values()) - {"word_id", "subject", "previous_word_id"})
         raise InputError(f"{path} has no {nearest(stem, measures)}")
-    frame = pd.read_parquet(path, columns=["word_id", chosen[0]])
-    values = np.full(len(item), np.nan)
-    inside = frame["word_id"].between(0, len(item) - 1)
-    values[frame.loc[inside, "word_id"]] = plain(frame.loc[inside, chosen[0]])
-    return values
+    return chosen[0]
+
+
+def is_by_reader(path: str | PathLike) -> bool:
+    """Return whether an LM's file has a value per reader and word (contract 3 with `subject`)."""
+    return "subject" in pq.read_schema(path).names
+
+
+def reader_values(texts: Texts, name: str, frame: pd.DataFrame) -> np.ndarray | None:
+    """Return an LM's column (n,) for each reader and word of observations; None for other columns.
+
+    `previous…_` refers to the word that the reader fixated before the first fixation of the word (0 if
+    there is none), `previous2…_` to the one before that in the same sense.
+
+    Parameters
+    ----------
+    texts : Texts
+        The words, with the files of LMs.
+    name : str
+        A name in a formula.
+    frame : DataFrame
+        Observations: subject and word_id.
+
+    Raises
+    ------
+    InputError
+        For a name that is not defined for readers, and for readers or words without fixations, with
+        their number.
+    """
+    parts, files = split(name), texts.files
+    if files is None or name in pq.read_schema(files.words).names:
+        return None
+    path = files.lms.get(parts.lm)
+    if path is None or not is_by_reader(path) or not (parts.of_lm or is_measure(parts.stem)):
+        return None
+    if parts.shift > 0 or "span" in frame:
+        raise InputError(
+            f"{path}: {name} is not defined for the contexts of readers, which have values of single "
+            "fixated words; use the word's own, or `previous_…`"
+        )
+    stem = SURPRISAL[files.variant] if parts.stem == "surprisal" else parts.stem
+    column = _column(path, stem, parts.lm)
+    table = pd.read_parquet(path, columns=["subject", "word_id", column, "previous_word_id"])
+    table = table.set_index(["subject", "word_id"])
+    subject, word = frame["subject"].astype("str").to_numpy(), frame["word_id"].to_numpy()
+    for _ in range(-parts.shift):
+        word = _of_rows(table["previous_word_id"], subject, word, path)
+    return _of_rows(table[column], subject, word, path)
+
+
+def _of_rows(
+    values: pd.Series, subject: np.ndarray, word: np.ndarray, path: str | PathLike
+) -> np.ndarray:
+    """Return the values of subjects' words (n,); those of no word (-1) are 0 for values, -1 for words."""
+    none = word < 0
+    at = values.index.get_indexer(pd.MultiIndex.from_arrays([subject, word]))
+    if (lost := ~none & (at < 0)).any():
+        first = int(lost.argmax())
+        readers = len(set(subject[lost]) - set(values.index.get_level_values("subject")))
+        raise InputError(
+            f"{path}: {lost.sum():,} of {len(word):,} observations are of words without a fixation of "
+            f"their reader, word_id {word[first]} of subject {subject[first]} first ({readers:,} readers "
+            "have none at all); filter them out (`time_ms > 0`), or take a measure of fixated words"
+        )
+    nothing = -1 if values.name == "previous_word_id" else 0.0
+    return np.where(none, nothing, values.to_numpy()[at])
 
 
 def read_bits(path: str | PathLike, column: str, words: int, may_lack: bool = False) -> np.ndarray:

@@ -36,6 +36,8 @@ class LMSpec:
         Its other settings: `window`, `precision`, `leading_space` …
     lossy
         How context words are erased (recency.scoring.lossy.lossy_settings); None if they are not.
+    reader
+        Settings of contexts of readers (recency.scoring.lossy.scanpaths); None if there are none.
     allow_pickle
         Whether weights may be read from a pickle.
     weights
@@ -54,6 +56,7 @@ class LMSpec:
     allow_pickle: bool = False
     threads: int = 1
     lossy: Mapping[str, Any] | None = None
+    reader: Mapping[str, Any] | None = None
     weights: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -90,15 +93,20 @@ class LMSpec:
         """The settings that surprisal depends on, in addition to `files`."""
         names = ("name", "bias", "bos", "stride", "scoring", "allow_pickle")
         hub = {} if self.files else {"model": str(self.model)}
-        lossy = {} if self.lossy is None else {"lossy": self.lossy}
+        lossy = self._contexts
         weights = {"weights": dict(self.weights)} if self.weights else {}
         return {name: getattr(self, name) for name in names} | hub | lossy | weights
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The settings of `score_words`: bos, stride, `scoring` and lossy contexts."""
-        lossy = {} if self.lossy is None else {"lossy": self.lossy}
-        return {"bos": self.bos, "stride": self.stride, **self.scoring, **lossy}
+        """The settings of `score_words`: bos, stride, `scoring`, and parts of contexts."""
+        return {"bos": self.bos, "stride": self.stride, **self.scoring, **self._contexts}
+
+    @property
+    def _contexts(self) -> dict[str, Any]:
+        """The settings of lossy contexts and of those of readers, if any."""
+        stated = {"lossy": self.lossy, "reader": self.reader}
+        return {name: value for name, value in stated.items() if value is not None}
 
     def open(self, biased: bool = True) -> "Model":
         """Open the network with its tokenizer, and without the bias if `biased` is false."""

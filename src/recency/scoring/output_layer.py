@@ -274,8 +274,7 @@ class OutputLayer:
         """
         asked, wanted = wanted, select_sums(wanted)
         rows, states = self.row[targets], states.to(self.exact.dtype)
-        chosen = (states.double() * self.own[targets].double()).sum(-1)
-        chosen = self.finish(chosen, rows)
+        chosen = self.logits_of(states, targets)
         ties = TIE * (1 + chosen.abs())
         shift = chosen.to(states.dtype)[:, None] if self.far else None
         if shift is not None:
@@ -309,6 +308,11 @@ class OutputLayer:
                 asked, targets, len(self.row), lambda part: self.log_probabilities(states[part])
             )
         return [chosen - total, mass[0] - total, mass[1] - total, *(values[n] for n in asked)]
+
+    def logits_of(self, states: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the logits of `targets` (positions,) after `states` (positions, width), float64."""
+        products = states.double() * self.own[targets].double()
+        return self.finish(products.sum(-1), self.row[targets])
 
     def log_probabilities(self, states: torch.Tensor) -> torch.Tensor:
         """Return log-probabilities (positions, vocabulary) in the order of token ids, float64."""

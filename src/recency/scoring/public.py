@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from readingtimes.names import nearest
@@ -120,6 +121,8 @@ def surprisal(
     tuned_lens: str | PathLike[str] | None = None,
     rows: str = "words",
     lossy: Mapping[str, Any] | None = None,
+    scanpath: pd.DataFrame | None = None,
+    reader: Mapping[str, Any] | None = None,
     word_entropy: Mapping[str, Any] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
@@ -190,6 +193,13 @@ def surprisal(
     lossy : mapping, optional
         Erase context words at random, as {"erasure": {"form": "exponential", "half_life": 3}}, and
         return expected surprisal (docs/lossy.md); without measures and context.
+    scanpath : DataFrame, optional
+        Fixations: subject, item, order, word_id (that of `texts`, or the row from 0), onset_ms and
+        duration_ms. A word's context is then what the subject had seen before fixating it, with
+        `lossy` what is retained of it (docs/lossy.md).
+    reader : mapping, optional
+        With `scanpath`: {"skipped": "absent", "masked" or "seen", "span": words seen to the right
+        of a fixation, "age": "words", "fixations" or "ms", the age by which `lossy` forgets}.
     word_entropy : mapping, optional
         Settings of word entropy: {"method": "sampling", "samples": 64, "seed": 1}, {"words": file
         or list} for enumeration, or {"method": "beam", "beam": 64}; each with "longest",
@@ -212,7 +222,9 @@ def surprisal(
             context_tokens  number of tokens before the word that the model saw, with the begin token
 
         Columns of `measures` and `context` follow. `lossy` adds surprisal_standard_error_bits, 0
-        where the expectation is exact, and its settings are in the table's `attrs`.
+        where the expectation is exact, and its settings are in the table's `attrs`. `scanpath`
+        returns a row per subject and fixated word, with `subject` first and `previous_word_id`, the
+        word fixated before (-1: none), last, and a new index.
 
         With `rows` "tokens", one row per token, with a new index: item, position and word of its
         word, token (as in the vocabulary), token_id, start and end (exclusive; characters in the
@@ -241,9 +253,23 @@ def surprisal(
     4    2         2  mat       1
     >>> bool((table.surprisal_bits > 0).all())
     True
+
+    What a reader had seen who skipped a word:
+
+    >>> import pandas as pd
+    >>> fixations = pd.DataFrame({"subject": "s1", "item": "1", "order": [1, 2], "word_id": [0, 2]})
+    >>> fixations = fixations.assign(onset_ms=[0, 240], duration_ms=[210, 190])
+    >>> network = GPT2LMHeadModel(config)
+    >>> seen = recency.surprisal("the cat sat", network, tokenizer, scanpath=fixations)
+    >>> seen[["subject", "word", "context_tokens", "previous_word_id"]]
+      subject word  context_tokens  previous_word_id
+    0      s1  the               1                -1
+    1      s1  sat               2                 0
     """
     texts = in_pandas(texts)
     words = as_words(texts, space_after)
+    if scanpath is not None and prefix:
+        raise InputError("scanpath: nobody fixated the words of a `prefix`; leave one of them out")
     prefixes = prefix_words.as_prefixes(prefix, words["item"].nunique())
     if any(prefixes) and within == "sentence":
         raise InputError(
@@ -271,6 +297,7 @@ def surprisal(
         if isinstance(erasure, Mapping) and "form" in erasure:
             form_parameters.check(lossy_settings.FORMS, "erasure", erasure)
         settings["lossy"] = lossy_settings.check(lossy)
+    settings |= {"scanpath": in_pandas(scanpath), "reader": reader}
     asked = measure_names.check(measures, context)  # before a model is opened
     reference = None if ngram_lm is None else os.fspath(ngram_lm)
     ngram_likeness.reference(reference, asked, bool(bos), within, rows == "tokens")
@@ -295,6 +322,15 @@ def surprisal(
     if scored.tokens is not None:
         names = [name for name in scored.tokens if name not in ("word_id", *keys)]
         return scored.tokens[[*keys, *names]]
+    if scanpath is not None:
+        names = [name for name in ("item", "position", "word") if name in words]
+        place = pd.Series(np.arange(len(words)), words["word_id"]).loc[scored.table["word_id"]]
+        shown = words[names].iloc[place.to_numpy()].reset_index(drop=True)
+        table = pd.concat(
+            [scored.table[["subject"]], shown, scored.table.drop(columns="subject")], axis=1
+        )
+        table.attrs |= scored.table.attrs
+        return table
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
     table = pd.concat([words[keys], columns], axis=1)
     stated = scored.table.attrs  # lossy settings include optimised weights

@@ -78,6 +78,19 @@ def table(
     )
 
 
+def word_means(scores: pd.DataFrame, words: int) -> pd.DataFrame:
+    """Return contract 3 with a row per word: of a table with `subject`, the means over readers.
+
+    Words without a value have null surprisal and no tokens. `words` is the dataset's number of words,
+    whose `word_id` are the numbers of their rows.
+    """
+    if "subject" not in scores:
+        return scores
+    numbers = scores.drop(columns=["subject", "previous_word_id"])
+    means = numbers.groupby("word_id").mean().reindex(range(words)).rename_axis("word_id")
+    return means.reset_index().fillna({"tokens": 0, "context_tokens": 0})
+
+
 def ledger(words: pd.DataFrame, rows: list[tuple[int, str, str, str]]) -> pd.DataFrame:
     """Build the ledger from (row of `words`, tokens, reason, treatment)."""
     number = [row[0] for row in rows]

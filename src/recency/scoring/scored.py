@@ -21,6 +21,7 @@ def main(
     code: Mapping[str, str],
     accept: Sequence[Sequence[str]] = (),
     unigram: Sequence[str] = (),
+    fixations: Sequence[str] = (),
     tuned_lens: Sequence[str] = (),
     ngram_lm: Sequence[str] = (),
     ngram_reading: Mapping[str, Any] = MappingProxyType({}),
@@ -31,25 +32,28 @@ def main(
 
     `settings` are those of recency.scoring.surprisal.main. Datasets with the same words are scored
     once. `accept` lists the checks that the surprisal of each dataset may fail; `unigram` the unigram
-    surprisal files, for LMs that erase words by frequency. `tuned_lens` and `ngram_lm` are optional
+    surprisal files, for LMs that erase words by frequency; `fixations` those of each dataset, for LMs
+    with contexts of readers. `tuned_lens` and `ngram_lm` are optional
     files for measures, `ngram_reading` the settings of recency.scoring.ngram_likeness.Reference, and
     `word_list` the file of words for word entropy, if any.
     """
     files = {"tuned_lens": list(tuned_lens), "ngram_lm": list(ngram_lm)}
     files = {name: paths for name, paths in files.items() if paths}
     made_by = lm.settings | settings | ({"ngram_reading": ngram_reading} if ngram_lm else {})
-    parts, of, may_fail, frequencies = [], {}, {}, {}
+    parts, of, may_fail, frequencies, scanpaths = [], {}, {}, {}, {}
     accepted = accept or [()] * len(words)
     for number, (name, path, fails, *outputs) in enumerate(
         zip(datasets, words, accepted, surprisal, ledger, strict=True)
     ):
         made_from = {"words": path, "model": lm.files} | files
         made_from |= {"unigram": unigram[number]} if unigram else {}
+        made_from |= {"fixations": fixations[number]} if fixations else {}
         key = stored_parts.key(made_from, made_by | ({"accept": fails} if fails else {}), code)
         part = Part(name, tuple(map(Path, outputs)), key)
         parts.append(part)
         of[part], may_fail[part] = path, fails
         frequencies[part] = unigram[number] if unigram else None
+        scanpaths[part] = fixations[number] if fixations else None
     first: dict[str, Part] = {}
     again: list[Part] = []
     for part in stored_parts.missing(parts):
@@ -80,6 +84,7 @@ def main(
             dataset=[part.name for part in todo],
             accept=[may_fail[part] for part in todo] if accept else (),
             unigram=[frequencies[part] for part in todo] if unigram else (),
+            fixations=[scanpaths[part] for part in todo] if fixations else (),
             done=done,
             **settings,
         )

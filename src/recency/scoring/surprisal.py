@@ -32,7 +32,7 @@ from recency.scoring import (
 from recency.scoring import measures as measure_names
 from recency.scoring import tokenizer as tokenizer_files
 from recency.scoring.lm_spec import LMSpec
-from recency.scoring.lossy import lossy_settings, lossy_surprisal
+from recency.scoring.lossy import lossy_readers, lossy_settings, lossy_surprisal, scanpaths
 from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.results import Result
 from recency.scoring.texts import VARIANTS, Texts, as_words, spaces_of
@@ -81,6 +81,7 @@ def main(
     done: Callable[[int], None] = lambda number: None,
     accept: Sequence[Sequence[str]] = (),
     unigram: Sequence[Path] = (),
+    fixations: Sequence[Path] = (),
     **settings,
 ) -> None:
     """Write word_id, surprisal_bits, corrected_bits, tokens and context_tokens for each word.
@@ -88,7 +89,8 @@ def main(
     `words` (contract 1), `out`, `dataset` (name) and `ledger` (CSV) may be lists, for which the LM is
     opened once. `done` is called with the number of each finished dataset. `accept` are checks that
     each dataset may fail (`plausible.require_plausible`; if given, also `require_unseen`). `unigram`
-    has unigram surprisal (contract 3), for erasure by frequency.
+    has unigram surprisal (contract 3), for erasure by frequency; `fixations` (contract 4) those of
+    each dataset, for contexts of readers, whose tables have a row per subject and fixated word.
     """
     if isinstance(words, str | Path):
         words, out, dataset, ledger = [words], [out], [dataset], [ledger] if ledger else None
@@ -110,20 +112,24 @@ def main(
         shown_words = pd.read_parquet(table)
         if unigram:
             shown_words = lossy_surprisal.with_unigram(shown_words, unigram[number])
+        of_readers = {"scanpath": pd.read_parquet(fixations[number])} if fixations else {}
         try:
-            result = _with_foils(shown_words, model, settings | {"report": report})
+            result = _with_foils(shown_words, model, settings | of_readers | {"report": report})
         except REFUSALS as error:
             raise InputError(f"{name}: {error}") from None
         if compared:
             result.notes.append(note(compared))
             result.table.attrs["precision"] = compared
-        plausible.require_plausible(shown_words, result, lm=lm.name, dataset=name, accept=may_fail)
+        by_word = replace(result, table=results.word_means(result.table, len(shown_words)))
+        plausible.require_plausible(shown_words, by_word, lm=lm.name, dataset=name, accept=may_fail)
         result.write(path, ledger[number] if ledger else None, name)
         done(number)
 
 
 def _with_foils(words: pd.DataFrame, model, settings: dict) -> Result:
     """Score words, and their foils, if any."""
+    if foils.FOIL in words and "scanpath" in settings:
+        raise InputError("`reader`: nobody fixated foils; take an LM without contexts of readers")
     result = score_words(words, model, **settings)
     if foils.FOIL in words:
         if lossy_surprisal.KEY in result.table.attrs:  # reuses optimised weights
@@ -188,6 +194,8 @@ def score_words(
     lossy: Mapping[str, Any] | lossy_settings.Lossy | None = None,
     ngram_lm: ngram_likeness.Reference | str | Path | None = None,
     word_entropy: Mapping[str, Any] | None = None,
+    scanpath: pd.DataFrame | None = None,
+    reader: Mapping[str, Any] | scanpaths.ReaderContext | None = None,
     **options,
 ) -> Result:
     """Score words with a language model.
@@ -214,13 +222,24 @@ def score_words(
         Further measures (recency.scoring.measures), and numbers of words of short contexts.
     tokens : bool
         Whether the result also has one row per token.
+    scanpath, reader
+        Fixations (contract 4), for a row per subject and fixated word, and the settings of
+        `scanpaths.ReaderContext`.
     lossy, ngram_lm, word_entropy, **options
         See lossy_settings.Lossy, ngram_likeness.Reference, word_entropy_settings.WordEntropy, and
         `causal.score`; `tuned_lens` is the file of recency.scoring.inside.
     """
     words = as_words(words)
     asked, _ = measure_names.check(measures, context), results.nats(unit)
-    erased = None if lossy is None else lossy_settings.check_without_measures(lossy, asked, tokens)
+    erased = None if lossy is None else lossy_settings.check(lossy)
+    for name, value in (("lossy", lossy), ("scanpath", scanpath)):
+        if value is not None:
+            lossy_settings.refuse_measures(name, asked, tokens)
+    if reader is not None and scanpath is None:
+        raise InputError(
+            "`reader` has settings for contexts of readers; give their fixations, `scanpath`"
+        )
+    seen = scanpaths.check(reader)
     of_words = word_entropy_settings.check(word_entropy) if asked.separate else None
     asked = word_entropy_settings.extend(asked, of_words)
     if first_word not in FIRST_WORDS:
@@ -231,6 +250,8 @@ def score_words(
     if isinstance(model, str | Path) and ngram.is_ngram(model):
         measure_names.refuse_ngrams(asked, tokens)
         lossy_settings.refuse_ngrams(lossy)
+        if scanpath is not None:
+            return _score_ngrams_of_readers(words, model, bool(bos), within, unit, scanpath, seen)
         return ngram_surprisal.score(words, model, bool(bos), within, unit)
     if isinstance(model, str | Path):
         model = load(model, tokenizer)
@@ -241,6 +262,9 @@ def score_words(
     spaces = spaces_of(words)
     texts = align_items(model, items, shown, spaces, leading_space)
     rows, notes = list(items.values()), []
+    if scanpath is not None:
+        erased = scanpaths.erasure(erased, seen, model.masked)
+        options |= {"fixations": scanpath, "seen": seen}
     if erased is not None:
         settings = {"bos": bos, "stride": stride, "metric": metric, "future": future} | options
         settings |= {"unit": unit, "correction": correction, "spaces": spaces}
@@ -266,6 +290,22 @@ def score_words(
             words, rows, texts, scores, model, unit, spaces, leading_space, asked
         )
     return _with_note(result, model, bos)
+
+
+def _score_ngrams_of_readers(words, path, bos, within, unit, fixations, seen) -> Result:
+    """Score the words that readers fixated with an n-gram model."""
+    if within != "item":
+        raise InputError(
+            "scanpath: a reader's context is of the item; leave out `within: sentence`"
+        )
+    whole = ngram_surprisal.score(words, path, bos, within, unit)  # for its ledger
+    rows = list(words.groupby("item", sort=False).indices.values())
+    shown = words["word"].to_numpy()
+    model = lossy_readers.NgramWords(path, [shown[index] for index in rows])
+    erased = scanpaths.erasure(None, seen, False)
+    settings = {"bos": bos, "unit": unit, "fixations": fixations, "seen": seen}
+    result = lossy_surprisal.score(words, rows, model.texts, model, erased, **settings)
+    return replace(result, ledger=whole.ledger)
 
 
 def align_items(

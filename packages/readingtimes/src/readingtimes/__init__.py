@@ -1,6 +1,7 @@
 """Public reading corpora as verified tables: every time on its own word, or an error.
 
 words, responses = readingtimes.load("provo")    words, and measure → responses
+words, fixations = readingtimes.load_fixations("provo")
 readingtimes.corpora()                           corpora
 readingtimes.definition("provo")                 files, measures, filters, licence, citation
 readingtimes.InputError                          raised for invalid input
@@ -9,7 +10,8 @@ readingtimes.InputError                          raised for invalid input
 import importlib
 
 __version__ = "0.1.0"
-_WHERE = {"load": "loading", "corpora": "loading", "definition": "loading", "InputError": "errors"}
+_WHERE = dict.fromkeys(("load", "load_fixations", "corpora", "definition"), "loading")
+_WHERE |= {"InputError": "errors"}
 __all__ = list(_WHERE)
 
 

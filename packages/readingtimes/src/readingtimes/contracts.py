@@ -1,4 +1,4 @@
-"""Build and check the two tables that every parser returns: words and responses.
+"""Build and check the tables that parsers return: words and responses, and fixations where recorded.
 
 Words (contract 1): one row per word in reading order, with item (the text, str), sentence (number,
 unique in the corpus, int32), position (from 1 within the sentence, int32), word_id (number of the row
@@ -9,6 +9,9 @@ Responses (contract 2): one row per subject and word, with subject (str), word_i
 amplitude_uv or response (without a unit: a rating, a cloze probability; float64), and further columns.
 Among these, span (int32) is the number of words of a response to several words of a text, from word_id
 on. `attrs` may have the number of dropped rows without a value, `missing`.
+Fixations (contract 4): one row per fixation on a word, in temporal order within subject and item, with
+subject (str), item (str), order (from 1, int32), word_id (int32), onset_ms (since the text's beginning;
+where it was not recorded, the sum of the durations before) and duration_ms (float64).
 Further columns have numbers, booleans or text (str); missing values are null.
 
 Check options with a fixed set of values.
@@ -189,6 +192,52 @@ def check_responses(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.
     if "span" in frame:
         types["span"] = "int32"
     return frame.astype(types).reset_index(drop=True)
+
+
+def check_fixations(frame: pd.DataFrame, words: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Raise InputError, with the number of such rows, unless `frame` fulfils contract 4.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Fixations, in any order of rows.
+    words : DataFrame
+        Contract 1.
+    where : str
+        The table's name in messages.
+
+    Returns
+    -------
+    DataFrame
+        Fixations by subject and item, in temporal order.
+    """
+    needed = {"subject": "str", "item": "str", "order": "int32", "word_id": "int32"}
+    needed |= {"onset_ms": "float64", "duration_ms": "float64"}
+    _columns(frame, list(needed), where)
+    if frame.empty:
+        raise InputError(f"{where}: no fixations")
+    frame = frame.reset_index(drop=True)
+    item = frame.word_id.map(words.set_index("word_id")["item"])
+    times = frame[["onset_ms", "duration_ms"]].astype("float64")
+    before = frame.assign(item=frame["item"].astype("str")).sort_values(
+        ["subject", "item", "order"], kind="stable"
+    )
+    reading = before.groupby(["subject", "item"], sort=False)
+    wrongs = {
+        "is on no word of the texts": item.isna(),
+        "is on a word of another item": item.notna() & (item != frame["item"].astype("str")),
+        "has no onset or duration": ~np.isfinite(times).all(axis=1) | (times.duration_ms < 0),
+        "repeats the order of another": frame.duplicated(["subject", "item", "order"]),
+        "begins before the one before it": (reading.onset_ms.diff() < 0).reindex(frame.index),
+    }
+    for problem, wrong in wrongs.items():
+        if wrong.any():
+            row = frame[wrong].iloc[0]
+            raise InputError(
+                f"{where}: fixation {row.order} of subject {row.subject} in text {row['item']} (word_id "
+                f"{row.word_id}) {problem} ({wrong.sum():,} such fixations)"
+            )
+    return before.astype(needed)[[*needed]].reset_index(drop=True)
 
 
 def are_to_regions(words: pd.DataFrame, responses: pd.DataFrame) -> bool:

@@ -114,6 +114,67 @@ def _totals(
     return np.bincount(codes, duration, len(words))[codes], first
 
 
+def as_table(
+    subject: pd.Series,
+    item: pd.Series,
+    word_id: pd.Series,
+    duration: pd.Series,
+    onset: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Build contract 4 from fixations (n,) in temporal order within subject and item, ms.
+
+    Without `onset`, a fixation begins at the sum of the durations before it.
+    """
+    names = ("subject", "item", "word_id", "duration_ms")
+    columns = (subject, item, word_id, duration)
+    frame = pd.DataFrame({n: np.asarray(c) for n, c in zip(names, columns, strict=True)})
+    reading = frame.groupby(["subject", "item"], sort=False)
+    before = reading.duration_ms.cumsum() - frame.duration_ms
+    return frame.assign(
+        order=reading.cumcount() + 1, onset_ms=before if onset is None else np.asarray(onset)
+    )
+
+
+def assume_reading_order(responses: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
+    """Build contract 4 from first-pass times: each word with one is fixated once, in text order.
+
+    `responses` has subject, word_id and time_ms (0: not fixated in first pass).
+    """
+    rows = responses[responses.time_ms > 0].sort_values("word_id", kind="stable")
+    item = rows.word_id.map(words.set_index("word_id")["item"])
+    return as_table(rows.subject, item, rows.word_id, rows.time_ms)
+
+
+def agreement(
+    fixations: pd.DataFrame, words: pd.DataFrame, responses: pd.DataFrame, measure_name: str
+) -> tuple[float, int]:
+    """Return the share of responses that a measure of the fixations equals, and their number.
+
+    Parameters
+    ----------
+    fixations : DataFrame
+        Contract 4.
+    words : DataFrame
+        Contract 1.
+    responses : DataFrame
+        Contract 2; those of subjects and texts without fixations are left out.
+    measure_name : str
+        FFD, FP (or GD), GP or TFT.
+    """
+    place = fixations.word_id.map(pd.Series(np.arange(len(words)), words.word_id))
+    keys = fixations.subject.to_numpy(), fixations["item"].to_numpy(), place.to_numpy()
+    never = np.zeros(len(fixations), bool)
+    column = {"GD": "FP"}.get(measure_name, measure_name)
+    sums = measure(*keys, fixations.duration_ms.to_numpy(), never)[column]
+    cells = ["subject", "word_id"]
+    times = sums.groupby([fixations[name] for name in cells]).sum().rename("computed")
+    rows = responses.assign(item=responses.word_id.map(words.set_index("word_id")["item"]))
+    rows = rows.merge(fixations[["subject", "item"]].drop_duplicates(), on=["subject", "item"])
+    rows = rows.merge(times, left_on=cells, right_index=True, how="left")
+    same = np.isclose(rows.computed.fillna(0.0), rows.time_ms, atol=0.5)
+    return float(same.mean()), len(rows)
+
+
 def presented(fixations: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
     """Add unfixated words of the same subject and item, with 0 ms.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from readingtimes import parsers
-from readingtimes.contracts import check_responses, check_words
+from readingtimes.contracts import check_fixations, check_responses, check_words
 from readingtimes.downloads import addresses, download
 from readingtimes.errors import InputError
 from readingtimes.files import sha256
@@ -105,6 +105,45 @@ def load(
     words = _words(owner, mirrors, Path(cache).expanduser())
     files = _files(entry["responses"], mirrors, Path(cache).expanduser())
     return words, {m: _responses(name, entry, m, words, files, as_published) for m in asked}
+
+
+def load_fixations(
+    name: str, *, mirrors: Iterable[str | Path] = (), cache: str | Path = CACHE
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read a corpus with its fixations: its words, and each fixation on one.
+
+    Parameters
+    ----------
+    name : str
+        One of `corpora()` whose files have fixations, such as "provo" and "ucl_eye_tracking".
+    mirrors, cache
+        As for `load`.
+
+    Returns
+    -------
+    words : DataFrame
+        As from `load`.
+    fixations : DataFrame
+        A row per fixation in temporal order: subject, item, order, word_id, onset_ms, duration_ms.
+
+    Raises
+    ------
+    InputError
+        For a corpus without fixations, and as `load` does.
+    """
+    entry = definition(name)
+    module, folder = parsers.parser(entry["parser"]), Path(cache).expanduser()
+    words = _words(definition(entry["words"].get("dataset", name)), mirrors, folder)
+    files = _files(entry.get("fixations", entry["responses"]), mirrors, folder)
+    table = None
+    if hasattr(module, "read_fixations"):
+        options = parsers.accepted(module, module.responses, dict(entry.get("options", {})))
+        table = module.read_fixations(files, words, **options)
+    if table is None:
+        raise InputError(
+            f"{name} has no fixations in its files; take its first-pass times by `load`"
+        )
+    return words, check_fixations(table, words, f"{name}, fixations")
 
 
 def _words(entry: Mapping[str, Any], mirrors: Iterable[str | Path], cache: Path) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from recency.figures.paths import File, Files
 from recency.figures.style import UNITS
 from recency.regression.inputs import ROLES, Inputs
 from recency.regression.prediction import predict, read_fit, rows_for
+from recency.scoring.results import word_means
 
 Gains = dict[str, list[np.ndarray | None]]
 
@@ -110,8 +111,8 @@ def main(
                 about["dataset"],
                 about["label"],
                 table,
-                [_mean([_bits(path) for path in of_lm[lm]]) for lm in keys],
-                None if unigram is None else (frequency, _bits(unigram)),
+                [_mean([_bits(path, len(table)) for path in of_lm[lm]]) for lm in keys],
+                None if unigram is None else (frequency, _bits(unigram, len(table))),
             )
         )
     places = {about["dataset"]: number for number, about in enumerate(datasets)}
@@ -146,8 +147,9 @@ def main(
     write(out, contents)
 
 
-def _bits(path: File) -> np.ndarray:
-    return pd.read_parquet(path, columns=["surprisal_bits"])["surprisal_bits"].to_numpy(float)
+def _bits(path: File, words: int) -> np.ndarray:
+    """Return the surprisal of each word (words,); where it is by reader, the mean over readers."""
+    return word_means(pd.read_parquet(path), words)["surprisal_bits"].to_numpy(float)
 
 
 def _mean(columns: Sequence[np.ndarray]) -> np.ndarray | None:

@@ -231,6 +231,8 @@ DRAWN_AS = "drawn_as"
 PILOT = 48
 #: Share of the words that may miss the tolerance.
 MISSED = 0.05
+#: Scored contexts that are stored for later words, in addition to those of one call.
+STORED = 2**18
 #: Distances for which the log shows retention.
 SHOWN = (1, 2, 3, 5, 10, 20)
 
@@ -272,7 +274,7 @@ class Estimates:
         self.words, self.rows, self.items, self.reader = words, rows, items, reader
         self.lossy, self.form, self.writing = lossy, lossy.form, writing
         self.reach = self.form.reach if lossy.reach is None else lossy.reach
-        longest = max((len(item.owners) for item in items), default=0)
+        longest = max((item.oldest for item in items), default=0)
         if tuple(self.form.features) == ("distance",) and longest:
             far = erasures.ContextWords(np.arange(1, longest + 1))
             retained = np.flatnonzero(erasures.retention(self.form, far, self.reach))
@@ -280,11 +282,14 @@ class Estimates:
         self.filled = np.full((5, len(words)), np.nan)
         self.scored = self.distinct = 0
         self.retained = np.zeros((2, max(SHOWN) + 1))  # sum and number by distance; index 0: all
+        self._row_of: dict[tuple, int] = {}  # key of a context → row of `_values`
+        self._values = np.zeros((0, VALUES))
 
     def add(self, asked: Sequence[tuple[int, int]], tolerance: float | None) -> None:
         """Estimate the words (item, word) in rounds until all are finished."""
-        row_of: dict[tuple, int] = {}
-        values = np.zeros((0, VALUES))
+        if len(self._row_of) > STORED:
+            self._row_of, self._values = {}, self._values[:0]
+        row_of, values = self._row_of, self._values
         todo = [self._start_word(item, word) for item, word in asked]
         while todo:
             patterns = [word_estimate.next_patterns(tolerance) for word_estimate in todo]
@@ -311,23 +316,25 @@ class Estimates:
                 self.scored += len(names)
                 left.append(word_estimate)
             todo = left
+        self._values = values
 
     def _start_word(self, number: int, word: int) -> Word:
         """Return a word with the patterns of its context."""
-        first, context = self.items[number].context(word, self.reach)
+        numbers, context = self.items[number].context(word, self.reach)
         retention = erasures.retention(self.form, context, self.reach)
         self.retained[:, 0] += retention.sum(), retention.size
         near = context.distance <= max(SHOWN)
-        self.retained[0, context.distance[near]] += retention[near]
-        self.retained[1, context.distance[near]] += 1
-        certain = first + np.flatnonzero(retention == 1)
+        distance = np.ceil(context.distance[near]).astype(int)
+        np.add.at(self.retained[0], distance, retention[near])
+        np.add.at(self.retained[1], distance, 1)
+        certain = numbers[retention == 1]
         random = np.flatnonzero((retention > 0) & (retention < 1))
         column = DRAWN_AS if DRAWN_AS in self.words else "item"
         drawn_as = str(self.words[column].iloc[self.rows[number][0]])
         seed = [self.lossy.seed, zlib.crc32(drawn_as.encode()), word]
         generator = np.random.default_rng(seed)
         patterns = Patterns(retention[random], self.lossy.samples, generator)
-        return Word(number, word, certain, first + random, patterns)
+        return Word(number, word, certain, numbers[random], patterns)
 
     def _finish(self, word_estimate: Word, tolerance: float | None) -> None:
         """Store the estimate of a word."""

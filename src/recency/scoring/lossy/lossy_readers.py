@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from recency.errors import InputError
 from recency.networks.erasures import ContextWords
-from recency.scoring import alignment, forward, masked
+from recency.scoring import alignment, forward, masked, ngram
 from recency.scoring.forward import Window, batches, sees_length, window_of, windows
+from recency.scoring.lossy.context_trees import Trees
 from recency.scoring.output_layer import OutputLayer
 from recency.scoring.tokenizer import begin_token
 
@@ -46,13 +48,21 @@ class Item:
         """Return the token ids of a word."""
         return self.text.ids[self.bounds[word] : self.bounds[word + 1]]
 
-    def context(self, word: int, reach: int | None = None) -> tuple[int, ContextWords]:
-        """Return the number of the first context word of a word, and its context words."""
-        first = 0 if reach is None else max(0, word - reach)
-        part = slice(first, word)
-        frequency = None if self.frequency is None else self.frequency[part]
-        position = None if self.position is None else self.position[part]
-        return first, ContextWords(word - np.arange(first, word), frequency, position)
+    def scored(self) -> list[int]:
+        """Return the words that have a context."""
+        return list(range(len(self.owners)))
+
+    @property
+    def oldest(self) -> int:
+        """The largest distance of a context word."""
+        return len(self.owners)
+
+    def context(self, word: int, reach: int | None = None) -> tuple[np.ndarray, ContextWords]:
+        """Return the numbers of the context words of a word, and their features."""
+        numbers = np.arange(0 if reach is None else max(0, word - reach), word)
+        frequency = None if self.frequency is None else self.frequency[numbers]
+        position = None if self.position is None else self.position[numbers]
+        return numbers, ContextWords(word - numbers, frequency, position)
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,7 @@ class CausalReader:
         if precision not in model.output_layers:
             model.output_layers[precision] = OutputLayer(network, model.kind, self.bf16)
         self.layer = model.output_layers[precision]
+        self.trees = Trees(network, self.layer, self.begin, self.bf16)
         self.padded = not sees_length(network)
         self.at_once = tokens_at_once or forward.tokens_at_once(network)
         #: Whether tokens mark the space before words.
@@ -114,22 +125,32 @@ class CausalReader:
     @torch.inference_mode()
     def score(self, contexts: Sequence[Context]) -> np.ndarray:
         """Return the scores (contexts, 5) of each context's word, nats; NaN where undefined."""
-        todo, begins, sizes, targets = [], [], [], []
-        for number, context in enumerate(contexts):
-            before, tokens = (np.frombuffer(part, np.int64) for part in self.key(context))
-            ids = np.concatenate([before, tokens])
-            last = (
-                len(ids) if self.is_marked else len(ids) - 1
-            )  # else the last prediction is unused
-            for window in windows(ids[:last], number, self.size, self.stride, self.begin):
+        pairs = [tuple(np.frombuffer(part, np.int64) for part in self.key(c)) for c in contexts]
+        offsets = np.cumsum([0, *(len(tokens) + 1 for _, tokens in pairs)])
+        targets = np.concatenate([np.append(tokens, 0) for _, tokens in pairs])
+        filled = np.full((3, len(targets)), np.nan)
+        paths, todo = {}, []
+        for number, (before, tokens) in enumerate(pairs):
+            # Without marked spaces, the prediction after the word is unused.
+            ids = np.concatenate([before, tokens if self.is_marked else tokens[:-1]])
+            if len(ids) < self.size:
+                inputs = [self.begin, *ids.tolist()]
+                paths[number] = inputs, len(before), int(offsets[number])
+            else:
+                todo.append((number, before, ids))
+        if not self.trees.fill(list(paths.values()), targets, filled):
+            todo += [
+                (n, pairs[n][0], np.array(inputs[1:], np.int64))
+                for n, (inputs, *_) in paths.items()
+            ]
+        cut = []
+        for number, before, ids in todo:
+            for window in windows(ids, number, self.size, self.stride, self.begin):
                 fresh = max(window.fresh, len(before) - window.start)
                 if fresh < len(window.ids):
-                    todo.append(Window(number, window.ids, window.start, fresh))
-            begins.append(len(before))
-            sizes.append(len(tokens) + 1)
-            targets.append(np.append(tokens, 0))
-        offsets = np.cumsum([0, *sizes])
-        filled = self._positions(todo, offsets[:-1] - begins, np.concatenate(targets))
+                    cut.append(Window(number, window.ids, window.start, fresh))
+        begins = np.array([len(before) for before, _ in pairs])
+        self._fill_windows(cut, offsets[:-1] - begins, targets, filled)
         scores = np.full((len(contexts), 5), np.nan)
         scores[:, SURPRISAL] = [-filled[0, a : b - 1].sum() for a, b in pairwise(offsets)]
         if self.is_marked:
@@ -137,9 +158,8 @@ class CausalReader:
             scores[:, END] = filled[2, np.stack([offsets[:-1], offsets[1:] - 1], 1)]
         return scores
 
-    def _positions(self, todo, offsets, targets) -> np.ndarray:
-        """Return log p and the log masses of SPACE and END, (3, targets)."""
-        filled = np.full((3, len(targets)), np.nan)
+    def _fill_windows(self, todo, offsets, targets, filled) -> None:
+        """Fill in log p and the log masses of SPACE and END, (3, targets), from windows."""
         cut = batches(todo, self.at_once, self.padded)
         for batch, output in forward.run(self.network, cut, self.bf16, self.layer.body):
             hidden, rows, columns, places = output[0], [], [], []
@@ -154,7 +174,61 @@ class CausalReader:
                 chosen = torch.from_numpy(targets[places[part]]).to(hidden.device)
                 scored = self.layer.score(hidden[rows[part], columns[part]], chosen)
                 filled[:, places[part]] = torch.stack(scored).cpu().numpy()
-        return filled
+
+
+class NgramWords:
+    """An n-gram model, opened for contexts of readers: its `texts` have words as tokens."""
+
+    masked = False
+    tokenizer = None
+    kind = np.zeros(1, np.int8)
+
+    def __init__(self, path: str | Path, words: Sequence[Sequence[str]]):
+        """Give each distinct word of the texts a number."""
+        self.path = path
+        self.vocabulary = sorted({word for text in words for word in text})
+        numbers = {word: number for number, word in enumerate(self.vocabulary)}
+        self.texts = [
+            alignment.Text(np.array([numbers[w] for w in text]), np.arange(len(text)), len(text))
+            for text in words
+        ]
+
+
+class NgramReader:
+    """Score words of items with an n-gram model; erased words are deleted."""
+
+    is_marked = False
+
+    def __init__(self, model: NgramWords, items: Sequence[Item], bos: bool):
+        self.model, self.items, self.bos = model, items, bos
+
+    def key(self, context: Context) -> tuple[int, ...]:
+        """Return the words of a context and its word."""
+        item = self.items[context.item]
+        return tuple(item.text.ids[item.owners[[*context.retained, context.word]]].tolist())
+
+    def seen(self, context: Context) -> int:
+        """Return the number of words before the word, with the begin token."""
+        return len(context.retained) + self.bos
+
+    def score(self, contexts: Sequence[Context]) -> np.ndarray:
+        """Return the scores (contexts, 5) of each context's word, nats: only -log p is defined.
+
+        A sequence that another one begins with is read with it.
+        """
+        keys = [self.key(context) for context in contexts]
+        read: list[tuple[int, ...]] = []
+        of = np.zeros(len(keys), int)
+        for number in sorted(range(len(keys)), key=keys.__getitem__, reverse=True):
+            if not read or read[-1][: len(keys[number])] != keys[number]:
+                read.append(keys[number])
+            of[number] = len(read) - 1
+        streams = [[self.model.vocabulary[word] for word in key] for key in read]
+        scored = ngram.score(self.model.path, streams, self.bos)
+        scores = np.full((len(contexts), 5), np.nan)
+        for row, key in enumerate(keys):
+            scores[row, SURPRISAL] = -scored[of[row]].log10[len(key) - 1] * np.log(10)
+        return scores
 
 
 class MaskedReader:
@@ -182,7 +256,7 @@ class MaskedReader:
 
     def key(self, context: Context) -> tuple:
         """Return the key of a context; contexts with the same key have the same scores."""
-        return context.item, context.word, context.retained
+        return id(self.items[context.item].text), context.word, context.retained
 
     def seen(self, context: Context) -> int:
         """Return the number of tokens seen before the word, with those of the frame."""

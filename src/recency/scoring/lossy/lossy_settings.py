@@ -104,18 +104,17 @@ def check(lossy: Mapping[str, Any] | Lossy) -> Lossy:
     return settings
 
 
-def check_without_measures(lossy: Mapping[str, Any] | Lossy, asked, tokens: bool) -> Lossy:
-    """Return the settings; refuse measures, short contexts and rows of tokens.
+def refuse_measures(what: str, asked, tokens: bool) -> None:
+    """Refuse measures, short contexts and rows of tokens for `what`, `lossy` or `scanpath`.
 
     `asked` is the return value of `recency.scoring.measures.check`.
     """
     if asked.measures or asked.contexts or tokens:
-        what = "rows of tokens" if tokens else "`context`" if asked.contexts else "`measures`"
+        kind = "rows of tokens" if tokens else "`context`" if asked.contexts else "`measures`"
         raise InputError(
-            f"lossy: {what} are of the whole context, and have no expectation over erasures; compute "
-            "them with the same network without `lossy`"
+            f"{what}: {kind} are of the whole context, and are not defined for parts of it; compute "
+            f"them with the same network without `{what}`"
         )
-    return check(lossy)
 
 
 def refuse_ngrams(lossy: object) -> None:

@@ -15,8 +15,8 @@ import pandas as pd
 from recency.errors import InputError
 from recency.scoring import alignment, results
 from recency.scoring.foils import SCORED
-from recency.scoring.lossy import lossy_readers, rational_erasure
-from recency.scoring.lossy.lossy_estimates import PILOT, Estimates, Writing
+from recency.scoring.lossy import lossy_readers, rational_erasure, scanpaths
+from recency.scoring.lossy.lossy_estimates import DRAWN_AS, PILOT, Estimates, Writing
 from recency.scoring.lossy.lossy_readers import Item
 from recency.scoring.lossy.lossy_settings import Lossy
 from recency.scoring.results import Result
@@ -45,9 +45,11 @@ def score(
     metric: str = "within_word_l2r",
     future: str = "seen",
     report: Callable[[int, int], None] = lambda done, total: None,
+    fixations: pd.DataFrame | None = None,
+    seen: scanpaths.ReaderContext | None = None,
     **options,
 ) -> Result:
-    """Return the lossy-context surprisal of words.
+    """Return the lossy-context surprisal of words, or of the words that readers fixated.
 
     Parameters
     ----------
@@ -64,6 +66,10 @@ def score(
         How words are erased.
     report : callable
         Called with the numbers of finished and of all words.
+    fixations : DataFrame, optional
+        Contract 4, for contexts of readers.
+    seen : scanpaths.ReaderContext, optional
+        The settings of contexts of readers.
     **options
         Other settings of `recency.scoring.surprisal.score_words`.
 
@@ -72,7 +78,8 @@ def score(
     Result
         Contract 3 with `surprisal_standard_error_<unit>` as its last column, 0 where the
         expectation is exact. `context_tokens` is the rounded expected number. `table.attrs` has the
-        settings.
+        settings. With `fixations`, a row per subject and fixated word, with `subject` first and
+        `previous_word_id`, the word fixated before its first fixation (-1: none), last.
 
     Raises
     ------
@@ -82,20 +89,29 @@ def score(
         budget; and without a begin token.
     """
     items = [_item(words, index, text, lossy.form) for index, text in zip(rows, texts, strict=True)]
+    table_words, text_rows, notes = words, rows, []
+    if fixations is not None:
+        source, items, notes = scanpaths.readings(words, rows, items, fixations, seen)
+        names = [name for name in ("item", "word_id", DRAWN_AS, SCORED) if name in words]
+        table_words = words[names].iloc[np.concatenate(source)]
+        ends = np.cumsum([0, *map(len, source)])
+        rows = [np.arange(*ends[n : n + 2]) for n in range(len(source))]
+        spaces = None if spaces is None else spaces[np.concatenate(source)]
     reader = _reader(model, items, lossy, bos, stride, metric, future, options)
-    notes = []
     if lossy.erasure["form"] == "resource_rational" and lossy.form.intercept is None:
         weights, lines = rational_erasure.search(items, reader, lossy)
         lossy = replace(lossy, erasure=weights)
         notes += lines
     estimates = Estimates(
-        words, rows, items, reader, lossy, Writing(unit, correction, spaces, model.kind)
+        table_words, rows, items, reader, lossy, Writing(unit, correction, spaces, model.kind)
     )
-    scored = words[SCORED].to_numpy(bool) if SCORED in words else np.ones(len(words), bool)
+    scored = np.ones(len(table_words), bool)
+    if SCORED in words:
+        scored = table_words[SCORED].to_numpy(bool)
     asked = [
         (number, word)
         for number, (index, item) in enumerate(zip(rows, items, strict=True))
-        for word in range(len(item.owners))
+        for word in item.scored()
         if scored[index[item.owners[word]]]
     ]
     tolerance = None if lossy.tolerance is None else lossy.tolerance * np.log(2)
@@ -112,18 +128,36 @@ def score(
     report(total, total)
     notes += estimates.require_tolerance(tolerance, f"of {total:,} words")
     table = estimates.table()
+    if fixations is not None:
+        table = _of_readers(table, rows, items)
     table.attrs[KEY] = {
         name: dict(value) if isinstance(value, Mapping) else value
         for name, value in vars(lossy).items()
     }
     issues = [
         (index[issue.word], _pieces(model, text, issue.word), issue.reason, issue.treatment)
-        for index, text in zip(rows, texts, strict=True)
+        for index, text in zip(text_rows, texts, strict=True)
         for issue in text.issues
     ]
-    notes = [*estimates.notes(), *notes]
+    counted = estimates.notes()
+    notes = [*counted[lossy.erasure == scanpaths.RETAINED :], *notes]  # without retention, if whole
     notes.insert(0, f"{len(issues):,} entries in the alignment ledger, {len(words):,} words")
     return Result(table, results.ledger(words, issues), notes=notes)
+
+
+def _of_readers(table: pd.DataFrame, rows: Sequence[np.ndarray], items: Sequence) -> pd.DataFrame:
+    """Return the rows of fixated words, with `subject` and `previous_word_id`."""
+    subject, previous, chosen = [], [], []
+    word_id = table["word_id"].to_numpy()
+    for index, item in zip(rows, items, strict=True):
+        scored = np.array(item.scored())
+        before = np.array([item.previous[word] for word in scored])
+        chosen.append(index[item.owners[scored]])
+        previous.append(np.where(before < 0, -1, word_id[index[item.owners[before]]]))
+        subject += [item.subject] * len(scored)
+    table = table.iloc[np.concatenate(chosen)].reset_index(drop=True)
+    table.insert(0, "subject", pd.Series(subject, dtype="str"))
+    return table.assign(previous_word_id=np.concatenate(previous).astype(np.int32))
 
 
 def with_unigram(words: pd.DataFrame, path: str) -> pd.DataFrame:
@@ -168,6 +202,8 @@ def _reader(model, items, lossy: Lossy, bos, stride, metric, future, options: di
     """Return the reader for a kind of network."""
     if options.pop("tuned_lens", None) is not None:
         raise InputError("lossy: `tuned_lens` is for the measure layer_surprisal; leave it out")
+    if isinstance(model, lossy_readers.NgramWords):
+        return lossy_readers.NgramReader(model, items, bool(bos))
     if model.masked:
         if options.pop("precision", "fp32") != "fp32":
             raise InputError("`precision` is for causal LMs; leave it out for a masked one")

@@ -30,7 +30,7 @@ class _Sample:
 
     item: int
     word: int
-    first: int
+    numbers: np.ndarray  # (context words,)
     features: np.ndarray  # (context words, features), standardised
     patterns: np.ndarray | None  # all patterns, if they are few
     uniform: np.ndarray | None  # otherwise uniform draws (patterns, context words)
@@ -84,10 +84,11 @@ class Problem:
         reach = form.reach if lossy.reach is None else lossy.reach
         contexts, features = [], []
         for number, item in enumerate(items):
-            for word in range(1, len(item.owners) if reach else 0):
-                first, words = item.context(word, reach)
-                contexts.append((number, word, first))
-                features.append(form.values(words))
+            for word in item.scored():
+                numbers, words = item.context(word, reach)
+                if len(numbers):
+                    contexts.append((number, word, numbers))
+                    features.append(form.values(words))
         if not contexts:
             raise InputError(
                 "resource_rational: no word has a context; give longer texts, or a `reach`"
@@ -119,13 +120,13 @@ class Problem:
         every = max(1, len(contexts) // self.form.words)
         samples = []
         for number in range(every // 2, len(contexts), every)[: self.form.words]:
-            item, word, first = contexts[number]
+            item, word, numbers = contexts[number]
             values = (features[number] - self.mean) / self.spread
             few = len(values) <= np.log2(self.form.patterns)
             generator = np.random.default_rng([lossy.seed, number])
             samples.append(
                 _Sample(
-                    *(item, word, first, values),
+                    *(item, word, numbers, values),
                     list_patterns(len(values)) if few else None,
                     None if few else generator.random((self.form.patterns, len(values))),
                 )
@@ -164,7 +165,7 @@ class Problem:
                     Context(
                         sample.item,
                         sample.word,
-                        tuple((sample.first + np.flatnonzero(row)).tolist()),
+                        tuple(sample.numbers[row].tolist()),
                     )
                     for row in patterns
                 ]

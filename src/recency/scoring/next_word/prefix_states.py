@@ -154,6 +154,8 @@ class _Pass:
     of_text: torch.Tensor | None = None  # text of each query (queries,)
     length: torch.Tensor | None = None  # text tokens that each query sees (queries,)
     ancestors: torch.Tensor | None = None  # (queries, levels): numbers in each level
+    #: (nodes, nodes): the ancestors of each node of a tree that is read as a whole, and the node
+    visible: torch.Tensor | None = None
 
 
 _RUNNING: list[_Pass] = []
@@ -175,6 +177,8 @@ def branch_attention(
     if any(kwargs.get(name) is not None for name in WITHOUT_MEANING):
         raise NoBranchesError
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if running.visible is not None:
+        return _attend_to_ancestors(module, running, query, key, value, scaling, sliding_window)
     if running.valid is not None:
         valid = running.valid
         running.keys[module] = tuple(
@@ -200,6 +204,35 @@ def branch_attention(
         for part in _parts(running, query.shape[1])
     ]
     return torch.cat(parts)[None], None
+
+
+def _attend_to_ancestors(module, running, query, key, value, scaling, window):
+    """Return the attention output of a tree's nodes (1, nodes, heads, width), and no weights."""
+    heads, place, hidden = query.shape[1], running.place, ~running.visible
+    if key.shape[1] != heads:
+        groups = heads // key.shape[1]
+        key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
+    if isinstance(window, int):
+        hidden = hidden | (place[:, None] - place >= window)
+    bias = getattr(module, "recency_bias", None)
+    a, b = 1.0, torch.zeros((), dtype=query.dtype, device=query.device)
+    if bias is not None:
+        if bias.uses_length or bias.uses_width:
+            raise NoBranchesError
+        head = torch.arange(heads, device=query.device)[:, None, None]
+        a, b = bias(head, place[:, None], place, 0)
+        b = torch.as_tensor(b, dtype=query.dtype, device=query.device)
+    b = b.expand(heads, *hidden.shape).masked_fill(hidden, float("-inf"))
+    if not isinstance(a, float):
+        exact = torch.promote_types(query.dtype, torch.float32)
+        scores = torch.matmul(query, key.transpose(2, 3)) * scaling * a + b
+        scores = scores.masked_fill(hidden, float("-inf")).softmax(-1, dtype=exact)
+        output = torch.matmul(scores.to(value.dtype), value)
+    else:
+        output = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=b[None], scale=scaling * a
+        )
+    return output.transpose(1, 2).contiguous(), None
 
 
 def _parts(running: _Pass, heads: int) -> Iterator[slice]:
@@ -318,6 +351,19 @@ class Branches:
         self.running.text, self.running.place = row.to(device), column.to(device)
         self.running.valid = None
         return [states[row, : len(text)] for row, text in enumerate(texts)]
+
+    def read_tree(
+        self, tokens: torch.Tensor, place: torch.Tensor, visible: torch.Tensor
+    ) -> torch.Tensor:
+        """Read a tree of tokens (nodes,) in one pass; return their states (nodes, width).
+
+        `place` (nodes,) is the position of each in its branch, and `visible` (nodes, nodes) is true
+        for its ancestors and itself.
+        """
+        with self._run(_Pass({}, place=place, visible=visible)):
+            return self.body(input_ids=tokens[None], position_ids=place[None], use_cache=False)[0][
+                0
+            ]
 
     @property
     def bytes(self) -> int:

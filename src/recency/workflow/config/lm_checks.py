@@ -137,6 +137,8 @@ def _experiment(config: dict, name: str) -> Iterator[str]:
 
 #: Keys of evaluations that open a network without declaring it.
 OTHERS = ("perplexity", "rank_metrics", "search")
+#: Keys of evaluations that read an LM's surprisal of each word, the same for all readers.
+OF_WORDS = ("conditions", "contrasts", "maze", "triggering", "turing_test", "word_length")
 #: The evaluations that use lossy contexts.
 MEASURED = ("measured_memory", "context_information")
 #: Default tokens per segment.
@@ -156,6 +158,7 @@ def lossy_problems(config: dict) -> list[str]:
     for name, settings in lossy.items():
         where = f"lms → {name} → lossy"
         faults += [f"{where}{problem}" for problem in _lm(config, name, settings)]
+    faults += _reader_problems(config)
     for name in config["lms"]:
         settings = configuration.language_model(config, name)
         recipe = config["recipes"].get(settings.get("recipe"), {})
@@ -202,6 +205,42 @@ def _lm(config: dict, name: str, settings: Mapping) -> Iterator[str]:
             f" → erasure → budget: {words:g} retained words exceed contexts of {reach} words "
             "(`reach`); reduce the budget, or increase `reach`"
         )
+
+
+def _reader_problems(config: dict) -> Iterator[str]:
+    """Yield settings that are incompatible with contexts of readers."""
+    lms = {name: configuration.language_model(config, name) for name in config["lms"]}
+    lms = {name: settings for name, settings in lms.items() if "reader" in settings}
+    for name, settings in lms.items():
+        where, masked = f"lms → {name} → reader", configuration.is_masked(config, name)
+        for key in configuration.MEASURE_KEYS:
+            if settings.get(key):
+                yield f"{where}: its `{key}` are defined for the whole context; write `{key}: []` for this LM"
+        if masked is False and settings["reader"].get("skipped") == "masked":
+            yield f"{where} → skipped: a causal LM has no mask; skipped words are `absent` or `seen`"
+        if masked is False and not settings.get("bos"):
+            yield f"{where}: a reader's first word needs a begin token before it (`bos: true`)"
+    for name, entry in config["lms"].items():
+        if mixed := [lm for lm in entry.get("interpolate", ()) if lm in lms]:
+            yield f"lms → {name} → interpolate: {mixed[0]!r} has contexts of readers, and cannot be mixed"
+    for name, experiment in config["experiments"].items():
+        if not (own := [lm for lm in experiment["lms"] if lm in lms]):
+            continue
+        where = f"experiments → {name}"
+        for response in configuration.responses(config, name):
+            if configuration.first_pass(config["datasets"][response["dataset"]]) is None:
+                yield (
+                    f"{where}: {own[0]!r} has contexts of readers, and the dataset {response['dataset']!r} has "
+                    "no scanpaths: neither fixations nor a measure FP, GD or FFD; use another dataset"
+                )
+                break
+        for evaluation in registry.evaluations().values():
+            whole = evaluation.network or evaluation.key in (*OTHERS, *OF_WORDS)
+            if evaluation.key in experiment and whole:
+                yield (
+                    f"{where} → {evaluation.key}: {own[0]!r} has a value per reader and word, but this "
+                    "evaluation reads whole texts; use a separate experiment"
+                )
 
 
 def _recipe(name: str, recipe: Mapping) -> Iterator[str]:

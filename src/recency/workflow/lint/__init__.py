@@ -316,7 +316,8 @@ def identity(plan: Plan, lm: str) -> str:
     else:
         bias = {} if is_idle(plan, lm) else configuration.with_defaults(settings["bias"])
         bias = bias if settings["applied"] == "inference" else {}
-        how = [settings.get(key) for key in ("bos", "stride", "scoring", "lossy", "precision")]
+        read = ("bos", "stride", "scoring", "lossy", "precision")
+        how = [settings.get(key) for key in (*read, *({"reader"} & settings.keys()))]
         parts = [_training(plan, lm), bias, how]
     return json.dumps(parts, sort_keys=True, default=str)
 

@@ -234,6 +234,14 @@ def frequencies(study: Study, batch: Batch) -> Callable:
     )
 
 
+def fixations(study: Study, batch: Batch) -> Callable:
+    """Return a function of wildcards: the fixations of a batch's datasets, for LMs with `reader`."""
+    return lambda wildcards: [
+        f"<results>/datasets/{name.format(**dict(wildcards.items()))}/fixations.parquet"
+        for name in (batch.members if "reader" in study.lms[wildcards.lm] else ())
+    ]
+
+
 def scoring(study: Study) -> dict[str, Callable]:
     """Return keyword → function of wildcards: the settings and measures of an LM's scoring."""
     return {

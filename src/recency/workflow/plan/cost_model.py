@@ -215,7 +215,7 @@ RUN = _costs({
     "rare_words_by_lm abusive_vectors nearest_words learned_windows": _network(amount.reads(LISTS / 10)),
 })  # fmt: skip
 FITS = _costs({
-    "words": Cost("word", amount.dataset_words, 1e-4, start=5.0),
+    "words fixations": Cost("word", amount.dataset_words, 1e-4, start=5.0),
     "responses observations observations_whole simulate_readers": Cost(
         "observation", amount.dataset_observations, 1e-5, start=5.0
     ),

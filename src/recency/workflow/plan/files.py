@@ -16,6 +16,8 @@ from recency.workflow.engine import machine
 
 #: Folder of the checkpoints of the Hub.
 HUB = "<resources>/downloads/hub"
+#: The files of a dataset, by what is read from them.
+PARTS = ("words", "responses", "fixations")
 
 
 class Files:
@@ -62,10 +64,11 @@ class Files:
         return addresses.with_stand_ins(self.config)
 
     def dataset(self, name: str, part: str) -> dict[str, str]:
-        """Return role → path of a dataset's `words` or `responses` files."""
+        """Return role → path of a dataset's `words`, `responses` or `fixations` files."""
         if part == "words":
             name = configuration.owner_of_words(self.config, name)
-        files = self.config["datasets"][name][part]
+        entry = self.config["datasets"][name]
+        files = entry.get(part, entry["responses"])  # fixations, unless they are files of their own
         return {role: self.dataset_file(name, role, file) for role, file in files.items()}
 
     def with_words(self, name: str) -> dict:
@@ -242,8 +245,10 @@ class Files:
         """Path → URL, checksums and notes, for every downloaded or user-supplied file."""
         by_path = self._of_text()
         for name, dataset in self.config["datasets"].items():
-            for part in ("words", "responses"):
-                if "dataset" not in dataset[part]:  # else another dataset has the files
+            for part in PARTS:
+                if (
+                    part in dataset and "dataset" not in dataset[part]
+                ):  # else another dataset has the files
                     paths = self.dataset(name, part)
                     for role, file in dataset[part].items():
                         first = by_path.get(paths[role], {})
@@ -288,11 +293,11 @@ class Files:
     def origins(self, dataset: str) -> list[dict]:
         """Return role, from and checksum of each file of a dataset."""
         rows = []
-        for part in ("words", "responses"):
+        for part in PARTS:
             entry = (
                 self.with_words(dataset) if part == "words" else self.config["datasets"][dataset]
             )
-            for role, file in entry[part].items():
+            for role, file in entry.get(part, {}).items():
                 source = file.get("url") or file.get("supplied") or file.get("local")
                 checksum = file.get("sha256") or file.get("git_blob") or file.get("md5") or ""
                 source = source or "made by the workflow"

@@ -224,6 +224,7 @@ class Study:
             "scoring": {k: v for k, v in entry.get("scoring", {}).items() if k != "tuned_lens"},
             "allow_pickle": entry.get("allow_pickle", False),
             "weights": {key: entry[key] for key in WEIGHT_KEYS if key in entry},
+            **({"reader": entry["reader"]} if "reader" in entry else {}),
             **self._lossy(entry),
         }
 
@@ -374,6 +375,10 @@ class Study:
         """Return the measures that a dataset's parser reads: all but events."""
         measures = self.config["datasets"][dataset]["measures"]
         return [name for name, settings in measures.items() if "of" not in settings]
+
+    def first_pass(self, dataset: str) -> str:
+        """Return the first-pass measure of a dataset, with which its fixations are compared."""
+        return configuration.first_pass(self.config["datasets"][dataset])
 
     def responses_file(self, dataset: str, measure: str) -> str:
         """Return the responses file of a measure, or of an event's measure."""

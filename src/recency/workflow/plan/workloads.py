@@ -126,12 +126,14 @@ class Workloads:
         """Return how many tokens a network reads to score a word.
 
         More than one per token for overlapping windows, limited contexts, masked words, lossy
-        contexts and measures of next words.
+        contexts, contexts of readers and measures of next words.
         """
         entry = self.study.lms[lm]
         times = 2.0 + sum(size + 1 for size in entry.get("context") or ())
         if self._is_masked(entry):
             times += 64  # each word is masked in its own window
+        if "reader" in entry:
+            times *= 33  # 66 tokens are read for each of Provo, which 84 subjects have read
         if lossy := entry.get("lossy"):
             times *= 10 * lossy.get("samples", 100)
         named = map(str, entry.get("measures") or ())

@@ -66,17 +66,7 @@ def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd
     table = read(path, [*KEYS, "correct", "word", *times], encoding=ENCODING).once(KEYS)
     frame = pd.DataFrame({key: table.numbers(key, integer=True, minimum=1) for key in KEYS})
     matched = look_up(words, ("sentence", "position"), frame.sent_nr, frame.word_pos)
-    wrong = matched.word.to_numpy() != table["word"].to_numpy()
-    if wrong.any():
-        line = frame.index[wrong][0]
-        sentence, position = frame.loc[line, ["sent_nr", "word_pos"]]
-        expected = matched.word[line]
-        there = f"there is {expected!r}" if isinstance(expected, str) else "there is no such word"
-        table.fail(
-            line,
-            f"word {position} of sentence {sentence} is {table['word'][line]!r}; {there}"
-            f" in the stimuli ({wrong.sum():,} such rows)",
-        )
+    require_same_words(table, table["word"], matched.word, frame.sent_nr, frame.word_pos)
     answers = table["correct"]
     if (odd := ~answers.isin(["c", "e", "-"])).any():
         line = answers.index[odd][0]
@@ -87,3 +77,23 @@ def trials(path: Path, words: pd.DataFrame, times: list[str]) -> tuple[Table, pd
     frame["word_id"] = matched.word_id.astype("int32")
     frame["correct"] = answers
     return table, frame[["subject", "word_id", "correct"]]
+
+
+def require_same_words(
+    table: Table,
+    shown: pd.Series,
+    matched: pd.Series,
+    sentences: pd.Series,
+    positions: pd.Series,
+) -> None:
+    """Raise InputError, with the first line, unless the words of rows are those of the stimuli."""
+    wrong = matched.to_numpy() != shown.to_numpy()
+    if wrong.any():
+        line = shown.index[wrong][0]
+        expected = matched[line]
+        there = f"there is {expected!r}" if isinstance(expected, str) else "there is no such word"
+        table.fail(
+            line,
+            f"word {positions[line]:g} of sentence {sentences[line]} is {shown[line]!r}; {there}"
+            f" in the stimuli ({wrong.sum():,} such rows)",
+        )

@@ -2,7 +2,9 @@
 
 A parser module defines `MEASURES` (its measures; None: any that the options map to a column, in which
 case `words` gets the dataset's as `measures`), `words(files, **options)` and
-`responses(files, words, measure, **options)`. It reads and checks but does not filter: filters are in
+`responses(files, words, measure, **options)`; and where the corpus has fixations
+`read_fixations(files, words, **options)`, with the options of `responses`, which returns contract 4 or
+None if the files have none. It reads and checks but does not filter: filters are in
 the definition, and `readingtimes.observations` applies and counts them.
 
 Literals that are read without importing the module: `COLUMNS`, all columns of words and responses

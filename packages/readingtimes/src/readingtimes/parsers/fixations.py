@@ -374,6 +374,57 @@ def responses(
     rows: Mapping | None = None,
 ) -> pd.DataFrame:
     """Compute `measure` in ms: FFD, FP (first pass), GP (go past) or TFT (total) of fixations."""
+    options = {"columns": columns, "areas": areas, "first": first, "ignored": ignored, "unit": unit}
+    options |= {"unmatched": unmatched, "separator": separator, "encoding": encoding}
+    options |= {
+        "sheet": sheet,
+        "frame": frame,
+        "missing": missing,
+        "members": members,
+        "rows": rows,
+    }
+    subjects, arrays, breaks, _ = _read_on_words(files, words, **options)
+    size = words.groupby("item", sort=False).size()
+    _warn_of_a_cut(_fixation_file(files), size, subjects, *arrays[:3])
+    return _of_words(measure, subjects, size, *arrays, breaks)
+
+
+def read_fixations(files: dict[str, Path], words: pd.DataFrame, **options) -> pd.DataFrame:
+    """Read contract 4, with the options of `responses`; of a text read again, the first trial."""
+    subjects, (subject, text, position, duration), breaks, onset = _read_on_words(
+        files, words, **options
+    )
+    size = words.groupby("item", sort=False).size()
+    word_id = np.concatenate([[0], np.cumsum(size.to_numpy())])[text] + position
+    trials = pd.Series(np.cumsum(breaks)).groupby([subject, text])
+    reading = (trials.transform("first") == trials.obj).to_numpy()
+    names = padded(pd.Series(subjects, dtype="str")).to_numpy()[subject]
+    columns = (names, size.index.to_numpy()[text], word_id, duration)
+    onset = None if onset is None else onset[reading]
+    return fixations.as_table(*(column[reading] for column in columns), onset)
+
+
+def _read_on_words(
+    files: dict[str, Path],
+    words: pd.DataFrame,
+    *,
+    columns: Mapping | None = None,
+    areas: Mapping | None = None,
+    first: int = 1,
+    ignored: Sequence[str] = (),
+    unit: str = "ms",
+    unmatched: str = "refused",
+    **style_of_file,
+) -> tuple[list[str], tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
+    """Read fixations on words, in temporal order within subject and text.
+
+    Returns
+    -------
+    tuple
+        Names of subjects; codes of subject and text, positions from 0, durations (ms), each (n,);
+        whether another trial begins (n,); and onsets (n,), ms, if mapped.
+    """
+    missing = style_of_file.pop("missing", None)
     one_of("unit", unit, _UNITS)
     one_of("unmatched", unmatched, CHOICES["unmatched"])
     path = _fixation_file(files)
@@ -383,7 +434,7 @@ def responses(
     by_pixels = "position" not in numbers
     if by_pixels and not {"x", "y"} <= numbers.keys():
         raise InputError(f"{path}: map `position`, or `x` and `y`, in options → columns")
-    style = Style(separator, encoding, sheet, frame, members=members, rows=rows)
+    style = Style(**{"separator": None} | style_of_file)
     labels, values, line = read(path, style, named, numbers, missing)
     size = words.groupby("item", sort=False).size()
     item = _items(path, labels["item"], size, line, unmatched)
@@ -426,8 +477,8 @@ def responses(
     if trial is not None:
         breaks[1:] = trial[order][1:] != trial[order][:-1]
     arrays = (codes, text, positions[on_text][order], duration[order])
-    _warn_of_a_cut(path, size, subject.values, *arrays[:3])
-    return _of_words(measure, subject.values, size, *arrays, breaks)
+    onset = None if onset is None else onset[order] * _UNITS[unit]
+    return subject.values, arrays, breaks, onset
 
 
 def _warn_of_a_cut(

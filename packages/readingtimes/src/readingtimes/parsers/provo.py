@@ -160,14 +160,7 @@ def responses(
         raise InputError(f"{path} is the summary by areas: it gives {there}, and no {measure}")
     if areas:
         return provo_areas.responses(path, words, measure, _encoding(path))
-    frame, labels = _fixations(path, durations)
-    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
-    numbered["text"] = numbered["item"].astype("int64")
-    frame = frame.merge(numbered, on=["text", "place"], how="left")
-    if (lost := frame.word_id.isna()).any():
-        at = frame[lost].iloc[0]
-        more = f"({lost.sum():,} such rows)"
-        raise InputError(f"{path}, line {at.line}: text {at.text} has no word {at.place} {more}")
+    frame, labels = _fixations_on_words(path, words, durations)
     keys = [frame.subject.to_numpy(), frame.text.to_numpy(), frame.place.to_numpy()]
     never = pd.Series(False, index=frame.index).to_numpy()
     sums = fixations.measure(*keys, frame.duration.to_numpy(), never)
@@ -190,15 +183,42 @@ def responses(
     if measure == "SP":
         out["fixation"] = page.cumcount() + 1
     if labels:
-        letters = (
-            column.str.replace(r"\W", "", regex=True) for column in (frame.label, frame.word)
-        )
-        out = _same_words(path, out, *letters)
+        out = _same_words(path, out, frame)
     return fixations.presented(out, words)
 
 
-def _same_words(path: Path, out: pd.DataFrame, label: pd.Series, word: pd.Series) -> pd.DataFrame:
-    """Drop fixations on areas with another word than the text (mostly text 55)."""
+def read_fixations(files: dict[str, Path], words: pd.DataFrame, **options) -> pd.DataFrame | None:
+    """Read contract 4, with the options of `responses`; None from the summary by areas."""
+    path = only(files, "fixations of provo")
+    if "IA_DWELL_TIME" in header(path):
+        return None
+    frame, labels = _fixations_on_words(path, words, options.get("durations"))
+    if labels:
+        frame = _same_words(path, frame, frame)
+    subject, onset = padded(frame.subject), frame.onset if labels else None
+    return fixations.as_table(subject, frame["item"], frame.word_id, frame.duration, onset)
+
+
+def _fixations_on_words(
+    path: Path, words: pd.DataFrame, durations: str | None
+) -> tuple[pd.DataFrame, bool]:
+    """Read fixations on words, with the columns of their words; and whether areas have labels."""
+    frame, labels = _fixations(path, durations)
+    numbered = words.assign(place=words.groupby("item").cumcount() + 1)
+    numbered["text"] = numbered["item"].astype("int64")
+    frame = frame.merge(numbered, on=["text", "place"], how="left")
+    if (lost := frame.word_id.isna()).any():
+        at = frame[lost].iloc[0]
+        more = f"({lost.sum():,} such rows)"
+        raise InputError(f"{path}, line {at.line}: text {at.text} has no word {at.place} {more}")
+    return frame, labels
+
+
+def _same_words(path: Path, out: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Drop rows of `out`, fixations on areas with another word than the text (mostly text 55)."""
+    label, word = (
+        column.str.replace(r"\W", "", regex=True) for column in (frame.label, frame.word)
+    )
     other = (label != word).to_numpy()
     if other.any():
         example = f"{label[other].iloc[0]} for {word[other].iloc[0]}"
