@@ -259,7 +259,7 @@ def main(
     """Write the folder `out`, with words and responses if `texts_and_times`.
 
     `surprisal` are the files of `lms`, in order; `responses` those of `measures` (see
-    dataset_tables.response_table). Words without a surprisal of `scored` are known to the filters.
+    response_table). Words without a surprisal of `scored` are known to the filters.
     `fits` are the fits for the R code (see lme4.script), and `records` their JSON files. `about` has
     label, study, licence, cite, supplied (whether a file had to be supplied by the user),
     partitioned, and `lms`: LM → description.
