@@ -265,6 +265,7 @@ def lmer(
     offset: str | None = None,
     contrasts: Mapping[str, str] | None = None,
     ddf: str | None = None,
+    quadrature: int = 1,
 ) -> MixedModel:
     """Fit a mixed model by maximum likelihood, or by restricted maximum likelihood.
 
@@ -286,11 +287,11 @@ def lmer(
     reml : bool
         Fit by restricted maximum likelihood.
     family : str
-        gaussian; binomial (0 and 1, booleans, or text whose second level is the event) or poisson (counts),
-        by lme4's glmer() with its defaults: logit or log link, Laplace's approximation; lognormal or
-        shifted_lognormal, linear models of log(y - shift), with the shift estimated by profile likelihood;
-        gamma, inverse_gaussian or exgaussian, by Laplace's approximation here. The log-likelihood is in units
-        of the response, so that families of one response can be compared by AIC.
+        gaussian; binomial (0 and 1, booleans, or text whose first level is no event; with `weights`, shares
+        of that many trials) or poisson (counts), with logit or log link; gamma, inverse_gaussian or
+        exgaussian; lognormal or shifted_lognormal, linear models of log(y - shift), with the shift estimated
+        by profile likelihood. Others than linear models are fitted by Laplace's approximation. The
+        log-likelihood is in units of the response, so that families of one response can be compared by AIC.
     link : {"log", "identity"}
         Of gamma and inverse_gaussian.
     weights : str
@@ -302,6 +303,9 @@ def lmer(
     ddf : {"Satterthwaite", "Kenward-Roger"}
         Method of the degrees of freedom and p values of the fixed effects of a linear model, as in
         lmerTest. Kenward-Roger needs `reml=True` and adjusts the standard errors.
+    quadrature : int
+        Number of points of adaptive Gauss-Hermite quadrature for each level, in place of Laplace's
+        approximation: glmer's `nAGQ`, of binomial and Poisson models with a single random effect.
 
     Returns
     -------
@@ -333,6 +337,7 @@ def lmer(
     """
     options = {"engine": engine, "reml": reml, "family": family, "link": link}
     options |= {"weights": weights, "offset": offset, "contrasts": dict(contrasts or {})}
+    options["quadrature"] = quadrature
     model, notes = check_request(formula, frame_of(data), options)
     if ddf is not None:
         check_ddf(ddf, family, reml)
@@ -354,8 +359,6 @@ def _model(engine: str, source: Source) -> MixedModel:
     if source.prepared is not None:
         fitted = predict(source, None, True, "zero").to_numpy()
         y = source.prepared.y
-        if family in GENERALISED:
-            _, y = lme4.fitted_of(result.model)
     else:
         fitted, y = lme4.fitted_of(result.model)
         if family not in (GAUSSIAN, *GENERALISED):
@@ -491,7 +494,8 @@ def printed(fit: MixedModel) -> str:
     kind = "Linear mixed model" if is_linear else "Generalised linear mixed model"
     lines = [f"{kind} fit by {method}", f"Formula: {fit.formula}"]
     if not is_linear:
-        lines[0] += " (Laplace)"
+        points = fit._source.request.quadrature
+        lines[0] += f" (adaptive quadrature, {points} points)" if points > 1 else " (Laplace)"
     if fit.family != GAUSSIAN:
         lines.append(f"Family: {_family(fit)}")
     request = fit._source.request
