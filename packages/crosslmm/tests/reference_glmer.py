@@ -21,7 +21,7 @@ SEEDS = range(60)
 POINTS = 9
 SOURCE = """
 function(formula, data, family, points) {
-  control <- glmerControl("bobyqa", optCtrl = list(rhoend = 1e-10, maxfun = 1e5), tolPwrss = 1e-10,
+  control <- glmerControl("bobyqa", optCtrl = list(rhoend = 1e-10, maxfun = 1e5), tolPwrss = 1e-13,
                           calc.derivs = FALSE, check.conv.singular = "ignore")
   formula <- as.formula(formula, env = environment())
   run <- function(only) suppressWarnings(glmer(formula, data, family = family, control = control,

@@ -114,7 +114,11 @@ def fit_generalised(
     """
     model = LaplaceModel(name, link, formula, predictors, y, groups, weights, offset, points)
     laplace, fixed, terms = model.laplace, model.fixed, model.terms
-    best, gain, evaluations = maximise(laplace, *model.start())
+    start, scales = model.start()
+    best, gain, evaluations = maximise(laplace, start, scales)
+    if isinstance(laplace, Quadrature):  # from the optimum of Laplace's approximation
+        laplace.points = points
+        best, gain, evaluations = maximise(laplace, best, scales)
     covariance = laplace.covariance(best)
     betas, factors = laplace.unpack(best)
     if not model.has_scale:
@@ -191,8 +195,6 @@ class LaplaceModel:
         added = None if offset is None else offset[:, None]
         kind = Quadrature if points > 1 else Laplace
         self.laplace = kind(density, link, y, X, self.groupings, added, weights)
-        if isinstance(self.laplace, Quadrature):
-            self.laplace.points = points
         self._given = predictors, groups
 
     def log_constant(self) -> float:

@@ -459,7 +459,8 @@ class Laplace:
 class Quadrature(Laplace):
     """A model with one random effect, integrated by adaptive Gauss-Hermite quadrature.
 
-    Its nodes are those of each level's mode and curvature, as lme4's are; `points` is their number.
+    Its nodes are those of each level's mode and curvature, as lme4's are; `points` is their number, and
+    1 is Laplace's approximation.
     """
 
     points = 1
@@ -482,6 +483,8 @@ class Quadrature(Laplace):
 
     def value(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the log-likelihood and its gradient, by central differences."""
+        if self.points == 1:
+            return super().value(parameters)
         moves = NODE_DIFFERENCE * np.eye(len(parameters))
         ends = [[self.mode(parameters + sign * move).loglik for sign in (1, -1)] for move in moves]
         return self.mode(parameters).loglik, -np.diff(ends)[:, 0] / (2 * NODE_DIFFERENCE)

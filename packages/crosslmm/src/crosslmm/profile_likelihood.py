@@ -28,7 +28,7 @@ from crosslmm.deviance import solve
 from crosslmm.fit_formula import internal_of
 from crosslmm.formula import Formula
 from crosslmm.generalised import LaplaceModel, maximise, start_at
-from crosslmm.laplace import Laplace
+from crosslmm.laplace import Laplace, Quadrature
 from crosslmm.model_request import Source
 from crosslmm.scaled_search import Searched, SearchResult
 from crosslmm.several import SeveralProducts, solve_several
@@ -372,7 +372,9 @@ class HeldLaplace:
         L_of = {group: block_diag(*(Ls[t] for t in of)) for group, of in of_group.items()}
         by_group = dict(zip(model.terms, model.groupings, strict=True))
         start, scales = start_at(model.laplace, beta, 1.0, by_group, L_of)
-        self._laplace, self._start, self._scales = model.laplace, start, scales
+        if isinstance(model.laplace, Quadrature):
+            model.laplace.points = request.quadrature
+        self._laplace, self._scales = model.laplace, scales
         place = 0
         if given.term >= 0:
             place, group = len(beta), terms[given.term].group
