@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crosslmm import lme4, lmer
+from crosslmm import anova, lme4, lmer
 from crosslmm.errors import InputError
 from test_lmer import in_r, reading
 
@@ -207,3 +207,35 @@ def test_what_other_families_do_not_have(data):
     ):
         with pytest.raises(InputError, match="family|supports linear"):
             ask()
+
+
+def to_polars(table):
+    polars = pytest.importorskip("polars")
+    return polars.from_arrow(table)
+
+
+@pytest.mark.parametrize("convert", [lambda table: table, to_polars], ids=["arrow", "polars"])
+def test_frames_of_the_data_s_package_are_returned(data, convert):
+    import pyarrow
+
+    names = ["rt", "length", "condition", "reader"]
+    given = convert(pyarrow.Table.from_pandas(data[names], preserve_index=False))
+    formula = "rt ~ length + condition + (1 | reader)"
+    plain, fit = (lmer(formula, d, engine="search", ddf="Satterthwaite") for d in (data, given))
+    asks = {
+        "term": lambda f: f.anova(),
+        "contrast": lambda f: f.contrasts("condition"),
+        "condition": lambda f: f.means("condition"),
+        "parameter": lambda f: f.confint("fixed", method="wald"),
+        "reader": lambda f: f.influence("reader"),
+        "model": lambda f: anova(f, lmer("rt ~ length + (1 | reader)", data, engine="search")),
+    }
+    for name, ask in asks.items():
+        table, expected = ask(fit), ask(plain)
+        assert type(table) is type(given), name
+        values = pyarrow.table(table).to_pandas().set_index(name)
+        assert list(values.index) == list(expected.index)
+        assert np.allclose(values, expected, equal_nan=True)
+    assert np.array(fit.predict()).tolist() == plain.predict().tolist()
+    assert type(fit.predict(given)) is type(given["rt"])
+    assert isinstance(fit.predict(data), pd.Series) and isinstance(fit.fixed, pd.DataFrame)

@@ -16,7 +16,14 @@ from crosslmm.families import GAUSSIAN, GENERALISED, LINEAR, SHIFTED
 from crosslmm.fit_formula import fit
 from crosslmm.fitting import Result
 from crosslmm.marginal_means import comparisons, marginal_means
-from crosslmm.model_request import Source, check_request, frame_of, predict
+from crosslmm.model_request import (
+    Source,
+    as_frame_of,
+    check_request,
+    frame_of,
+    package_of,
+    predict,
+)
 from crosslmm.summary import FitSummary
 from crosslmm.term_tests import check_ddf, tests_of_terms, with_ddf
 
@@ -28,7 +35,9 @@ if TYPE_CHECKING:
 class MixedModel:
     """A fitted mixed model; `print(fit.summary())` shows it as lme4 does.
 
-    Tables are data frames, in the units of the response and of the original columns.
+    Tables are data frames, in the units of the response and of the original columns. Attributes are
+    frames of pandas; methods return frames of the package of the data (pandas, Polars or Arrow), whose first
+    column has the labels.
     """
 
     formula: str
@@ -76,6 +85,10 @@ class MixedModel:
 
     def __repr__(self) -> str:
         return f"<MixedModel {self.formula}: {self.nobs} rows, logLik {self.loglik:.2f}>"
+
+    def _as_given(self, table: pd.DataFrame, index: str = "") -> pd.DataFrame:
+        """Return a table as a frame of the data's package, with its index as a column `index`."""
+        return as_frame_of(self._source.request.frames, table, index)
 
     def summary(self, ddf: str | None = None) -> str:
         """Return the text of R's printed summary.
@@ -130,7 +143,7 @@ class MixedModel:
         Indicators and products are divided by their own standard deviation. The response's is that of its
         logarithm in lognormal models, and 1 in generalised ones.
         """
-        return effects.standardised_effects(self)
+        return self._as_given(effects.standardised_effects(self), "term")
 
     def influence(self, group: str) -> pd.DataFrame:
         """Refit a linear model without each level of a grouping variable, on cross-products.
@@ -147,7 +160,7 @@ class MixedModel:
             DFBETAS, its change in standard errors of the fit without the level; NaN where an effect
             cannot be estimated without it.
         """
-        return effects.influence_of(self, group)
+        return self._as_given(effects.influence_of(self, group), group)
 
     def anova(self, *, type: int | str = 3, ddf: str | None = None) -> pd.DataFrame:
         """Test the terms of the fixed effects jointly, as lmerTest's anova() does.
@@ -169,7 +182,9 @@ class MixedModel:
         InputError
             If the fit is not linear, or the method needs REML.
         """
-        return tests_of_terms(self, type, ddf or self.ddf or "Satterthwaite")
+        return self._as_given(
+            tests_of_terms(self, type, ddf or self.ddf or "Satterthwaite"), "term"
+        )
 
     def predict(
         self,
@@ -209,13 +224,15 @@ class MixedModel:
         """
         if new_levels not in ("zero", "error"):
             raise InputError(f"new_levels is {new_levels!r} and must be 'zero' or 'error'")
+        package = self._source.request.frames if data is None else package_of(data)
         data = None if data is None else frame_of(data)
         predicted = predict(self._source, data, random, new_levels)
         if interval is None:
-            return predicted
+            return as_frame_of(package, predicted)
         if random:
             raise InputError("predict(interval=…) needs random=False")
-        return effects.prediction_intervals(self, data, predicted, interval, level)
+        table = effects.prediction_intervals(self, data, predicted, interval, level)
+        return as_frame_of(package, table)
 
     def confint(
         self,
@@ -253,7 +270,7 @@ class MixedModel:
         """
         from crosslmm.confidence import intervals
 
-        return intervals(self, parameters, method, level, draws, seed)
+        return self._as_given(intervals(self, parameters, method, level, draws, seed), "parameter")
 
     def contrasts(self, column: str, kind: str = "pairwise") -> pd.DataFrame:
         """Compare the levels of a categorical column: estimate, se, z, p and Holm-corrected p.
@@ -281,7 +298,7 @@ class MixedModel:
         InputError
             If the column is not categorical, or the kind unknown.
         """
-        return comparisons(self, column, kind)
+        return self._as_given(comparisons(self, column, kind), "contrast")
 
     def means(self, *columns: str, level: float = 0.95) -> pd.DataFrame:
         """Return the means that the fixed effects predict for levels of categorical columns.
@@ -300,7 +317,7 @@ class MixedModel:
         DataFrame
             estimate, se, df with `ddf`, low, high; for families that are not linear, also `response`.
         """
-        return marginal_means(self, columns, level)
+        return self._as_given(marginal_means(self, columns, level), "level")
 
     def simulate(self, n: int = 1, *, seed: int = 0, new_effects: bool = True) -> pd.DataFrame:
         """Simulate `n` responses of the fitted rows from the model, one per column.
@@ -321,7 +338,7 @@ class MixedModel:
         """
         from crosslmm.confidence import simulate
 
-        return simulate(self, n, seed, new_effects)
+        return self._as_given(simulate(self, n, seed, new_effects))
 
     def plot(self) -> Figure:
         """Plot residuals against fitted values, and quantiles of residuals and modes.
@@ -359,7 +376,8 @@ def lmer(
         Columns of text, categories or booleans have treatment contrasts with the first level (of the
         categories, else alphabetically) as the reference.
     data : DataFrame
-        Of pandas, Polars or Arrow, with a row per observation and the formula's columns.
+        Of pandas, Polars or Arrow, with a row per observation and the formula's columns; methods of
+        the fit return frames of the same package.
     engine : {"auto", "search", "lme4"}
         `auto` searches theta on cross-products and has lme4 confirm and report the fit. If the search does
         not cover the model, lme4's own optimiser is used, as `note` states; without R, `auto` is `search`,
@@ -418,7 +436,7 @@ def lmer(
     """
     options = {"engine": engine, "reml": reml, "family": family, "link": link}
     options |= {"weights": weights, "offset": offset, "contrasts": dict(contrasts or {})}
-    options["quadrature"] = quadrature
+    options |= {"quadrature": quadrature, "frames": package_of(data)}
     model, notes = check_request(formula, frame_of(data), options)
     if ddf is not None:
         check_ddf(ddf, family, reml)

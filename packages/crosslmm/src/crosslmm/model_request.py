@@ -46,6 +46,8 @@ class ModelRequest:
     offset: str | None = None
     """a column that is added to the linear predictor"""
     contrasts: Mapping[str, str] = field(default_factory=dict)
+    frames: str = "pandas"
+    """the package of the data, whose frames methods return: pandas, polars or pyarrow"""
     quadrature: int = 1
     """number of quadrature points for each level, of binomial and Poisson models"""
 
@@ -330,6 +332,30 @@ def frame_of(data: Any) -> pd.DataFrame:
         return pd.DataFrame(data)
     except (TypeError, ValueError) as error:
         raise InputError(f"data are no data frame, and none can be made of them: {error}") from None
+
+
+def package_of(data: Any) -> str:
+    """Return the package of a data frame, "pandas" for another than Polars' or Arrow's."""
+    package = type(data).__module__.partition(".")[0]
+    return package if package in ("polars", "pyarrow") else "pandas"
+
+
+def as_frame_of(package: str, table: pd.DataFrame | pd.Series, index: str = "") -> Any:
+    """Return a table as a frame of `package`; its index becomes the first column, named `index`."""
+    if package == "pandas":
+        return table
+    import pyarrow
+
+    if index:
+        names = [name or index for name in table.index.names]
+        table = table.rename_axis(names).reset_index()
+    arrow = pyarrow.Table.from_pandas(pd.DataFrame(table), preserve_index=False)
+    if package == "pyarrow":
+        return arrow[arrow.column_names[0]] if isinstance(table, pd.Series) else arrow
+    import polars
+
+    frame = polars.from_arrow(arrow)
+    return frame.to_series() if isinstance(table, pd.Series) else frame
 
 
 def _mean_of_density(
