@@ -62,7 +62,9 @@ def simulate(fit: MixedModel, n: int, seed: int, new_effects: bool) -> pd.DataFr
         random, draw = _generator(seed), _Draws(source)
         values = np.column_stack([draw(random, new_effects) for _ in range(n)])
     else:
-        raise InputError(f"simulate() does not support family {family!r}")
+        raise InputError(
+            f"simulate() supports linear, binomial and Poisson models, not family {family!r}"
+        )
     if family in (families.LOGNORMAL, families.SHIFTED):
         values = source.shift + np.exp(values)
     return pd.DataFrame(values, index, names)
