@@ -34,7 +34,7 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
     data = times()
     there = {"data": data, "new": data.head(3)}
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
     runpy.run_path(str(script), there)

@@ -23,7 +23,6 @@ MIXED = {
     "surprisal": "plain",
 }
 SKIPPING = MIXED | {
-    "engine": "lme4",
     "family": "binomial",
     "formula": "event ~ length + surprisal + (1 | subject)",
 }

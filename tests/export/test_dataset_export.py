@@ -290,7 +290,7 @@ OTHERS = {
     "function": {"formula": "time_ms ~ log(length) * surprisal + (1 | subject)", "response": "log"},
     "sentence": {"formula": "time_ms ~ previous_length + (1 | subject)", "spillover": "sentence"},
     "means": {"formula": "time_ms ~ surprisal + length", "engine": "ols"},
-    "skips": {"formula": "event ~ length + (1 | subject)", "family": "binomial", "engine": "lme4"},
+    "skips": {"formula": "event ~ length + (1 | subject)", "family": "binomial"},
     "lognormal": {"formula": "time_ms ~ surprisal + (1 | subject)", "family": "lognormal"},
     "shifted": {
         "formula": "time_ms ~ surprisal + (1 | subject)",

@@ -1,4 +1,4 @@
-"""Events such as skipping: made from times by the workflow's rules, and fitted by lme4's glmer."""
+"""Events such as skipping: made from times by the workflow's rules, and fitted as lme4's glmer does."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made_readers import DESIGN, columns, files, readings, texts
 
-from crosslmm.families import bernoulli
+from crosslmm.densities.binomial import log_density
 from recency.errors import REFUSALS
 from recency.reading import observations
 from recency.regression import fit as regression
@@ -16,7 +16,7 @@ from recency.regression import random_effects
 from recency.regression.prediction import predict, rows_for
 
 SKIPPING = DESIGN | {
-    "engine": "lme4",
+    "engine": "cross_products",
     "family": "binomial",
     "formula": "event ~ length + surprisal + (1 | subject) + (1 | sentence)",
 }
@@ -105,14 +105,15 @@ def test_the_fit_is_glmers(made):
     # The fit is singular: lme4's Hessian reaches across the bound.
     assert [e["se"] for e in full["fixed"]] == pytest.approx(se, rel=1e-2)
     # The order of the factors' levels, as text or as numbers, is all that differs.
-    assert full["theta"] == pytest.approx(theta, rel=1e-3, abs=1e-4)
+    # lme4 orders terms by their numbers of levels.
+    assert sorted(full["theta"]) == pytest.approx(sorted(theta), rel=1e-3, abs=1e-4)
     assert full["loglik"]["fit"] == pytest.approx(likelihoods[0], abs=1e-4)
     assert base["loglik"]["fit"] == pytest.approx(likelihoods[1], abs=1e-4)
     rows = columns(made, "exploratory")
     p = np.array(other)
     expected = np.where(rows.event == 1, np.log(p), np.log(1 - p)).sum()
     assert full["loglik"]["exploratory"] == pytest.approx(expected, abs=1e-3)
-    assert full["loglik"]["exploratory_marginal"] is None and full["sigma"] == 1
+    assert full["loglik"]["exploratory_marginal"] < 0 and full["sigma"] == 1
     parts = pd.read_parquet(made / "lm.full.parquet")
     assert parts.loglik.sum() == pytest.approx(full["loglik"]["exploratory"])
     read = rows_for(full, made / "exploratory.parquet",
@@ -130,14 +131,17 @@ def test_the_effects_that_were_put_in_are_found(made):
 
 
 def test_the_logarithm_of_a_probability_has_no_limit():
-    found = bernoulli(np.array([1.0, 0.0, 1.0]), np.array([-800.0, 800.0, 0.0]))
+    found = log_density(np.array([1.0, 0.0, 1.0]), np.array([[-800.0], [800.0], [0.0]]))
     assert found == pytest.approx([-800, -800, np.log(0.5)])
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"engine": "cross_products"}, "engine cross_products fits no binomial family"),
+        (
+            {"engine": "lme4"},
+            "family binomial is fitted by Laplace's approximation; write `engine: cr",
+        ),
         ({"family": "poisson"}, "family is .poisson.; known: gaussian, lognormal"),
         ({"family": "gaussian"}, "the left side is event and the family gaussian"),
         ({"response": "log"}, "events have no logarithm"),

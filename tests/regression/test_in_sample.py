@@ -18,7 +18,7 @@ DESIGNS = {
     "mixed": MIXED,
     "lme4": MIXED | {"engine": "lme4", "response": "log"},
     "ols": DESIGN | {"engine": "ols", "formula": "time_ms ~ length + surprisal"},
-    "events": DESIGN | {"engine": "lme4", "family": "binomial", "formula": EVENT},
+    "events": DESIGN | {"family": "binomial", "formula": EVENT},
 }
 LMER = "time_ms ~ length {} + (1 | subject) + (1 | sentence)"
 

@@ -23,8 +23,6 @@ deviations; of a ratio of standard errors or deviations from 1."""
 LINEAR = ("gaussian", "lognormal", "shifted_lognormal")
 FAMILIES = (*LINEAR, "gamma", "inverse_gaussian", "exgaussian", "binomial", "poisson")
 SHARES = (0.62, 0.06, 0.04, 0.06, 0.04, 0.04, 0.08, 0.06)
-GLMER = 5e-3
-"""The same for glmer(), whose deviance has errors of 1e-5 where its inner loop stops early."""
 NEAR_BOUND = 0.01
 """Diagonal elements of L below which a family but a linear one may be singular or not: the
 likelihood has no slope there."""
@@ -275,7 +273,6 @@ def differences(
 ) -> Iterator[str]:
     """Yield the figures that differ between a design's fit and that of a change of it."""
     yield from state_problems(fit, label)
-    errors = GLMER if design.family in ("binomial", "poisson") else ERRORS
     n, unit = base.nobs, change.unit
     apart = abs(fit.loglik + n * np.log(unit) - base.loglik)
     if not apart <= LOGLIK * n:
@@ -285,13 +282,13 @@ def differences(
         before = base.predict(random=random)
         after = (fit.predict(random=random).loc[before.index] - change.mean) / unit
         largest = float(np.abs(after - before).max()) / sd
-        if not largest <= errors:
+        if not largest <= ERRORS:
             yield f"{label}: predictions (random={random}) differ by {largest:.2g} residual sds"
     terms = same_terms(base, change)
     if terms:
         t = base.fixed.loc[terms, "t"].abs()
         largest = float((fit.fixed.loc[terms, "t"].abs() - t).abs().max())
-        if not largest <= errors * max(1.0, float(t.max())):
+        if not largest <= ERRORS * max(1.0, float(t.max())):
             yield f"{label}: t of {', '.join(terms)} differs by {largest:.2g}"
     if base.singular != fit.singular and (
         design.is_linear or max(least_diagonal(base), least_diagonal(fit)) > NEAR_BOUND

@@ -149,7 +149,7 @@ def test_aic_is_comparable_between_families():
         ),
         ({"family": "shifted_lognormal", "engine": "lme4"}, "whose shift the search profiles"),
         ({"link": "log"}, "link is incompatible with family 'gaussian'"),
-        ({"family": "binomial", "engine": "search"}, 'engine="search" is incompatible with family'),
+        ({"family": "binomial", "link": "probit"}, "link is incompatible with family 'binomial'"),
     ],
 )
 def test_what_is_refused(options, message):

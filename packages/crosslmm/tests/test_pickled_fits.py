@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crosslmm import lme4, lmer
-from crosslmm.model import standardised
+from crosslmm.report import standardised
 from test_lmer import reading
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"

@@ -168,7 +168,7 @@ def _other(fit: Mapping, record: Mapping, results: str) -> str:
         family = families.GAUSSIAN if family in families.LINEAR else family
         what = "a model with a formula of sigma"
         return SCALE.format(**about, what=what, scale=design["sigma"], family=family)
-    if "density" in record:
+    if "density" in record and family != families.BINOMIAL:
         link = f", link={record['density']['link']!r}" if families.links(family) else ""
         return DENSITY.format(**about, what=f"family {family}", family=family, link=link)
     jacobian = ""

@@ -240,10 +240,6 @@ def check_family(design: Mapping[str, Any], response: str) -> None:
             f"design: the left side is {response} and the family {family}; `family: binomial` and "
             f"'{EVENT} ~ …' go together"
         )
-    if family == BINOMIAL and design["engine"] != "lme4":
-        raise InputError(
-            f"design: engine {design['engine']} fits no binomial family; write `engine: lme4` (glmer)"
-        )
     if family == BINOMIAL and design["response"] != "raw":
         raise InputError("design: events have no logarithm; set `response: raw`")
     if response == "amplitude_uv" and families.is_positive(family):
@@ -283,8 +279,6 @@ def _density_because(design: Mapping[str, Any]) -> str:
 def has_density(design: Mapping[str, Any]) -> bool:
     """Return whether a design is fitted by Laplace's approximation."""
     family = design.get("family", GAUSSIAN)
-    if family == BINOMIAL:
-        return False
     return family not in families.LINEAR or "sigma" in design or design.get("link") == "log"
 
 

@@ -50,10 +50,7 @@ def estimate(
         result = Result(fitted_summary, summary.converged, "; ".join(notes), by="least squares")
     else:
         confirm = confirm and len(rows.y) <= ROWS
-        fitted = families.GAUSSIAN if family in families.LINEAR else family
-        result = fit_model(
-            formula, predictors, rows.y, rows.groups, design["engine"], fitted, confirm
-        )
+        result = fit_model(formula, predictors, rows.y, rows.groups, design["engine"], confirm)
     record = {"formula": str(formula), "scaling": scaling, **figures(result)}
     if family != families.GAUSSIAN:
         record["family"] = family
@@ -128,10 +125,10 @@ def _density(
     more["density"] = {
         "name": name,
         "link": link,
-        "scale": {key: scale[key] for key in ("fixed", "random", "ranef")},
+        "scale": {key: scale[key] for key in ("fixed", "random", "ranef")} if fit.scale else None,
         "others": fit.others,
     }
-    k = len(fit.location.fixed) + len(fit.location.theta) + len(fit.scale.fixed) + len(fit.others)
+    k = len(fit.location.fixed) + len(fit.location.theta) + len(scale["fixed"]) + len(fit.others)
     deviance = -2 * fit.location.loglik
     more |= {"aic": 2 * k + deviance, "bic": k * math.log(len(rows.y)) + deviance}
     return result, more

@@ -2,7 +2,7 @@
 
 recency.regression.likelihoods lists those of the exploratory partition, and
 crosslmm.recorded defines those of mixed models. Without random effects all of them are
-equal; models of events have only the conditional one.
+equal.
 """
 
 import math
@@ -27,8 +27,6 @@ from recency.regression.predictors import Rows
 
 def contributions(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
     """Return the log-likelihood (n,) of each row given the random effects; new levels have 0."""
-    if families.of(record) == families.BINOMIAL:
-        return families.bernoulli(rows.y, linear_predictor(record, rows))
     z, jacobian = families.transformed(record, rows.y)
     if "density" in record:
         return recorded.log_densities(record, z, all_predictors(record, rows)) + jacobian
@@ -62,7 +60,7 @@ def predictive(record: Mapping[str, Any], rows: Rows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Scored:
-    """Rows of a response that is not an event, under the record of a fit."""
+    """Rows of a response under the record of a fit."""
 
     record: Mapping[str, Any]
     rows: Rows
@@ -107,12 +105,7 @@ def _compute(name: str, scored: Scored) -> np.ndarray | None:
 
 
 def parts(record: Mapping[str, Any], rows: Rows) -> dict[str, np.ndarray]:
-    """Return the parts (n,) of each likelihood by its name in HELD_OUT, and as `<name>_rescaled`.
-
-    Models of events have only the conditional parts.
-    """
-    if families.of(record) == families.BINOMIAL:
-        return {"conditional": contributions(record, rows)}
+    """Return the parts (n,) of each likelihood by its name in HELD_OUT, and as `<name>_rescaled`."""
     if families.of(record) == families.SHIFTED and (below := (rows.y <= record["shift"]).sum()):
         raise InputError(
             f"{below:,} of {len(rows.y):,} exploratory observations are not above the shift of "
@@ -137,12 +130,7 @@ def _scaling_of_rows(record: Mapping[str, Any], rows: Rows) -> dict[str, dict[st
 
 
 def marginal(record: Mapping[str, Any], rows: Rows) -> float:
-    """Return the log-likelihood of rows with their random effects integrated out.
-
-    NaN for events, where the integral has no closed form.
-    """
-    if families.of(record) == families.BINOMIAL:
-        return math.nan
+    """Return the log-likelihood of rows with their random effects integrated out."""
     return float(Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal().sum())
 
 
@@ -150,13 +138,10 @@ def in_sample_parts(summary: FitSummary, record: Mapping[str, Any], rows: Rows) 
     """Return the parts (n,) of the maximised log-likelihood of the rows that were fitted.
 
     They sum to `summary.loglik`: parts of the marginal likelihood for mixed models, and each row's
-    log-likelihood for least squares. Laplace's approximation (events) is no sum over rows, so each row has
-    its conditional part and an equal share of the remainder.
+    log-likelihood for least squares. Laplace's approximation is no sum over rows, so each row has its
+    conditional part and an equal share of the remainder.
     """
-    if families.of(record) == families.BINOMIAL:
-        values = contributions(record, rows)
-    else:
-        values = Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal()
+    values = Scored(record, rows, scaled(rows.predictors, record["scaling"])).marginal()
     return values + (summary.loglik - values.sum()) / len(values)
 
 

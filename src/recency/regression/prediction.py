@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from crosslmm import families, recorded
 from crosslmm.recorded import fixed_part, random_part, scaled
@@ -31,7 +30,7 @@ def predict(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:
     predictor = linear_predictor(fit, rows)
     if families.of(fit) == families.SHIFTED:
         return fit["shift"] + np.exp(predictor + fit["sigma"] ** 2 / 2)
-    return expit(predictor) if families.of(fit) == families.BINOMIAL else predictor
+    return predictor
 
 
 def all_predictors(fit: Mapping[str, Any], rows: Rows) -> np.ndarray:

@@ -18,12 +18,20 @@ from crosslmm import families, lme4
 from crosslmm.deviance import nested_modes
 from crosslmm.errors import InputError, nearest
 from crosslmm.factors import NotSearchable, joined
-from crosslmm.fit_formula import search_of
+from crosslmm.fit_formula import fit_density, search_of
 from crosslmm.formula import INTERCEPT
 from crosslmm.internal import correlation_at_limit
 from crosslmm.lme4 import Refused
 from crosslmm.model_request import linear_predictor
-from crosslmm.profile_likelihood import Held, HeldFixed, HeldVariance
+from crosslmm.profile_likelihood import (
+    Given,
+    Held,
+    HeldFixed,
+    HeldLaplace,
+    HeldVariance,
+    given_parameters,
+    value_of,
+)
 from crosslmm.scaled_search import Searched, SearchResult
 from crosslmm.several import SeveralProducts
 from crosslmm.summary import FitSummary
@@ -45,16 +53,18 @@ def simulate(fit: MixedModel, n: int, seed: int, new_effects: bool) -> pd.DataFr
         raise InputError(f"n is {n!r} and must be 1 or more")
     names = [f"sim_{number}" for number in range(1, n + 1)]
     index = fit.fitted.index
-    if source.prepared is None or family in families.GENERALISED:
+    if source.prepared is None:
         try:
             values = lme4.simulated(source.in_r, n, seed, new_effects)
         except Refused as reason:
             raise InputError(f"simulate() of {fit.formula!r}: lme4: {reason}") from None
-    elif family in families.LINEAR:
+    elif family in (*families.LINEAR, *families.GENERALISED):
         random, draw = _generator(seed), _Draws(source)
         values = np.column_stack([draw(random, new_effects) for _ in range(n)])
     else:
-        raise InputError(f"simulate() supports linear models and lme4's, not family {family!r}")
+        raise InputError(
+            f"simulate() supports linear, binomial and Poisson models, not family {family!r}"
+        )
     if family in (families.LOGNORMAL, families.SHIFTED):
         values = source.shift + np.exp(values)
     return pd.DataFrame(values, index, names)
@@ -66,17 +76,17 @@ def _generator(seed: int) -> np.random.Generator:
 
 
 class _Draws:
-    """Draws of the response of a linear mixed model, on the scale of its linear predictor."""
+    """Draws of the response: of a linear model on the scale of its linear predictor."""
 
     def __init__(self, source: Source) -> None:
+        self._family = source.request.family
         prepared, scale, figures = source.prepared, source.internal, source.result.figures
         n = len(prepared.y)
         rows = source.request.rows
         self._fixed = linear_predictor(source, rows, False, False)
         self._all = linear_predictor(source, rows, False, True)
-        self._sd = np.full(n, source.result.summary.sigma)
-        if prepared.weights is not None:
-            self._sd = self._sd / np.sqrt(prepared.weights)
+        self._weights = np.ones(n) if prepared.weights is None else prepared.weights
+        self._sd = source.result.summary.sigma / np.sqrt(self._weights)
         self._groups = []
         for group, basis, L in zip(scale.groups, scale.random, figures.Ls, strict=True):
             Z = np.column_stack(basis.values(prepared.leaves, n))
@@ -85,13 +95,13 @@ class _Draws:
 
     def __call__(self, random: np.random.Generator, new_effects: bool) -> np.ndarray:
         """Return a response (n,), including the offset."""
-        z = (self._fixed if new_effects else self._all) + self._sd * random.normal(
-            size=len(self._sd)
-        )
+        z = (self._fixed if new_effects else self._all).copy()
         for levels, Z, root in self._groups if new_effects else ():
             effects = random.normal(size=(len(levels.names), len(root))) @ root.T
             z += (Z * effects[levels.codes]).sum(1)
-        return z
+        if self._family in families.GENERALISED:
+            return families.density(self._family).draw(random, z[:, None], self._weights)
+        return z + self._sd * random.normal(size=len(z))
 
 
 def refits(source: Source, draws: int, seed: int) -> Iterator[FitSummary]:
@@ -419,25 +429,40 @@ def _bootstrap(source: Source, level: float, draws: int, seed: int) -> dict[str,
 def _intervals_of_generalised(
     source: Source, chosen: str | Sequence[str], method: str, level: float, draws: int, seed: int
 ) -> dict[str, list[float]]:
-    """Have lme4 compute the intervals of a generalised model on the internal scale."""
-    from crosslmm import profile_likelihood
-
-    every = profile_likelihood.parameters(source)
+    """Return the intervals of a generalised model."""
+    every = given_parameters(source)
     names = _parameter_names(chosen, [(given.name, given.term >= 0) for given in every])
     every = [given for given in every if given.name in names]
     try:
         if method == "profile":
-            return profile_likelihood.profile(source, every, level)
+            return {given.name: _profile_laplace(source, given, level) for given in every}
         _check_draws(draws)
-        values = [
-            [profile_likelihood.value_of(given, source, summary) for given in every]
-            for summary in profile_likelihood.bootstrap(source, draws, seed)
-        ]
-    except Refused as reason:
-        raise InputError(f"confint of {source.request.text!r}: lme4: {reason}") from None
+        draw, random, values = _Draws(source), _generator(seed), []
+        for _ in range(draws):
+            drawn = replace(source.prepared, y=draw(random, True))
+            summary = fit_density(source.request, drawn, []).result.summary
+            values.append([value_of(given, source, summary) for given in every])
+    except (NotSearchable, np.linalg.LinAlgError) as reason:
+        raise InputError(f"confint of {source.request.text!r}: {reason}") from None
     return dict(
         zip([given.name for given in every], _percentiles(np.array(values), level), strict=True)
     )
+
+
+def _profile_laplace(source: Source, given: Given, level: float) -> list[float]:
+    """Return the limits of a generalised model's parameter by profile likelihood."""
+    if len(given.rows) == 2:
+        rows = source.internal.random[given.term].B[list(given.rows)]
+        if (limit := correlation_at_limit(rows)) is not None:
+            return [limit, limit]
+    held = HeldLaplace(source, given)
+    quantile = float(ndtri((1 + level) / 2))
+    limits = []
+    for side, bound in zip((-1.0, 1.0), held.bounds, strict=True):
+        step = side * quantile * held.error
+        limits.append(_limit(held.rise_on(), held.estimate, step, quantile, bound))
+    low, high = (held.unit * limit + held.shift for limit in limits)
+    return [low, high]
 
 
 def _check_draws(draws: int) -> None:

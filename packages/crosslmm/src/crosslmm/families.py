@@ -1,8 +1,8 @@
 """Families of responses: their distribution about the mean, and their link.
 
-Gaussian and lognormal models are linear mixed models of the response or its logarithm. Binomial and
-Poisson models are fitted by lme4's glmer(). The others are densities of `crosslmm.densities`,
-fitted by Laplace's approximation, as is every model with a formula of its scale.
+Gaussian and lognormal models are linear mixed models of the response or its logarithm. The others are
+densities of `crosslmm.densities`, fitted by Laplace's approximation, as is every model with a formula
+of its scale.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,13 @@ SHIFTED = "shifted_lognormal"
 LINEAR = (GAUSSIAN, LOGNORMAL, SHIFTED)
 """Families that are fitted as linear mixed models, unless the scale has a formula."""
 GENERALISED = (BINOMIAL, "poisson")
-"""Families that `lmer` fits by glmer(), with the canonical link."""
+"""Families without a scale parameter, with the canonical link."""
 
 
 def names() -> list[str]:
     """Return the families that a design can have."""
-    skewed = [name for name in plugins.names("crosslmm.densities") if name != GAUSSIAN]
+    there = plugins.names("crosslmm.densities")
+    skewed = [name for name in there if name not in (GAUSSIAN, *GENERALISED)]
     return [*LINEAR, BINOMIAL, *skewed]
 
 
@@ -87,10 +88,3 @@ def transformed(fit: Mapping[str, Any], y: np.ndarray) -> tuple[np.ndarray, np.n
         z = np.log(above, where=above > 0, out=np.full(len(y), np.nan))
         return z, np.where(above > 0, -z, -np.inf)
     return y, np.zeros(len(y))
-
-
-def bernoulli(y: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-    """Return log p(y) (n,) of events y, 0 or 1, with log odds `predictor`; natural logarithm."""
-    from scipy.special import log_expit
-
-    return np.where(y > 0.5, log_expit(predictor), log_expit(-predictor))

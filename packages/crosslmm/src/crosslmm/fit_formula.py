@@ -1,7 +1,5 @@
 """Fit a specified model: by the search, by lme4, or by Laplace's approximation.
 
-Fit a specified mixed model of a skewed response by Laplace's approximation.
-
 Shifted lognormal models: log(y - shift) is Gaussian, the shift estimated by profile likelihood.
 
 The likelihood is unbounded as the shift approaches the smallest response (Hill 1963). As usual, a
@@ -20,56 +18,54 @@ from crosslmm import families, lme4
 from crosslmm.design import empty_cells, separation
 from crosslmm.deviance import NoResiduals
 from crosslmm.errors import InputError
-from crosslmm.expressions import Uncovered, variables
+from crosslmm.expressions import Uncovered
 from crosslmm.factors import NotSearchable, joined
 from crosslmm.fitting import (
     Result,
     check_levels,
     dropped_notes,
-    fit_glmer,
     fit_in_r,
     in_r,
     read_fit,
     unconfirmed,
 )
-from crosslmm.formula import INTERCEPT
+from crosslmm.formula import INTERCEPT, Formula
 from crosslmm.generalised import TOLERANCE, Generalised, fit_generalised
 from crosslmm.internal import Figures, Internal, in_given_units, relative_root
 from crosslmm.lme4 import Refused
-from crosslmm.model_request import ModelRequest, Prepared, Source, columns_in_r, frame_in_r, prepare
+from crosslmm.model_request import ModelRequest, Prepared, Source, frame_in_r, prepare
 from crosslmm.referee import check_maximum, failures
 from crosslmm.scaled_search import Searched, search_internal
 
 
 def fit_density(model: ModelRequest, prepared: Prepared, notes: list[str]) -> Source:
     """Fit on the internal scale, and convert the estimates to the given units."""
-    link = model.link or families.links(model.family)[0]
+    link = model.link or (*families.links(model.family), "identity")[0]
     density = families.density(model.family)
     powers = getattr(density, "POWERS", None)
-    internal = _internal(prepared, link, density.POSITIVE, powers is not None)
+    internal = internal_of(prepared, link, density.POSITIVE, powers is not None)
     scale = internal.scale
-    # Separate names, since the factors of a product are scaled differently from the product.
-    columns, random = {}, []
-    labels = [c if c == INTERCEPT else f"fixed{n}" for n, c in enumerate(internal.formula.fixed)]
-    columns |= dict(zip(labels, internal.X(), strict=True))
-    for number, (term, Z) in enumerate(zip(internal.formula.random, internal.Z(), strict=True)):
-        names = [c if c == INTERCEPT else f"random{number}.{n}" for n, c in enumerate(term.columns)]
-        columns |= dict(zip(names, Z, strict=True))
-        random.append(replace(term, columns=tuple(names)))
-    formula = replace(internal.formula, fixed=tuple(labels), random=tuple(random))
+    formula, columns = separate_columns(internal)
     try:
-        check_levels(scale.formula, prepared.groups, len(prepared.y))
-        fitted = fit_generalised(model.family, link, formula, columns, internal.y, prepared.groups)
+        # A family without a residual variance may have as many effects as rows.
+        rows = len(prepared.y) + (model.family in families.GENERALISED)
+        check_levels(scale.formula, prepared.groups, rows)
+        fitted = fit_generalised(
+            *(model.family, link, formula, columns, internal.y, prepared.groups),
+            *(prepared.weights, internal.offset, model.quadrature),
+        )
     except (Refused, NotSearchable, np.linalg.LinAlgError) as reason:
         raise InputError(f"formula {model.text!r} was not fitted: {reason}") from None
-    scales = [*fitted.scale.fixed.values(), *fitted.others.values()]
+    scales = [*fitted.scale.fixed.values(), *fitted.others.values()] if fitted.scale else []
     scales = [
         v + p * scale.log_unit for v, p in zip(scales, powers or [0] * len(scales), strict=True)
     ]
+    labels = list(formula.fixed)
     kept = tuple(scale.fixed.kept[labels.index(label)] for label in fitted.location.fixed)
-    figures = _figures(fitted, internal, kept, math.exp(scales[0]))
+    figures = _figures(fitted, internal, kept, math.exp(scales[0]) if scales else 1.0)
     checks = check_maximum(fitted.gain, TOLERANCE, figures.covariance)
-    notes = [*notes, *dropped_notes(scale.fixed, kept), *failures(checks)]
+    notes = [*notes, *dropped_notes(scale.fixed, kept), *_separation(model, prepared)]
+    notes += failures(checks)
     converged = figures.converged and all(check.passed for check in checks)
     if converged and figures.singular:
         notes.append("singular fit: a variance or a correlation is at its limit")
@@ -80,8 +76,31 @@ def fit_density(model: ModelRequest, prepared: Prepared, notes: list[str]) -> So
     return Source(model, prepared, result, scale=tuple(scales), internal=scale)
 
 
-def _internal(prepared: Prepared, link: str, is_positive: bool, has_units: bool) -> Internal:
+def separate_columns(internal: Internal) -> tuple[Formula, dict[str, np.ndarray]]:
+    """Return the formula and columns (n,) by new names.
+
+    The factors of a product are scaled differently from the product, and must not be found by name.
+    """
+    columns: dict[str, np.ndarray] = {}
+    random = []
+    labels = [c if c == INTERCEPT else f"fixed{n}" for n, c in enumerate(internal.formula.fixed)]
+    columns |= dict(zip(labels, internal.X(), strict=True))
+    for number, (term, Z) in enumerate(zip(internal.formula.random, internal.Z(), strict=True)):
+        names = [c if c == INTERCEPT else f"random{number}.{n}" for n, c in enumerate(term.columns)]
+        columns |= dict(zip(names, Z, strict=True))
+        random.append(replace(term, columns=tuple(names)))
+    return replace(internal.formula, fixed=tuple(labels), random=tuple(random)), columns
+
+
+def internal_of(
+    prepared: Prepared, link: str = "", is_positive: bool = False, has_units: bool = False
+) -> Internal:
     """Return the model with a standardised response, if the density's units are known."""
+    offset = prepared.offset
+    if offset is not None:  # of generalised models only
+        mean = -float(offset.mean()) if prepared.fixed.constant is not None else 0.0
+        internal = prepared.internal(prepared.y, prepared.scale(mean=mean))
+        return replace(internal, offset=offset + mean)
     y, mean, unit = prepared.y, 0.0, 1.0
     free = prepared.fixed.constant is not None
     if not has_units or (link == "log" and not free):
@@ -132,12 +151,13 @@ def _figures(
 def fit(model: ModelRequest, notes: list[str]) -> tuple[str, Source]:
     """Return the name of the engine that fitted, and the fit with its source; see `lmer`."""
     is_generalised = model.family in families.GENERALISED
+    if is_generalised and model.engine == "lme4":
+        return "lme4", _fit_glmer(model, notes)
     prepared: Prepared | None = None
     uncovered = ""
     try:
-        prepared = prepare(model, with_response=not is_generalised)
-        if not is_generalised:
-            notes = [*notes, *designs.levels_notes(prepared.formula, model.rows)]
+        prepared = prepare(model)
+        notes = [*notes, *designs.levels_notes(prepared.formula, model.rows)]
         notes = [*notes, *empty_cells(prepared.design, model.rows)]
     except Uncovered as reason:
         if model.engine == "search":
@@ -145,8 +165,8 @@ def fit(model: ModelRequest, notes: list[str]) -> tuple[str, Source]:
         if model.family not in (families.GAUSSIAN, families.LOGNORMAL, *families.GENERALISED):
             raise InputError(f"{reason}; family {model.family!r} needs a formula that is") from None
         uncovered = str(reason)
-    if is_generalised:
-        return "lme4", _fit_glmer(model, prepared, notes)
+    if is_generalised and prepared is None:
+        return "lme4", _fit_glmer(model, notes)
     if model.family not in families.LINEAR:
         return "laplace", fit_density(model, prepared, notes)
     shift, more = _shift(prepared) if model.family == families.SHIFTED else (0.0, "")
@@ -244,62 +264,27 @@ def _with_r(
         raise InputError(f"formula {model.text!r}: lme4: {reason}") from None
 
 
-def _fit_glmer(model: ModelRequest, prepared: Prepared | None, notes: list[str]) -> Source:
-    """Fit with lme4's glmer()."""
+def _fit_glmer(model: ModelRequest, notes: list[str]) -> Source:
+    """Fit with lme4's glmer(), which reads the formula."""
     try:
-        if prepared is None:
-            frame = frame_in_r(model.rows, model.contrasts)
-            fit, messages = lme4.generalised(model.text_in_r(), frame, model.family, model.weights)
-            result = read_fit(fit, messages, notes)
-            if not result.summary.random:
-                raise InputError(
-                    f"formula {model.text!r} has no random term such as '(1 | subject)'"
-                )
-            return Source(model, None, result)
-        internal = generalised_model(model, prepared)
-        notes = [
-            *notes,
-            *dropped_notes(internal.scale.fixed, internal.scale.fixed.kept),
-            *_separation(model, prepared),
-        ]
-        result = fit_glmer(in_r(internal), model.family, notes)
-        return Source(model, prepared, result, internal=internal.scale)
+        frame = frame_in_r(model.rows, model.contrasts)
+        fit, messages = lme4.generalised(model.text_in_r(), frame, model.family, model.weights)
+        result = read_fit(fit, messages, notes)
     except Refused as reason:
         raise InputError(f"formula {model.text!r}: lme4: {reason}") from None
-
-
-def generalised_model(model: ModelRequest, prepared: Prepared) -> Internal:
-    """Return a generalised model on the internal scale; R reads its response."""
-    offset, mean = prepared.offset, 0.0
-    if offset is not None and prepared.fixed.constant is not None:
-        mean = -float(offset.mean())
-        offset = offset + mean
-    n = len(model.rows)
-    internal = prepared.internal(np.zeros(n), prepared.scale(mean=mean), prepared.weights)
-    names = variables(model.response)
-    columns, _ = columns_in_r(model.rows[names])
-    return replace(internal, response=(model.response, columns), offset=offset)
+    if not result.summary.random:
+        raise InputError(f"formula {model.text!r} has no random term such as '(1 | subject)'")
+    return Source(model, None, result)
 
 
 def _separation(model: ModelRequest, prepared: Prepared) -> list[str]:
     """Return a note on events that the fixed effects predict without error."""
-    event = _events(model)
-    if event is None or not event.any() or event.all():
+    event = prepared.y
+    if model.family != families.BINOMIAL or not np.isin(event, (0, 1)).all():
         return []
     columns = list(prepared.fixed.names)
     X = np.column_stack(prepared.fixed.values(prepared.leaves, len(event)))
-    return [*filter(None, [separation(X, columns, event)])]
-
-
-def _events(model: ModelRequest) -> np.ndarray | None:
-    """Return whether the event of a binomial response happens (n,), if it has two values."""
-    if model.family != families.BINOMIAL or model.response.strip("`") not in model.rows:
-        return None
-    values = model.rows[model.response.strip("`")]
-    if designs.is_number(values):
-        numbers = values.to_numpy(np.float64)
-        return numbers > 0.5 if np.isin(numbers, (0, 1)).all() else None
-    return designs.categorical(values).codes > 0
+    return [*filter(None, [separation(X, columns, event > 0)])]
 
 
 GRID = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97)

@@ -65,7 +65,7 @@ def distance(ours: Figures, theirs: Figures) -> float | None:
     return float(max(np.abs(part).max() for part in differences if len(part)))
 
 
-RESPONSE, WEIGHTS, OFFSET = ".y", ".w", ".o"
+RESPONSE, WEIGHTS = ".y", ".w"
 FIXED, RANDOM = ".x", ".z"
 
 
@@ -90,9 +90,7 @@ class InR:
         Models that lme4 might refuse or warn of are left to `set_up`.
         """
         model, n = self.model, len(self.model.y)
-        if model.reml or any(
-            part is not None for part in (model.weights, model.offset, model.response)
-        ):
+        if model.reml or model.weights is not None:
             return None
         if len(searched.kept) < len(model.formula.fixed):
             return None
@@ -106,10 +104,6 @@ class InR:
             rows.append(first)
         return lme4.set_up_terms(self.text, self.frame, np.unique(np.concatenate(rows)))
 
-    def generalised(self, family: str) -> tuple[Any, list[str]]:
-        """Run glmer(); return the merMod object and its messages."""
-        return lme4.generalised(self.text, self.frame, family, self.weights)
-
     def theta(self, in_r: Any, Ls: list[np.ndarray]) -> np.ndarray:
         """Return theta in lme4's order from L (k, k) of each random term."""
         parts = []
@@ -118,15 +112,9 @@ class InR:
             parts.append(L.T[np.triu_indices(len(L))])
         return np.concatenate(parts)
 
-    def figures(self, fit: Any, is_relative: bool = True) -> Figures:
-        """Read a merMod object."""
-        return self.figures_of(lme4.summary_of(fit), lme4.terms_of_fit(fit), is_relative)
-
-    def figures_of(
-        self, summary: FitSummary, terms: list[tuple[str, list[str]]], is_relative: bool
-    ) -> Figures:
-        """Arrange lme4's summary by this model's columns and terms."""
-        model = self.model
+    def figures(self, fit: Any) -> Figures:
+        """Read a merMod object; its figures are arranged by this model's columns and terms."""
+        model, summary, terms = self.model, lme4.summary_of(fit), lme4.terms_of_fit(fit)
         Ls: list[np.ndarray] = [np.zeros((0, 0))] * len(self.of_terms)
         modes = list(Ls)
         start = 0
@@ -152,7 +140,6 @@ class InR:
             singular=summary.singular,
             converged=summary.converged,
             kept=tuple(given[place] for place in places),
-            is_relative=is_relative,
             messages=summary.messages,
         )
 
@@ -161,12 +148,7 @@ def in_r(model: Internal) -> InR:
     """Build R's formula and data frame, with short names for the columns."""
     n = len(model.y)
     frame: dict[str, np.ndarray | Levels] = {}
-    left = RESPONSE
-    if model.response is None:
-        frame[RESPONSE] = model.y
-    else:
-        left, more = model.response
-        frame |= more
+    frame[RESPONSE] = model.y
     fixed = []
     for number, name in enumerate(model.formula.fixed):
         fixed.append(f"{FIXED}{number}")
@@ -188,10 +170,7 @@ def in_r(model: Internal) -> InR:
             terms.append(f"(0 + {' + '.join(names)} | `{group}`)")
     if model.weights is not None:
         frame[WEIGHTS] = model.weights
-    if model.offset is not None:
-        frame[OFFSET] = model.offset
-        terms.append(f"offset({OFFSET})")
-    text = f"{left} ~ " + " + ".join(["0", *fixed, *terms])
+    text = f"{RESPONSE} ~ " + " + ".join(["0", *fixed, *terms])
     weights = WEIGHTS if model.weights is not None else None
     return InR(model, text, lme4.data_frame(frame), weights, of_terms)
 
@@ -222,15 +201,13 @@ def fit_model(
     y: np.ndarray,
     groups: Mapping[str, Levels],
     engine: str,
-    family: str = GAUSSIAN,
     confirm: bool = True,
 ) -> Result:
     """Fit by maximum likelihood; `engine` is `cross_products` or `lme4`.
 
-    A `family` other than gaussian is fitted by lme4's glmer(), whatever the engine. With `confirm`,
-    lme4 sets up the model that was searched on cross-products, evaluates its deviance at theta and
-    reports the figures. Without it they are computed here, and R is started only if the search does
-    not cover the model.
+    With `confirm`, lme4 sets up the model that was searched on cross-products, evaluates its deviance
+    at theta and reports the figures. Without it they are computed here, and R is started only if the
+    search does not cover the model.
 
     `predictors` and `y` have one element per observation, and predictors are centred and scaled. A
     model that cannot be fitted is a Result without a summary, with the reason in its note.
@@ -238,7 +215,7 @@ def fit_model(
     used = {name: predictors[name] for name in formula.predictors}
     model = as_given(formula, used, y, groups)
     searched, notes = None, []
-    if engine == "cross_products" and family == GAUSSIAN:
+    if engine == "cross_products":
         try:
             if not confirm:
                 check_levels(formula, groups, len(y))
@@ -250,10 +227,7 @@ def fit_model(
         except (NotSearchable, np.linalg.LinAlgError) as reason:
             notes.append(f"lme4's optimiser was used: {reason}")
     try:
-        of_r = in_r(model)
-        if family != GAUSSIAN:
-            return fit_glmer(of_r, family, notes)
-        return fit_in_r(of_r, searched, notes)
+        return fit_in_r(in_r(model), searched, notes)
     except Refused as reason:
         return Result(None, False, "; ".join([*notes, f"lme4: {reason}"]))
 
@@ -294,16 +268,6 @@ def fit_in_r(of_r: InR, searched: Searched | None, notes: Sequence[str]) -> Resu
     figures = of_r.figures(fit)
     checks = check_lme4(of_r.model, fit, figures, by_search=True)
     notes += dict.fromkeys([*messages, *figures.messages])
-    return _result(of_r.model, figures, notes, checks, "lme4", fit=fit)
-
-
-def fit_glmer(of_r: InR, family: str, notes: Sequence[str] = ()) -> Result:
-    """Fit by glmer()."""
-    fit, messages = of_r.generalised(family)
-    figures = of_r.figures(fit)
-    checks = [*check_derivatives(fit), *check_covariance(figures.covariance, "lme4")]
-    messages = [m for m in messages if figures.singular or "singular" not in m]
-    notes = [*notes, *dict.fromkeys([*messages, *figures.messages])]
     return _result(of_r.model, figures, notes, checks, "lme4", fit=fit)
 
 

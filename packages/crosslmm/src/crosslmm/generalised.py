@@ -1,13 +1,15 @@
-"""Mixed models of skewed or heteroscedastic responses, fitted by Laplace's approximation.
+"""Mixed models of events, counts, skewed or heteroscedastic responses, by Laplace's approximation.
 
-The location has the formula's fixed and random effects, and the log of sigma those of the formula's
-`scale`, an intercept by default. Any number of crossed or nested grouping factors is supported.
+The location has the formula's fixed and random effects, and the log of sigma, if the density has one,
+those of the formula's `scale`, an intercept by default. Any number of crossed or nested grouping
+factors is supported; with one random effect, adaptive Gauss-Hermite quadrature is, too.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,7 +20,7 @@ from crosslmm.factors import Levels, NotSearchable, joined
 from crosslmm.fitting import fit_least_squares
 from crosslmm.formula import INTERCEPT, Formula, column
 from crosslmm.internal import as_given
-from crosslmm.laplace import Grouping, Laplace, NoMode
+from crosslmm.laplace import Grouping, Laplace, NoMode, Quadrature
 from crosslmm.scaled_search import search_internal
 from crosslmm.summary import FitSummary
 
@@ -34,8 +36,19 @@ EFFECTS = 12_000
 SMALLEST_SD = 0.05
 """Smallest starting sd of a random effect, as a share of the residual sd; an sd of exactly 0 is a
 stationary point of the likelihood by the elements of L."""
+HESSIAN_STEP = 3e-3
+"""Step of the gradient's differences, in rough standard errors."""
+NEWTON = 3
+"""Number of steps of iterated least squares without random effects, from which a search starts."""
 SCALE_SD = 0.1
 """Starting standard deviation of effects on the log of sigma."""
+
+
+class Likelihood(Protocol):
+    """A log-likelihood with its gradient."""
+
+    def value(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return both at parameters (q,)."""
 
 
 @dataclass
@@ -45,7 +58,8 @@ class Generalised:
     Attributes
     ----------
     location, scale
-        Summaries of the two linear predictors; `loglik` and `sigma` are those of the model.
+        Summaries of the two linear predictors; `loglik` and `sigma` are those of the model. A density
+        without scale parameters has no `scale`.
     others
         Estimates of further scale parameters, as logarithms: `beta` of the ex-Gaussian.
     evaluations
@@ -55,7 +69,7 @@ class Generalised:
     """
 
     location: FitSummary
-    scale: FitSummary
+    scale: FitSummary | None
     others: dict[str, float]
     evaluations: int
     gain: float
@@ -68,6 +82,9 @@ def fit_generalised(
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
+    points: int = 1,
 ) -> Generalised:
     """Fit by maximum likelihood, with random effects integrated out by Laplace's approximation.
 
@@ -83,31 +100,34 @@ def fit_generalised(
         Response (n,).
     groups
         Grouping variables.
+    weights, offset
+        (n,), of densities without scale parameters.
+    points
+        Number of quadrature points for each level; with 1, Laplace's approximation.
 
     Raises
     ------
     NotSearchable
-        If there is no random effect, or too many for memory.
+        If there is no random effect, or too many for memory or for quadrature.
     NoMode
         If the likelihood has no finite value.
     """
-    density, n = families.density(name), len(y)
-    scale = formula.scale or Formula(formula.response, (INTERCEPT,), ())
-    formulas = replace(formula, scale=None), scale
-    terms = _terms(formulas)
-    groupings = [_grouping(terms[group], predictors, joined(group, groups)) for group in terms]
-    _check_size(groupings)
-    fixed = [_drop_dependent(part, predictors, y) for part in formulas]
-    X = [np.column_stack([column(c, predictors, n) for c in names]) for names in fixed]
-    others = density.PREDICTORS[2:]
-    model = Laplace(density, link, y, [*X, *(np.ones((n, 1)) for _ in others)], groupings)
-    location, sigma, Ls = _gaussian(formulas[0], link, predictors, y, groups)
-    start, scales = _start(model, location, sigma, dict(zip(terms, groupings, strict=True)), Ls)
-    best, gain, evaluations = _maximise(model, start, scales)
-    mode, covariance = model.mode(best), model.covariance(best)
-    betas, factors = model.unpack(best)
-    summaries = []
-    for k in (0, 1):
+    model = LaplaceModel(name, link, formula, predictors, y, groups, weights, offset, points)
+    laplace, fixed, terms = model.laplace, model.fixed, model.terms
+    start, scales = model.start()
+    best, gain, evaluations = maximise(laplace, start, scales)
+    if isinstance(laplace, Quadrature):  # from the optimum of Laplace's approximation
+        laplace.points = points
+        best, gain, evaluations = maximise(laplace, best, scales)
+    covariance = laplace.covariance(best)
+    betas, factors = laplace.unpack(best)
+    if not model.has_scale:
+        best, gain, covariance = _with_curvature(laplace, best, covariance, _is_singular(factors))
+        betas, factors = laplace.unpack(best)
+    mode = laplace.mode(best)
+    loglik = mode.loglik if model.has_scale else mode.loglik + model.log_constant()
+    summaries: list[FitSummary] = []
+    for k in range(len(fixed)):
         first = sum(map(len, betas[:k]))
         chosen = slice(first, first + len(betas[k]))
         summaries.append(
@@ -115,8 +135,8 @@ def fit_generalised(
                 fixed=dict(zip(fixed[k], betas[k].tolist(), strict=True)),
                 se=np.sqrt(np.diagonal(covariance))[chosen].tolist(),
                 theta=[],
-                sigma=math.exp(betas[1][0]),
-                loglik=mode.loglik,
+                sigma=math.exp(betas[1][0]) if model.has_scale else 1.0,
+                loglik=loglik,
                 singular=_is_singular(factors),
                 random={},
                 modes={},
@@ -126,10 +146,10 @@ def fit_generalised(
             )
         )
     summaries[0].theta = np.concatenate(
-        [L[grouping.free] for L, grouping in zip(factors, groupings, strict=True)]
+        [L[grouping.free] for L, grouping in zip(factors, model.groupings, strict=True)]
     ).tolist()
-    effects = model.effects(best, mode)
-    for group, grouping, L, values in zip(terms, groupings, factors, effects, strict=True):
+    effects = laplace.effects(best, mode)
+    for group, grouping, L, values in zip(terms, model.groupings, factors, effects, strict=True):
         names = [c for _, block in terms[group] for c in block]
         for k in np.unique(grouping.predictor):
             chosen = np.flatnonzero(grouping.predictor == k)
@@ -138,8 +158,62 @@ def fit_generalised(
             summaries[k].random[group] = spread
             levels = joined(group, groups).names
             summaries[k].modes[group] = dict(zip(levels, values[:, chosen].tolist(), strict=True))
-    others = dict(zip(others, (float(beta[0]) for beta in betas[2:]), strict=True))
-    return Generalised(*summaries, others, evaluations, gain)
+    others = dict(zip(model.others, (float(beta[0]) for beta in betas[2:]), strict=True))
+    return Generalised(summaries[0], (*summaries, None)[1], others, evaluations, gain)
+
+
+class LaplaceModel:
+    """The log-likelihood of a formula, with its columns by name; see `fit_generalised`."""
+
+    def __init__(
+        self,
+        name: str,
+        link: str,
+        formula: Formula,
+        predictors: Mapping[str, np.ndarray],
+        y: np.ndarray,
+        groups: Mapping[str, Levels],
+        weights: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        points: int = 1,
+    ) -> None:
+        density, n = families.density(name), len(y)
+        self.has_scale = len(density.PREDICTORS) > 1
+        scale = formula.scale or Formula(formula.response, (INTERCEPT,), ())
+        self.formulas = (replace(formula, scale=None), scale)[: 1 + self.has_scale]
+        self.terms = _terms(self.formulas)
+        self.groupings = [
+            _grouping(self.terms[group], predictors, joined(group, groups)) for group in self.terms
+        ]
+        _check_size(self.groupings)
+        self.fixed = [_drop_dependent(part, predictors, y) for part in self.formulas]
+        X = [np.column_stack([column(c, predictors, n) for c in names]) for names in self.fixed]
+        self.others = density.PREDICTORS[2:]
+        X += [np.ones((n, 1)) for _ in self.others]
+        if points > 1 and (len(self.groupings) > 1 or self.groupings[0].Z.shape[1] > 1):
+            raise NotSearchable("quadrature needs a single random effect, such as '(1 | subject)'")
+        added = None if offset is None else offset[:, None]
+        kind = Quadrature if points > 1 else Laplace
+        self.laplace = kind(density, link, y, X, self.groupings, added, weights)
+        self._given = predictors, groups
+
+    def log_constant(self) -> float:
+        """Return the part of the log-likelihood that depends on no parameter."""
+        return self.laplace.density.log_constant(self.laplace.y, self.laplace.weights)
+
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return starting values of the parameters, and their rough standard errors."""
+        predictors, groups = self._given
+        model, W = self.laplace, None
+        y = model.y
+        if model.link == "log":
+            y = np.log(np.maximum(y, np.finfo(float).tiny))
+        elif not self.has_scale:
+            y, W = _working_response(model)
+        location, sigma, Ls = _gaussian(self.formulas[0], predictors, y, groups, W)
+        by_group = dict(zip(self.terms, self.groupings, strict=True))
+        sigma = sigma if W is None else 1 / math.sqrt(W.mean())
+        return start_at(model, location, sigma, by_group, Ls)
 
 
 Blocks = list[tuple[int, tuple[str, ...]]]
@@ -187,22 +261,37 @@ def _drop_dependent(
     return tuple(summary.fixed)
 
 
+def _working_response(model: Laplace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the working response (n,), minus the offset, and weights (n,) of least squares."""
+    X, offset = model.X[0], model.offset
+    eta = model.density.linked(model.y)[:, None]
+    for step in range(NEWTON):
+        gradient, W = model.derivatives(eta)
+        w = np.maximum(W[:, 0, 0], 1e-8)
+        z = (eta + gradient / w[:, None] - offset)[:, 0]
+        if step < NEWTON - 1:
+            root = np.sqrt(w)
+            beta = np.linalg.lstsq(X * root[:, None], z * root, rcond=None)[0]
+            eta = (X @ beta)[:, None] + offset
+    return z, w
+
+
 def _gaussian(
     formula: Formula,
-    link: str,
     predictors: Mapping[str, np.ndarray],
     y: np.ndarray,
     groups: Mapping[str, Levels],
+    weights: np.ndarray | None,
 ) -> tuple[np.ndarray, float, dict[str, np.ndarray]]:
     """Return beta, sigma and each group's L of a linear mixed model of the linked response."""
-    y = np.log(np.maximum(y, np.finfo(float).tiny)) if link == "log" else y
     columns = {name: column(name, predictors, len(y)) for name in formula.predictors}
     columns |= {c: column(c, predictors, len(y)) for c in formula.fixed}
     columns |= {c: column(c, predictors, len(y)) for term in formula.random for c in term.columns}
     # Where the search finds no optimum, least squares is a sufficient start.
     with suppress(NotSearchable, NoResiduals, np.linalg.LinAlgError):
         if formula.random:
-            searched = search_internal(as_given(formula, columns, y, groups))
+            model = replace(as_given(formula, columns, y, groups), weights=weights)
+            searched = search_internal(model)
             figures = searched.figures
             blocks = searched.result.blocks()
             Ls = {group: L * figures.sigma for group, (_, L) in blocks.items()}
@@ -211,7 +300,7 @@ def _gaussian(
     return np.array(list(summary.fixed.values())), summary.sigma, {}
 
 
-def _start(
+def start_at(
     model: Laplace,
     location: np.ndarray,
     sigma: float,
@@ -226,7 +315,7 @@ def _start(
     centred = model.y - fitted + model.y.mean()
     if model.density.POSITIVE:
         centred = np.maximum(centred, model.y.min())
-    others = model.density.start(centred)
+    others = model.density.start(centred) if len(model.X) > 1 else ()
     start, scales = [*location], [*spread]
     for value, columns in zip(others, model.X[1:], strict=True):
         start += [value, *np.zeros(columns.shape[1] - 1)]
@@ -244,8 +333,8 @@ def _start(
     return np.array(start), np.array(scales)
 
 
-def _maximise(
-    model: Laplace, start: np.ndarray, scales: np.ndarray
+def maximise(
+    model: Likelihood, start: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, float, int]:
     """Return the maximum, the expected gain of another step, and the number of evaluations."""
 
@@ -265,6 +354,35 @@ def _maximise(
         result = minimize(objective, np.zeros(len(start)), jac=True, method="BFGS", options=options)
     gain = float(result.jac @ result.hess_inv @ result.jac / 2)
     return start + result.x * scales, gain, int(result.nfev) + 1
+
+
+def _with_curvature(
+    model: Laplace, best: np.ndarray, given: np.ndarray, is_singular: bool
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return the maximum after a Newton step, a further one's gain, and the effects' covariance.
+
+    The covariance is that of the inverse Hessian by all parameters; `given` L, of a singular fit or
+    without a positive definite Hessian.
+    """
+    p = len(given)
+    scales = np.append(np.sqrt(np.diagonal(given)), np.full(len(best) - p, 0.1))
+    moves = HESSIAN_STEP * np.diag(scales)
+    ends = np.array([[model.value(best + sign * move)[1] for sign in (1, -1)] for move in moves])
+    H = scales * (ends[:, 1] - ends[:, 0]) / (2 * HESSIAN_STEP)
+    H = (H + H.T) / 2
+    value, gradient = model.value(best)
+    values, vectors = np.linalg.eigh(H)
+    if is_singular or values[0] <= 1e-8 * values[-1]:
+        keep = values > 1e-8 * values[-1]
+        along = vectors[:, keep].T @ (gradient * scales)
+        return best, float((along**2 / values[keep]).sum() / 2), given
+    inverse = scales[:, None] * np.linalg.inv(H) * scales
+    there = best + inverse @ gradient
+    with suppress(np.linalg.LinAlgError):
+        value_there, gradient_there = model.value(there)
+        if value_there >= value - 1e-9 * abs(value):
+            best, gradient = there, gradient_there
+    return best, float(gradient @ inverse @ gradient / 2), inverse[:p, :p]
 
 
 def _is_singular(Ls: Sequence[np.ndarray]) -> bool:

@@ -67,8 +67,6 @@ class Internal:
     y: np.ndarray
     groups: dict[str, Levels]
     weights: np.ndarray | None = None
-    response: tuple[str, Mapping[str, Any]] | None = None
-    """for R, an expression in place of `y`, and its columns"""
     offset: np.ndarray | None = None
     """(n,), for a generalised model"""
     nested_as_factors: bool = True

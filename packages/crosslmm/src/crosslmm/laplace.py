@@ -20,11 +20,12 @@ by eliminating the factor with the most effects, whose part is block-diagonal; t
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
+from scipy.special import logsumexp
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,8 @@ DECREMENT = 1e-18
 """The mode is reached when a step is expected to gain less than this per row, in log-likelihood."""
 DIFFERENCE = 1e-4
 """Step of the central differences, in units of 1 / sqrt(|W|)."""
+NODE_DIFFERENCE = 1e-4
+"""Step of the differences of a log-likelihood by quadrature, on the internal scale."""
 ROWS = 65_536
 """Number of rows whose leverages are computed at once."""
 
@@ -234,6 +237,8 @@ class Laplace:
         Grouping factors, at least one.
     offset
         Fixed part (n, K) that is added to the linear predictors.
+    weights
+        Factors (n,) of the rows' log densities.
     """
 
     def __init__(
@@ -244,7 +249,9 @@ class Laplace:
         X: Sequence[np.ndarray],
         groupings: Sequence[Grouping],
         offset: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
+        self.weights = np.ones(len(y)) if weights is None else weights
         self.density, self.link, self.y, self.X = density, link, y, list(X)
         self.offset = np.zeros((len(y), len(self.X))) if offset is None else offset
         self.z = GroupedEffects(groupings, len(y), len(self.X))
@@ -271,9 +278,9 @@ class Laplace:
 
     def log_density(self, eta: np.ndarray) -> np.ndarray:
         """Return log p(y) (n,) at linear predictors (n, K); -inf if the location is invalid."""
-        return log_density(self.density, self.link, self.y, eta)
+        return self.weights * log_density(self.density, self.link, self.y, eta)
 
-    def _derivatives(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def derivatives(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient (n, K) and W (n, K, K), minus the Hessian, by linear predictors."""
         located = apply_inverse_link(self.link, eta)
         gradient, hessian = self.density.derivatives(self.y, located)
@@ -283,7 +290,7 @@ class Laplace:
             hessian[:, :, 0] *= mu[:, None]
             gradient[:, 0] *= mu
             hessian[:, 0, 0] += gradient[:, 0]
-        return gradient, -hessian
+        return gradient * self.weights[:, None], -hessian * self.weights[:, None, None]
 
     def fixed(self, betas: Sequence[np.ndarray]) -> np.ndarray:
         """Return the fixed parts (n, K) of the linear predictors."""
@@ -315,7 +322,7 @@ class Laplace:
         if not np.isfinite(value):
             raise NoMode("the log-density is not finite")
         for _ in range(STEPS):
-            gradient, W = self._derivatives(eta)
+            gradient, W = self.derivatives(eta)
             try:
                 factored, is_observed = self.z.factor(W, Ls), True
             except np.linalg.LinAlgError:
@@ -362,7 +369,7 @@ class Laplace:
             up, down = mode.eta.copy(), mode.eta.copy()
             up[:, k] += step
             down[:, k] -= step
-            change = (self._derivatives(up)[1] - self._derivatives(down)[1]) / (2 * step)
+            change = (self.derivatives(up)[1] - self.derivatives(down)[1]) / (2 * step)
             q[:, k] = np.einsum("nkl,nkl->n", leverage, change)
         s = factored.solve(*self.z.scaled(self.z.sums(q / 2), Ls))
         d = self.z.product(*self.z.effects(*s, Ls))
@@ -447,6 +454,40 @@ class Laplace:
             for i, left in enumerate(crossed):
                 information[i, j] -= (left[0] * first).sum() + left[1] @ rest
         return np.linalg.inv((information + information.T) / 2)
+
+
+class Quadrature(Laplace):
+    """A model with one random effect, integrated by adaptive Gauss-Hermite quadrature.
+
+    Its nodes are those of each level's mode and curvature, as lme4's are; `points` is their number, and
+    1 is Laplace's approximation.
+    """
+
+    points = 1
+
+    def mode(self, parameters: np.ndarray) -> Mode:
+        """Return the mode of u, and the log-likelihood by quadrature."""
+        mode, _, _, factored = self._at(parameters)
+        nodes, weights = np.polynomial.hermite.hermgauss(self.points)
+        spread = np.sqrt(2) * factored.inverse_C[:, :, 0]
+        logs = np.empty((len(spread), self.points))
+        (L,), first = self.unpack(parameters)[1], self.z.first
+        for k, node in enumerate(nodes):
+            u = mode.u_first + node * spread
+            shift = self.z.product((u - mode.u_first) @ L.T, mode.u_rest)
+            given = np.bincount(first.codes, self.log_density(mode.eta + shift), first.levels)
+            logs[:, k] = given - u[:, 0] ** 2 / 2 + node**2 + np.log(weights[k])
+        by_level = logsumexp(logs, axis=1) + np.log(spread[:, 0])
+        loglik = float(by_level.sum()) - first.levels * np.log(2 * np.pi) / 2
+        return replace(mode, loglik=loglik)
+
+    def value(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log-likelihood and its gradient, by central differences."""
+        if self.points == 1:
+            return super().value(parameters)
+        moves = NODE_DIFFERENCE * np.eye(len(parameters))
+        ends = [[self.mode(parameters + sign * move).loglik for sign in (1, -1)] for move in moves]
+        return self.mode(parameters).loglik, -np.diff(ends)[:, 0] / (2 * NODE_DIFFERENCE)
 
 
 def apply_inverse_link(link: str, eta: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from scipy.special import chdtrc
 
 from crosslmm.errors import InputError
 from crosslmm.model import MixedModel
+from crosslmm.model_request import as_frame_of
 
 
 def anova(*models: MixedModel) -> pd.DataFrame:
@@ -70,7 +71,8 @@ def anova(*models: MixedModel) -> pd.DataFrame:
         "Df": [np.nan, *more],
         "Pr(>Chisq)": [np.nan, *p],
     }
-    return pd.DataFrame(columns, [model.formula for model in ordered])
+    table = pd.DataFrame(columns, [model.formula for model in ordered])
+    return as_frame_of(first._source.request.frames, table, "model")
 
 
 def _check(first: MixedModel, model: MixedModel, number: int) -> None:

@@ -342,16 +342,13 @@ serialized <- function(fit) serialize(fit, NULL)
 
 unserialized <- function(written) unserialize(written)
 
-# Limits of the intervals: a matrix with a row per parameter, or per parameter in `which`.
-intervals <- function(fit, method, level, draws, seed, which = character()) {
+# Limits of the intervals: a matrix with a row per parameter.
+intervals <- function(fit, method, level, draws, seed) {
   arguments <- list(fit, method = method, level = level, oldNames = FALSE)
-  if (length(which)) arguments$parm <- which
   if (method == "boot") arguments <- c(arguments, nsim = draws, seed = seed)
   table <- do.call(confint, arguments)
   structure(table, dimnames = list(rownames(table), NULL))
 }
-
-refitted <- function(fit, response) refit(fit, response)
 
 simulated <- function(fit, n, seed, new_effects) {
   as.matrix(simulate(fit, nsim = n, seed = seed, use.u = !new_effects))

@@ -5,7 +5,7 @@ R objects are passed around unchanged; results are read as arrays and strings.
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -240,20 +240,10 @@ def unpacked(written: bytes) -> Any:
     return attempt("unserialized", ByteSexpVector(written))[0]
 
 
-def intervals(
-    fit: Any, method: str, level: float, draws: int, seed: int, which: Sequence[str] = ()
-) -> dict[str, list[float]]:
-    """Run confint(), for all parameters or those in `which`; return their two limits by name."""
-    from rpy2.rinterface import StrSexpVector
-
-    names = StrSexpVector(list(which))
-    table, _ = attempt("intervals", fit, method, level, draws, seed, names)
+def intervals(fit: Any, method: str, level: float, draws: int, seed: int) -> dict[str, list[float]]:
+    """Run confint(); return the two limits of all parameters by name."""
+    table, _ = attempt("intervals", fit, method, level, draws, seed)
     return dict(zip(table.rownames, np.asarray(table).tolist(), strict=True))
-
-
-def refitted(fit: Any, response: np.ndarray) -> Any:
-    """Run refit() with another response (n,); return the merMod object."""
-    return attempt("refitted", fit, _vector(response))[0]
 
 
 def simulated(fit: Any, n: int, seed: int, new_effects: bool) -> np.ndarray:

@@ -25,6 +25,8 @@ from crosslmm.internal import Internal, Scale
 from crosslmm.standardised import Basis, Leaf, basis_of
 
 ENGINES = ("auto", "lme4", "search")
+MOST_POINTS = 101
+"""Largest number of quadrature points."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class ModelRequest:
     offset: str | None = None
     """a column that is added to the linear predictor"""
     contrasts: Mapping[str, str] = field(default_factory=dict)
+    frames: str = "pandas"
+    """the package of the data, whose frames methods return: pandas, polars or pyarrow"""
+    quadrature: int = 1
+    """number of quadrature points for each level, of binomial and Poisson models"""
 
     @property
     def response(self) -> str:
@@ -93,6 +99,13 @@ def check_request(
 def _check_options(model: ModelRequest) -> None:
     """Raise an InputError if options are incompatible."""
     family = model.family
+    points = model.quadrature
+    if not isinstance(points, int) or isinstance(points, bool) or not 1 <= points <= MOST_POINTS:
+        raise InputError(f"quadrature is {points!r} and must be a whole number, 1 to {MOST_POINTS}")
+    if points > 1 and (family not in families.GENERALISED or model.engine == "lme4"):
+        raise InputError(
+            f"quadrature={points} needs family 'binomial' or 'poisson', and engine 'auto' or 'search'"
+        )
     if family in families.LINEAR:
         if model.reml and family != families.GAUSSIAN:
             raise InputError(
@@ -106,10 +119,9 @@ def _check_options(model: ModelRequest) -> None:
             )
         return
     generalised = family in families.GENERALISED
-    by = "lme4's glmer() fits by ML" if generalised else "is fitted by Laplace's approximation here"
+    by = "is fitted by Laplace's approximation"
     wrong = [
         ("reml=True", model.reml),
-        ('engine="search"', generalised and model.engine == "search"),
         ('engine="lme4"', not generalised and model.engine == "lme4"),
         ("weights", not generalised and model.weights is not None),
         ("offset", not generalised and model.offset is not None),
@@ -199,7 +211,7 @@ def prepare(model: ModelRequest, with_response: bool = True) -> Prepared:
     formula = parse(text)
     if not formula.random:
         raise InputError(f"formula {text!r} has no random term such as '(1 | subject)'")
-    y = designs.response_of(formula, rows) if with_response else np.zeros(len(rows))
+    y = _response(model, formula) if with_response else np.zeros(len(rows))
     if with_response and len(y) > 1 and not np.ptp(y) > 0:
         raise InputError(f"{formula.response} has one value, {y[0]:g}, in all rows")
     if families.is_positive(model.family):
@@ -229,6 +241,29 @@ def prepare(model: ModelRequest, with_response: bool = True) -> Prepared:
     )
 
 
+def _response(model: ModelRequest, formula: Formula) -> np.ndarray:
+    """Return the response (n,); events are 1, and a categorical response's first level is 0."""
+    rows, name = model.rows, formula.response.strip("`")
+    if model.family not in families.GENERALISED:
+        return designs.response_of(formula, rows)
+    if model.family == families.BINOMIAL and name in rows and not designs.is_number(rows[name]):
+        return (designs.categorical(rows[name]).codes > 0) * 1.0
+    y = designs.response_of(formula, rows)
+    if model.family == families.BINOMIAL:
+        trials = rows[model.weights].to_numpy(np.float64) if model.weights else np.ones(len(y))
+        wrong = (y < 0) | (y > 1) | (np.abs(trials * y - np.round(trials * y)) > 1e-6)
+        needed = "0 or 1, or with weights=, the numbers of trials, shares of them"
+    else:
+        wrong, needed = (y < 0) | (y != np.round(y)), "counts 0, 1, 2, …"
+    if wrong.any():
+        at = wrong.argmax()
+        raise InputError(
+            f"family {model.family} needs responses that are {needed}, and {formula.response} is "
+            f"{y[at]:g} in row {rows.index[at]!r} ({wrong.sum():,} such rows)"
+        )
+    return y
+
+
 def _check_positive(name: str, y: np.ndarray, rows: pd.DataFrame, family: str) -> None:
     wrong = np.flatnonzero(y <= 0)
     if len(wrong):
@@ -255,8 +290,7 @@ class Source:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled state; R's object is serialised only if predictions need it."""
-        generalised = self.request.family in families.GENERALISED
-        kept = self.result.model if self.prepared is None or generalised else None
+        kept = self.result.model if self.prepared is None else None
         if kept is not None and not isinstance(kept, bytes):
             kept = lme4.packed(kept)
         return vars(self) | {"result": replace(self.result, model=kept)}
@@ -298,6 +332,30 @@ def frame_of(data: Any) -> pd.DataFrame:
         return pd.DataFrame(data)
     except (TypeError, ValueError) as error:
         raise InputError(f"data are no data frame, and none can be made of them: {error}") from None
+
+
+def package_of(data: Any) -> str:
+    """Return the package of a data frame, "pandas" for another than Polars' or Arrow's."""
+    package = type(data).__module__.partition(".")[0]
+    return package if package in ("polars", "pyarrow") else "pandas"
+
+
+def as_frame_of(package: str, table: pd.DataFrame | pd.Series, index: str = "") -> Any:
+    """Return a table as a frame of `package`; its index becomes the first column, named `index`."""
+    if package == "pandas":
+        return table
+    import pyarrow
+
+    if index:
+        names = [name or index for name in table.index.names]
+        table = table.rename_axis(names).reset_index()
+    arrow = pyarrow.Table.from_pandas(pd.DataFrame(table), preserve_index=False)
+    if package == "pyarrow":
+        return arrow[arrow.column_names[0]] if isinstance(table, pd.Series) else arrow
+    import polars
+
+    frame = polars.from_arrow(arrow)
+    return frame.to_series() if isinstance(table, pd.Series) else frame
 
 
 def _mean_of_density(

@@ -10,32 +10,30 @@ The deviance of a linear mixed model from cross-products, with a variance parame
 Coordinates are Cholesky factors C of the random effects' covariances, and log sigma. The effects of the held parameter come first in their block. A held sd is then C_00; with
 a held correlation r, the second row is (r c, sqrt(1 - r^2) c) with free length c.
 
-Intervals of a generalised model's parameters, in given units, from lme4 on the internal scale.
-
-lme4 profiles a parameter of the model that it has. A given effect is b = B[r] b_s, a combination of
-the internal ones, so that the internal columns are rotated until it is one of them: with Q b_s for
-b_s, where the first row of Q is B[r] / |B[r]| and X_s Q^-1 for X_s, b is |B[r]| times the first.
+Generalised models, by Laplace's approximation. A given effect is b = B[r] b_s, a combination of the
+internal ones, so that the internal columns are rotated until it is one of them: with Q b_s for b_s,
+where the first row of Q is B[r] / |B[r]| and X_s Q^-1 for X_s, b is |B[r]| times the first.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-from crosslmm import lme4
 from crosslmm.cross_products import Products
 from crosslmm.deviance import solve
-from crosslmm.fit_formula import generalised_model
-from crosslmm.fitting import FIXED, RANDOM, InR, in_r
-from crosslmm.internal import Internal, correlation_at_limit, in_given_units
+from crosslmm.fit_formula import internal_of
+from crosslmm.formula import Formula
+from crosslmm.generalised import LaplaceModel, maximise, start_at
+from crosslmm.laplace import Laplace, Quadrature
 from crosslmm.model_request import Source
 from crosslmm.scaled_search import Searched, SearchResult
 from crosslmm.several import SeveralProducts, solve_several
 from crosslmm.summary import FitSummary
-from crosslmm.theta_search import blocks_of, lower_triangle, search, search_several
+from crosslmm.theta_search import blocks_of, lower_triangle, search, search_several, triangle
 
 ENOUGH = 1e-6
 """Expected gain at which a search ends, which suffices for an interval's end."""
@@ -293,7 +291,7 @@ class Given:
     term: int = -1
 
 
-def parameters(source: Source) -> list[Given]:
+def given_parameters(source: Source) -> list[Given]:
     """Return the parameters in lme4's order, named as there."""
     scale, every = source.internal, []
     numbers = {group: n for n, group in enumerate(source.result.summary.random)}
@@ -307,38 +305,6 @@ def parameters(source: Source) -> list[Given]:
                 for q in range(r + 1, len(columns))
             ]
     return every + [Given(scale.fixed.columns[c], (c,)) for c in source.result.figures.kept]
-
-
-def profile(source: Source, chosen: Sequence[Given], level: float) -> dict[str, list[float]]:
-    """Return the limits of profile likelihood intervals."""
-    model = generalised_model(source.request, source.prepared)
-    limits = {}
-    for given in chosen:
-        if len(given.rows) == 2:
-            rows = source.internal.random[given.term].B[list(given.rows)]
-            if (limit := correlation_at_limit(rows)) is not None:
-                limits[given.name] = [limit, limit]
-                continue
-        rotated, factor, name = _rotate(model, given)
-        of_r = in_r(rotated)
-        fit, _ = of_r.generalised(source.request.family)
-        table = lme4.intervals(fit, "profile", level, 0, 0, [name])
-        low, high = (factor * value for value in table[name])
-        shift = 0.0
-        if given.term < 0 and model.scale.mean:
-            shift = model.scale.mean * float(model.scale.fixed.constant[given.rows[0]])
-        limits[given.name] = [low + shift, high + shift]
-    return limits
-
-
-def bootstrap(source: Source, draws: int, seed: int) -> Iterator[FitSummary]:
-    """Simulate responses, with new random effects, and yield the summary of each refit."""
-    model = generalised_model(source.request, source.prepared)
-    of_r: InR = in_r(model)
-    values = lme4.simulated(source.in_r, draws, seed, True)
-    for response in values.T:
-        figures = of_r.figures(lme4.refitted(source.in_r, response))
-        yield in_given_units(model.scale, figures, model.groups, rows=len(response))
 
 
 def value_of(given: Given, source: Source, summary: FitSummary) -> float:
@@ -361,39 +327,109 @@ def _name(group: str) -> str:
     return group.replace("`", "")
 
 
-def _rotate(model: Internal, given: Given) -> tuple[Internal, float, str]:
-    """Return the model with a parameter of its own, its factor, and its name in R."""
-    predictors: dict[str, Any] = dict(model.predictors)
-    if given.term < 0:
-        kept = list(model.scale.fixed.kept)
-        B = model.scale.fixed.B[np.ix_(kept, kept)]
-        rows = B[[kept.index(given.rows[0])]]
-        names = [f"rotated{c}" for c in range(len(kept))]
-        predictors |= dict(zip(names, _columns(model.X(), rows), strict=True))
-        formula = replace(model.formula, fixed=tuple(names))
-        return replace(model, formula=formula, predictors=predictors), _size(rows)[0], f"{FIXED}0"
-    rows = model.scale.random[given.term].B[list(given.rows)]
-    names = [f"rotated{c}" for c in range(rows.shape[1])]
-    predictors |= dict(zip(names, _columns(model.Z()[given.term], rows), strict=True))
-    random = list(model.formula.random)
-    random[given.term] = replace(random[given.term], columns=tuple(names))
-    rotated = replace(
-        model, formula=replace(model.formula, random=tuple(random)), predictors=predictors
-    )
-    first, group = f"{RANDOM}{given.term}.0", _name(model.scale.groups[given.term])
-    if len(given.rows) == 1:
-        return rotated, _size(rows)[0], f"sd_{first}|{group}"
-    return rotated, 1.0, f"cor_{RANDOM}{given.term}.1.{first}|{group}"
+class HeldLaplace:
+    """A generalised model with one parameter held, in units in which it is one of the search's.
+
+    The columns of its fixed effects, or of its random term, are rotated so that the first ones have
+    effects proportional to the parameter's.
+    """
+
+    def __init__(self, source: Source, given: Given) -> None:
+        figures, scale = source.result.figures, source.internal
+        beta, Ls = figures.beta, list(figures.Ls)
+        internal = internal_of(source.prepared)
+        kept = list(figures.kept)
+        X, Z = internal.X(), internal.Z()
+        X = [X[scale.fixed.kept.index(c)] for c in kept]
+        self.unit, self.shift = 1.0, 0.0
+        if given.term < 0:
+            rows = scale.fixed.B[np.ix_([given.rows[0]], kept)]
+            Q = _rotation(rows)
+            X, beta = list((np.column_stack(X) @ np.linalg.inv(Q)).T), Q @ beta
+            self.shift = (
+                scale.mean * float(scale.fixed.constant[given.rows[0]]) if scale.mean else 0.0
+            )
+        else:
+            rows = scale.random[given.term].B[list(given.rows)]
+            Q = _rotation(rows)
+            Z[given.term] = list((np.column_stack(Z[given.term]) @ np.linalg.inv(Q)).T)
+            Ls[given.term] = triangle(Q @ Ls[given.term])
+        if len(given.rows) == 1:
+            self.unit = float(np.sqrt((rows**2).sum()))
+        columns = {f"fixed{n}": values for n, values in enumerate(X)}
+        terms, of_group = [], {}
+        for t, (term, of_term) in enumerate(zip(internal.formula.random, Z, strict=True)):
+            names = tuple(f"random{t}.{n}" for n in range(len(of_term)))
+            columns |= dict(zip(names, of_term, strict=True))
+            terms.append(replace(term, columns=names))
+            of_group.setdefault(term.group, []).append(t)
+        formula = Formula("y", tuple(columns)[: len(X)], tuple(terms))
+        request = source.request
+        model = LaplaceModel(
+            *(request.family, "identity", formula, columns, internal.y, internal.groups),
+            *(source.prepared.weights, internal.offset, request.quadrature),
+        )
+        L_of = {group: block_diag(*(Ls[t] for t in of)) for group, of in of_group.items()}
+        by_group = dict(zip(model.terms, model.groupings, strict=True))
+        start, scales = start_at(model.laplace, beta, 1.0, by_group, L_of)
+        if isinstance(model.laplace, Quadrature):
+            model.laplace.points = request.quadrature
+        self._laplace, self._scales = model.laplace, scales
+        place = 0
+        if given.term >= 0:
+            place, group = len(beta), terms[given.term].group
+            for name, grouping in by_group.items():
+                if name == group:
+                    break
+                place += int(grouping.free.sum())
+            before = of_group[group][: of_group[group].index(given.term)]
+            first = sum(len(Ls[t]) for t in before)
+            place += int(grouping.free[:first].sum())
+        self._place, self._is_correlation = place + (len(given.rows) == 2), len(given.rows) == 2
+        best, _, _ = maximise(model.laplace, start, scales)
+        self._best, self._most = best, model.laplace.mode(best).loglik
+        self.estimate = best[self._place]
+        self.error, self.bounds = scales[self._place], (-math.inf, math.inf)
+        if self._is_correlation:
+            length = math.hypot(best[self._place], best[self._place + 1])
+            self.estimate = best[self._place] / length if length else 0.0
+            self.error, self.bounds = 0.3, (-1.0, 1.0)
+        elif given.term >= 0:
+            self.estimate, self.bounds = abs(self.estimate), (0.0, math.inf)
+
+    def rise_on(self) -> Callable[[float], float]:
+        """Return the root of the deviance's rise at a value, searched from the previous optimum."""
+        best = self._best.copy()
+
+        def rise(value: float) -> float:
+            nonlocal best
+            base, M = np.zeros(len(best)), np.delete(np.eye(len(best)), self._place, axis=1)
+            if self._is_correlation:  # L_10 is a multiple of L_11
+                edge = min(max(value, -1 + 1e-9), 1 - 1e-9)
+                M[self._place] = edge / math.sqrt(1 - edge**2) * M[self._place + 1]
+            else:
+                base[self._place] = value
+            free = np.arange(len(best)) != self._place
+            there, _, _ = maximise(_Affine(self._laplace, base, M), best[free], self._scales[free])
+            best = base + M @ there
+            return math.sqrt(max(2 * (self._most - self._laplace.mode(best).loglik), 0.0))
+
+        return rise
 
 
-def _size(rows: np.ndarray) -> list[float]:
-    return np.sqrt((rows**2).sum(1)).tolist()
+class _Affine:
+    """A log-likelihood at parameters base + M z."""
+
+    def __init__(self, laplace: Laplace, base: np.ndarray, M: np.ndarray) -> None:
+        self._laplace, self._base, self._M = laplace, base, M
+
+    def value(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log-likelihood and its gradient by z."""
+        value, gradient = self._laplace.value(self._base + self._M @ z)
+        return value, gradient @ self._M
 
 
-def _columns(columns: list[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
-    """Return columns (n,) whose first effects are proportional to `rows` (r, k) of the given ones."""
-    k, r = rows.shape[1], len(rows)
-    unit = rows / np.array(_size(rows))[:, None]
-    others = np.linalg.svd(unit)[2][r:]
-    Q = np.vstack([unit, others]) if r < k else unit
-    return list((np.column_stack(columns) @ np.linalg.inv(Q)).T)
+def _rotation(rows: np.ndarray) -> np.ndarray:
+    """Return a matrix (k, k) whose first rows are `rows` (r, k) at unit length, and others orthogonal."""
+    unit = rows / np.sqrt((rows**2).sum(1))[:, None]
+    return np.vstack([unit, np.linalg.svd(unit)[2][len(rows) :]])

@@ -21,8 +21,8 @@ part is its share e_i (V^-1 e)_i of the quadratic form plus an equal share of ev
 Predictors and log-likelihoods of rows from the record of a model fitted by Laplace's method.
 
 Such a record has `density` with its `name` (a module of `crosslmm.densities`), `link`, `scale`
-(`fixed`, `random` and `ranef` of log sigma, in the form of those of the location), and `others`,
-further scale parameters, as logarithms.
+(`fixed`, `random` and `ranef` of log sigma, in the form of those of the location; None without a
+sigma), and `others`, further scale parameters, as logarithms.
 """
 
 from collections.abc import Collection, Mapping
@@ -246,7 +246,7 @@ def linear_predictors(
         Grouping variables whose effects are left out; None for all.
     """
     density, columns = fit["density"], []
-    for part in (fit, density["scale"]):
+    for part in filter(None, (fit, density["scale"])):
         names = [] if omitted is None else [name for name in part["ranef"] if name not in omitted]
         modes = {"ranef": {n: part["ranef"][n] for n in names}, "random": part["random"]}
         columns.append(fixed_part(part, predictors, n) + random_part(modes, predictors, groups, n))
@@ -288,7 +288,7 @@ def density_marginal(
         at their conditional modes.
     """
     density, n = fit["density"], len(y)
-    parts = (fit, density["scale"])
+    parts = (fit, density["scale"]) if density["scale"] else (fit,)
     every = list(dict.fromkeys(name for part in parts for name in part["random"]))
     names = [name for name in every if integrated is None or name in integrated]
     offset = linear_predictors(fit, predictors, groups, n, names)

@@ -1,4 +1,4 @@
-"""Densities of skewed and heteroscedastic responses for Laplace's method, one module each.
+"""Densities of responses for Laplace's method, one module each.
 
 A density has linear predictors: the location first, then log scale parameters. A module has
 
@@ -17,7 +17,11 @@ A density has linear predictors: the location first, then log scale parameters. 
 `derivatives(y, eta)`
     the gradient (n, K) and the Hessian (n, K, K) of `log_density` by `eta`;
 `start(y)`
-    starting values (K - 1,) of the other predictors;
+    starting values (K - 1,) of the other predictors, if there are any;
 `expectation(eta)`
     the mean (n,) of the response.
+
+Without scale parameters (K = 1) a module has, in place of `start`, `linked(y)`, finite values of the
+location near the responses, `log_constant(y, weights)`, the log-likelihood's part that depends on no
+parameter and is left out of `log_density`, and `draw(random, eta, weights)`.
 """
