@@ -27,6 +27,7 @@ rule temporal_correlation:
 
 rule corpus_temporal_correlation:
     "Similarity of states by distance, of a corpus that is read as one text."
+
     "Correlation of a recurrent network's states by distance in words, in a corpus."
     input:
         tokens=lambda wildcards: study.tokens(wildcards.lm, wildcards.corpus)[0],
