@@ -20,6 +20,7 @@ import pandas as pd
 
 from crosslmm.stats import bootstrap
 from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
+from recency.evaluations.minimal_pairs import pairs as accuracy
 from recency.evaluations.reading_times import delta_loglik
 from recency.evaluations.reading_times.intervals import ALL, Sums
 from recency.evaluations.reading_times.perplexity import scored
@@ -347,10 +348,10 @@ def _accuracies(
     """Return each LM's accuracy on minimal pairs in percent, averaged over paradigms."""
     table = pd.read_parquet(pairs, columns=["pair", "paradigm", "phenomenon"])
     judged = {
-        point["lm"]: pairs.judge(path, table, point["lm"])
+        point["lm"]: accuracy.judge(path, table, point["lm"])
         for point, path in zip(points, scores, strict=True)
     }
-    shown = pairs.compared(judged)
+    shown = accuracy.compared(judged)
     codes = pd.factorize(table.paradigm)[0]
     sizes = np.bincount(codes)
     by_paradigm = np.column_stack(
