@@ -287,7 +287,7 @@ def test_the_notes_of_fits_are_those_of_the_rules():
     y = 300 + 5 * x + random.normal(size=8)[subject] + random.normal(size=160)
     data, groups = {"x": x, "z": 2 * x}, {"subject": Levels(subject, list("abcdefgh"))}
     model = parse("y ~ x + z + (1 | subject)")
-    searched = fit_model(model, data, y, groups, "cross_products", "gaussian", confirm=False)
+    searched = fit_model(model, data, y, groups, "cross_products", confirm=False)
     _, least_squares = fit_least_squares(parse("y ~ x + z"), data, y)
     marks = lint.rules()["dependent_predictors"].noted
     for note in (searched.note, *least_squares, LME4):

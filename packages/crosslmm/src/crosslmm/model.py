@@ -121,7 +121,17 @@ class MixedModel:
         return report.table_for_paper(self, "markdown", digits)
 
     def to_latex(self, digits: int = 2) -> str:
-        """Return the table of `to_markdown` in LaTeX."""
+        """Return the table of `to_markdown` in LaTeX.
+
+        Parameters
+        ----------
+        digits : int
+            Decimals of estimates and standard errors.
+
+        Returns
+        -------
+        str
+        """
         return report.table_for_paper(self, "latex", digits)
 
     def r2(self) -> pd.Series:
@@ -140,6 +150,13 @@ class MixedModel:
     def standardised(self) -> pd.DataFrame:
         """Return the fixed effects per standard deviation of their column and of the response.
 
+        Returns
+        -------
+        DataFrame
+            A row per fixed effect: `estimate` and `se`, standardised.
+
+        Notes
+        -----
         Indicators and products are divided by their own standard deviation. The response's is that of its
         logarithm in lognormal models, and 1 in generalised ones.
         """
