@@ -68,13 +68,13 @@ def dense(model, parameters):
         return fixed + np.stack([z @ u for z in Z], axis=1)
 
     def negative(u):
-        gradient, _ = model._derivatives(at(u))
+        gradient, _ = model.derivatives(at(u))
         by_u = sum(z.T @ gradient[:, k] for k, z in enumerate(Z)) - u
         return u @ u / 2 - model.log_density(at(u)).sum(), -by_u
 
     start = np.zeros(Z[0].shape[1])
     u = minimize(negative, start, jac=True, method="BFGS", options={"gtol": 1e-7}).x
-    _, W = model._derivatives(at(u))
+    _, W = model.derivatives(at(u))
     P = np.eye(len(u))
     for k in range(K):
         for m in range(K):
