@@ -308,6 +308,7 @@ def test_a_skewed_response_has_any_unit(family, link):
 
 @pytest.mark.merge
 def test_profile_intervals_of_glmer_are_lme4s_in_the_units_of_the_data():
+    lme4.start()
     from rpy2 import robjects
 
     data = crossed(600)
