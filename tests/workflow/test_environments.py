@@ -28,8 +28,9 @@ NOT_NEEDED = {
 }
 DISTRIBUTIONS = dict(packages_distributions())
 DISTRIBUTIONS.setdefault("wordfreq", ["wordfreq"])  # an optional package
-#: Packages that a user installs for one setting (`precision: int8`), which is refused without them.
-ON_REQUEST = {"torchao"}
+#: Packages that a user installs for one setting (`precision: int8`), which is refused without them, or has
+#: since the data are its frames.
+ON_REQUEST = {"torchao", "polars"}
 DISTRIBUTIONS["huggingface_hub"] = ["huggingface-hub", "transformers"]  # which depends on it
 #: Programs that scripts start → what an environment has that brings them.
 PROGRAMS = {"Rscript": "r-base", "lmplz": "cmake"}  # KenLM is built in its environment
