@@ -3,10 +3,10 @@
 python benchmarks/df_sizes.py [--sets 2000] [--processes N] [--out FILE]
 
 Readers × items with one factor that varies within both (-0.5, 0.5) and has no effect; intercepts and slopes by reader
-and by item vary and correlate; normal residuals. Each set is fitted with maximal random effects by REML, without R.
-Size is the share of sets with p < .05: of the normal approximation (|t| > 1.96), Satterthwaite's and Kenward-Roger's
-degrees of freedom. Slopes are small beside the residuals, so that many
-fits have a variance at its bound, or large. The share varies by Monte Carlo by 1 % (95 %) at 2,000 sets.
+and by item vary and correlate; normal residuals. Slopes are small compared with the residuals, so that many fits have a
+variance at its bound, or large. Each set is fitted with maximal random effects by REML, without R. Size is the share of
+sets with p < .05: of the normal approximation (|t| > 1.96), Satterthwaite's and Kenward-Roger's degrees of freedom. It
+varies by Monte Carlo by 1 % (95 %) at 2,000 sets.
 """
 
 import argparse

@@ -127,7 +127,7 @@ def script(
         if formula and of_tables and record.get("theta"):
             calls.append(_call(formula, fit, record, lms))
         else:
-            others.append(_other(fit, record, results))
+            others.append(_write_call_on_rows(fit, record, results))
     if not logliks:
         return text + NONE
     if others:
@@ -153,7 +153,7 @@ def _call(formula: Formula, fit: Mapping, record: Mapping, lms: Sequence[str]) -
     )
 
 
-def _other(fit: Mapping, record: Mapping, results: str) -> str:
+def _write_call_on_rows(fit: Mapping, record: Mapping, results: str) -> str:
     """Return the code of a fit to its own rows: in R, or a comment with a call of Python or brms."""
     where, design, family = fit["file"], fit["design"], families.of(record)
     rows = where.removesuffix(".json") + ".data.csv"
@@ -174,11 +174,11 @@ def _other(fit: Mapping, record: Mapping, results: str) -> str:
     jacobian = ""
     if family in (families.LOGNORMAL, families.SHIFTED):
         jacobian = f'\n  jacobians[["{where}"]] <- -sum(with(data, {response}))'
-    what, call = _r_call(about["formula"], design, record)
+    what, call = _write_r_call(about["formula"], design, record)
     return OTHER.format(**about, what=what, call=call, jacobian=jacobian)
 
 
-def _r_call(formula: str, design: Mapping, record: Mapping) -> tuple[str, str]:
+def _write_r_call(formula: str, design: Mapping, record: Mapping) -> tuple[str, str]:
     """Return what a model of `data` is, and its call in R."""
     family = families.of(record)
     if design["engine"] == "ols":

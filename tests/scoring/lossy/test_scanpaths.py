@@ -43,12 +43,12 @@ def seen_before(path, skipped, span, age):
     """Return word → {context word: its age}, by a loop over pairs of fixations."""
     onset = [250 * order + 10 * word for order, word in enumerate(path)]
     contexts = {}
-    for now, word in enumerate(path):
-        if word in path[:now]:
+    for place, word in enumerate(path):
+        if word in path[:place]:
             continue
         # Context word → fixation in which it was last seen, -1: before the first one.
         last = dict.fromkeys(range(path[0]), -1) if skipped == "seen" else {}
-        for n in range(now):
+        for n in range(place):
             for j in range(path[n], path[n] + span + 1):
                 last[j] = n
             if skipped == "seen":  # jumped over by the saccade to the next fixation
@@ -56,7 +56,7 @@ def seen_before(path, skipped, span, age):
         ages = {}
         for j, n in last.items():
             end = onset[n] + 200 + n if n >= 0 else onset[0]
-            of_unit = {"words": word - j, "fixations": now - n, "ms": max(1, onset[now] - end)}
+            of_unit = {"words": word - j, "fixations": place - n, "ms": max(1, onset[place] - end)}
             ages[j] = of_unit[age]
         contexts[word] = {j: ages[j] for j in sorted(ages) if j < word}
     return contexts
