@@ -263,7 +263,7 @@ class Prediction:
     rows : array of int, shape (N,)
         The words with a value.
     root, by_word, expected : array, shape (N,)
-        √surprisal, its prediction, and that which includes the word's other occurrences.
+        √surprisal, its prediction, and one that includes the word's other occurrences.
     noise : float
         Standard deviation of the residuals.
     r : float

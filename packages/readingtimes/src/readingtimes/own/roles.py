@@ -387,11 +387,12 @@ _OTHER = re.compile(
     + _NEIGHBOUR
 )
 _UNITS = (
-    ("bits", r"bit|log_?2"),
+    ("bits", r"bit|log_?2|base_?2"),
     ("nats", r"nat(s|$|_)|(^|_)ln($|_)"),
-    ("log10", r"log_?10"),
+    ("log10", r"log_?10|base_?10"),
 )
 _TOKENS = re.compile(r"^(?:Ġ|▁|##|<0x[0-9A-F]{2}>)")
+_MEANS = re.compile(r"(^|_)(mean|avg|average|per_?token)($|_)")
 _WORD_ID = re.compile(r"word_?id|wordid|word_index_in_corpus")
 
 
@@ -405,6 +406,7 @@ class Scores:
     is_stated: bool
     mean: float
     keys: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
 
 def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores | None:
@@ -427,12 +429,36 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     kinds = {_kind(c) for c in chosen}
     kind = _kind(chosen[0])
     chosen = [c for c in chosen if _kind(c) == kind] if len(kinds) > 1 else chosen
+    chosen, left_out = _of_sums(chosen, table)
     values = pd.to_numeric(table[chosen[0].name], errors="coerce")
     mean = float(values.abs().mean())
     unit, is_stated = _unit(chosen, mean)
     scores = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
     scores.keys = _keys(columns, roles, table)
+    scores.left_out = left_out
     return scores
+
+
+def _of_sums(columns: list[Column], table: pd.DataFrame) -> tuple[list[Column], list[str]]:
+    """Return one column of an LM's surprisals, in bits if one is, of those in other units or means of tokens.
+
+    The second result has a line for each column left out.
+    """
+    kept = [c for c in columns if not _MEANS.search(snake(c.name))] or columns
+    left_out = [f"{c.name}: means over tokens" for c in columns if c not in kept]
+    values = {c.name: pd.to_numeric(table[c.name], errors="coerce").to_numpy() for c in kept}
+    first: list[Column] = []
+    for column in sorted(kept, key=lambda c: _unit([c], 0) != ("bits", True)):
+        same = None
+        for other in first:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = values[column.name] / values[other.name]
+            middle = float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else 0.0
+            if np.nanmax(np.abs(ratio - middle), initial=0) < 1e-3 * middle:
+                same = f"{column.name}: {middle:.3g} times {other.name}"
+        left_out += [same] if same else []
+        first += [] if same else [column]
+    return [c for c in kept if c in first], left_out
 
 
 def _may_be_surprisal(column: Column) -> bool:
