@@ -288,14 +288,14 @@ def _by_row(
 ) -> pd.DataFrame:
     """Read a table row by row, with the line in errors."""
     lines, records, empty = [], [], 0
-    pick = operator.itemgetter(*places.values(), 0)  # the last ensures a tuple
+    pick, names = operator.itemgetter(*places.values(), 0), sorted(first)  # 0 ensures a tuple
     for row in rows:
         if not "".join(row).strip():
             empty += 1
             continue
         if len(row) != len(first):
             _uneven(path, rows.line_num, len(row), len(first), text, quoted, before)
-        if row == first:
+        if row == first or sorted(row) == names:
             raise InputError(
                 f"{path}, line {rows.line_num + before}: the header again; if files were put one after "
                 "another, take it out"
@@ -394,7 +394,9 @@ def _places(
     counts = Counter(header)
     for name in columns + optional:
         if counts[name] > 1:
-            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
+            raise InputError(
+                f"{path}, line 1: the header has {name} {counts[name]} times; give each column a name of its own"
+            )
     for name in columns:
         if name not in counts:
             for other, called in _SEPARATORS.items():

@@ -211,6 +211,9 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         return xlsx.read(path, style.sheet, lambda names: _pick_columns(path, names, choose))
     _whole(path)
     if zipfile.is_zipfile(path):
+        inside = zipfile.ZipFile(path).namelist()
+        if kind := next((k for name, k in _DOCUMENTS.items() if name in inside), None):
+            raise InputError(f"{path} is {kind}; save its table as .xlsx or CSV")
         raise InputError(
             f"{path} is a zip archive; name its tables in options → members, or unzip it"
         )
@@ -381,7 +384,9 @@ def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
     chosen, counts = list(dict.fromkeys(choose(header))), Counter(header)
     for name in chosen:
         if counts[name] > 1:
-            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
+            raise InputError(
+                f"{path}, line 1: the header has {name} {counts[name]} times; give each column a name of its own"
+            )
     return chosen
 
 
@@ -404,12 +409,18 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
 
 
+_DOCUMENTS = {"content.xml": "an OpenDocument file", "word/document.xml": "a Word document"}
 _EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 _OTHERS = {
     r"%PDF-": "a PDF",
     r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b": "a web page (HTML)",
     r"<\?xml\b": "XML",
     r"\{\\rtf": "a text with formatting (RTF)",
+    r"\x80[\x02-\x05]": "a pickle of Python, which may hold code",
+    r"SQLite format 3": "a database of SQLite",
+    r"\x93NUMPY": "an array of NumPy",
+    r"MATLAB \d": "a file of MATLAB",
+    r"\x89HDF": "a file of HDF5",
     r"version https://git-lfs\.github\.com/spec": "a pointer of Git LFS, whose file is elsewhere",
 }
 
