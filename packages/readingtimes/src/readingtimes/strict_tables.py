@@ -267,6 +267,24 @@ def tab_separated(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
+def require_header(path: Path, rows: Iterable[Sequence[str]], before: int = 0) -> None:
+    """Raise InputError for a first row that lacks names which a row below it has.
+
+    The row of names has a text, and no number, in each column, all different.
+    """
+    rows = [list(map(visible, row)) for row in rows]
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    if not rows or sum(map(bool, rows[0])) > width - 2:
+        return
+    for number, row in enumerate(rows[1:], start=before + 2):
+        names = {name for name in row if any(map(str.isalpha, name))}
+        if len(row) == width == len(names) > 1:
+            raise InputError(
+                f"{path}, line {before + 1} does not name the {width} columns, line {number} does; take out "
+                "the lines above it"
+            )
+
+
 def header_fields(path: Path, line: str, separator: str, quoted: bool) -> list[str]:
     """Return the fields of a header's line; InputError for a quote that has no end."""
     if not quoted:

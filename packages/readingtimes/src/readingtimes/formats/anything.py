@@ -360,7 +360,14 @@ def separator_of(text: str) -> str:
     cuts = {}
     for separator in _CHOICE:
         try:
-            rows = list(csv.reader(lines, delimiter=separator))
+            aligned = separator == " "
+            rows = list(
+                csv.reader(
+                    map(str.strip, lines) if aligned else lines,
+                    delimiter=separator,
+                    skipinitialspace=aligned,
+                )
+            )
         except csv.Error:
             continue
         counts = [len(row) for row in rows]
@@ -404,9 +411,22 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
         if title is not None:
             style = replace(style, separator=style.separator or title[1])
             return _read_delimited(path, text[title.end() :], style, choose, before=1)
-        return _read_delimited(path, text, style, choose)
+        comments = _comments(text)
+        if comments:
+            warn(path, f"{comments} lines that begin with # left out, above the columns' names")
+            text = text.split("\n", comments)[-1]
+        return _read_delimited(path, text, style, choose, before=comments)
     frame = table.frame.set_axis(named(table.frame.columns), axis=1)
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
+
+
+def _comments(text: str) -> int:
+    """Return the number of first lines that begin with # and are no header: they have other columns."""
+    lines = text[: text.find("\n", 10_000)].split("\n")
+    count = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
+    separator = separator_of("\n".join(lines[count:]))
+    own = any(line.count(separator) == lines[count].count(separator) for line in lines[:count])
+    return 0 if own else count
 
 
 _DOCUMENTS = {"content.xml": "an OpenDocument file", "word/document.xml": "a Word document"}
@@ -450,11 +470,18 @@ def _read_delimited(
 ) -> Table:
     """Read a delimited text that stands below some lines of its file."""
     separator = style.separator or separator_of(text)
+    if separator == " " and '"' not in text:  # columns are aligned by spaces
+        text = re.sub(r"(?m)^ +| +$|(?<= ) +", "", text)
+    if re.match(rf'"[^"\n]*"{re.escape(separator)} +"', text):  # "a", "b"
+        text = re.sub(rf'(?<={re.escape(separator)}) +(?=")', "", text)
     first = text.splitlines()[0] if text else ""
     if not first.strip():
         raise InputError(f"{path}, line {before + 1} is empty; the columns' names stand there")
     quoted = separator != "\t" or strict_tables.quoted_by_need([text])
     row = strict_tables.header_fields(path, first, separator, quoted)
+    if len(row) < 2 or not all(row):
+        top = text.splitlines()[:_LOOKED_AT]
+        strict_tables.require_header(path, csv.reader(top, delimiter=separator), before)
     if _has_row_names(text, separator, quoted, len(row)):
         row = ["", *row]
         strict_tables.warn(

@@ -173,6 +173,13 @@ def entry(
                     f"{column.examples[0]}, are no times: those are numbers of ms or s, without a unit in "
                     "the cell, and no microseconds, clock times, logarithms, differences or z-scores"
                 )
+            kinds = times.table[column.name].unique() if column.distinct <= _FEW else ()
+            if len(kinds) > 1 and all(roles.measure_of_name(kind) for kind in kinds):
+                raise InputError(
+                    f"{times.path}: {column.name} names measures ({', '.join(kinds)}) whose times stand in "
+                    f"one column: give each a column of its own, or read one by `rows: "
+                    f"{{{column.name}: [{kinds[0]}]}}` and its name under `columns:`"
+                )
         raise InputError(
             f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
             f"words alone, name the file of the times, too: describe TIMES --words {times.path}"
