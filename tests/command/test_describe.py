@@ -345,10 +345,10 @@ def test_one_column_of_an_lm_is_read(tmp_path):
 def test_columns_of_a_larger_and_a_smaller_lm_that_are_swapped_are_noted(tmp_path):
     known = save(words(), tmp_path / "words.csv")
     large = np.linspace(2.5, 9, 13)
-    for right, values in ((True, (large + 1, large)), (False, (large, large + 1))):
+    for is_right, values in ((True, (large + 1, large)), (False, (large, large + 1))):
         named = dict(zip(("pythia_160m_surprisal", "pythia_2.8b_surprisal"), values, strict=True))
         out = described(save(words().assign(**named), tmp_path / "lm.csv"), "--words", known)[1]
-        assert ("are their columns swapped?" in out) != right
+        assert ("are their columns swapped?" in out) != is_right
 
 
 def test_the_unit_of_surprisals_is_told_by_their_words(tmp_path, shared_data):

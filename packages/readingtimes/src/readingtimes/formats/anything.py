@@ -355,7 +355,7 @@ def named(header: Iterable[str]) -> list[str]:
 
 
 def separator_of(text: str) -> str:
-    """Detect the separator of a delimited text: all first lines have the same number of fields."""
+    """Detect the separator of a delimited text: most first lines have the same number of fields, as the header."""
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
     cuts = {}
     for separator in _CHOICE:
@@ -371,8 +371,11 @@ def separator_of(text: str) -> str:
         except csv.Error:
             continue
         counts = [len(row) for row in rows]
-        if counts and counts[0] > 1:
-            cuts[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
+        width, rows_of_it = Counter(counts).most_common(1)[0] if counts else (0, 0)
+        if width > 1:  # lines above the header may have fewer
+            of_header = counts[0] == width
+            share = rows_of_it / len(counts)
+            cuts[separator] = (of_header, share, -_CHOICE.index(separator))
     return max(cuts, key=cuts.get) if cuts else ","
 
 
