@@ -207,8 +207,11 @@ def is_time(column: Column) -> bool:
         return False
     if can_be_position(column) and column.distinct == column.high - column.low + 1:  # a counter
         return False
-    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # such as timestamps
-        return False
+    is_named_time = (
+        measure_of_name(column.name) is not None
+    )  # whose longest may be a pause of hours
+    if column.middle > _MILLISECONDS[1] or (column.high > _LONGEST and not is_named_time):
+        return False  # such as timestamps
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
         column.kind == "number" and _SECONDS[0] <= column.typical <= column.high <= _SECONDS[1]
@@ -383,7 +386,7 @@ _NAMED = re.compile(
     r"surp|log_?p(rob)?s?\b|logprob|(^|_)lp($|_)|(^|_)nll($|_)|(^|_)prob(ability)?s?($|_)|bits|nats"
 )
 _OTHER = re.compile(
-    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count|"
+    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count|rating|(^|_)(max|min|sd|se|std)($|_)|"
     + _NEIGHBOUR
 )
 _UNITS = (
