@@ -211,7 +211,7 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         return xlsx.read(path, style.sheet, lambda names: _pick_columns(path, names, choose))
     _whole(path)
     if zipfile.is_zipfile(path):
-        inside = zipfile.ZipFile(path).namelist()
+        inside = xlsx.members(path)
         if kind := next((k for name, k in _DOCUMENTS.items() if name in inside), None):
             raise InputError(f"{path} is {kind}; save its table as .xlsx or CSV")
         raise InputError(

@@ -24,12 +24,17 @@ _DAMAGE = (
 )
 
 
+def members(path: Path) -> list[str]:
+    """Return the names of a zip archive's members; none for another or a damaged file."""
+    try:
+        return zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
+    except (*_DAMAGE, OSError):
+        return []  # reported when the file is read
+
+
 def is_workbook(path: Path) -> bool:
     """Return whether a file is an .xlsx workbook, independent of its name."""
-    try:
-        return zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
-    except (*_DAMAGE, OSError):
-        return False  # reported when the file is read
+    return "xl/workbook.xml" in members(path)
 
 
 def read(
