@@ -108,6 +108,7 @@ WRONG = {
     "units in cells": (WHOLE.assign(rt=WHOLE.rt.astype(str) + " ms"), r"rt is named like a time.* ms, are no"),
     "words lost, n": (WHOLE[WHOLE.word_nr != 5].rename(columns={"word_nr": "n"}), "no word before 6"),
     "clock times": (WHOLE.assign(rt=RISING), "are they clock times"),
+    "ticks": (WHOLE.assign(rt=WHOLE.rt // 16), "rt is named like a time, but its values, such as 21, are no"),
     "a reader of means": (pd.concat([WHOLE, MEANS]), "'MEAN' are the means of the other subjects"),
     "cells merged": (WHOLE.mask(WHOLE.eq(WHOLE.shift()) & WHOLE.columns.isin(NAMES[:2])), "1,764 of 1,776 cells are empty .merged"),
     "words 10 to 14 alone": (WHOLE[WHOLE.word_nr.between(10, 14)], "word_nr looks like positions, but begins at 10"),
@@ -190,6 +191,11 @@ def test_a_title_above_the_header_of_a_workbook_is_named(tmp_path):
     WHOLE.to_excel(tmp_path / "mine.xlsx", index=False, startrow=3)
     _, _, err = described(tmp_path / "mine.xlsx")
     assert "line 1 does not name the 5 columns, line 4 does" in err
+    with pd.ExcelWriter(tmp_path / "mine.xlsx") as book:
+        pd.DataFrame({"notes": ["12 readers"]}).to_excel(book, sheet_name="info", index=False)
+        WHOLE.to_excel(book, sheet_name="data", index=False)
+    _, _, err = described(tmp_path / "mine.xlsx")
+    assert "the first sheet alone is read, not data" in err
 
 
 def test_times_of_0_and_words_of_punctuation_are_noted(tmp_path):

@@ -37,6 +37,13 @@ def is_workbook(path: Path) -> bool:
     return "xl/workbook.xml" in members(path)
 
 
+def sheets(path: Path) -> list[str]:
+    """Return the names of a workbook's sheets; none of another file."""
+    from openpyxl import load_workbook
+
+    return load_workbook(path, read_only=True).sheetnames if is_workbook(path) else []
+
+
 def read(
     path: Path, sheet: str | None, columns: Iterable[str] | Callable[[list[str]], Iterable[str]]
 ) -> Table:

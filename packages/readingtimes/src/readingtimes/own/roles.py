@@ -182,15 +182,6 @@ def measure_of_name(name: str) -> str | None:
     return next((measure for measure in MEASURES if _names_measure(name, measure)), None)
 
 
-def is_changed_time(column: Column) -> bool:
-    """Return whether a column named as a measure has logarithms, differences or units."""
-    if measure_of_name(column.name) is None or not (column.numeric or column.kind == "text"):
-        return False
-    with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
-    changed = column.below > _BELOW or column.middle > _MILLISECONDS[1]
-    return with_unit or changed or "log" in snake(column.name)
-
-
 def _are_seconds(column: Column) -> bool:
     """Return whether times are in seconds, of which the longest may be a pause of minutes."""
     if column.kind == "number" and _SECONDS[0] <= column.typical <= _LONGEST_MEDIAN:
