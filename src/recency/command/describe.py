@@ -184,15 +184,12 @@ def _describe_scores(path: Path, words: pd.DataFrame, scores: Scores) -> list[st
 def _swapped(bits: dict[str, pd.Series]) -> list[str]:
     """Return a line for each LM with more surprisal than a smaller one of its family, by their names."""
     lines, means = [], pd.DataFrame(bits).dropna().mean()
-    found = {lm: _SIZE.search(lm.lower()) for lm in bits}
-    sizes = {
-        lm: float(size[1].replace("_", ".")) * {"m": 1, "b": 1000}[size[2]]
-        for lm, size in found.items()
-        if size
-    }
-    for lm, other in itertools.permutations(sizes, 2):
-        are_one_family = _SIZE.sub("", lm.lower()) == _SIZE.sub("", other.lower())
-        if are_one_family and sizes[lm] > sizes[other] and means[lm] > 1.02 * means[other]:
+    for lm, other in itertools.permutations(bits, 2):
+        sizes = [_SIZE.search(name.lower()) for name in (lm, other)]
+        if None in sizes or len({_SIZE.sub("", name.lower()) for name in (lm, other)}) > 1:
+            continue
+        large, small = (float(n[1].replace("_", ".")) * 1000 ** (n[2] == "b") for n in sizes)
+        if large > small and means[lm] > 1.02 * means[other]:
             lines.append(
                 f"{lm} has more surprisal ({means[lm]:.3g} bits a word) than the smaller {other} "
                 f"({means[other]:.3g}): are their columns swapped?"

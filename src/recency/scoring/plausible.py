@@ -479,12 +479,12 @@ def _odd_text(
     """Return a text whose surprisal has another size than that of the others, and a way out."""
     item = words["item"].to_numpy()
     noise = np.var(fit.root - fit.by_word)
-    for name, count in words["item"].iloc[fit.rows].value_counts().items():
-        inside = item == name
-        here = inside[fit.rows]
-        part = prediction(words[inside], bits[inside])
-        if part is None or len(fit.rows) - count < LEAST_PREDICTED:
+    counts = words["item"].iloc[fit.rows].value_counts()
+    for name, count in counts[counts >= LEAST_PREDICTED].items():
+        if len(fit.rows) - count < LEAST_PREDICTED:
             continue
+        inside = item == name
+        here, part = inside[fit.rows], prediction(words[inside], bits[inside])
         by_words = np.log(np.mean(fit.root[here] ** 2) / (np.mean(fit.by_word[here] ** 2) + noise))
         apart = (part.deviation - fit.deviation + by_words) / 2 / (1 - count / len(fit.rows))
         if abs(apart) > TEXTS_APART:

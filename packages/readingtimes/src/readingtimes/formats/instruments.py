@@ -215,10 +215,6 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, int, object]]:
         yield from _of_lines(path, text, error)
         return
     if isinstance(whole, dict):
-        if {"columns", "data"} <= whole.keys():
-            whole = {
-                name: [row[n] for row in whole["data"]] for n, name in enumerate(whole["columns"])
-            }
         if (rows := _of_columns(whole)) is not None:
             yield from _flat(enumerate(rows, 1))
             return
@@ -228,16 +224,15 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, int, object]]:
 
 
 def _of_columns(whole: dict) -> list[dict] | None:
-    """Return the rows of an object of columns, lists or objects of the same keys, as pandas writes; else None."""
-    columns = [dict(enumerate(c)) if isinstance(c, list) else c for c in whole.values()]
-    if len(columns) < 2 or not all(isinstance(c, dict) and len(c) > 1 for c in columns):
+    """Return the rows of an object of columns of equal length, as pandas writes; None for another."""
+    if {"columns", "data"} <= whole.keys():
+        return [dict(zip(whole["columns"], row, strict=True)) for row in whole["data"]]
+    columns = [[*c.values()] if isinstance(c, dict) else c for c in whole.values()]
+    if len(columns) < 2 or not all(isinstance(c, list) and len(c) > 1 for c in columns):
         return None
-    if any(c.keys() != columns[0].keys() for c in columns[1:]):
+    if len({*map(len, columns)}) > 1 or any(isinstance(v, list | dict) for c in columns for v in c):
         return None
-    cells = [value for c in columns for value in c.values()]
-    if any(isinstance(value, list | dict) for value in cells):
-        return None
-    return [{name: c[key] for name, c in zip(whole, columns, strict=True)} for key in columns[0]]
+    return [dict(zip(whole, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _of_lines(path: Path, text: str, whole_error: ValueError) -> Iterator[tuple[int, int, object]]:

@@ -177,7 +177,7 @@ def entry(
             kinds = times.table[column.name].unique() if column.distinct <= _FEW else ()
             if len(kinds) > 1 and all(roles.measure_of_name(kind) for kind in kinds):
                 raise InputError(
-                    f"{times.path}: {column.name} names measures ({', '.join(kinds)}) whose times stand in "
+                    f"{times.path}: {column.name} names measures ({', '.join(kinds)}) whose times are in "
                     f"one column: give each a column of its own, or read one by `rows: "
                     f"{{{column.name}: [{kinds[0]}]}}` and its name under `columns:`"
                 )
