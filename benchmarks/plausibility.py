@@ -14,6 +14,7 @@ the fit and with each family of LMs, or each corpus, left out. Then: right table
 
 import argparse
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -272,6 +273,7 @@ def curve(found: list[tuple], draws: int) -> pd.DataFrame:
                 told = refused(words, damaged, unit)
                 rows.append((damage, kind, corpus, lm, told is not None))
         for damage, change in OF_TABLES.items():
+            draw = np.random.default_rng(zlib.crc32(f"{lm} {corpus}".encode()))
             if (changed := change(words, bits, draw)) is not None:
                 rows.append((damage, kind, corpus, lm, refused(*changed) is not None))
         if (means := MEANS.get((lm, corpus))) is not None:

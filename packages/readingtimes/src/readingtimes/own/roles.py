@@ -385,6 +385,8 @@ _UNITS = (
     ("nats", r"nat(s|$|_)|(^|_)ln($|_)"),
     ("log10", r"log_?10|base_?10"),
 )
+_SIZES = (1.0, float(np.log(2)), float(np.log10(2)))  # of a bit, in each unit
+_FACTORS = sorted({a / b for a in _SIZES for b in _SIZES})
 _TOKENS = re.compile(r"^(?:Ġ|▁|##|<0x[0-9A-F]{2}>)")
 _MEANS = re.compile(r"(^|_)(mean|avg|average|per_?token)($|_)")
 _WORD_ID = re.compile(r"word_?id|wordid|word_index_in_corpus")
@@ -443,14 +445,13 @@ def _of_sums(columns: list[Column], table: pd.DataFrame) -> tuple[list[Column], 
     values = {c.name: pd.to_numeric(table[c.name], errors="coerce").to_numpy() for c in kept}
     first: list[Column] = []
     for column in sorted(kept, key=lambda c: _unit([c], 0) != ("bits", True)):
-        same = None
-        for other in first:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = values[column.name] / values[other.name]
-            middle = float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else 0.0
-            if np.nanmax(np.abs(ratio - middle), initial=0) < 1e-3 * middle:
-                same = f"{column.name}: {middle:.3g} times {other.name}"
-        left_out += [same] if same else []
+        same = [
+            f"{column.name}: {factor:.3g} times {other.name}"
+            for other in first
+            for factor in _FACTORS
+            if np.allclose(values[column.name], factor * values[other.name], 1e-3, equal_nan=True)
+        ]
+        left_out += same[:1]
         first += [] if same else [column]
     return [c for c in kept if c in first], left_out
 
